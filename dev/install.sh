@@ -1,0 +1,298 @@
+#!/usr/bin/env bash
+# Fetches the servers and tools that the tests and benchmarks run against:
+#
+#   dev/install.sh [mysql] [mariadb] [haproxy] [sysbench] [router]...
+#                                               (no argument: mysql mariadb)
+#
+# Nothing is installed into the system and root is not needed. The machine's
+# own apt downloads the packages with all the shared libraries they need, libc
+# included; they are unpacked into ${LOCKSTEAD_CACHE:-~/.cache/lockstead}, and
+# small wrappers in its bin/ folder run each program through the unpacked
+# dynamic loader. So no service is started, no installed package changes (the
+# distributions' MySQL and MariaDB packages exclude each other), and a release
+# newer than the distribution's own can run.
+#
+# To get newer versions, delete the cache folder and run this again.
+# When LOCKSTEAD_TEST_MYSQL or LOCKSTEAD_TEST_MARIADB names a server to test
+# against, only the client of that flavour is fetched.
+set -euo pipefail
+
+cache=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}
+
+say() { printf 'install: %s\n' "$*"; }
+die() { printf 'install: %s\n' "$*" >&2; exit 1; }
+
+# --- apt, with state of its own -------------------------------------------
+
+# new_apt NAME [SOURCES-LINE]: (re)makes a private apt state under $tmp/NAME.
+# Without a line, the machine's own sources are used. The dpkg status is empty,
+# so apt considers nothing to be installed and fetches every dependency.
+new_apt() {
+  local state=$tmp/$1
+  rm -rf "$state"
+  mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
+  : >"$state/status"
+  # Read after the machine's configuration (which may name a proxy). The hooks
+  # that distributions run after an update concern the system's own lists.
+  cat >"$state/apt.conf" <<CONF
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+Dir::State "$state";
+Dir::State::lists "$state/lists";
+Dir::State::status "$state/status";
+Dir::Cache "$state/cache";
+Dir::Cache::archives "$state/cache/archives";
+APT::Install-Recommends "false";
+APT::Sandbox::User "root";
+APT::Keep-Downloaded-Packages "true";
+Acquire::Languages "none";
+Acquire::Retries "3";
+Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
+CONF
+  if [ $# -gt 1 ]; then
+    printf '%s\n' "$2" >"$state/sources.list"
+    cat >>"$state/apt.conf" <<CONF
+Dir::Etc::sourcelist "$state/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+APT::Default-Release "";
+APT::Update::Error-Mode "any";
+CONF
+  fi
+}
+
+# in_apt NAME apt-get|apt-cache ARG...
+in_apt() {
+  local state=$tmp/$1 tool=$2
+  shift 2
+  "$tool" -qq -c "$state/apt.conf" "$@" 2>>"$tmp/log" </dev/null
+}
+
+# The machine's own sources, as they are. A third party's broken source must
+# not matter, so whether this worked is seen when packages are asked for.
+distribution() {
+  [ -e "$tmp/distribution/ready" ] && return
+  new_apt distribution
+  in_apt distribution apt-get update >>"$tmp/log" || true
+  : >"$tmp/distribution/ready"
+}
+
+# Where MySQL itself comes from. Ubuntu has it. Debian has it in unstable only:
+# the archive is the one that the machine already uses, under another suite.
+mysql_source() {
+  [ -n "${mysql_apt:-}" ] && return
+  if [ "$os" = ubuntu ]; then
+    distribution
+    mysql_apt=distribution
+    return
+  fi
+  local archives
+  # As apt itself understands its configuration: 'URI/dists/SUITE/InRelease'.
+  archives=$(apt-get --print-uris update 2>>"$tmp/log" |
+    sed -n "s|^'\([^']*\)/dists/\([^/']*\)/InRelease'.*|\1 \2|p" |
+    awk '$2 !~ /security/ && !seen[$1]++ { print $1 }')
+  [ -n "$archives" ] || die "apt's configuration names no Debian archive; add the distribution's main archive to the sources in /etc/apt"
+
+  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  [ -e "$keyring" ] || keyring=${keyring%.gpg}.pgp
+  local try archive
+  for try in installed newest; do
+    if [ "$try" = newest ]; then
+      # The installed keyring may be older than unstable's present key: the
+      # distribution's newest one is vouched for by the keys we have.
+      distribution
+      rm -f "$tmp"/distribution/cache/archives/*.deb
+      in_apt distribution apt-get download debian-archive-keyring >>"$tmp/log" || continue
+      dpkg-deb -x "$tmp"/debian-archive-keyring_*.deb "$tmp/keyring" || continue
+      keyring=$(find "$tmp/keyring/usr/share/keyrings" -name 'debian-archive-keyring.*' -print -quit)
+    fi
+    [ -e "$keyring" ] || continue
+    for archive in $archives; do
+      new_apt unstable "deb [signed-by=$keyring] $archive unstable main"
+      if in_apt unstable apt-get update >>"$tmp/log"; then
+        mysql_apt=unstable
+        return
+      fi
+    done
+  done
+  tail -n 15 "$tmp/log" >&2
+  die "Debian unstable, which has the MySQL packages, cannot be read or verified (see above). Check the network and update the package debian-archive-keyring, or set LOCKSTEAD_TEST_MYSQL to mysql://user:password@host:port/ of a MySQL server of yours"
+}
+
+# newest NAME STEM: the package STEM or, as on Ubuntu, STEM-VERSION.
+newest() {
+  local found
+  found=$(in_apt "$1" apt-cache pkgnames "$2" | grep -xE "$2(-[0-9.]+)?" | sort -V | tail -n 1) || true
+  printf '%s\n' "${found:-$2}" # so that apt names what it lacks
+}
+
+# --- unpacking and wrapping -------------------------------------------------
+
+# unpack ROOT APT PACKAGE...: the packages and all they need, into $cache/ROOT.
+unpack() {
+  local root=$1 apt=$2 deb archives
+  shift 2
+  archives=$tmp/$apt/cache/archives
+  rm -f "$archives"/*.deb
+  if ! in_apt "$apt" apt-get -y --download-only install "$@" >>"$tmp/log"; then
+    tail -n 15 "$tmp/log" >&2
+    die "apt could not fetch $* (see above). Check the network, and that apt's sources have these packages (on Ubuntu: the universe component)"
+  fi
+  rm -rf "$tmp/root"
+  mkdir "$tmp/root"
+  for deb in "$archives"/*.deb; do
+    # Only scripts that are not wrapped want Perl, a fifth of the whole.
+    case ${deb##*/} in perl* | libperl*) continue ;; esac
+    dpkg-deb -x "$deb" "$tmp/root"
+  done
+  rm -f "$archives"/*.deb
+  rm -rf "$tmp"/root/usr/share/{doc,man,info,locale,lintian,bug}
+  rm -rf "${cache:?}/$root"
+  mv "$tmp/root" "$cache/$root"
+}
+
+# wrap ROOT PROGRAM...: bin/PROGRAM runs $cache/ROOT's program with the loader
+# and the libraries beside it. Programs that the packages lack are left out.
+wrap() {
+  local root=$cache/$1 loader libs private program file
+  shift
+  loader=$(find "$root" -path '*/lib*/ld-linux*.so.*' -type f -print -quit)
+  [ -n "$loader" ] || die "no dynamic loader among the unpacked packages in $root"
+  libs=$(find "$root" -maxdepth 3 -path '*/lib/*-linux-gnu*' -type d | paste -sd:)
+  for private in "$root/usr/lib/mysql/private" "$root/usr/lib/mysql-router"; do
+    [ ! -d "$private" ] || libs=$libs:$private
+  done
+  local plugins=$root/usr/lib/mysql/plugin mariadb_plugins
+  mariadb_plugins=$(find "$root/usr/lib" -path '*/libmariadb3/plugin' -type d -print -quit)
+  mkdir -p "$cache/bin"
+  for program in "$@"; do
+    for file in "$root/usr/sbin/$program" "$root/usr/bin/$program"; do
+      [ -f "$file" ] || continue
+      {
+        echo '#!/bin/sh'
+        echo '# Written by dev/install.sh.'
+        # Where client libraries look for authentication plugins.
+        [ -d "$plugins" ] && printf 'export LIBMYSQL_PLUGIN_DIR=%q\n' "$plugins"
+        printf 'export MARIADB_PLUGIN_DIR=%q\n' "${mariadb_plugins:-$plugins}"
+        # sysbench's own scripts, which it looks for in the system.
+        [ "$program" = sysbench ] &&
+          printf 'export LUA_PATH=%q\n' "./?.lua;$root/usr/share/sysbench/?.lua"
+        printf 'exec %q --inhibit-cache --library-path %q %q "$@"' "$loader" "$libs" "$file"
+        # The router is told of its plugins as if in its configuration file.
+        [ "$program" = mysqlrouter ] && printf ' --DEFAULT.plugin_folder=%q' \
+          "$(find "$root/usr/lib" -path '*router*/plugin' -type d -print -quit)"
+        echo
+      } >"$tmp/wrapper"
+      chmod +x "$tmp/wrapper"
+      mv "$tmp/wrapper" "$cache/bin/$program"
+      break
+    done
+  done
+}
+
+# finish ROOT PROGRAM: records the version, by which a later run knows ROOT.
+finish() {
+  local version
+  version=$("$cache/bin/$2" "${3:---version}" 2>&1 | head -n 1) ||
+    die "$2 was unpacked but does not run: $version"
+  version=${version#*"$cache"/*/"$2"}
+  printf '%s\n' "${version#  }" >"$cache/$1/.ready"
+  say "$1: fetched $2 $(cat "$cache/$1/.ready")"
+}
+
+have() {
+  [ -e "$cache/$1/.ready" ] || return 1
+  say "$1: present in $cache"
+}
+
+mysql_clients=(mysql mysqladmin mysqldump mysqlslap mysqlbinlog)
+mariadb_clients=(mariadb mariadb-admin mariadb-dump mariadb-slap mariadb-binlog)
+
+install_mysql() {
+  if [ -n "${LOCKSTEAD_TEST_MYSQL:-}" ]; then
+    have mysql-client || have mysql && return
+    mysql_source
+    unpack mysql-client "$mysql_apt" "$(newest "$mysql_apt" mysql-client-core)"
+    wrap mysql-client "${mysql_clients[@]}"
+    finish mysql-client mysql
+    return
+  fi
+  have mysql && return
+  mysql_source
+  unpack mysql "$mysql_apt" "$(newest "$mysql_apt" mysql-server-core)" "$(newest "$mysql_apt" mysql-client-core)"
+  wrap mysql mysqld "${mysql_clients[@]}"
+  finish mysql mysqld
+}
+
+install_mariadb() {
+  if [ -n "${LOCKSTEAD_TEST_MARIADB:-}" ]; then
+    have mariadb-client || have mariadb && return
+    distribution
+    unpack mariadb-client distribution "$(newest distribution mariadb-client-core)"
+    wrap mariadb-client "${mariadb_clients[@]}"
+    finish mariadb-client mariadb
+    return
+  fi
+  have mariadb && return
+  distribution
+  unpack mariadb distribution "$(newest distribution mariadb-server-core)" "$(newest distribution mariadb-client-core)"
+  wrap mariadb mariadbd "${mariadb_clients[@]}"
+  finish mariadb mariadbd
+}
+
+install_haproxy() {
+  have haproxy && return
+  distribution
+  unpack haproxy distribution haproxy
+  wrap haproxy haproxy
+  finish haproxy haproxy -v
+}
+
+install_sysbench() {
+  have sysbench && return
+  distribution
+  unpack sysbench distribution sysbench
+  wrap sysbench sysbench
+  finish sysbench sysbench
+}
+
+install_router() {
+  have router && return
+  mysql_source
+  unpack router "$mysql_apt" mysql-router
+  wrap router mysqlrouter mysqlrouter_passwd
+  finish router mysqlrouter
+}
+
+# ----------------------------------------------------------------------------
+
+[ $# -gt 0 ] || set -- mysql mariadb
+for item in "$@"; do
+  case $item in
+  mysql | mariadb | haproxy | sysbench | router) ;;
+  *) die "unknown item '$item'; usage: dev/install.sh [mysql] [mariadb] [haproxy] [sysbench] [router]" ;;
+  esac
+done
+for tool in apt-get apt-cache dpkg-deb flock; do
+  command -v "$tool" >/dev/null ||
+    die "$tool is missing: this script needs Debian or Ubuntu. Elsewhere, set LOCKSTEAD_TEST_MYSQL and LOCKSTEAD_TEST_MARIADB to servers of yours"
+done
+# shellcheck disable=SC1091
+os=$(. /etc/os-release && case " $ID ${ID_LIKE:-} " in *" ubuntu "*) echo ubuntu ;; *) echo debian ;; esac)
+
+mkdir -p "$cache"
+cache=$(cd "$cache" && pwd -P)
+# One run at a time: the tests of several checkouts may share the cache.
+exec 9>"$cache/.lock"
+flock 9
+rm -rf "$cache"/.tmp.*
+tmp=$(mktemp -d "$cache/.tmp.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp"
+
+for item in "$@"; do
+  "install_$item"
+done

@@ -1,0 +1,106 @@
+//! The five functions, and the types of their results.
+
+use crate::protocol::reply::ColumnType;
+use crate::types::Flavour;
+
+/// A user-level lock function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// `GET_LOCK(name, timeout)`
+    GetLock,
+    /// `RELEASE_LOCK(name)`
+    ReleaseLock,
+    /// `RELEASE_ALL_LOCKS()`
+    ReleaseAllLocks,
+    /// `IS_FREE_LOCK(name)`
+    IsFreeLock,
+    /// `IS_USED_LOCK(name)`
+    IsUsedLock,
+}
+
+impl Function {
+    /// All five.
+    pub const ALL: [Self; 5] = [
+        Self::GetLock,
+        Self::ReleaseLock,
+        Self::ReleaseAllLocks,
+        Self::IsFreeLock,
+        Self::IsUsedLock,
+    ];
+
+    /// Recognises a function's name, in any letter case.
+    pub fn from_name(name: &[u8]) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|f| f.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// The name as MySQL spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::GetLock => "GET_LOCK",
+            Self::ReleaseLock => "RELEASE_LOCK",
+            Self::ReleaseAllLocks => "RELEASE_ALL_LOCKS",
+            Self::IsFreeLock => "IS_FREE_LOCK",
+            Self::IsUsedLock => "IS_USED_LOCK",
+        }
+    }
+
+    /// The label in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::GetLock => "get_lock",
+            Self::ReleaseLock => "release_lock",
+            Self::ReleaseAllLocks => "release_all_locks",
+            Self::IsFreeLock => "is_free_lock",
+            Self::IsUsedLock => "is_used_lock",
+        }
+    }
+
+    /// How many arguments a correct call has.
+    pub fn arity(self) -> usize {
+        match self {
+            Self::GetLock => 2,
+            Self::ReleaseLock | Self::IsFreeLock | Self::IsUsedLock => 1,
+            Self::ReleaseAllLocks => 0,
+        }
+    }
+
+    /// The type of an unadorned call's column (native-semantics, section 1).
+    pub fn column(self, flavour: Flavour) -> ColumnType {
+        let kind = match flavour {
+            Flavour::MySql => 8,
+            Flavour::MariaDb => 3,
+        };
+        let (length, flags) = match (self, flavour) {
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, _) => (1, 128),
+            (Self::IsUsedLock, Flavour::MySql) => (21, 160),
+            (Self::IsUsedLock, Flavour::MariaDb) => (10, 128),
+            (Self::ReleaseAllLocks, Flavour::MySql) => (21, 161),
+            (Self::ReleaseAllLocks, Flavour::MariaDb) => (11, 161),
+        };
+        ColumnType {
+            kind,
+            length,
+            flags,
+        }
+    }
+
+    /// An expression without side effects whose value, and as far as the server allows whose
+    /// type, are those of a call that returned `value` (interception, 3).
+    pub fn value_expression(self, flavour: Flavour, value: Option<u64>) -> String {
+        match (self, value) {
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, Some(0)) => {
+                "(NULL AND 0)".into()
+            }
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, Some(_)) => "(NULL OR 1)".into(),
+            (_, None) if self != Self::IsUsedLock => "(NULL OR 0)".into(),
+            (Self::IsUsedLock, v) if flavour == Flavour::MySql => match v {
+                Some(n) => format!("IF(1,CAST({n} AS UNSIGNED),NULL)"),
+                None => "IF(0,CAST(1 AS UNSIGNED),NULL)".into(),
+            },
+            (_, Some(n)) => format!("CAST({n} AS UNSIGNED)"),
+            (_, None) => "NULL".into(),
+        }
+    }
+}

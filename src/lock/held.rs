@@ -1,0 +1,128 @@
+//! A session's ledger: the locks it holds, how often each was taken, with which token.
+
+use std::collections::HashMap;
+
+use super::name::Key;
+
+/// One held lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holding {
+    /// Fencing token of the grant.
+    pub token: u64,
+    /// Acquisitions, re-entrant ones included.
+    pub count: u64,
+}
+
+/// What a session holds. Re-entry lives here alone: only the first acquisition and the last
+/// release reach the store.
+#[derive(Debug, Default)]
+pub struct Held {
+    locks: HashMap<Key, Holding>,
+}
+
+/// What RELEASE_LOCK finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// Not held by this session.
+    NotMine,
+    /// Still held, one acquisition less.
+    Counted,
+    /// That was the last: the store must release this token.
+    Last(u64),
+}
+
+impl Held {
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.locks.is_empty()
+    }
+
+    /// Number of names held.
+    pub fn len(&self) -> usize {
+        self.locks.len()
+    }
+
+    /// Takes a held lock once more; false if it is not held.
+    pub fn reenter(&mut self, key: &Key) -> bool {
+        match self.locks.get_mut(key) {
+            Some(holding) => {
+                holding.count += 1;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Enters a grant.
+    pub fn grant(&mut self, key: Key, token: u64) {
+        self.locks.insert(key, Holding { token, count: 1 });
+    }
+
+    /// Whether this session holds the lock.
+    pub fn contains(&self, key: &Key) -> bool {
+        self.locks.contains_key(key)
+    }
+
+    /// Gives one acquisition back. The last one is only looked at: [`Self::forget`] drops it
+    /// once the store has released it.
+    pub fn release(&mut self, key: &Key) -> Release {
+        match self.locks.get_mut(key) {
+            None => Release::NotMine,
+            Some(h) if h.count > 1 => {
+                h.count -= 1;
+                Release::Counted
+            }
+            Some(h) => Release::Last(h.token),
+        }
+    }
+
+    /// Drops a lock.
+    pub fn forget(&mut self, key: &Key) {
+        self.locks.remove(key);
+    }
+
+    /// Empties the ledger: acquisitions counted, and what the store must release.
+    pub fn take_all(&mut self) -> (u64, Vec<(Key, u64)>) {
+        let count = self.locks.values().map(|h| h.count).sum();
+        (
+            count,
+            self.locks.drain().map(|(key, h)| (key, h.token)).collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::name::plain;
+    use crate::types::Flavour;
+
+    #[test]
+    fn a_lock_taken_three_times_is_released_by_the_third() {
+        let key = plain(b"k", Flavour::MySql).expect("valid").key;
+        let mut held = Held::default();
+        assert!(!held.reenter(&key));
+        held.grant(key.clone(), 7);
+        assert!(held.reenter(&key) && held.reenter(&key));
+        assert_eq!(held.release(&key), Release::Counted);
+        assert_eq!(held.release(&key), Release::Counted);
+        assert_eq!(held.release(&key), Release::Last(7));
+        held.forget(&key);
+        assert_eq!(held.release(&key), Release::NotMine);
+    }
+
+    #[test]
+    fn release_all_counts_acquisitions_not_names() {
+        let mut held = Held::default();
+        for (name, n) in [(b"k", 3), (b"l", 1)] {
+            let key = plain(name, Flavour::MySql).expect("valid").key;
+            held.grant(key.clone(), 1);
+            for _ in 1..n {
+                held.reenter(&key);
+            }
+        }
+        let (count, locks) = held.take_all();
+        assert_eq!((count, locks.len()), (4, 2));
+        assert!(held.is_empty());
+    }
+}

@@ -1,0 +1,182 @@
+//! The second argument of GET_LOCK: how long each flavour waits for which value.
+//!
+//! native-semantics, section 3. MySQL rounds to whole seconds and waits for ever below zero;
+//! MariaDB takes fractions and refuses NULL and negative values.
+
+use std::time::Duration;
+
+use crate::types::Flavour;
+
+/// A judged timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timeout {
+    /// Try once.
+    Once,
+    /// Wait this long at most.
+    Wait(Duration),
+    /// Wait without limit.
+    Forever,
+    /// The server takes no lock for this value and answers NULL with a warning.
+    Refused,
+}
+
+/// No wait is timed longer than this; it stands for ever.
+const FOREVER: u64 = 10_000_000_000;
+
+impl Timeout {
+    /// An integer argument.
+    pub fn from_int(n: i128, flavour: Flavour) -> Self {
+        match flavour {
+            Flavour::MySql if n < 0 => Self::Forever,
+            // Beyond a signed 64-bit integer MariaDB's arithmetic overflows to "at once".
+            Flavour::MariaDb if n > i128::from(i64::MAX) => Self::Once,
+            Flavour::MariaDb if n < 0 || n == i128::from(i64::MAX) => Self::Refused,
+            Flavour::MySql | Flavour::MariaDb => {
+                Self::seconds(u64::try_from(n).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// A floating-point argument.
+    pub fn from_double(x: f64, flavour: Flavour) -> Self {
+        match flavour {
+            Flavour::MySql => {
+                let rounded = x.round_ties_even();
+                if rounded < 0.0 {
+                    Self::Forever
+                } else {
+                    Self::seconds(whole(rounded))
+                }
+            }
+            Flavour::MariaDb if x <= -1.0 || x.is_nan() => Self::Refused,
+            Flavour::MariaDb if x >= 9.2e18 => Self::Refused,
+            Flavour::MariaDb if x >= 1.8e10 => Self::Once,
+            Flavour::MariaDb if x <= 0.0 => Self::Once,
+            Flavour::MariaDb => Self::from_micros(x * 1e6),
+        }
+    }
+
+    /// NULL.
+    pub fn from_null(flavour: Flavour) -> Self {
+        match flavour {
+            Flavour::MySql => Self::Once,
+            Flavour::MariaDb => Self::Refused,
+        }
+    }
+
+    /// A literal of digits and at most one point, with an optional sign.
+    pub fn from_decimal(text: &str, flavour: Flavour) -> Option<Self> {
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (int, frac) = digits.split_once('.').unwrap_or((digits, ""));
+        if int.len() > 15 || frac.len() > 15 || int.len() + frac.len() == 0 {
+            return None;
+        }
+        let int: i128 = if int.is_empty() { 0 } else { int.parse().ok()? };
+        match flavour {
+            Flavour::MySql => {
+                // Decimals round half away from zero.
+                let up = i128::from(frac.as_bytes().first().is_some_and(|d| *d >= b'5'));
+                let n = if negative { -(int + up) } else { int + up };
+                Some(Self::from_int(n, flavour))
+            }
+            Flavour::MariaDb => {
+                let x: f64 = format!("{int}.{frac}0").parse().ok()?;
+                Some(Self::from_double(if negative { -x } else { x }, flavour))
+            }
+        }
+    }
+
+    fn seconds(n: u64) -> Self {
+        match n {
+            0 => Self::Once,
+            FOREVER.. => Self::Forever,
+            n => Self::Wait(Duration::from_secs(n)),
+        }
+    }
+
+    fn from_micros(micros: f64) -> Self {
+        match whole(micros) {
+            0 => Self::Once,
+            n => Self::Wait(Duration::from_micros(n)),
+        }
+    }
+}
+
+/// A non-negative float as an integer, saturating.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, x >= 0"
+)]
+fn whole(x: f64) -> u64 {
+    x as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Timeout {
+        Timeout::Wait(Duration::from_millis(n))
+    }
+
+    #[test]
+    fn decimal_literals_round_on_mysql_and_stay_fractions_on_mariadb() {
+        use Timeout::{Forever, Once, Refused};
+        for (text, mysql, mariadb) in [
+            ("0", Once, Once),
+            ("0.4", Once, ms(400)),
+            ("0.5", ms(1000), ms(500)),
+            ("1.4", ms(1000), ms(1400)),
+            ("1.5", ms(2000), ms(1500)),
+            (".6", ms(1000), ms(600)),
+            ("-1", Forever, Refused),
+            ("-0.5", Forever, Once),
+            ("-0.4", Once, Once),
+        ] {
+            assert_eq!(
+                Timeout::from_decimal(text, Flavour::MySql),
+                Some(mysql),
+                "{text}"
+            );
+            assert_eq!(
+                Timeout::from_decimal(text, Flavour::MariaDb),
+                Some(mariadb),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn doubles_round_half_to_even_on_mysql() {
+        for (x, seconds) in [(0.5, 0), (1.5, 2), (2.5, 2)] {
+            let want = if seconds == 0 {
+                Timeout::Once
+            } else {
+                ms(seconds * 1000)
+            };
+            assert_eq!(Timeout::from_double(x, Flavour::MySql), want, "{x}");
+        }
+    }
+
+    #[test]
+    fn huge_values_never_overflow() {
+        assert_eq!(
+            Timeout::from_int(i128::from(i64::MAX), Flavour::MariaDb),
+            Timeout::Refused
+        );
+        assert_eq!(Timeout::from_int(1 << 63, Flavour::MariaDb), Timeout::Once);
+        assert_eq!(Timeout::from_int(1 << 63, Flavour::MySql), Timeout::Forever);
+        assert_eq!(
+            Timeout::from_double(1e300, Flavour::MySql),
+            Timeout::Forever
+        );
+        assert_eq!(
+            Timeout::from_double(1e300, Flavour::MariaDb),
+            Timeout::Refused
+        );
+    }
+}

@@ -1,0 +1,2 @@
+//! The `lockstead` program.
+fn main() {}

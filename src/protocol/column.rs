@@ -1,0 +1,26 @@
+//! Column definition packets: reading the name, and putting another in its place.
+
+use super::reader::{Reader, put_lenenc_bytes};
+use super::reply::ColumnType;
+
+/// Rebuilds a column definition with the column's `name` (and, when given, another type);
+/// everything else stays as the server sent it. `None` if the packet is not a definition.
+pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -> Option<Vec<u8>> {
+    let mut r = Reader::new(payload);
+    for _ in 0..4 {
+        r.lenenc_bytes()?;
+    }
+    let mut out = payload[..r.position()].to_vec();
+    let old = r.lenenc_bytes()?;
+    put_lenenc_bytes(&mut out, name.unwrap_or(old));
+    let rest = r.rest();
+    out.extend_from_slice(rest);
+    if let Some(column) = column {
+        // From the end: length 4, type 1, flags 2, decimals 1, filler 2.
+        let at = out.len().checked_sub(10)?;
+        out[at..at + 4].copy_from_slice(&column.length.to_le_bytes());
+        out[at + 4] = column.kind;
+        out[at + 5..at + 7].copy_from_slice(&column.flags.to_le_bytes());
+    }
+    Some(out)
+}

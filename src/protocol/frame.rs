@@ -1,0 +1,59 @@
+//! Packet frames: a three-byte length, a sequence id, then the payload.
+//!
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_packets.html>
+
+/// Bytes of a frame's header.
+pub const HEADER: usize = 4;
+/// A payload of this length is continued in the next frame.
+pub const MAX_PAYLOAD: usize = 0x00ff_ffff;
+
+/// A frame header as it stands on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// Bytes of payload that follow.
+    pub len: usize,
+    /// Sequence id, counted from 0 for each command.
+    pub seq: u8,
+}
+
+impl FrameHeader {
+    /// Reads the header at the start of `bytes`, if all four bytes are there.
+    pub fn peek(bytes: &[u8]) -> Option<Self> {
+        let [a, b, c, seq, ..] = *bytes else {
+            return None;
+        };
+        let len = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+        Some(Self { len, seq })
+    }
+
+    /// Whether the packet goes on in another frame.
+    pub fn continued(self) -> bool {
+        self.len == MAX_PAYLOAD
+    }
+}
+
+/// Appends `payload` as one frame. Payloads the proxy itself says are far below the frame limit;
+/// a longer one is cut to it.
+pub fn put_frame(out: &mut Vec<u8>, seq: u8, payload: &[u8]) {
+    let payload = &payload[..payload.len().min(MAX_PAYLOAD - 1)];
+    let [a, b, c, ..] = payload.len().to_le_bytes();
+    out.extend_from_slice(&[a, b, c, seq]);
+    out.extend_from_slice(payload);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_reads_back() {
+        let mut out = Vec::new();
+        put_frame(&mut out, 3, b"abc");
+        assert_eq!(
+            FrameHeader::peek(&out),
+            Some(FrameHeader { len: 3, seq: 3 })
+        );
+        assert_eq!(&out[HEADER..], b"abc");
+        assert_eq!(FrameHeader::peek(&out[..3]), None);
+    }
+}

@@ -1,0 +1,320 @@
+//! The login packets the proxy looks into: the server's greeting and the client's answer.
+//!
+//! Both pass through; only capability bits that the proxy cannot honour are cleared, and the
+//! proxy's own connection attribute is put first.
+
+use super::capabilities::Capabilities;
+use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
+use crate::types::{ConnectionId, Flavour};
+
+/// The connection attribute that tags every server session with the proxy that owns it.
+pub const TAG_ATTRIBUTE: &[u8] = b"_lockstead";
+
+/// What the proxy needs to know of a greeting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// The server's version text.
+    pub version: String,
+    /// MySQL or MariaDB.
+    pub flavour: Flavour,
+    /// The server's thread id, which the client will see.
+    pub connection: ConnectionId,
+    /// What the server offers.
+    pub capabilities: Capabilities,
+    /// The scramble's 20 bytes.
+    pub nonce: Vec<u8>,
+    /// The authentication plugin the server names first.
+    pub plugin: Vec<u8>,
+    /// Where the capability fields stand in the payload.
+    offsets: Offsets,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Offsets {
+    low: usize,
+    high: usize,
+}
+
+impl Greeting {
+    /// Reads a protocol 10 greeting; `None` when the packet is anything else.
+    pub fn parse(payload: &[u8]) -> Option<Self> {
+        let mut r = Reader::new(payload);
+        if r.u8()? != 10 {
+            return None;
+        }
+        let version = String::from_utf8_lossy(r.nul_bytes()?).into_owned();
+        let flavour = Flavour::from_version(&version);
+        let connection = ConnectionId(u64::from(r.u32()?));
+        let mut nonce = r.take(8)?.to_vec();
+        r.u8()?;
+        let low = r.position();
+        let mut bits = u64::from(r.u16()?);
+        r.take(3)?;
+        let high = r.position();
+        bits |= u64::from(r.u16()?) << 16;
+        let auth_len = usize::from(r.u8()?);
+        r.take(6)?;
+        let extended = u64::from(r.u32()?);
+        if bits & Capabilities::MYSQL.0 == 0 {
+            bits |= extended << 32;
+        }
+        let rest = auth_len.saturating_sub(8).max(13);
+        let tail = r.take(rest.min(r.rest().len()))?;
+        nonce.extend_from_slice(tail.strip_suffix(&[0]).unwrap_or(tail));
+        let plugin = r.nul_bytes().unwrap_or_else(|| r.rest()).to_vec();
+        let capabilities = Capabilities(bits);
+        let offsets = Offsets { low, high };
+        Some(Self {
+            version,
+            flavour,
+            connection,
+            capabilities,
+            nonce,
+            plugin,
+            offsets,
+        })
+    }
+
+    /// Clears, in the payload this was parsed from, what the proxy cannot honour.
+    pub fn mask(&self, payload: &mut [u8]) {
+        let bits = self
+            .capabilities
+            .without(Capabilities::MASKED)
+            .0
+            .to_le_bytes();
+        payload[self.offsets.low..self.offsets.low + 2].copy_from_slice(&bits[..2]);
+        payload[self.offsets.high..self.offsets.high + 2].copy_from_slice(&bits[2..4]);
+    }
+
+    /// The server's version as one number, `90704` for 9.7.4, for versioned comments.
+    pub fn version_number(&self) -> u32 {
+        let text = self.version.strip_prefix("5.5.5-").unwrap_or(&self.version);
+        let mut parts = text
+            .split(|c: char| !c.is_ascii_digit())
+            .map(|p| p.parse().unwrap_or(0));
+        let mut next = || parts.next().unwrap_or(0u32).min(99);
+        next() * 10_000 + next() * 100 + next()
+    }
+}
+
+/// A client's answer to the greeting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Login<'a> {
+    /// What the client asks for.
+    pub capabilities: Capabilities,
+    /// The client's first collation.
+    pub collation: u8,
+    /// User name, in the client's character set.
+    pub user: &'a [u8],
+    /// From the start of the packet to the attributes: kept verbatim.
+    body: &'a [u8],
+    attributes: &'a [u8],
+    /// What follows the attributes (zstd level).
+    tail: &'a [u8],
+}
+
+impl<'a> Login<'a> {
+    /// Reads a protocol 4.1 handshake response; `None` for older or broken ones.
+    pub fn parse(payload: &'a [u8]) -> Option<Self> {
+        let mut r = Reader::new(payload);
+        let mut bits = u64::from(r.u32()?);
+        if !Capabilities(bits).has(Capabilities::PROTOCOL_41) {
+            return None;
+        }
+        r.u32()?;
+        let collation = r.u8()?;
+        r.take(19)?;
+        let extended = u64::from(r.u32()?);
+        if bits & Capabilities::MYSQL.0 == 0 {
+            bits |= extended << 32;
+        }
+        let capabilities = Capabilities(bits);
+        let user = r.nul_bytes()?;
+        if capabilities.has(Capabilities::PLUGIN_AUTH_LENENC) {
+            r.lenenc_bytes()?;
+        } else if capabilities.has(Capabilities::SECURE_CONNECTION) {
+            let n = usize::from(r.u8()?);
+            r.take(n)?;
+        } else {
+            r.nul_bytes()?;
+        }
+        if capabilities.has(Capabilities::CONNECT_WITH_DB) {
+            nul_or_rest(&mut r)?;
+        }
+        if capabilities.has(Capabilities::PLUGIN_AUTH) {
+            nul_or_rest(&mut r)?;
+        }
+        let body = &payload[..r.position()];
+        let attributes = if capabilities.has(Capabilities::CONNECT_ATTRS) {
+            r.lenenc_bytes().unwrap_or_default()
+        } else {
+            &[]
+        };
+        Some(Self {
+            capabilities,
+            collation,
+            user,
+            body,
+            attributes,
+            tail: r.rest(),
+        })
+    }
+
+    /// The packet for the server: masked, and tagged with `tag` as its first attribute when the
+    /// server takes attributes.
+    pub fn for_server(&self, offered: Capabilities, tag: &[u8]) -> Vec<u8> {
+        let asked = self.capabilities.without(Capabilities::MASKED);
+        let tagged = offered.has(Capabilities::CONNECT_ATTRS);
+        let bits = if tagged {
+            asked.with(Capabilities::CONNECT_ATTRS)
+        } else {
+            asked
+        };
+        let mut out = self.body.to_vec();
+        out[..4].copy_from_slice(&bits.0.to_le_bytes()[..4]);
+        if tagged {
+            // A last field may end with the packet instead of a NUL.
+            if bits.has(Capabilities::PLUGIN_AUTH) || bits.has(Capabilities::CONNECT_WITH_DB) {
+                close_string(&mut out);
+            }
+            put_attributes(&mut out, self.attributes, tag);
+        } else if bits.has(Capabilities::CONNECT_ATTRS) {
+            put_lenenc_bytes(&mut out, self.attributes);
+        }
+        if self.capabilities.has(Capabilities::ZSTD) {
+            return out;
+        }
+        out.extend_from_slice(self.tail);
+        out
+    }
+}
+
+/// A `COM_CHANGE_USER` packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeUser<'a> {
+    /// The new user's name.
+    pub user: &'a [u8],
+    body: &'a [u8],
+    attributes: &'a [u8],
+}
+
+impl<'a> ChangeUser<'a> {
+    /// Reads the payload, command byte included.
+    pub fn parse(payload: &'a [u8], capabilities: Capabilities) -> Option<Self> {
+        let mut r = Reader::new(payload);
+        r.u8()?;
+        let user = r.nul_bytes()?;
+        if capabilities.has(Capabilities::SECURE_CONNECTION) {
+            let n = usize::from(r.u8()?);
+            r.take(n)?;
+        } else {
+            r.nul_bytes()?;
+        }
+        nul_or_rest(&mut r)?;
+        r.u16();
+        if capabilities.has(Capabilities::PLUGIN_AUTH) && !r.rest().is_empty() {
+            nul_or_rest(&mut r)?;
+        }
+        let body = &payload[..r.position()];
+        let attributes = r.lenenc_bytes().unwrap_or_default();
+        Some(Self {
+            user,
+            body,
+            attributes,
+        })
+    }
+
+    /// The packet with the tag as its first attribute.
+    ///
+    /// A change without attributes would wipe the tag of the login. Without a plugin name in
+    /// the packet there is no place for attributes; `None` then.
+    pub fn tagged(&self, capabilities: Capabilities, tag: &[u8]) -> Option<Vec<u8>> {
+        if !capabilities.has(Capabilities::PLUGIN_AUTH) || self.body.last() != Some(&0) {
+            return None;
+        }
+        let mut out = self.body.to_vec();
+        put_attributes(&mut out, self.attributes, tag);
+        Some(out)
+    }
+}
+
+fn nul_or_rest<'a>(r: &mut Reader<'a>) -> Option<&'a [u8]> {
+    r.nul_bytes().or_else(|| r.take(r.rest().len()))
+}
+
+fn close_string(out: &mut Vec<u8>) {
+    if out.last() != Some(&0) {
+        out.push(0);
+    }
+}
+
+/// The proxy's attribute first, since servers cut a long list at its end; then the client's own,
+/// less any that forges the tag.
+fn put_attributes(out: &mut Vec<u8>, client: &[u8], tag: &[u8]) {
+    let mut list = Vec::with_capacity(client.len() + 40);
+    put_lenenc_bytes(&mut list, TAG_ATTRIBUTE);
+    put_lenenc_bytes(&mut list, tag);
+    let mut r = Reader::new(client);
+    while let (Some(key), Some(value)) = (r.lenenc_bytes(), r.lenenc_bytes()) {
+        if key != TAG_ATTRIBUTE {
+            put_lenenc_bytes(&mut list, key);
+            put_lenenc_bytes(&mut list, value);
+        }
+    }
+    put_lenenc(out, list.len() as u64);
+    out.extend_from_slice(&list);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn login(capabilities: u64, attributes: Option<&[u8]>) -> Vec<u8> {
+        let mut p = (capabilities as u32).to_le_bytes().to_vec();
+        p.extend_from_slice(&[0, 0, 0, 1, 255]);
+        p.extend_from_slice(&[0; 23]);
+        p.extend_from_slice(b"app\0\x03xyz");
+        p.extend_from_slice(b"mysql_native_password\0");
+        if let Some(a) = attributes {
+            put_lenenc_bytes(&mut p, a);
+        }
+        p
+    }
+
+    const BASE: u64 = Capabilities::PROTOCOL_41.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::PLUGIN_AUTH.0
+        | 1;
+
+    #[test]
+    fn the_tag_comes_first_and_cannot_be_forged() {
+        let forged = b"\x0a_lockstead\x01x\x01a\x01b";
+        let packet = login(BASE | Capabilities::CONNECT_ATTRS.0, Some(forged));
+        let out = Login::parse(&packet)
+            .expect("parses")
+            .for_server(Capabilities(u64::MAX), b"42");
+        let again = Login::parse(&out).expect("parses");
+        assert_eq!(again.attributes, b"\x0a_lockstead\x0242\x01a\x01b");
+        assert_eq!(again.user, b"app");
+    }
+
+    #[test]
+    fn a_client_without_attributes_gets_the_tag_and_tls_is_masked() {
+        let packet = login(BASE | Capabilities::SSL.0, None);
+        let out = Login::parse(&packet)
+            .expect("parses")
+            .for_server(Capabilities(u64::MAX), b"42");
+        let again = Login::parse(&out).expect("parses");
+        assert!(again.capabilities.has(Capabilities::CONNECT_ATTRS));
+        assert!(!again.capabilities.has(Capabilities::SSL));
+        assert_eq!(again.attributes, b"\x0a_lockstead\x0242");
+    }
+
+    #[test]
+    fn a_cut_login_is_refused_not_read_past_its_end() {
+        let packet = login(BASE, None);
+        for n in 0..36 {
+            assert_eq!(Login::parse(&packet[..n]), None, "{n} bytes");
+        }
+    }
+}

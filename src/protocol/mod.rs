@@ -1,0 +1,14 @@
+//! MySQL's wire protocol as pure functions over bytes: no socket, no clock.
+
+pub mod attributes;
+pub mod auth;
+pub mod capabilities;
+pub mod column;
+pub mod command;
+pub mod frame;
+pub mod handshake;
+pub mod params;
+pub mod reader;
+pub mod reply;
+pub mod response;
+pub mod status;

@@ -1,0 +1,171 @@
+//! The binary values of COM_STMT_EXECUTE.
+//!
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_stmt_execute.html>
+
+use super::reader::Reader;
+
+/// A bound value, as far as lock calls look into it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// SQL NULL.
+    Null,
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    Uint(u64),
+    /// FLOAT or DOUBLE.
+    Double(f64),
+    /// Characters or bytes in the client's character set; `blob` when sent as a BLOB type.
+    Bytes {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Sent as `MYSQL_TYPE_*BLOB`, so without a character set.
+        blob: bool,
+    },
+    /// DECIMAL, sent as text.
+    Decimal(Vec<u8>),
+    /// A temporal or other type, that only the server can turn into a name.
+    Other,
+}
+
+/// `COM_STMT_EXECUTE`, with the types bound now or at an earlier execution.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Execute {
+    /// The server's statement id.
+    pub id: u32,
+    /// Cursor flags.
+    pub flags: u8,
+    /// Parameter types, to be kept for an execution that does not bind again.
+    pub types: Vec<u16>,
+    /// One value a parameter.
+    pub values: Vec<Value>,
+}
+
+/// Cursor flag that says that a parameter count follows (with query attributes).
+const PARAMETER_COUNT_AVAILABLE: u8 = 8;
+
+impl Execute {
+    /// Reads the payload, command byte included. `long_data` holds what was sent ahead for a
+    /// parameter. `None` when the packet is broken.
+    pub fn parse(
+        payload: &[u8],
+        params: usize,
+        bound: &[u16],
+        long_data: &[Option<Vec<u8>>],
+        query_attributes: bool,
+    ) -> Option<Self> {
+        let mut r = Reader::new(payload);
+        r.u8()?;
+        let id = r.u32()?;
+        let flags = r.u8()?;
+        r.u32()?;
+        let mut count = params;
+        if query_attributes && (params > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0) {
+            count = usize::try_from(r.lenenc()?).ok()?;
+        }
+        if count < params || count > payload.len() {
+            return None;
+        }
+        if count == 0 {
+            return Some(Self {
+                id,
+                flags,
+                types: Vec::new(),
+                values: Vec::new(),
+            });
+        }
+        let nulls = r.take(count.div_ceil(8))?;
+        let mut types = bound.to_vec();
+        if r.u8()? == 1 {
+            types.clear();
+            for _ in 0..count {
+                types.push(r.u16()?);
+                if query_attributes {
+                    r.lenenc_bytes()?;
+                }
+            }
+        }
+        if types.len() < params {
+            return None;
+        }
+        let mut values = Vec::with_capacity(params);
+        for i in 0..params {
+            let value = if let Some(Some(bytes)) = long_data.get(i) {
+                let blob = matches!(types[i] & 0xff, 249..=252);
+                Value::Bytes {
+                    bytes: bytes.clone(),
+                    blob,
+                }
+            } else if nulls[i / 8] & (1 << (i % 8)) != 0 {
+                Value::Null
+            } else {
+                read_value(&mut r, types[i])?
+            };
+            values.push(value);
+        }
+        Some(Self {
+            id,
+            flags,
+            types,
+            values,
+        })
+    }
+}
+
+fn read_value(r: &mut Reader<'_>, kind: u16) -> Option<Value> {
+    let unsigned = kind & 0x8000 != 0;
+    let signed = |v: i64| Value::Int(v);
+    Some(match kind & 0xff {
+        1 if unsigned => Value::Uint(u64::from(r.u8()?)),
+        1 => signed(i64::from(r.u8()?.cast_signed())),
+        2 | 13 if unsigned => Value::Uint(u64::from(r.u16()?)),
+        2 | 13 => signed(i64::from(r.u16()?.cast_signed())),
+        3 | 9 if unsigned => Value::Uint(u64::from(r.u32()?)),
+        3 | 9 => signed(i64::from(r.u32()?.cast_signed())),
+        8 if unsigned => Value::Uint(r.u64()?),
+        8 => signed(r.u64()?.cast_signed()),
+        4 => Value::Double(f64::from(f32::from_bits(r.u32()?))),
+        5 => Value::Double(f64::from_bits(r.u64()?)),
+        6 => Value::Null,
+        0 | 246 => Value::Decimal(r.lenenc_bytes()?.to_vec()),
+        15 | 253 | 254 => Value::Bytes {
+            bytes: r.lenenc_bytes()?.to_vec(),
+            blob: false,
+        },
+        249..=252 => Value::Bytes {
+            bytes: r.lenenc_bytes()?.to_vec(),
+            blob: true,
+        },
+        other => {
+            skip_value(r, other)?;
+            Value::Other
+        }
+    })
+}
+
+/// Steps over one value of the given type.
+pub fn skip_value(r: &mut Reader<'_>, kind: u16) -> Option<()> {
+    match kind & 0xff {
+        6 => {}
+        1 => {
+            r.take(1)?;
+        }
+        2 | 13 => {
+            r.take(2)?;
+        }
+        3 | 4 | 9 => {
+            r.take(4)?;
+        }
+        5 | 8 => {
+            r.take(8)?;
+        }
+        7 | 10 | 11 | 12 => {
+            let n = usize::from(r.u8()?);
+            r.take(n)?;
+        }
+        _ => {
+            r.lenenc_bytes()?;
+        }
+    }
+    Some(())
+}
