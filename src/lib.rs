@@ -9,4 +9,21 @@ pub mod types;
 pub mod lock;
 pub mod protocol;
 
+pub mod clock;
+pub mod config;
+pub mod metrics;
 pub mod sql;
+
+pub mod net;
+pub mod store;
+
+pub mod backend;
+pub mod engine;
+
+pub mod frontend;
+
+pub mod http;
+
+pub mod app;
+
+pub mod cli;

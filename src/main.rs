@@ -1,2 +1,7 @@
 //! The `lockstead` program.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lockstead::cli::run()
+}

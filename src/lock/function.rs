@@ -88,19 +88,47 @@ impl Function {
 
     /// An expression without side effects whose value, and as far as the server allows whose
     /// type, are those of a call that returned `value` (interception, 3).
-    pub fn value_expression(self, flavour: Flavour, value: Option<u64>) -> String {
-        match (self, value) {
-            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, Some(0)) => {
-                "(NULL AND 0)".into()
+    ///
+    /// `pure` are arguments that the server must evaluate again, because it warns about them;
+    /// none of them is NULL.
+    pub fn value_expression(
+        self,
+        flavour: Flavour,
+        value: Option<u64>,
+        pure: &[Vec<u8>],
+    ) -> Vec<u8> {
+        let is = |test: &str, joined: &str, none: &str| {
+            if pure.is_empty() {
+                return none.as_bytes().to_vec();
             }
-            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, Some(_)) => "(NULL OR 1)".into(),
-            (_, None) if self != Self::IsUsedLock => "(NULL OR 0)".into(),
-            (Self::IsUsedLock, v) if flavour == Flavour::MySql => match v {
-                Some(n) => format!("IF(1,CAST({n} AS UNSIGNED),NULL)"),
-                None => "IF(0,CAST(1 AS UNSIGNED),NULL)".into(),
-            },
-            (_, Some(n)) => format!("CAST({n} AS UNSIGNED)"),
-            (_, None) => "NULL".into(),
-        }
+            let tests: Vec<Vec<u8>> = pure
+                .iter()
+                .map(|p| [b"(", p.as_slice(), b") ", test.as_bytes()].concat())
+                .collect();
+            [b"(", tests.join(joined.as_bytes()).as_slice(), b")"].concat()
+        };
+        let text = match (self, flavour, value) {
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, _, Some(0)) => {
+                return [b"(NULL AND ", is("IS NULL", " OR ", "0").as_slice(), b")"].concat();
+            }
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, _, Some(_)) => {
+                return [
+                    b"(NULL OR ",
+                    is("IS NOT NULL", " AND ", "1").as_slice(),
+                    b")",
+                ]
+                .concat();
+            }
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, _, None) => {
+                return [b"(NULL OR ", is("IS NULL", " OR ", "0").as_slice(), b")"].concat();
+            }
+            (Self::IsUsedLock, Flavour::MySql, Some(n)) => {
+                format!("IF(1,CAST({n} AS UNSIGNED),NULL)")
+            }
+            (Self::IsUsedLock, Flavour::MySql, None) => "IF(0,CAST(1 AS UNSIGNED),NULL)".into(),
+            (_, _, Some(n)) => format!("CAST({n} AS UNSIGNED)"),
+            (_, _, None) => "NULL".into(),
+        };
+        text.into_bytes()
     }
 }

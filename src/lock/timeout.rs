@@ -23,14 +23,16 @@ pub enum Timeout {
 /// No wait is timed longer than this; it stands for ever.
 const FOREVER: u64 = 10_000_000_000;
 
+/// From here on MariaDB's deadline in nanoseconds overflows, and it tries once.
+const MARIADB_OVERFLOW: i128 = 16_600_000_000;
+
 impl Timeout {
     /// An integer argument.
     pub fn from_int(n: i128, flavour: Flavour) -> Self {
         match flavour {
             Flavour::MySql if n < 0 => Self::Forever,
-            // Beyond a signed 64-bit integer MariaDB's arithmetic overflows to "at once".
-            Flavour::MariaDb if n > i128::from(i64::MAX) => Self::Once,
             Flavour::MariaDb if n < 0 || n == i128::from(i64::MAX) => Self::Refused,
+            Flavour::MariaDb if n >= MARIADB_OVERFLOW => Self::Once,
             Flavour::MySql | Flavour::MariaDb => {
                 Self::seconds(u64::try_from(n).unwrap_or(u64::MAX))
             }
@@ -50,7 +52,7 @@ impl Timeout {
             }
             Flavour::MariaDb if x <= -1.0 || x.is_nan() => Self::Refused,
             Flavour::MariaDb if x >= 9.2e18 => Self::Refused,
-            Flavour::MariaDb if x >= 1.8e10 => Self::Once,
+            Flavour::MariaDb if x >= 1.66e10 => Self::Once,
             Flavour::MariaDb if x <= 0.0 => Self::Once,
             Flavour::MariaDb => Self::from_micros(x * 1e6),
         }
@@ -71,10 +73,13 @@ impl Timeout {
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         let (int, frac) = digits.split_once('.').unwrap_or((digits, ""));
-        if int.len() > 15 || frac.len() > 15 || int.len() + frac.len() == 0 {
+        if int.len() > 30 || frac.len() > 15 || int.len() + frac.len() == 0 {
             return None;
         }
         let int: i128 = if int.is_empty() { 0 } else { int.parse().ok()? };
+        if frac.is_empty() {
+            return Some(Self::from_int(if negative { -int } else { int }, flavour));
+        }
         match flavour {
             Flavour::MySql => {
                 // Decimals round half away from zero.

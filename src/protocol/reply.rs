@@ -53,6 +53,8 @@ pub struct OneValue<'a> {
     pub value: Option<u64>,
     /// Status flags of the session.
     pub status: Status,
+    /// Warnings, counted behind the rows only.
+    pub warnings: u16,
     /// Binary protocol (COM_STMT_EXECUTE) or text.
     pub binary: bool,
 }
@@ -63,13 +65,12 @@ impl OneValue<'_> {
         put_frame(out, 1, &[1]);
         put_frame(out, 2, &self.definition(capabilities));
         let mut seq = 3;
-        let eof = self.end(capabilities);
         if !capabilities.has(Capabilities::DEPRECATE_EOF) {
-            put_frame(out, seq, &eof);
+            put_frame(out, seq, &self.end(capabilities, 0));
             seq += 1;
         }
         put_frame(out, seq, &self.row());
-        put_frame(out, seq + 1, &eof);
+        put_frame(out, seq + 1, &self.end(capabilities, self.warnings));
     }
 
     fn definition(&self, capabilities: Capabilities) -> Vec<u8> {
@@ -111,16 +112,12 @@ impl OneValue<'_> {
         }
     }
 
-    fn end(&self, capabilities: Capabilities) -> Vec<u8> {
+    fn end(&self, capabilities: Capabilities, warnings: u16) -> Vec<u8> {
+        let [status, warnings] = [self.status.0, warnings].map(u16::to_le_bytes);
         if capabilities.has(Capabilities::DEPRECATE_EOF) {
-            let mut p = vec![0xfe, 0, 0];
-            p.extend_from_slice(&self.status.0.to_le_bytes());
-            p.extend_from_slice(&[0, 0]);
-            p
+            [&[0xfe, 0, 0], &status[..], &warnings[..]].concat()
         } else {
-            let mut p = vec![0xfe, 0, 0];
-            p.extend_from_slice(&self.status.0.to_le_bytes());
-            p
+            [&[0xfe], &warnings[..], &status[..]].concat()
         }
     }
 }

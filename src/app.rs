@@ -1,0 +1,310 @@
+//! The application: everything is bound before anything runs, and ends in a written order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+
+use crate::backend::spares::{Account, Spares};
+use crate::config::Config;
+use crate::engine::handle::{Engine, SessionEvent};
+use crate::engine::keeper::{self, Setup, Threads};
+use crate::engine::pipe::StoreAccess;
+use crate::frontend::context::Context;
+use crate::frontend::ending::LAST_MOMENT;
+use crate::frontend::listener::{Workers, accept};
+use crate::frontend::registry::Registry;
+use crate::http::{self, Pages};
+use crate::metrics::Metrics;
+use crate::net::buffers::Buffers;
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::reads::Rights;
+use crate::store::schema::VERSION;
+
+/// Why the start was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address cannot be bound.
+    #[error("cannot listen on {addr} for {what}: {source}. Is another proxy running there?")]
+    Bind {
+        /// `clients` or `http`.
+        what: &'static str,
+        /// The address.
+        addr: std::net::SocketAddr,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The store is not fit.
+    #[error("the lock store {url}: {problem}")]
+    Store {
+        /// Where, without the password.
+        url: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// The operating system refused a thread or a signal handler.
+    #[error("cannot start: {0}")]
+    Io(#[from] std::io::Error),
+    /// The metrics are inconsistent.
+    #[error("metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+}
+
+/// A proxy that is bound and ready to run.
+pub struct App {
+    config: Arc<Config>,
+    listener: TcpListener,
+    http: Option<TcpListener>,
+    context: Context,
+    threads: Threads,
+    account: Account,
+}
+
+/// What the start found out about the store.
+#[derive(Debug)]
+pub struct Readiness {
+    /// The schema was created just now.
+    pub fresh: bool,
+    /// Seconds the server waits for a handshake.
+    pub connect_timeout: Duration,
+    /// What the account may do.
+    pub rights: Rights,
+    /// `VERSION()`.
+    pub version: String,
+    /// What works less well than it could, and how to mend it.
+    pub warnings: Vec<String>,
+}
+
+impl App {
+    /// Checks the store, binds every socket, starts the engine.
+    pub async fn build(config: Config) -> Result<Self, StartError> {
+        let readiness = inspect(&config).await?;
+        for warning in &readiness.warnings {
+            tracing::warn!("{warning}");
+        }
+        let listener = bind("clients", config.listen)?;
+        let http = config.http.map(|addr| bind("http", addr)).transpose()?;
+        let metrics = Arc::new(Metrics::new()?);
+        let access = Arc::new(StoreAccess {
+            url: config.store.clone(),
+            connect_timeout: config.connect_timeout,
+            open: Mutex::default(),
+            metrics: Arc::clone(&metrics),
+        });
+        let (engine, threads) = keeper::start(Setup {
+            access,
+            ttl: config.lease,
+            addr: config.listen.to_string(),
+            fresh: readiness.fresh,
+        })?;
+        let account = Account {
+            user: config.store.user.clone(),
+            password: config.store.password.clone(),
+        };
+        let config = Arc::new(config);
+        let commands = Context::command_counters(&metrics);
+        let context = Context {
+            config: Arc::clone(&config),
+            engine,
+            metrics,
+            spares: Spares::new(readiness.connect_timeout),
+            registry: Registry::default(),
+            buffers: Buffers::default(),
+            commands,
+        };
+        tracing::info!(
+            listen = %config.listen,
+            backend = %config.backend,
+            store = ?config.store,
+            server = readiness.version,
+            version = env!("CARGO_PKG_VERSION"),
+            "ready to start"
+        );
+        Ok(Self {
+            config,
+            listener,
+            http,
+            context,
+            threads,
+            account,
+        })
+    }
+
+    /// Serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
+    pub async fn run(self) -> Result<(), StartError> {
+        let Self {
+            config,
+            listener,
+            http,
+            context,
+            threads,
+            account,
+        } = self;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let draining = Arc::new(AtomicBool::new(false));
+        let workers = Workers::start(&context)?;
+        let tending = tokio::spawn(context.spares.clone().tend(account.clone()));
+        let pages = http.map(|listener| {
+            let metrics = Arc::clone(&context.metrics);
+            let (engine, draining) = (context.engine.clone(), Arc::clone(&draining));
+            tokio::spawn(http::serve(
+                listener,
+                Pages {
+                    metrics,
+                    engine,
+                    draining,
+                },
+            ))
+        });
+        tokio::select! {
+            () = accept(listener, &workers) => {}
+            _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
+            _ = interrupt.recv() => tracing::info!("interrupt: draining"),
+        }
+        // The drain, in order: no new clients (the listener is gone), statements end, locks go
+        // back, the lease row goes, the windows close last.
+        draining.store(true, Ordering::Relaxed);
+        let drain = drain(&config, &context, &context.engine);
+        tokio::select! {
+            () = drain => {}
+            _ = terminate.recv() => tracing::warn!("second signal: not waiting any longer"),
+            _ = interrupt.recv() => tracing::warn!("second signal: not waiting any longer"),
+        }
+        tending.abort();
+        let _ = timeout(LAST_MOMENT, context.spares.finish(&account)).await;
+        threads.stop().await;
+        if let Some(pages) = pages {
+            pages.abort();
+        }
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+async fn drain(config: &Config, context: &Context, engine: &Engine) {
+    context.registry.tell(SessionEvent::Drain);
+    if !context.registry.emptied(config.drain_timeout).await {
+        tracing::warn!(limit = ?config.drain_timeout, "statements still run at the drain limit; their sessions are closed");
+        context.registry.tell(SessionEvent::Stop);
+        context.registry.emptied(LAST_MOMENT).await;
+    }
+    if timeout(
+        LAST_MOMENT + config.drain_timeout.min(LAST_MOMENT * 4),
+        engine.settle(),
+    )
+    .await
+    .is_err()
+    {
+        tracing::warn!(
+            "some locks could not be released; they are free when the lease has run out"
+        );
+    }
+}
+
+fn bind(what: &'static str, addr: std::net::SocketAddr) -> Result<TcpListener, StartError> {
+    let listen = || {
+        let socket = if addr.is_ipv4() {
+            TcpSocket::new_v4()
+        } else {
+            TcpSocket::new_v6()
+        }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(addr)?;
+        socket.listen(4096)
+    };
+    listen().map_err(|source| StartError::Bind { what, addr, source })
+}
+
+/// Connects to the store and finds out whether it can hold locks; creates the schema if told to.
+pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
+    let store = &config.store;
+    let refuse = |problem: String| StartError::Store {
+        url: format!("{store:?}"),
+        problem,
+    };
+    let mut conn = StoreConnection::open(store, config.connect_timeout)
+        .await
+        .map_err(|e| refuse(connect_advice(&e)))?;
+    let fail = |e: StoreError| refuse(e.to_string());
+    let settings = conn.read_settings().await.map_err(fail)?;
+    let mut warnings = Vec::new();
+    if settings.binlog && settings.binlog_format.eq_ignore_ascii_case("STATEMENT") {
+        return Err(refuse(
+            "binlog_format is STATEMENT, under which lock batches fail with error 1665; set it to ROW".into(),
+        ));
+    }
+    if settings.read_only {
+        return Err(refuse(
+            "the server is read-only; the lock tables live on the primary".into(),
+        ));
+    }
+    let fresh = if config.create_schema {
+        conn.install(&store.schema).await.map_err(|e| {
+            refuse(format!("cannot create the lock schema: {e}. Hand the output of `lockstead schema print` to a DBA, or grant CREATE and CREATE VIEW on `{}`.*", store.schema))
+        })?
+    } else {
+        false
+    };
+    let meta = conn.read_meta(&store.schema).await.map_err(|e| match e {
+        StoreError::Refused { code: 1049 | 1146 | 1142 | 1044, message } => refuse(format!(
+            "{message}. Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA"
+        )),
+        e => fail(e),
+    })?;
+    if meta.version > VERSION {
+        return Err(refuse(format!(
+            "the lock schema has version {}, this build knows {VERSION}; upgrade",
+            meta.version
+        )));
+    }
+    if !meta.here {
+        return Err(refuse(
+            "the lock schema was made on another server (meta.ident): restored or failed over. When no proxy runs on it, drop the schema and install it anew".into(),
+        ));
+    }
+    conn.check_tables(&store.schema).await.map_err(|e| {
+        refuse(format!(
+            "a right on the tables is missing: {e}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.*",
+            store.schema
+        ))
+    })?;
+    let rights = conn.rights().await.map_err(fail)?;
+    warnings.extend(advice(rights));
+    let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
+    conn.close().await;
+    Ok(Readiness {
+        fresh,
+        connect_timeout,
+        rights,
+        version: settings.version,
+        warnings,
+    })
+}
+
+fn connect_advice(e: &StoreError) -> String {
+    match e {
+        StoreError::Refused {
+            code: 1045,
+            message,
+        } => {
+            format!("{message}. Check user and password in `store`")
+        }
+        e => format!("{e}. Is the server up, and are host and port in `store` right?"),
+    }
+}
+
+fn advice(rights: Rights) -> Vec<String> {
+    let mut all = Vec::new();
+    if !rights.process || !rights.performance_schema {
+        all.push("the store account lacks PROCESS (or SELECT on performance_schema.*): it cannot see when a dead proxy's sessions are gone, so their locks stay held until an operator acts".to_owned());
+    }
+    if !rights.kill {
+        all.push("the store account lacks CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN): a dead proxy's sessions are not killed, so its locks pass on only when the server ends them itself".to_owned());
+    }
+    all
+}

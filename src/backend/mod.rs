@@ -1,0 +1,4 @@
+//! The server side: connections with a greeting, and what becomes of those nobody wants.
+
+pub mod greeted;
+pub mod spares;

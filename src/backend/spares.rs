@@ -1,0 +1,187 @@
+//! Greeted connections whose client left before it logged in.
+//!
+//! A load balancer's probe connects, reads the greeting and hangs up. Passed on, each would count
+//! at the server as a failed handshake, and after max_connect_errors of them the server blocks
+//! the proxy's host. So the connection is kept for the next client, and before the server loses
+//! patience it is completed with the proxy's own account.
+
+use std::io;
+use std::net::TcpStream as StdStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use super::greeted::{Greeted, read_frame};
+use crate::protocol::auth;
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::handshake::Greeting;
+
+/// An account for logins nobody else makes.
+#[derive(Clone)]
+pub struct Account {
+    /// User.
+    pub user: String,
+    /// Password.
+    pub password: String,
+}
+
+struct Spare {
+    stream: StdStream,
+    frame: Vec<u8>,
+    greeting: Greeting,
+    since: Instant,
+}
+
+/// The spare connections of one backend.
+#[derive(Clone)]
+pub struct Spares {
+    list: Arc<Mutex<Vec<Spare>>>,
+    /// How long a spare may wait: well below the server's connect_timeout.
+    patience: Duration,
+}
+
+impl Spares {
+    /// Spares for a server that waits `connect_timeout` for a handshake.
+    pub fn new(connect_timeout: Duration) -> Self {
+        let patience = (connect_timeout / 2).min(Duration::from_secs(5));
+        Self {
+            list: Arc::default(),
+            patience,
+        }
+    }
+
+    /// Keeps a connection. It is detached from its thread's event loop.
+    pub fn keep(&self, greeted: Greeted) {
+        let Greeted {
+            stream,
+            frame,
+            greeting,
+        } = greeted;
+        if let Ok(stream) = stream.into_std() {
+            self.list.lock().push(Spare {
+                stream,
+                frame,
+                greeting,
+                since: Instant::now(),
+            });
+        }
+    }
+
+    /// A connection that still waits for a login, if there is one.
+    pub fn take(&self) -> Option<Greeted> {
+        loop {
+            let Spare {
+                stream,
+                frame,
+                greeting,
+                ..
+            } = self.list.lock().pop()?;
+            // One that the server has closed or spoken on meanwhile is dropped.
+            if is_quiet(&stream) {
+                let stream = TcpStream::from_std(stream).ok()?;
+                return Some(Greeted {
+                    stream,
+                    frame,
+                    greeting,
+                });
+            }
+        }
+    }
+
+    /// Completes spares that have waited long enough; runs as long as the process.
+    pub async fn tend(self, account: Account) {
+        let mut tick = interval(Duration::from_millis(250));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            for spare in self.expired(self.patience) {
+                tokio::spawn(retire(spare, account.clone()));
+            }
+        }
+    }
+
+    /// Completes all spares, at shutdown.
+    pub async fn finish(&self, account: &Account) {
+        for spare in self.expired(Duration::ZERO) {
+            retire(spare, account.clone()).await;
+        }
+    }
+
+    fn expired(&self, age: Duration) -> Vec<Spare> {
+        let mut list = self.list.lock();
+        let (old, young) = list.drain(..).partition(|s| s.since.elapsed() >= age);
+        *list = young;
+        old
+    }
+}
+
+/// Whether the server has said nothing since its greeting, and not hung up.
+fn is_quiet(stream: &StdStream) -> bool {
+    matches!(stream.peek(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+}
+
+async fn retire(spare: Spare, account: Account) {
+    let login = complete(spare, &account);
+    match timeout(Duration::from_secs(3), login).await {
+        Ok(Ok(())) => {}
+        Ok(Err(e)) => tracing::debug!(error = %e, "a spare connection could not be completed"),
+        Err(_) => tracing::debug!("a spare connection could not be completed in time"),
+    }
+}
+
+async fn complete(spare: Spare, account: &Account) -> io::Result<()> {
+    let greeting = spare.greeting;
+    let mut stream = TcpStream::from_std(spare.stream)?;
+    let mut out = Vec::new();
+    put_frame(
+        &mut out,
+        1,
+        &auth::own_login(&greeting, &account.user, &account.password),
+    );
+    let mut nonce = greeting.nonce;
+    let mut plugin = greeting.plugin;
+    loop {
+        stream.write_all(&out).await?;
+        out.clear();
+        let frame = loop {
+            let frame = read_frame(&mut stream, 4096).await?;
+            // "Fast authentication worked": the OK follows.
+            if frame[HEADER..] != [1, 3] {
+                break frame;
+            }
+        };
+        let seq = frame[3].wrapping_add(1);
+        match frame.get(HEADER) {
+            Some(0) => {
+                put_frame(&mut out, 0, &[1]);
+                return stream.write_all(&out).await;
+            }
+            Some(0xfe) => {
+                let rest = &frame[HEADER + 1..];
+                let end = memchr::memchr(0, rest).unwrap_or(rest.len());
+                plugin = rest[..end].to_vec();
+                nonce = rest.get(end + 1..).unwrap_or_default().to_vec();
+                let proof = auth::proof(&plugin, &nonce, &account.password);
+                put_frame(&mut out, seq, &proof);
+            }
+            // Full authentication: ask for the key, then send the password under it.
+            Some(1) if frame.get(HEADER + 1) == Some(&4) => put_frame(&mut out, seq, &[2]),
+            Some(1) if plugin == b"caching_sha2_password" && nonce.len() >= 20 => {
+                let key = &frame[HEADER + 1..];
+                if !key.starts_with(b"-----BEGIN PUBLIC KEY-----") {
+                    return Err(io::Error::other("the server's key is no PEM"));
+                }
+                put_frame(
+                    &mut out,
+                    seq,
+                    &auth::encrypted_password(key, &nonce, &account.password),
+                );
+            }
+            _ => return Err(io::Error::other("the server refused the login")),
+        }
+    }
+}

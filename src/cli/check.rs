@@ -1,0 +1,64 @@
+//! `lockstead check`
+
+use std::process::ExitCode;
+
+use super::{Settings, failed, runtime, usage};
+use crate::app::inspect;
+use crate::backend::greeted::connect;
+use crate::config::Config;
+
+pub(super) fn run(settings: Settings) -> ExitCode {
+    let config = match settings.load() {
+        Ok(config) => config,
+        Err(e) => return usage(&e),
+    };
+    println!("configuration   ok");
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(e) => return failed(&e),
+    };
+    runtime.block_on(check(Config {
+        create_schema: false,
+        ..config
+    }))
+}
+
+async fn check(config: Config) -> ExitCode {
+    let mut good = true;
+    match connect(&config.backend, config.connect_timeout).await {
+        Ok(greeted) => println!(
+            "backend         ok: {} at {}",
+            greeted.greeting.version, config.backend
+        ),
+        Err(e) => {
+            good = false;
+            println!("backend         FAILED: {}: {e}", config.backend);
+        }
+    }
+    match inspect(&config).await {
+        Ok(readiness) => {
+            println!(
+                "store           ok: {} at {:?}",
+                readiness.version, config.store
+            );
+            let state = |has| if has { "ok" } else { "MISSING" };
+            println!(
+                "see sessions    {}",
+                state(readiness.rights.process && readiness.rights.performance_schema)
+            );
+            println!("kill sessions   {}", state(readiness.rights.kill));
+            for warning in &readiness.warnings {
+                println!("warning: {warning}");
+            }
+        }
+        Err(e) => {
+            good = false;
+            println!("store           FAILED: {e}");
+        }
+    }
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

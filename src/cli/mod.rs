@@ -1,0 +1,106 @@
+//! The command line: one file a subcommand.
+
+mod check;
+mod schema;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, ConfigError, LogFormat, Raw};
+
+/// A MySQL proxy that turns GET_LOCK() into durable rows.
+///
+/// Applications connect to Lockstead instead of their MySQL or MariaDB server. GET_LOCK and its
+/// four companions become rows in a table on the primary; everything else passes through
+/// byte for byte.
+#[derive(Debug, Parser)]
+#[command(name = "lockstead", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the proxy
+    #[command(
+        after_help = "Example:\n  lockstead serve --listen 127.0.0.1:6033 --backend 127.0.0.1:3306 \\\n    --store mysql://lockstead:secret@127.0.0.1:3306/lockstead --lease 30s --create-schema"
+    )]
+    Serve(Settings),
+    /// Check the configuration, the servers and the store account's rights, then exit
+    Check(Settings),
+    /// Show or install the lock tables
+    #[command(subcommand)]
+    Schema(schema::Schema),
+    /// Print the version
+    Version,
+}
+
+/// Where settings come from: flags, then LOCKSTEAD_* variables, then the file.
+#[derive(Debug, Args)]
+pub(crate) struct Settings {
+    /// Configuration file (TOML); every key is also a flag
+    #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    raw: Raw,
+}
+
+impl Settings {
+    fn load(self) -> Result<Config, ConfigError> {
+        Config::load(self.config.as_deref(), self.raw)
+    }
+}
+
+/// Parses the arguments and runs the subcommand. Exit codes: 0 done, 1 failed, 2 wrong usage or
+/// configuration.
+pub fn run() -> ExitCode {
+    match Cli::parse().command {
+        Command::Serve(settings) => serve::run(settings),
+        Command::Check(settings) => check::run(settings),
+        Command::Schema(command) => schema::run(command),
+        Command::Version => {
+            println!("lockstead {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn start_logs(config: &Config) -> Result<(), ConfigError> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&config.log_level).map_err(|e| {
+        ConfigError::Value {
+            place: String::new(),
+            key: "log_level",
+            problem: format!("{e}; give for example info or lockstead=debug"),
+        }
+    })?;
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    match config.log_format {
+        LogFormat::Text => logs
+            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+            .init(),
+        LogFormat::Json => logs.json().init(),
+    }
+    Ok(())
+}
+
+fn usage(e: &dyn std::error::Error) -> ExitCode {
+    eprintln!("lockstead: {e}");
+    ExitCode::from(2)
+}
+
+fn failed(e: &dyn std::error::Error) -> ExitCode {
+    eprintln!("lockstead: {e}");
+    ExitCode::FAILURE
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}

@@ -1,0 +1,81 @@
+//! `lockstead schema print|install`
+
+use std::process::ExitCode;
+
+use clap::{Subcommand, ValueEnum};
+
+use super::{Settings, failed, runtime, usage};
+use crate::app::inspect;
+use crate::config::Config;
+use crate::store::schema::statements;
+use crate::types::Flavour;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Schema {
+    /// Print the SQL that creates the lock tables, for a DBA to run
+    Print {
+        /// Name of the schema
+        #[arg(long, default_value = "lockstead")]
+        schema: String,
+        /// Server family
+        #[arg(long, value_enum, default_value = "mysql")]
+        flavour: Family,
+    },
+    /// Create the lock tables with the store account (needs CREATE and CREATE VIEW)
+    Install(Settings),
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Family {
+    Mysql,
+    Mariadb,
+}
+
+pub(super) fn run(command: Schema) -> ExitCode {
+    match command {
+        Schema::Print { schema, flavour } => {
+            let valid = schema
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            if !valid || schema.is_empty() {
+                eprintln!("lockstead: --schema takes letters, digits and _ only");
+                return ExitCode::from(2);
+            }
+            let flavour = match flavour {
+                Family::Mysql => Flavour::MySql,
+                Family::Mariadb => Flavour::MariaDb,
+            };
+            for statement in statements(&schema, flavour) {
+                println!("{statement};\n");
+            }
+            ExitCode::SUCCESS
+        }
+        Schema::Install(settings) => install(settings),
+    }
+}
+
+fn install(settings: Settings) -> ExitCode {
+    let config = match settings.load() {
+        Ok(config) => Config {
+            create_schema: true,
+            ..config
+        },
+        Err(e) => return usage(&e),
+    };
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(e) => return failed(&e),
+    };
+    match runtime.block_on(inspect(&config)) {
+        Ok(readiness) => {
+            let did = if readiness.fresh {
+                "created"
+            } else {
+                "already there"
+            };
+            println!("lock schema `{}`: {did}", config.store.schema);
+            ExitCode::SUCCESS
+        }
+        Err(e) => failed(&e),
+    }
+}

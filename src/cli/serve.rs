@@ -1,0 +1,25 @@
+//! `lockstead serve`
+
+use std::process::ExitCode;
+
+use super::{Settings, failed, runtime, start_logs, usage};
+use crate::app::App;
+
+pub(super) fn run(settings: Settings) -> ExitCode {
+    let config = match settings.load() {
+        Ok(config) => config,
+        Err(e) => return usage(&e),
+    };
+    if let Err(e) = start_logs(&config) {
+        return usage(&e);
+    }
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(e) => return failed(&e),
+    };
+    let served = runtime.block_on(async { App::build(config).await?.run().await });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => failed(&e),
+    }
+}

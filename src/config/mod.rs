@@ -1,0 +1,438 @@
+//! Settings: what was written, and the validated form that everything else uses.
+
+mod raw;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+pub use raw::Raw;
+
+use crate::lock::lease::MIN_TTL;
+
+/// Why a configuration was refused. Each names the key, what is wrong and what would be right.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file could not be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The file is no TOML, or has an unknown key or a wrong type; the text names line and column.
+    #[error("{path}: {message}")]
+    Parse {
+        /// The file.
+        path: String,
+        /// The parser's message.
+        message: String,
+    },
+    /// A value is impossible.
+    #[error("{place}`{key}`: {problem}")]
+    Value {
+        /// File and line of the key, or empty for a flag or variable.
+        place: String,
+        /// The key.
+        key: &'static str,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+}
+
+/// A host and port to connect to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPort {
+    /// Name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+/// Where the lock tables are, and with which account. Its `Debug` form hides the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreUrl {
+    /// Name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// Account.
+    pub user: String,
+    /// Its password.
+    pub password: String,
+    /// Schema of the lock tables: letters, digits and `_`.
+    pub schema: String,
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "mysql://{}:***@{}:{}/{}",
+            self.user, self.host, self.port, self.schema
+        )
+    }
+}
+
+/// Text or JSON logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One readable line an event.
+    Text,
+    /// One JSON object an event.
+    Json,
+}
+
+/// The validated configuration.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// The MySQL server behind the proxy.
+    pub backend: HostPort,
+    /// The lock tables' server and account.
+    pub store: StoreUrl,
+    /// Where metrics and health are served; `None` for nowhere.
+    pub http: Option<SocketAddr>,
+    /// Length of the lease.
+    pub lease: Duration,
+    /// Create the lock schema at start if it is missing.
+    pub create_schema: bool,
+    /// Threads that relay.
+    pub workers: usize,
+    /// Clients at most; one more gets error 1040.
+    pub max_connections: usize,
+    /// How long a connect to the server may take.
+    pub connect_timeout: Duration,
+    /// How long a client may take to log in.
+    pub login_timeout: Duration,
+    /// How long running statements may take to end at shutdown.
+    pub drain_timeout: Duration,
+    /// Answer bare lock calls without a trip to the session's server.
+    pub fast_path: bool,
+    /// Log form.
+    pub log_format: LogFormat,
+    /// Log filter, as `tracing` reads it.
+    pub log_level: String,
+}
+
+impl Config {
+    /// Reads the file, if any, puts what flags and environment say over it, and validates.
+    pub fn load(file: Option<&Path>, over: Raw) -> Result<Self, ConfigError> {
+        let (mut raw, source) = match file {
+            Some(path) => Raw::read(path)?,
+            None => (Raw::default(), raw::Source::default()),
+        };
+        raw.put_over(over);
+        Self::validate(raw, &source)
+    }
+
+    fn validate(raw: Raw, source: &raw::Source) -> Result<Self, ConfigError> {
+        let wrong = |key: &'static str, problem: String| ConfigError::Value {
+            place: source.place(key),
+            key,
+            problem,
+        };
+        let missing = |key: &'static str, example: &str| {
+            wrong(
+                key,
+                format!("is missing; give for example {key} = \"{example}\""),
+            )
+        };
+        let address = |key: &'static str, text: &str| {
+            text.parse::<SocketAddr>().map_err(|_| {
+                wrong(
+                    key,
+                    format!("{text:?} is no address and port; give for example 127.0.0.1:6033"),
+                )
+            })
+        };
+        let duration = |key: &'static str, text: Option<&str>, default: &str| {
+            parse_duration(text.unwrap_or(default)).ok_or_else(|| {
+                wrong(
+                    key,
+                    format!("{text:?} is no duration; give for example 30s, 500ms or 2m"),
+                )
+            })
+        };
+        let listen = raw.listen.as_deref().unwrap_or("127.0.0.1:6033");
+        let backend = raw
+            .backend
+            .as_deref()
+            .ok_or_else(|| missing("backend", "127.0.0.1:3306"))?;
+        let store = raw
+            .store
+            .as_deref()
+            .ok_or_else(|| missing("store", "mysql://lockstead:secret@127.0.0.1:3306/lockstead"))?;
+        let lease = duration("lease", raw.lease.as_deref(), "30s")?;
+        if lease < MIN_TTL || lease > Duration::from_hours(1) {
+            return Err(wrong("lease", format!("{lease:?} is outside 1s to 1h")));
+        }
+        let http = raw.http.as_deref().unwrap_or("127.0.0.1:6080");
+        let log_format = match raw.log_format.as_deref().unwrap_or("text") {
+            "text" => LogFormat::Text,
+            "json" => LogFormat::Json,
+            other => {
+                return Err(wrong(
+                    "log_format",
+                    format!("{other:?} is neither text nor json"),
+                ));
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = match raw.workers.unwrap_or(0) {
+            0 => cores,
+            n @ 1..=256 => n,
+            n => {
+                return Err(wrong(
+                    "workers",
+                    format!("{n} is outside 0 (one a core) to 256"),
+                ));
+            }
+        };
+        let max_connections = match raw.max_connections.unwrap_or(10_000) {
+            n @ 1..=1_000_000 => n,
+            n => {
+                return Err(wrong(
+                    "max_connections",
+                    format!("{n} is outside 1 to 1000000"),
+                ));
+            }
+        };
+        Ok(Self {
+            listen: address("listen", listen)?,
+            backend: parse_host_port(backend).ok_or_else(|| {
+                wrong(
+                    "backend",
+                    format!("{backend:?} is no host:port; give for example 127.0.0.1:3306"),
+                )
+            })?,
+            store: parse_store(store).map_err(|problem| wrong("store", problem))?,
+            http: if http == "off" {
+                None
+            } else {
+                Some(address("http", http)?)
+            },
+            lease,
+            create_schema: raw.create_schema.unwrap_or(false),
+            workers,
+            max_connections,
+            connect_timeout: duration("connect_timeout", raw.connect_timeout.as_deref(), "5s")?,
+            login_timeout: duration("login_timeout", raw.login_timeout.as_deref(), "10s")?,
+            drain_timeout: duration("drain_timeout", raw.drain_timeout.as_deref(), "30s")?,
+            fast_path: raw.fast_path.unwrap_or(true),
+            log_format,
+            log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
+        })
+    }
+}
+
+fn parse_host_port(text: &str) -> Option<HostPort> {
+    let (host, port) = text.rsplit_once(':')?;
+    let host = host
+        .strip_prefix('[')
+        .and_then(|h| h.strip_suffix(']'))
+        .unwrap_or(host);
+    let port = port.parse().ok().filter(|p| *p != 0)?;
+    (!host.is_empty()).then(|| HostPort {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+/// A number and its unit: `500ms`, `30s`, `2m`, `1h`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let split = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(split);
+    let number: u32 = number.parse().ok()?;
+    let unit = match unit {
+        "ms" => Duration::from_millis(1),
+        "s" => Duration::from_secs(1),
+        "m" => Duration::from_mins(1),
+        "h" => Duration::from_hours(1),
+        _ => return None,
+    };
+    unit.checked_mul(number)
+}
+
+fn parse_store(text: &str) -> Result<StoreUrl, String> {
+    let example = "give for example mysql://lockstead:secret@127.0.0.1:3306/lockstead";
+    let url = url::Url::parse(text).map_err(|e| format!("is no URL ({e}); {example}"))?;
+    if url.scheme() != "mysql" {
+        return Err(format!(
+            "starts with {}://, not mysql://; {example}",
+            url.scheme()
+        ));
+    }
+    let host = url
+        .host_str()
+        .filter(|h| !h.is_empty())
+        .ok_or(format!("names no host; {example}"))?;
+    let schema = match url.path().trim_matches('/') {
+        "" => "lockstead",
+        path => path,
+    };
+    let valid = schema.len() <= 64
+        && schema
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !valid {
+        return Err(format!(
+            "names the schema {schema:?}; use letters, digits and _ only"
+        ));
+    }
+    if url.username().is_empty() {
+        return Err(format!("names no user; {example}"));
+    }
+    let decode = |s: &str| percent_decode(s).ok_or(format!("has a broken %-escape; {example}"));
+    Ok(StoreUrl {
+        host: host.trim_matches(['[', ']']).to_owned(),
+        port: url.port().unwrap_or(3306),
+        user: decode(url.username())?,
+        password: decode(url.password().unwrap_or_default())?,
+        schema: schema.to_owned(),
+    })
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(b) = bytes.next() {
+        if b == b'%' {
+            let hex = [bytes.next()?, bytes.next()?];
+            out.extend(hex::decode(hex).ok()?);
+        } else {
+            out.push(b);
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw() -> Raw {
+        Raw {
+            backend: Some("db:3306".into()),
+            store: Some("mysql://lockstead:s%40fe@db:3307/locks".into()),
+            ..Raw::default()
+        }
+    }
+
+    #[test]
+    fn defaults_and_a_store_url_are_understood() {
+        let config = Config::load(None, raw()).expect("valid");
+        assert_eq!(config.lease, Duration::from_secs(30));
+        assert_eq!(config.store.password, "s@fe");
+        assert_eq!(
+            (config.store.port, config.store.schema.as_str()),
+            (3307, "locks")
+        );
+        assert!(
+            !format!("{config:?}").contains("s@fe"),
+            "a password in a debug form"
+        );
+    }
+
+    #[test]
+    fn each_impossible_value_is_refused_with_its_key_and_a_fix() {
+        for (change, key, fix) in [
+            (
+                Raw {
+                    listen: Some("6033".into()),
+                    ..raw()
+                },
+                "listen",
+                "127.0.0.1:6033",
+            ),
+            (
+                Raw {
+                    backend: Some("db".into()),
+                    ..raw()
+                },
+                "backend",
+                "127.0.0.1:3306",
+            ),
+            (
+                Raw {
+                    backend: None,
+                    ..raw()
+                },
+                "backend",
+                "127.0.0.1:3306",
+            ),
+            (
+                Raw {
+                    store: Some("postgres://x@y/z".into()),
+                    ..raw()
+                },
+                "store",
+                "mysql://",
+            ),
+            (
+                Raw {
+                    store: Some("mysql://u:p@h/bad-name`".into()),
+                    ..raw()
+                },
+                "store",
+                "letters",
+            ),
+            (
+                Raw {
+                    lease: Some("30".into()),
+                    ..raw()
+                },
+                "lease",
+                "30s",
+            ),
+            (
+                Raw {
+                    lease: Some("500ms".into()),
+                    ..raw()
+                },
+                "lease",
+                "1s",
+            ),
+            (
+                Raw {
+                    log_format: Some("xml".into()),
+                    ..raw()
+                },
+                "log_format",
+                "json",
+            ),
+            (
+                Raw {
+                    workers: Some(1000),
+                    ..raw()
+                },
+                "workers",
+                "256",
+            ),
+            (
+                Raw {
+                    max_connections: Some(0),
+                    ..raw()
+                },
+                "max_connections",
+                "1 to",
+            ),
+        ] {
+            let text = Config::load(None, change).expect_err(key).to_string();
+            assert!(text.contains(key) && text.contains(fix), "{key}: {text}");
+        }
+    }
+}

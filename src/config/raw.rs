@@ -1,0 +1,121 @@
+//! The configuration as written: in a file, in flags, in the environment.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::ConfigError;
+
+/// Every key, as text or number; absent keys take their default in [`super::Config`].
+///
+/// Flags go over environment variables, these over the file.
+#[derive(Debug, Clone, Default, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Raw {
+    /// Address and port that clients connect to [default: 127.0.0.1:6033]
+    #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_LISTEN")]
+    pub listen: Option<String>,
+    /// The MySQL or MariaDB server behind the proxy
+    #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_BACKEND")]
+    pub backend: Option<String>,
+    /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "LOCKSTEAD_STORE",
+        hide_env_values = true
+    )]
+    pub store: Option<String>,
+    /// Address and port of /metrics, /livez and /readyz, or "off" [default: 127.0.0.1:6080]
+    #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_HTTP")]
+    pub http: Option<String>,
+    /// How long a dead proxy's locks stay held: 1s to 1h [default: 30s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LEASE")]
+    pub lease: Option<String>,
+    /// Create the lock schema at start if it is missing
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", env = "LOCKSTEAD_CREATE_SCHEMA")]
+    pub create_schema: Option<bool>,
+    /// Relay threads, 0 for one a core [default: 0]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_WORKERS")]
+    pub workers: Option<usize>,
+    /// Clients at most; one more gets error 1040 [default: 10000]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_CONNECTIONS")]
+    pub max_connections: Option<usize>,
+    /// Limit of a connect to the server [default: 5s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_CONNECT_TIMEOUT")]
+    pub connect_timeout: Option<String>,
+    /// Limit of a client's login [default: 10s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_TIMEOUT")]
+    pub login_timeout: Option<String>,
+    /// How long running statements may take to end at shutdown [default: 30s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_DRAIN_TIMEOUT")]
+    pub drain_timeout: Option<String>,
+    /// Answer bare lock calls without a trip to the session's server [default: true]
+    #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_FAST_PATH")]
+    pub fast_path: Option<bool>,
+    /// Log as "text" or "json" [default: text]
+    #[arg(long, value_name = "FORMAT", env = "LOCKSTEAD_LOG_FORMAT")]
+    pub log_format: Option<String>,
+    /// Log level or filter: error, warn, info, debug, trace [default: info]
+    #[arg(long, value_name = "LEVEL", env = "LOCKSTEAD_LOG_LEVEL")]
+    pub log_level: Option<String>,
+}
+
+/// The file's text, to say where a refused key stands.
+#[derive(Debug, Default)]
+pub struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// `path:line: ` of a key, or nothing when the file does not have it.
+    pub fn place(&self, key: &str) -> String {
+        let line = self.text.lines().position(|line| {
+            line.trim_start()
+                .strip_prefix(key)
+                .is_some_and(|r| r.trim_start().starts_with('='))
+        });
+        line.map(|n| format!("{}:{}: ", self.path, n + 1))
+            .unwrap_or_default()
+    }
+}
+
+impl Raw {
+    /// Reads a TOML file.
+    pub fn read(path: &Path) -> Result<(Self, Source), ConfigError> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
+            path: shown.clone(),
+            source,
+        })?;
+        let raw = toml::from_str(&text).map_err(|e: toml::de::Error| ConfigError::Parse {
+            path: shown.clone(),
+            message: e.to_string(),
+        })?;
+        Ok((raw, Source { path: shown, text }))
+    }
+
+    /// Every key `over` has replaces this one's.
+    pub fn put_over(&mut self, over: Self) {
+        macro_rules! put {
+            ($($key:ident),*) => { $( if over.$key.is_some() { self.$key = over.$key; } )* };
+        }
+        put!(
+            listen,
+            backend,
+            store,
+            http,
+            lease,
+            create_schema,
+            workers,
+            max_connections,
+            connect_timeout,
+            login_timeout,
+            drain_timeout,
+            fast_path,
+            log_format,
+            log_level
+        );
+    }
+}

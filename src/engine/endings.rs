@@ -1,0 +1,88 @@
+//! Locks whose session's server connection broke: free only when the server is done with it.
+//!
+//! A closed socket proves nothing: both servers go on rolling back for seconds behind it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::pipe::{Line, StoreAccess};
+use crate::lock::name::Key;
+use crate::types::{ConnectionId, ProxyId};
+
+/// Locks to release when the server no longer works for `conn`.
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub(super) conn: ConnectionId,
+    pub(super) locks: Vec<(Key, u64)>,
+    pub(super) proxy: ProxyId,
+}
+
+/// Bounds of the pause between two looks.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+
+/// Watches connections until the service drops its end; hands each watch back when it is over.
+pub(super) async fn watch(
+    access: Arc<StoreAccess>,
+    mut inbox: mpsc::UnboundedReceiver<Watch>,
+    gone: mpsc::UnboundedSender<Watch>,
+) {
+    let mut line = Line::new(Arc::clone(&access));
+    let mut watches: Vec<Watch> = Vec::new();
+    let mut pause = PAUSE.0;
+    // Connection ids restart with the server: ids of an earlier run are all gone.
+    let mut server_start = None;
+    loop {
+        if watches.is_empty() {
+            match inbox.recv().await {
+                Some(watch) => watches.push(watch),
+                None => return,
+            }
+            pause = PAUSE.0;
+        }
+        while let Ok(watch) = inbox.try_recv() {
+            watches.push(watch);
+            pause = PAUSE.0;
+        }
+        let ids: Vec<u64> = watches.iter().map(|w| w.conn.0).collect();
+        match look(&mut line, &ids, &mut server_start).await {
+            Ok(there) => {
+                let (still, over) = watches.into_iter().partition(|w| there.contains(&w.conn.0));
+                watches = still;
+                for watch in over {
+                    let _ = gone.send(watch);
+                }
+            }
+            Err(e) => {
+                tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held")
+            }
+        }
+        if !watches.is_empty() {
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE.1);
+        }
+    }
+}
+
+async fn look(
+    line: &mut Line,
+    ids: &[u64],
+    server_start: &mut Option<i64>,
+) -> Result<Vec<u64>, crate::store::connection::StoreError> {
+    let conn = line.get().await?;
+    let result = async {
+        let start = conn.server_start().await?;
+        let restarted = server_start.is_some_and(|known| (start - known).abs() > 2);
+        *server_start = Some(start);
+        if restarted {
+            Ok(Vec::new())
+        } else {
+            conn.still_there(ids).await
+        }
+    }
+    .await;
+    line.judge(&result);
+    result
+}

@@ -1,0 +1,180 @@
+//! What sessions see of the engine.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::lease::Lease;
+use crate::lock::name::{Key, Name};
+use crate::types::{ConnectionId, ProxyId};
+
+/// What the engine may tell a session at any time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEvent {
+    /// Locks of this incarnation can no longer be vouched for.
+    Fence(ProxyId),
+    /// The proxy shuts down: end when the running statement has ended.
+    Drain,
+    /// The drain limit is over: end now.
+    Stop,
+}
+
+/// The end of a session that receives its events.
+pub type EventSender = mpsc::UnboundedSender<SessionEvent>;
+
+/// How a wait for a lock ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Acquired {
+    /// Held now.
+    Granted(Grant),
+    /// Somebody else has it, and the time is over.
+    NotFree,
+    /// The store failed; the text says how. The lock is not held.
+    Failed(String),
+}
+
+/// A lock that was granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// Fencing token.
+    pub token: u64,
+    /// Incarnation it was granted to.
+    pub proxy: ProxyId,
+}
+
+/// Who asks for a lock.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The lock.
+    pub name: Name,
+    /// The client's connection id.
+    pub conn: ConnectionId,
+    /// user@host.
+    pub owner: Arc<[u8]>,
+    /// Answer at once when it is not free.
+    pub once: bool,
+    /// Where to tell that the lock is lost.
+    pub events: EventSender,
+}
+
+/// What a key looks like to somebody who does not hold it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    /// Nobody holds it.
+    Free,
+    /// Held by this connection.
+    Used(ConnectionId),
+    /// The store failed.
+    Failed(String),
+}
+
+/// Requests to the engine's task.
+#[derive(Debug)]
+pub(super) enum Request {
+    Acquire {
+        id: u64,
+        claim: Claim,
+        reply: oneshot::Sender<Acquired>,
+    },
+    Cancel {
+        id: u64,
+        key: Key,
+    },
+    Release {
+        locks: Vec<(Key, u64)>,
+        proxy: ProxyId,
+        reply: oneshot::Sender<()>,
+    },
+    ReleaseWhenGone {
+        conn: ConnectionId,
+        locks: Vec<(Key, u64)>,
+        proxy: ProxyId,
+    },
+    Look {
+        key: Key,
+        reply: oneshot::Sender<Look>,
+    },
+    /// All releases asked for so far are done, gone sessions included.
+    Settled {
+        reply: oneshot::Sender<()>,
+    },
+}
+
+/// A handle to the engine, one a session, cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    pub(super) requests: mpsc::UnboundedSender<Request>,
+    pub(super) lease: Arc<Lease>,
+}
+
+/// A wait under way.
+#[derive(Debug)]
+pub struct Ticket {
+    id: u64,
+    /// The lock's key.
+    pub key: Key,
+    /// Receives the outcome exactly once; an error means that the engine has ended.
+    pub outcome: oneshot::Receiver<Acquired>,
+}
+
+impl Engine {
+    /// The lease, to check deadlines against.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Queues for a lock.
+    pub fn acquire(&self, claim: Claim) -> Ticket {
+        let id = rand::random_range(1..=u64::MAX >> 1);
+        let key = claim.name.key.clone();
+        let (reply, outcome) = oneshot::channel();
+        self.send(Request::Acquire { id, claim, reply });
+        Ticket { id, key, outcome }
+    }
+
+    /// Leaves the queue. The outcome follows at once; a grant that was already on its way is
+    /// given back unless the outcome says `Granted`.
+    pub fn cancel(&self, ticket: &Ticket) {
+        self.send(Request::Cancel {
+            id: ticket.id,
+            key: ticket.key.clone(),
+        });
+    }
+
+    /// Releases locks and waits until the store has them free, or until they are no longer this
+    /// proxy's to release.
+    pub async fn release(&self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+        let (reply, done) = oneshot::channel();
+        self.send(Request::Release {
+            locks,
+            proxy,
+            reply,
+        });
+        let _ = done.await;
+    }
+
+    /// Releases locks once the server no longer works for `conn`.
+    pub fn release_when_gone(&self, conn: ConnectionId, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+        self.send(Request::ReleaseWhenGone { conn, locks, proxy });
+    }
+
+    /// Looks at a lock.
+    pub async fn look(&self, key: Key) -> Look {
+        let (reply, look) = oneshot::channel();
+        self.send(Request::Look { key, reply });
+        look.await
+            .unwrap_or_else(|_| Look::Failed("the lock engine has ended".to_owned()))
+    }
+
+    /// Waits until every release asked for is done.
+    pub async fn settle(&self) {
+        let (reply, done) = oneshot::channel();
+        self.send(Request::Settled { reply });
+        let _ = done.await;
+    }
+
+    fn send(&self, request: Request) {
+        // A dropped request drops its reply, which the receiver sees as the engine's end.
+        let _ = self.requests.send(request);
+    }
+}

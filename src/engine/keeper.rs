@@ -1,0 +1,438 @@
+//! Keeps the lease: registers, renews, observes the others, fences itself in time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::handle::Engine;
+use super::lease::Lease;
+use super::pipe::{Line, StoreAccess};
+use super::service::{self, LeaseEvent};
+use super::takeover::{Running, take_over};
+use crate::clock;
+use crate::lock::lease::Terms;
+use crate::store::batch::Writer;
+use crate::store::connection::StoreError;
+use crate::store::lease::{ProxyRow, ProxyState, Renewal};
+use crate::types::ProxyId;
+
+/// What the engine is started with.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Store access.
+    pub access: Arc<StoreAccess>,
+    /// The lease's length.
+    pub ttl: Duration,
+    /// Where the proxy listens, shown in the tables.
+    pub addr: String,
+    /// The schema was created by this process just now.
+    pub fresh: bool,
+}
+
+/// The engine's two threads.
+#[derive(Debug)]
+pub struct Threads {
+    stop: Option<oneshot::Sender<()>>,
+    keeper: std::thread::JoinHandle<()>,
+}
+
+impl Threads {
+    /// Ends the lease: the row is declared CLEAN and removed. All locks must be released before.
+    pub async fn stop(mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        let _ = tokio::task::spawn_blocking(|| self.keeper.join()).await;
+    }
+}
+
+/// Starts engine and keeper. The handle works at once; nothing is granted before the keeper has
+/// registered and, where needed, waited.
+pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
+    let lease = Arc::new(Lease::default());
+    let (events_in, events) = mpsc::unbounded_channel();
+    let (handle_in, handle) = std::sync::mpsc::channel();
+    let access = Arc::clone(&setup.access);
+    let engine_lease = Arc::clone(&lease);
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+    };
+    let engine_runtime = runtime()?;
+    std::thread::Builder::new()
+        .name("engine".into())
+        .spawn(move || {
+            let local = tokio::task::LocalSet::new();
+            local.block_on(&engine_runtime, async move {
+                let (service, engine, requests) = service::build(&access, engine_lease);
+                let _ = handle_in.send(engine);
+                service.run(requests, events).await;
+            });
+        })?;
+    let engine = handle.recv().map_err(std::io::Error::other)?;
+    let keeper_runtime = runtime()?;
+    let (stop, stopped) = oneshot::channel();
+    let keeper = std::thread::Builder::new()
+        .name("keeper".into())
+        .spawn(move || {
+            keeper_runtime.block_on(async move {
+                let mut keeper = Keeper::new(setup, lease, events_in);
+                keeper.run(stopped).await;
+            });
+        })?;
+    Ok((
+        engine,
+        Threads {
+            stop: Some(stop),
+            keeper,
+        },
+    ))
+}
+
+/// What this process has seen of another incarnation.
+#[derive(Debug, Clone, Copy)]
+struct Observation {
+    rvn: u64,
+    /// When this version was first seen.
+    since: Duration,
+}
+
+struct Keeper {
+    setup: Setup,
+    terms: Terms,
+    lease: Arc<Lease>,
+    events: mpsc::UnboundedSender<LeaseEvent>,
+    line: Line,
+    incarnation: Option<Incarnation>,
+    /// Earlier incarnations of this process.
+    former: Vec<ProxyId>,
+    observed: HashMap<ProxyId, Observation>,
+    running: Arc<Running>,
+    clean: Vec<ProxyId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Incarnation {
+    id: ProxyId,
+    epoch: u64,
+    rvn: u64,
+    waiting: bool,
+}
+
+impl Keeper {
+    fn new(setup: Setup, lease: Arc<Lease>, events: mpsc::UnboundedSender<LeaseEvent>) -> Self {
+        let line = Line::new(Arc::clone(&setup.access));
+        Self {
+            terms: Terms { ttl: setup.ttl },
+            setup,
+            lease,
+            events,
+            line,
+            incarnation: None,
+            former: Vec::new(),
+            observed: HashMap::new(),
+            running: Arc::default(),
+            clean: Vec::new(),
+        }
+    }
+
+    async fn run(&mut self, mut stopped: oneshot::Receiver<()>) {
+        let mut complained = false;
+        loop {
+            // A beat may hang on the network, but never past the deadline it must keep.
+            let limit = match self.incarnation {
+                Some(_) => self.lease.deadline().saturating_sub(clock::now()),
+                None => self.setup.access.connect_timeout * 2,
+            };
+            let beat = tokio::select! {
+                beat = timeout(limit.min(self.terms.ttl / 4), self.beat()) => beat,
+                _ = &mut stopped => return self.resign().await,
+            };
+            match beat {
+                Ok(Ok(())) => complained = false,
+                Ok(Err(e)) => self.complain(&e, &mut complained),
+                Err(_) => {
+                    self.line.drop_connection();
+                    self.complain(
+                        &StoreError::Silent(limit.min(self.terms.ttl / 4)),
+                        &mut complained,
+                    );
+                }
+            }
+            self.fence_if_due();
+            self.show();
+            let pause = if self.incarnation.is_some() && complained {
+                self.terms.heartbeat() / 4
+            } else {
+                self.terms.heartbeat()
+            };
+            let until_fence = match self.incarnation {
+                Some(_) => self.lease.deadline().saturating_sub(clock::now()),
+                None => pause,
+            };
+            tokio::select! {
+                () = sleep(pause.min(until_fence)) => {}
+                _ = &mut stopped => return self.resign().await,
+            }
+            self.fence_if_due();
+        }
+    }
+
+    fn complain(&mut self, e: &StoreError, complained: &mut bool) {
+        if !*complained {
+            *complained = true;
+            tracing::warn!(error = %e, "the lease was not renewed");
+        }
+    }
+
+    fn show(&self) {
+        let metrics = &self.setup.access.metrics;
+        metrics
+            .lease_age_seconds
+            .set(self.lease.age().as_secs_f64());
+        metrics.lease_good.set(i64::from(self.lease.is_good()));
+    }
+
+    async fn beat(&mut self) -> Result<(), StoreError> {
+        let result = match self.incarnation {
+            Some(incarnation) => self.renew(incarnation).await,
+            None => self.join().await,
+        };
+        self.line.judge(&result);
+        result
+    }
+
+    async fn join(&mut self) -> Result<(), StoreError> {
+        let schema = self.setup.access.url.schema.clone();
+        let conn = self.line.get().await?;
+        let meta = conn.read_meta(&schema).await?;
+        if !meta.here {
+            let message = "the lock schema belongs to another server (meta.ident)".to_owned();
+            return Err(StoreError::Refused {
+                code: 1105,
+                message,
+            });
+        }
+        let others = conn.read_proxies(&schema).await?;
+        let quiet = others.iter().all(|p| p.state == ProxyState::Clean);
+        let alone = quiet && !conn.has_peers().await.unwrap_or(true);
+        let id = ProxyId::random();
+        let row = ProxyRow {
+            id,
+            state: ProxyState::Live,
+            rvn: rand::random(),
+            ttl_ms: u32::try_from(self.terms.ttl.as_millis()).unwrap_or(u32::MAX),
+            addr: self.setup.addr.clone(),
+            server_start: conn.server_start().await?,
+            conns: self.setup.access.open.lock().clone(),
+        };
+        let sent = clock::now();
+        conn.register(&schema, &row, meta.epoch).await?;
+        // The first grant waits one lease, the longest known, unless it is certain that no lock
+        // of a lost or later reign can be about (failover, 0.4).
+        let waiting = !(self.setup.fresh || alone);
+        let longest = Duration::from_millis(u64::from(meta.max_ttl_ms)).max(self.terms.ttl);
+        let grants_from = if waiting {
+            self.terms.revocable(sent) + (longest - self.terms.ttl)
+        } else {
+            Duration::ZERO
+        };
+        self.lease
+            .renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+        self.lease.begin(id, grants_from);
+        self.incarnation = Some(Incarnation {
+            id,
+            epoch: meta.epoch,
+            rvn: row.rvn,
+            waiting,
+        });
+        self.observed.clear();
+        if waiting {
+            tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
+        }
+        tracing::info!(proxy = %id, epoch = meta.epoch, lease = ?self.terms.ttl, "registered");
+        let floor = meta.base + 1;
+        let _ = self.events.send(LeaseEvent::Joined(Writer {
+            schema,
+            proxy: id,
+            epoch: meta.epoch,
+            floor,
+        }));
+        Ok(())
+    }
+
+    async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
+        let schema = self.setup.access.url.schema.clone();
+        let conns = self.setup.access.open.lock().clone();
+        let new = rand::random();
+        let conn = self.line.get().await?;
+        // The deadline counts from before the send: a renewal that is acknowledged late was
+        // still seen by observers when it was committed.
+        let sent = clock::now();
+        let result = conn
+            .renew(&schema, now.id, now.epoch, (now.rvn, new), &conns)
+            .await;
+        let took = clock::now().saturating_sub(sent);
+        self.setup
+            .access
+            .metrics
+            .renewal_seconds
+            .observe(took.as_secs_f64());
+        let renewal = match result {
+            Ok(renewal) => renewal,
+            Err(e) => {
+                // It may have landed: the version stands in the row as one of the two.
+                if e.is_unknown() {
+                    self.relearn(&schema, now, new).await;
+                }
+                return Err(e);
+            }
+        };
+        if !renewal.renewed || renewal.epoch != now.epoch || !renewal.here {
+            tracing::error!(proxy = %now.id, "the lease was revoked, or its row is not as this proxy left it");
+            self.fence();
+            return Ok(());
+        }
+        self.lease
+            .renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+        self.incarnation = Some(Incarnation { rvn: new, ..now });
+        self.observe(now, &renewal).await
+    }
+
+    /// After a lost reply: which version does the row have?
+    async fn relearn(&mut self, schema: &str, now: Incarnation, new: u64) {
+        self.line.drop_connection();
+        let Ok(conn) = self.line.get().await else {
+            return;
+        };
+        if let Ok(rows) = conn.read_proxies(schema).await
+            && rows.iter().any(|p| p.id == now.id && p.rvn == new)
+        {
+            self.incarnation = Some(Incarnation { rvn: new, ..now });
+        }
+    }
+
+    /// Watches the other incarnations on this process's own clock.
+    async fn observe(&mut self, me: Incarnation, renewal: &Renewal) -> Result<(), StoreError> {
+        let at = clock::now();
+        let mut alive = false;
+        for row in renewal.proxies.iter().filter(|p| p.id != me.id) {
+            let own = self.former.contains(&row.id);
+            match row.state {
+                ProxyState::Clean => {}
+                ProxyState::Dead => self.take_over(row, own),
+                ProxyState::Live => {
+                    let seen = self.observed.get(&row.id).copied();
+                    let still = seen.filter(|o| o.rvn == row.rvn);
+                    alive |= seen.is_some() && still.is_none();
+                    let Some(observation) = still else {
+                        self.observed.insert(
+                            row.id,
+                            Observation {
+                                rvn: row.rvn,
+                                since: at,
+                            },
+                        );
+                        continue;
+                    };
+                    let terms = Terms {
+                        ttl: Duration::from_millis(u64::from(row.ttl_ms)),
+                    };
+                    if at >= terms.revocable(observation.since) {
+                        self.revoke(row, own).await?;
+                    }
+                }
+            }
+        }
+        self.observed
+            .retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
+        let mut clean: Vec<ProxyId> = renewal
+            .proxies
+            .iter()
+            .filter(|p| p.state == ProxyState::Clean)
+            .map(|p| p.id)
+            .collect();
+        clean.sort_unstable();
+        if clean != self.clean {
+            self.clean.clone_from(&clean);
+            let _ = self.events.send(LeaseEvent::Clean(clean));
+        }
+        if me.waiting && (alive || self.lease.is_good()) {
+            self.lease.end_startup_wait();
+            self.incarnation = self.incarnation.map(|i| Incarnation {
+                waiting: false,
+                ..i
+            });
+            tracing::info!(
+                live_peer = alive,
+                "the startup wait is over: locks are granted"
+            );
+        }
+        Ok(())
+    }
+
+    async fn revoke(&mut self, row: &ProxyRow, own: bool) -> Result<(), StoreError> {
+        let schema = self.setup.access.url.schema.clone();
+        let conn = self.line.get().await?;
+        if conn.revoke(&schema, row.id, row.rvn).await? {
+            tracing::warn!(proxy = %row.id, addr = row.addr, lease_ms = row.ttl_ms, "a proxy did not renew its lease and is declared dead");
+            self.take_over(row, own);
+        }
+        Ok(())
+    }
+
+    fn take_over(&self, row: &ProxyRow, own: bool) {
+        if self.running.start(row.id) {
+            let access = Arc::clone(&self.setup.access);
+            let running = Arc::clone(&self.running);
+            tokio::spawn(take_over(access, running, row.clone(), own));
+        }
+    }
+
+    fn fence_if_due(&mut self) {
+        if self.incarnation.is_some() && clock::now() >= self.lease.deadline() {
+            tracing::error!("the lease ran out: sessions that hold locks are closed");
+            self.fence();
+        }
+    }
+
+    fn fence(&mut self) {
+        if let Some(incarnation) = self.incarnation.take() {
+            self.lease.end();
+            self.former.push(incarnation.id);
+            let _ = self.events.send(LeaseEvent::Fenced(incarnation.id));
+        }
+    }
+
+    /// Leaves in order: no lock is held any more, so the row may go at once.
+    async fn resign(&mut self) {
+        let Some(Incarnation { id, rvn, .. }) = self.incarnation.take() else {
+            return;
+        };
+        self.lease.end();
+        let schema = self.setup.access.url.schema.clone();
+        let leave = async {
+            let conn = self.line.get().await?;
+            if conn.read_held(&schema, id).await?.is_empty()
+                && conn.revoke(&schema, id, rvn).await?
+            {
+                conn.declare_clean(&schema, id).await?;
+                conn.sweep_clean(&schema).await?;
+            }
+            Ok::<_, StoreError>(())
+        };
+        match timeout(self.terms.ttl.min(Duration::from_secs(5)), leave).await {
+            Ok(Ok(())) => tracing::info!(proxy = %id, "left the lease table"),
+            Ok(Err(e)) => {
+                tracing::warn!(error = %e, "could not leave the lease table; the lease will run out")
+            }
+            Err(_) => {
+                tracing::warn!("could not leave the lease table in time; the lease will run out")
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the engine knows of one key: who holds it here, who waits, what is under way.
+
+use std::collections::VecDeque;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::handle::{Acquired, Claim, EventSender};
+use crate::types::ConnectionId;
+
+/// A session that wants the key.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    /// Id of the request, and of the grant it becomes.
+    pub(super) id: u64,
+    pub(super) claim: Claim,
+    /// `None` once it was answered: a waiter that gave up while its grant was under way.
+    pub(super) reply: Option<oneshot::Sender<Acquired>>,
+}
+
+impl Waiter {
+    /// Tells the outcome. False when nobody listens any more.
+    pub(super) fn answer(&mut self, outcome: Acquired) -> bool {
+        self.reply
+            .take()
+            .is_some_and(|reply| reply.send(outcome).is_ok())
+    }
+}
+
+/// A lock held by a session of this proxy.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) token: u64,
+    pub(super) conn: ConnectionId,
+    pub(super) events: EventSender,
+    pub(super) since: Instant,
+}
+
+/// A release on its way to the store.
+#[derive(Debug)]
+pub(super) struct PendingRelease {
+    pub(super) token: u64,
+    pub(super) done: Option<super::service::Countdown>,
+}
+
+/// The state of a key. A key without any is dropped from memory.
+#[derive(Debug, Default)]
+pub(super) struct KeyState {
+    pub(super) held: Option<Held>,
+    pub(super) release: Option<PendingRelease>,
+    /// First come, first served. While a grant is under way its waiter is in `granting`.
+    pub(super) queue: VecDeque<Waiter>,
+    pub(super) granting: Option<Waiter>,
+    /// A change of this key is at the store; no second one is sent.
+    pub(super) in_flight: bool,
+    /// Stands in the list of keys to be sent.
+    pub(super) listed: bool,
+    /// Held by another proxy when last looked at: wait for the poll.
+    pub(super) remote: bool,
+}
+
+impl KeyState {
+    /// Whether there is something to send.
+    pub(super) fn has_work(&self, grants: bool) -> bool {
+        !self.in_flight && (self.release.is_some() || (grants && self.may_grant()))
+    }
+
+    /// Whether the next waiter's turn has come.
+    pub(super) fn may_grant(&self) -> bool {
+        !self.queue.is_empty() && (self.held.is_none() || self.release.is_some()) && !self.remote
+    }
+
+    /// Whether nothing needs to be remembered.
+    pub(super) fn is_idle(&self) -> bool {
+        self.held.is_none()
+            && self.release.is_none()
+            && self.queue.is_empty()
+            && self.granting.is_none()
+            && !self.in_flight
+    }
+}

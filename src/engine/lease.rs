@@ -1,0 +1,115 @@
+//! The lease as everyone reads it: one atomic deadline, checked wherever it matters.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::clock;
+use crate::types::ProxyId;
+
+/// Shared by the keeper, which writes, and by engine and sessions, which read.
+#[derive(Debug, Default)]
+pub struct Lease {
+    /// The incarnation; 0 while there is none.
+    proxy: AtomicU64,
+    /// CLOCK_BOOTTIME in nanoseconds at which locks of this incarnation are no longer ours.
+    deadline: AtomicU64,
+    /// From here on no new grants.
+    jeopardy: AtomicU64,
+    /// Before this no grants: the startup wait.
+    grants_from: AtomicU64,
+    /// When the last acknowledged renewal was sent.
+    renewed: AtomicU64,
+}
+
+fn nanos(d: Duration) -> u64 {
+    u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Lease {
+    /// Whether locks granted to `proxy` are still certainly held. Called immediately before
+    /// bytes of a lock-holding session are written to the server.
+    pub fn vouches_for(&self, proxy: ProxyId) -> bool {
+        self.proxy.load(Ordering::Acquire) == proxy.0
+            && nanos(clock::now()) < self.deadline.load(Ordering::Acquire)
+    }
+
+    /// Whether `proxy` may be granted new locks now.
+    pub fn allows_grants(&self, proxy: ProxyId) -> bool {
+        let now = nanos(clock::now());
+        self.proxy.load(Ordering::Acquire) == proxy.0
+            && now < self.jeopardy.load(Ordering::Acquire)
+            && now >= self.grants_from.load(Ordering::Acquire)
+    }
+
+    /// Whether any incarnation may grant now.
+    pub fn is_good(&self) -> bool {
+        let proxy = self.proxy.load(Ordering::Acquire);
+        proxy != 0 && self.allows_grants(ProxyId(proxy))
+    }
+
+    /// The incarnation of the moment.
+    pub fn proxy(&self) -> Option<ProxyId> {
+        Some(self.proxy.load(Ordering::Acquire))
+            .filter(|id| *id != 0)
+            .map(ProxyId)
+    }
+
+    /// Age of the last acknowledged renewal.
+    pub fn age(&self) -> Duration {
+        let renewed = self.renewed.load(Ordering::Acquire);
+        Duration::from_nanos(nanos(clock::now()).saturating_sub(renewed))
+    }
+
+    /// The present deadline.
+    pub fn deadline(&self) -> Duration {
+        Duration::from_nanos(self.deadline.load(Ordering::Acquire))
+    }
+
+    /// A renewal that was sent at `sent` is acknowledged. The deadline only ever moves on.
+    pub(super) fn renewed(&self, sent: Duration, deadline: Duration, jeopardy: Duration) {
+        self.renewed.store(nanos(sent), Ordering::Release);
+        self.jeopardy.store(nanos(jeopardy), Ordering::Release);
+        self.deadline.store(nanos(deadline), Ordering::Release);
+    }
+
+    /// A new incarnation begins; its deadline must have been set before.
+    pub(super) fn begin(&self, proxy: ProxyId, grants_from: Duration) {
+        self.grants_from
+            .store(nanos(grants_from), Ordering::Release);
+        self.proxy.store(proxy.0, Ordering::Release);
+    }
+
+    /// Grants are allowed from now: evidence cut the startup wait short.
+    pub(super) fn end_startup_wait(&self) {
+        self.grants_from.store(0, Ordering::Release);
+    }
+
+    /// Nothing is vouched for any more.
+    pub(super) fn end(&self) {
+        self.proxy.store(0, Ordering::Release);
+        self.deadline.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_vouched_for_past_the_deadline_or_for_another_incarnation() {
+        let lease = Lease::default();
+        let (me, other) = (ProxyId(1), ProxyId(2));
+        let now = clock::now();
+        let later = now + Duration::from_mins(1);
+        lease.renewed(now, later, later);
+        lease.begin(me, Duration::ZERO);
+        assert!(lease.vouches_for(me) && lease.allows_grants(me) && !lease.vouches_for(other));
+        lease.renewed(now, later, now);
+        assert!(
+            lease.vouches_for(me) && !lease.allows_grants(me),
+            "jeopardy"
+        );
+        lease.renewed(now, now, now);
+        assert!(!lease.vouches_for(me));
+    }
+}

@@ -1,0 +1,14 @@
+//! The lock engine: who holds what, in memory and in the store, under one lease.
+//!
+//! Sessions talk to it through [`handle::Engine`] alone. Its tasks run on a thread of their own;
+//! the keeper of the lease has another, so that a busy engine never delays a renewal.
+
+pub mod endings;
+pub mod handle;
+pub mod keeper;
+pub mod lease;
+pub mod pipe;
+pub mod service;
+pub mod takeover;
+
+mod keys;

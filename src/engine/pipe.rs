@@ -1,0 +1,238 @@
+//! A pipe: one store connection that runs one batch at a time.
+//!
+//! A batch whose outcome is unknown is never guessed at: its connection is killed, and only when
+//! the server no longer works for it are the rows read back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use crate::config::StoreUrl;
+use crate::lock::name::Key;
+use crate::metrics::Metrics;
+use crate::store::batch::{BatchResult, Change, Row, Writer};
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::types::ProxyId;
+
+/// How to reach the store, and which connections stand open there.
+#[derive(Debug)]
+pub struct StoreAccess {
+    /// Where and as whom.
+    pub url: StoreUrl,
+    /// Limit of a connect.
+    pub connect_timeout: Duration,
+    /// Ids of the engine's own connections, for the proxies row.
+    pub open: Mutex<Vec<u64>>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+}
+
+impl StoreAccess {
+    /// Opens a connection and lists it.
+    pub async fn connect(&self) -> Result<StoreConnection, StoreError> {
+        let opened = StoreConnection::open(&self.url, self.connect_timeout).await;
+        match &opened {
+            Ok(conn) => self.open.lock().push(u64::from(conn.id())),
+            Err(e) => self.count(e),
+        }
+        opened
+    }
+
+    /// Strikes a connection off the list.
+    pub fn forget(&self, id: u32) {
+        self.open.lock().retain(|open| *open != u64::from(id));
+    }
+
+    /// Counts an error.
+    pub fn count(&self, e: &StoreError) {
+        self.metrics
+            .store_errors
+            .with_label_values(&[e.label()])
+            .inc();
+    }
+}
+
+/// A connection that is opened when needed and dropped when it fails.
+#[derive(Debug)]
+pub struct Line {
+    access: Arc<StoreAccess>,
+    conn: Option<StoreConnection>,
+}
+
+impl Line {
+    /// A line that is not yet connected.
+    pub fn new(access: Arc<StoreAccess>) -> Self {
+        Self { access, conn: None }
+    }
+
+    /// The open connection.
+    pub async fn get(&mut self) -> Result<&mut StoreConnection, StoreError> {
+        if self.conn.is_none() {
+            self.conn = Some(self.access.connect().await?);
+        }
+        self.conn
+            .as_mut()
+            .ok_or_else(|| StoreError::Connect("closed".to_owned()))
+    }
+
+    /// Looks at a result: a broken connection is dropped, an error counted.
+    pub fn judge<T>(&mut self, result: &Result<T, StoreError>) {
+        if let Err(e) = result {
+            self.access.count(e);
+            if !matches!(e, StoreError::Refused { .. }) {
+                self.drop_connection();
+            }
+        }
+    }
+
+    /// Drops the connection; returns its id at the server.
+    pub fn drop_connection(&mut self) -> Option<u32> {
+        let id = self.conn.take().map(|c| c.id());
+        if let Some(id) = id {
+            self.access.forget(id);
+        }
+        id
+    }
+}
+
+/// Work for a pipe.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) writer: Arc<Writer>,
+    pub(super) changes: Vec<Change>,
+    pub(super) clean: Vec<ProxyId>,
+}
+
+/// A finished batch.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) pipe: usize,
+    pub(super) batch: Batch,
+    pub(super) result: Result<BatchResult, StoreError>,
+}
+
+/// Runs batches until the service drops its end.
+pub(super) async fn run_pipe(
+    pipe: usize,
+    access: Arc<StoreAccess>,
+    mut work: mpsc::Receiver<Batch>,
+    finished: mpsc::UnboundedSender<Finished>,
+) {
+    let mut line = Line::new(Arc::clone(&access));
+    while let Some(batch) = work.recv().await {
+        let started = Instant::now();
+        let result = run_batch(&access, &mut line, &batch).await;
+        access
+            .metrics
+            .batch_seconds
+            .observe(started.elapsed().as_secs_f64());
+        #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
+        access
+            .metrics
+            .batch_keys
+            .observe(batch.changes.len() as f64);
+        if finished
+            .send(Finished {
+                pipe,
+                batch,
+                result,
+            })
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+async fn run_batch(
+    access: &StoreAccess,
+    line: &mut Line,
+    batch: &Batch,
+) -> Result<BatchResult, StoreError> {
+    let conn = line.get().await?;
+    let id = u64::from(conn.id());
+    let result = conn
+        .run_batch(&batch.writer, &batch.changes, &batch.clean)
+        .await;
+    line.judge(&result);
+    match result {
+        Err(e) if e.is_unknown() => {
+            tracing::warn!(error = %e, keys = batch.changes.len(), "the outcome of a batch is unknown; reading it back");
+            Ok(resolve(access, line, id, batch).await)
+        }
+        other => other,
+    }
+}
+
+/// Finds out what became of a batch, however long the store is away.
+async fn resolve(access: &StoreAccess, line: &mut Line, old: u64, batch: &Batch) -> BatchResult {
+    let mut pause = Duration::from_millis(50);
+    loop {
+        match try_resolve(line, old, batch).await {
+            Ok(Some(result)) => return result,
+            Ok(None) => {}
+            Err(e) => {
+                access.count(&e);
+                line.drop_connection();
+            }
+        }
+        // Ends when the store answers; until then the waiters of these keys run into their own
+        // timeouts.
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(1));
+    }
+}
+
+async fn try_resolve(
+    line: &mut Line,
+    old: u64,
+    batch: &Batch,
+) -> Result<Option<BatchResult>, StoreError> {
+    let conn = line.get().await?;
+    conn.kill(old).await?;
+    if !conn.still_there(&[old]).await?.is_empty() {
+        return Ok(None);
+    }
+    conn.read_back(&batch.writer, batch.changes.iter().map(|c| &c.key))
+        .await
+        .map(Some)
+}
+
+/// Rows read for looks and polls.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) keys: Vec<Key>,
+    pub(super) result: Result<Vec<Row>, StoreError>,
+}
+
+/// Reads lock rows, many keys at once, until the service drops its end.
+pub(super) async fn run_reader(
+    access: Arc<StoreAccess>,
+    mut work: mpsc::Receiver<Vec<Key>>,
+    finished: mpsc::UnboundedSender<Read>,
+) {
+    let mut line = Line::new(Arc::clone(&access));
+    while let Some(keys) = work.recv().await {
+        let mut result = read(&access, &mut line, &keys).await;
+        if matches!(&result, Err(e) if e.is_unknown()) {
+            // A read has no outcome to be unsure of: once more on a new connection.
+            result = read(&access, &mut line, &keys).await;
+        }
+        if finished.send(Read { keys, result }).is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(access: &StoreAccess, line: &mut Line, keys: &[Key]) -> Result<Vec<Row>, StoreError> {
+    let result = line
+        .get()
+        .await?
+        .read_locks(&access.url.schema, keys.iter())
+        .await;
+    line.judge(&result);
+    result
+}

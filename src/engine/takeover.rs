@@ -1,0 +1,119 @@
+//! Making a dead proxy's locks free: its server sessions are ended first.
+//!
+//! DEAD means that the incarnation can neither renew nor grant. Its sessions may still run and
+//! commit, so they are killed, and only when the server shows none of them is it CLEAN (I8).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::sleep;
+
+use super::pipe::{Line, StoreAccess};
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::lease::ProxyRow;
+use crate::types::ProxyId;
+
+/// Takeovers under way, so that one proxy is not taken over twice by the same process.
+#[derive(Debug, Default)]
+pub(super) struct Running(Mutex<HashSet<ProxyId>>);
+
+impl Running {
+    /// True for the first to start on `id`.
+    pub(super) fn start(&self, id: ProxyId) -> bool {
+        self.0.lock().insert(id)
+    }
+
+    fn end(&self, id: ProxyId) {
+        self.0.lock().remove(&id);
+    }
+}
+
+/// Ends the sessions of a DEAD incarnation and declares it CLEAN, however long that takes.
+///
+/// `own`: an earlier incarnation of this very process, whose sessions without locks live on.
+pub(super) async fn take_over(
+    access: Arc<StoreAccess>,
+    running: Arc<Running>,
+    row: ProxyRow,
+    own: bool,
+) {
+    let mut line = Line::new(Arc::clone(&access));
+    let mut pause = Duration::from_millis(10);
+    let mut warned = false;
+    loop {
+        let result = match line.get().await {
+            Ok(conn) => end_sessions(conn, &access.url.schema, &row, own).await,
+            Err(e) => Err(e),
+        };
+        line.judge(&result);
+        match result {
+            Ok(End::Clean) => break,
+            Ok(End::Waiting) => {}
+            Ok(End::Powerless(why)) if !warned => {
+                warned = true;
+                tracing::error!(proxy = %row.id, why, "the locks of a dead proxy stay held");
+            }
+            Ok(End::Powerless(_)) => {}
+            Err(e) => {
+                tracing::warn!(proxy = %row.id, error = %e, "takeover of a dead proxy is delayed")
+            }
+        }
+        // Ends when the server shows no session of the dead proxy any more.
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(250));
+    }
+    access.metrics.takeovers.inc();
+    tracing::info!(proxy = %row.id, addr = row.addr, "a dead proxy's locks are free");
+    if let Ok(conn) = line.get().await {
+        let result = conn.sweep_clean(&access.url.schema).await;
+        line.judge(&result);
+    }
+    line.drop_connection();
+    running.end(row.id);
+}
+
+enum End {
+    Clean,
+    Waiting,
+    Powerless(&'static str),
+}
+
+async fn end_sessions(
+    conn: &mut StoreConnection,
+    schema: &str,
+    row: &ProxyRow,
+    own: bool,
+) -> Result<End, StoreError> {
+    let rights = conn.rights().await?;
+    let restarted = (conn.server_start().await? - row.server_start).abs() > 2;
+    let mut ids = conn.sessions_of(schema, row.id, !own, !restarted).await?;
+    if !restarted && !own {
+        ids.extend(
+            row.conns
+                .iter()
+                .copied()
+                .filter(|id| *id != u64::from(conn.id())),
+        );
+    }
+    if !rights.process || !rights.performance_schema {
+        return Ok(End::Powerless(
+            "the store account may not see other accounts' sessions (PROCESS)",
+        ));
+    }
+    let there = conn.still_there(&ids).await?;
+    if there.is_empty() {
+        conn.declare_clean(schema, row.id).await?;
+        return Ok(End::Clean);
+    }
+    let mut refused = false;
+    for id in there {
+        refused |= !conn.kill(id).await?;
+    }
+    Ok(if refused {
+        End::Powerless("the store account may not end a session; waiting until the server does")
+    } else {
+        End::Waiting
+    })
+}

@@ -1,0 +1,157 @@
+//! The answer to a bare call: from a template, or by the server itself with the call replaced
+//! by its value.
+
+use std::time::Duration;
+
+use super::ask::Reply;
+use super::session::{Behind, End, Session};
+use crate::lock::function::Function;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::rename;
+use crate::protocol::command::Shape;
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::reply::{OneValue, put_ok};
+use crate::protocol::status::Status;
+use crate::sql::call::{Alias, BareCall};
+use crate::types::Flavour;
+
+/// Longest column name, in bytes.
+const NAME_MAX: usize = 255;
+/// A server that has not heard of the session for this long gets the statement itself, so that
+/// its idle timeout counts from the client's last statement.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// A bare call in its packet.
+pub(super) struct Call<'a> {
+    /// Command byte and query attributes.
+    pub(super) prefix: &'a [u8],
+    /// The statement.
+    pub(super) text: &'a [u8],
+    pub(super) bare: BareCall,
+}
+
+impl Call<'_> {
+    /// The statement with an expression in the call's place.
+    fn spliced(&self, expression: &[u8]) -> Vec<u8> {
+        let span = &self.bare.call;
+        let (before, after) = (&self.text[..span.start], &self.text[span.end..]);
+        let payload = [self.prefix, before, expression, after].concat();
+        let mut packet = Vec::with_capacity(payload.len() + HEADER);
+        put_frame(&mut packet, 0, &payload);
+        packet
+    }
+
+    /// The column's name, where the server would not have to convert it.
+    pub(super) fn plain_name(&self) -> Option<&[u8]> {
+        let name = match &self.bare.alias {
+            Alias::None => &self.text[self.bare.call.clone()],
+            Alias::Simple { text, .. } => &self.text[text.clone()],
+            Alias::Complex => return None,
+        };
+        name.is_ascii().then(|| &name[..name.len().min(NAME_MAX)])
+    }
+}
+
+impl Session {
+    /// Whether the server takes the alias: a bare word may be reserved. The refusal is its reply
+    /// to the statement without the call.
+    pub(super) async fn check_alias(&mut self, call: &Call<'_>) -> Result<Option<Vec<u8>>, End> {
+        let alias = match &call.bare.alias {
+            Alias::None => return Ok(None),
+            Alias::Simple { bare: false, .. } => return Ok(None),
+            Alias::Simple { text, bare: true } => &call.text[text.clone()],
+            Alias::Complex => b"",
+        };
+        if !alias.is_empty() && self.good_alias.as_deref() == Some(alias) {
+            return Ok(None);
+        }
+        let packet = call.spliced(b"(NULL OR 1)");
+        let reply = self.exchange(&packet, Shape::Results).await?;
+        if reply.is_error() {
+            return Ok(Some(reply.bytes));
+        }
+        self.good_alias = Some(alias.into());
+        Ok(None)
+    }
+
+    /// Whether a reply from a template cannot be told from the server's.
+    pub(super) fn may_answer_alone(&self) -> bool {
+        self.context.config.fast_path
+            && self.status_is_plain()
+            && !self.capabilities.has(Capabilities::OPTIONAL_METADATA)
+            && !self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA)
+            && self.server_used.elapsed() < QUIET
+    }
+
+    /// Answers a text call.
+    pub(super) async fn answer(
+        &mut self,
+        call: &Call<'_>,
+        value: Option<u64>,
+        pure: &[Vec<u8>],
+    ) -> Result<(), End> {
+        let simple = pure.is_empty() && !call.bare.hint && self.may_answer_alone();
+        if let Some(name) = call.plain_name().filter(|_| simple) {
+            let mut out = Vec::with_capacity(128);
+            let status = Status(self.status.lasting());
+            if call.bare.is_do {
+                put_ok(&mut out, 1, status);
+                self.behind.then_do = true;
+            } else {
+                let column = call.bare.function.column(self.flavour);
+                let reply = OneValue {
+                    name,
+                    column,
+                    value,
+                    status,
+                    warnings: 0,
+                    binary: false,
+                };
+                reply.encode(&mut out, self.capabilities);
+                self.behind = Behind {
+                    select: true,
+                    then_do: false,
+                };
+            }
+            return self.send_client(&out);
+        }
+        self.behind = Behind::default();
+        let expression = call
+            .bare
+            .function
+            .value_expression(self.flavour, value, pure);
+        let reply = self
+            .exchange(&call.spliced(&expression), Shape::Results)
+            .await?;
+        let bytes = self.patched(call, &reply);
+        self.send_client(&bytes)
+    }
+
+    /// The server's reply with the column's native name, and type where no expression has it.
+    fn patched(&self, call: &Call<'_>, reply: &Reply) -> Vec<u8> {
+        let name = match call.bare.alias {
+            Alias::None => Some(&call.text[call.bare.call.clone()]),
+            Alias::Simple { .. } | Alias::Complex => None,
+        };
+        let name = name.map(|n| &n[..n.len().min(NAME_MAX)]);
+        let retype = self.flavour == Flavour::MariaDb
+            && matches!(
+                call.bare.function,
+                Function::IsUsedLock | Function::ReleaseAllLocks
+            );
+        let column = retype.then(|| call.bare.function.column(self.flavour));
+        let mut out = Vec::with_capacity(reply.bytes.len() + 64);
+        for frame in reply.frames() {
+            let payload = &frame[HEADER..];
+            let renamed = payload
+                .starts_with(b"\x03def")
+                .then(|| rename(payload, name, column))
+                .flatten();
+            match renamed {
+                Some(definition) => put_frame(&mut out, frame[HEADER - 1], &definition),
+                None => out.extend_from_slice(frame),
+            }
+        }
+        out
+    }
+}

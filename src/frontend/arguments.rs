@@ -1,0 +1,256 @@
+//! From arguments to a lock's name and timeout.
+//!
+//! What is certain from the bytes alone is decided here; everything else is computed by the
+//! session's own server, in its own character sets and modes (interception, 6).
+
+use super::session::{End, Session};
+use crate::lock::name::{self, Name};
+use crate::lock::timeout::Timeout;
+use crate::protocol::params::Value;
+use crate::sql::call::Argument;
+use crate::types::Flavour;
+
+/// An argument, from text or bound.
+#[derive(Debug, Clone)]
+pub(super) enum Given {
+    Null,
+    /// Printable ASCII.
+    Plain(Vec<u8>),
+    /// Digits, sign, point.
+    Number(String),
+    /// An integer or float that was bound.
+    Double(f64),
+    /// Only the server can say: an SQL expression in the client's character set, and whether
+    /// its static type is a number.
+    Expression {
+        sql: Vec<u8>,
+        numeric: bool,
+    },
+    /// Bound characters beyond printable ASCII, in the client's character set.
+    Characters(Vec<u8>),
+    /// A bound type that has no literal here.
+    Unknown,
+}
+
+impl Given {
+    /// From an argument of the statement's text.
+    pub(super) fn from_text(argument: &Argument, text: &[u8]) -> Self {
+        match argument {
+            Argument::Null => Self::Null,
+            Argument::Plain(span) => Self::Plain(text[span.clone()].to_vec()),
+            Argument::Number(span) => {
+                Self::Number(String::from_utf8_lossy(&text[span.clone()]).into_owned())
+            }
+            Argument::Literal(span) => {
+                let sql = text[span.clone()].to_vec();
+                let lower = sql.to_ascii_lowercase();
+                let string = lower.starts_with(b"0x") || lower.starts_with(b"0b");
+                let numeric = !string
+                    && (matches!(sql.first(), Some(b'-' | b'+' | b'.' | b'0'..=b'9'))
+                        || lower == b"true"
+                        || lower == b"false");
+                Self::Expression { sql, numeric }
+            }
+            Argument::Parameter => Self::Unknown,
+        }
+    }
+
+    /// From a bound value.
+    pub(super) fn from_value(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Int(n) => Self::Number(n.to_string()),
+            Value::Uint(n) => Self::Number(n.to_string()),
+            Value::Double(x) => Self::Double(*x),
+            Value::Decimal(text) => Self::Number(String::from_utf8_lossy(text).into_owned()),
+            Value::Bytes { bytes, .. } if name::is_plain(bytes) => Self::Plain(bytes.clone()),
+            Value::Bytes { bytes, blob: true } => Self::Expression {
+                sql: hex_literal(bytes),
+                numeric: false,
+            },
+            Value::Bytes { bytes, blob: false } => Self::Characters(bytes.clone()),
+            Value::Other => Self::Unknown,
+        }
+    }
+}
+
+/// What the arguments of a call come to.
+#[derive(Debug)]
+pub(super) enum Judged<T> {
+    /// A value, with the expressions the server must evaluate again for its warnings.
+    Is(T, Vec<Vec<u8>>),
+    /// The server refuses the call or answers without taking a lock: it gets the statement.
+    Native,
+    /// The proxy cannot judge.
+    Unsupported,
+}
+
+impl Session {
+    /// Judges a name.
+    pub(super) async fn judge_name(&mut self, given: Given) -> Result<Judged<Name>, End> {
+        let flavour = self.flavour;
+        let decide = |name: Option<Name>| match name {
+            Some(name) => Judged::Is(name, Vec::new()),
+            None => Judged::Native,
+        };
+        let expression = match given {
+            Given::Null => return Ok(Judged::Native),
+            Given::Plain(bytes) => return Ok(decide(name::plain(&bytes, flavour))),
+            // MariaDB refuses numbers at resolve time.
+            Given::Number(_) | Given::Double(_) | Given::Expression { numeric: true, .. }
+                if flavour == Flavour::MariaDb =>
+            {
+                return Ok(Judged::Native);
+            }
+            Given::Number(text) => text.into_bytes(),
+            Given::Double(x) if x.is_finite() => format!("{x:e}").into_bytes(),
+            Given::Expression { sql, .. } => sql,
+            Given::Characters(bytes) => match self.character_literal(&bytes).await? {
+                Some(sql) => sql,
+                None => return Ok(Judged::Unsupported),
+            },
+            Given::Double(_) | Given::Unknown => return Ok(Judged::Unsupported),
+        };
+        let e = expression.as_slice();
+        let sql: Vec<u8> = match flavour {
+            Flavour::MySql => [
+                b"SELECT HEX(LOWER(CONVERT(",
+                e,
+                b" USING utf8mb3) COLLATE utf8mb3_general_ci)),CHAR_LENGTH(CONVERT(",
+                e,
+                b" USING utf8mb3)),HEX(CONVERT(",
+                e,
+                b" USING utf8mb4)),CONVERT(CONVERT(",
+                e,
+                b" USING utf8mb3) USING utf8mb4)=CONVERT(",
+                e,
+                b" USING utf8mb4) COLLATE utf8mb4_bin",
+            ]
+            .concat(),
+            Flavour::MariaDb => [
+                b"SELECT HEX(",
+                e,
+                b"),0,HEX(CONVERT(",
+                e,
+                b" USING utf8mb4)),1",
+            ]
+            .concat(),
+        };
+        let Some(row) = self.ask_row(&sql).await? else {
+            return Ok(Judged::Native);
+        };
+        let [Some(folded), Some(chars), Some(shown), Some(kept)] = row.as_slice() else {
+            return Ok(Judged::Native);
+        };
+        let folded = hex::decode(folded).unwrap_or_default();
+        let shown = hex::decode(shown).unwrap_or_default();
+        let chars = std::str::from_utf8(chars)
+            .ok()
+            .and_then(|c| c.parse().ok())
+            .unwrap_or(u64::MAX);
+        if kept != b"1" {
+            return Ok(Judged::Native);
+        }
+        Ok(match name::computed(&folded, chars, &shown, flavour) {
+            Some(name) => Judged::Is(name, vec![expression]),
+            None => Judged::Native,
+        })
+    }
+
+    /// Judges a timeout.
+    pub(super) async fn judge_timeout(&mut self, given: Given) -> Result<Judged<Timeout>, End> {
+        let flavour = self.flavour;
+        let decide = |timeout: Timeout| match timeout {
+            Timeout::Refused => Judged::Native,
+            timeout => Judged::Is(timeout, Vec::new()),
+        };
+        let expression = match given {
+            Given::Null => return Ok(decide(Timeout::from_null(flavour))),
+            Given::Number(text) => match Timeout::from_decimal(&text, flavour) {
+                Some(timeout) => return Ok(decide(timeout)),
+                None => text.into_bytes(),
+            },
+            Given::Double(x) => return Ok(decide(Timeout::from_double(x, flavour))),
+            Given::Plain(text) => {
+                let digits = (1..10).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
+                let n = std::str::from_utf8(&text)
+                    .ok()
+                    .and_then(|t| t.parse::<i128>().ok());
+                if let Some(n) = n.filter(|_| digits) {
+                    return Ok(decide(Timeout::from_int(n, flavour)));
+                }
+                [
+                    b"CONVERT(",
+                    hex_literal(&text).as_slice(),
+                    b" USING utf8mb4)",
+                ]
+                .concat()
+            }
+            Given::Expression { sql, .. } => sql,
+            Given::Characters(bytes) => match self.character_literal(&bytes).await? {
+                Some(sql) => sql,
+                None => return Ok(Judged::Unsupported),
+            },
+            Given::Unknown => return Ok(Judged::Unsupported),
+        };
+        let cast: &[u8] = match flavour {
+            Flavour::MySql => b" AS SIGNED)",
+            Flavour::MariaDb => b" AS DOUBLE)",
+        };
+        let value = [b"CAST(", expression.as_slice(), cast].concat();
+        let Some(row) = self
+            .ask_row(&[b"SELECT ", value.as_slice()].concat())
+            .await?
+        else {
+            return Ok(Judged::Native);
+        };
+        let Some(Some(text)) = row.first() else {
+            return Ok(decide(Timeout::from_null(flavour)));
+        };
+        let text = String::from_utf8_lossy(text);
+        let timeout = match flavour {
+            Flavour::MySql => text.parse().ok().map(|n| Timeout::from_int(n, flavour)),
+            Flavour::MariaDb => text.parse().ok().map(|x| Timeout::from_double(x, flavour)),
+        };
+        Ok(match timeout {
+            None => Judged::Unsupported,
+            Some(Timeout::Refused) => Judged::Native,
+            Some(timeout) => Judged::Is(timeout, vec![value]),
+        })
+    }
+
+    /// A literal for characters that were bound: in the client's character set, converted as the
+    /// server converts parameters.
+    async fn character_literal(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, End> {
+        let row = self
+            .ask_row(b"SELECT @@character_set_client,@@character_set_connection")
+            .await?;
+        let Some([Some(client), Some(connection)]) = row.as_deref() else {
+            return Ok(None);
+        };
+        let named = |n: &[u8]| n.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        if !named(client) || !named(connection) {
+            return Ok(None);
+        }
+        let literal = [b"_", client.as_slice(), b" ", hex_literal(bytes).as_slice()].concat();
+        Ok(Some(if client == connection {
+            literal
+        } else {
+            [
+                b"CONVERT(",
+                literal.as_slice(),
+                b" USING ",
+                connection,
+                b")",
+            ]
+            .concat()
+        }))
+    }
+}
+
+fn hex_literal(bytes: &[u8]) -> Vec<u8> {
+    if bytes.is_empty() {
+        return b"''".to_vec();
+    }
+    format!("x'{}'", hex::encode(bytes)).into_bytes()
+}

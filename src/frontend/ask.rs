@@ -1,0 +1,128 @@
+//! Questions of the proxy to the session's own server, in the session's own state.
+
+use super::session::{End, Session};
+use crate::net::socket::read_some;
+use crate::protocol::command::Shape;
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::reader::Reader;
+use crate::protocol::reply::query;
+use crate::protocol::response::{Ending, Progress};
+
+/// A reply to a question is small; more means that something is wrong.
+const MAX_REPLY: usize = 1 << 20;
+
+/// A complete response.
+pub(super) struct Reply {
+    /// All frames as the server sent them.
+    pub(super) bytes: Vec<u8>,
+    pub(super) ending: Ending,
+}
+
+impl Reply {
+    /// Whether the server refused.
+    pub(super) fn is_error(&self) -> bool {
+        matches!(self.ending, Ending::Err { .. })
+    }
+
+    /// The frames, header and payload.
+    pub(super) fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.bytes.as_slice();
+        std::iter::from_fn(move || {
+            let frame = FrameHeader::peek(rest)?;
+            let (head, tail) = rest.split_at_checked(HEADER + frame.len)?;
+            rest = tail;
+            Some(head)
+        })
+    }
+
+    /// The values of the only row of a text result.
+    pub(super) fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
+        let mut frames = self.frames();
+        let columns = Reader::new(&frames.next()?[HEADER..]).lenenc()?;
+        // Definitions, unless the client turned them off; then perhaps an EOF.
+        let mut row = frames.find(|f| !is_definition(f) && !is_end(f))?;
+        row = &row[HEADER..];
+        let mut r = Reader::new(row);
+        let mut values = Vec::new();
+        for _ in 0..columns {
+            if r.rest().first() == Some(&0xfb) {
+                r.u8();
+                values.push(None);
+            } else {
+                values.push(Some(r.lenenc_bytes()?.to_vec()));
+            }
+        }
+        Some(values)
+    }
+}
+
+fn is_definition(frame: &[u8]) -> bool {
+    frame[HEADER..].starts_with(b"\x03def")
+}
+
+fn is_end(frame: &[u8]) -> bool {
+    matches!(frame.get(HEADER), Some(0xfe | 0xff))
+}
+
+impl Session {
+    /// Runs a text and reads its whole response. Nothing else may be under way.
+    pub(super) async fn ask(&mut self, text: &[u8]) -> Result<Reply, End> {
+        let packet = query(text, self.capabilities);
+        self.exchange(&packet, Shape::Results).await
+    }
+
+    /// Sends one packet and reads its whole response.
+    pub(super) async fn exchange(&mut self, packet: &[u8], shape: Shape) -> Result<Reply, End> {
+        self.server_used = tokio::time::Instant::now();
+        self.send_server(packet)?;
+        while !self.to_server.is_empty() {
+            self.server.writable().await.map_err(|_| End::ServerGone)?;
+            std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_server(cx))).await?;
+        }
+        let mut bytes = Vec::with_capacity(256);
+        let mut fed = 0;
+        self.tracker.begin(shape);
+        loop {
+            self.server.readable().await.map_err(|_| End::ServerGone)?;
+            match read_some(&self.server, &mut bytes) {
+                Ok(None) => continue,
+                Ok(Some(0)) | Err(_) => return Err(End::ServerGone),
+                Ok(Some(_)) => {}
+            }
+            while fed < bytes.len() {
+                let (n, progress) = self.tracker.feed(&bytes[fed..]);
+                fed += n;
+                match progress {
+                    Progress::Continue => {}
+                    Progress::Ended(ending) => {
+                        self.ended(ending);
+                        return Ok(Reply { bytes, ending });
+                    }
+                    Progress::WantsFile => return Err(End::Broken("the server asked for a file")),
+                }
+            }
+            if bytes.len() > MAX_REPLY {
+                return Err(End::Broken("an endless reply to a question of the proxy"));
+            }
+            bytes.reserve(4096);
+        }
+    }
+
+    /// Runs a text of one row and returns its values; `None` when the server refuses it.
+    pub(super) async fn ask_row(
+        &mut self,
+        text: &[u8],
+    ) -> Result<Option<Vec<Option<Vec<u8>>>>, End> {
+        let reply = self.ask(text).await?;
+        Ok(if reply.is_error() { None } else { reply.row() })
+    }
+
+    /// Writes everything queued for the client.
+    pub(super) async fn drain_to_client(&mut self) -> Result<(), End> {
+        while !self.to_client.is_empty() {
+            self.client.writable().await.map_err(|_| End::ClientGone)?;
+            std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_client(cx))).await?;
+        }
+        Ok(())
+    }
+}

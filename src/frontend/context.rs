@@ -1,0 +1,41 @@
+//! What every session of a process shares.
+
+use std::sync::Arc;
+
+use prometheus::IntCounter;
+
+use super::registry::Registry;
+use crate::backend::spares::Spares;
+use crate::config::Config;
+use crate::engine::handle::Engine;
+use crate::metrics::Metrics;
+use crate::net::buffers::Buffers;
+use crate::protocol::command::Command;
+
+/// Handles, cheap to clone; one a relay thread because of its buffers and counters.
+#[derive(Clone)]
+pub struct Context {
+    /// Settings.
+    pub config: Arc<Config>,
+    /// The lock engine.
+    pub engine: Engine,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Greeted connections to reuse.
+    pub spares: Spares,
+    /// All sessions, for the drain.
+    pub registry: Registry,
+    /// Buffers of this thread.
+    pub buffers: Buffers,
+    /// Command counters by command byte: looked up once, not by label at each command.
+    pub commands: Arc<[IntCounter]>,
+}
+
+impl Context {
+    /// Counters for each command byte.
+    pub fn command_counters(metrics: &Metrics) -> Arc<[IntCounter]> {
+        (0..=u8::MAX)
+            .map(|b| metrics.commands.with_label_values(&[Command(b).label()]))
+            .collect()
+    }
+}

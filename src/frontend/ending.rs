@@ -1,0 +1,107 @@
+//! A session's end: its locks go back when the server has stopped working for it, not before.
+
+use std::time::Duration;
+
+use super::session::{ClientState, End, Session};
+use crate::engine::handle::SessionEvent;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::put_frame;
+use crate::protocol::status::Status;
+use crate::types::Flavour;
+
+impl Session {
+    /// Ends the other side and gives the locks back.
+    pub(super) async fn finish(mut self, end: End) {
+        self.say_goodbye(&end);
+        match end {
+            End::ServerGone => {
+                self.abandon();
+                // What the server said last still goes out; ends when the client took it or left.
+                let _ = self.drain_to_client().await;
+            }
+            // What was held belongs to an incarnation that is over; closing is all there is.
+            End::Fenced => {}
+            End::Broken(_) => self.abandon(),
+            End::ClientGone | End::Drained => {
+                if self.held.is_empty() {
+                    return;
+                }
+                match self.let_server_finish().await {
+                    Ok(()) => {
+                        // Done at the server. An error here means that the lease is lost.
+                        let _ = self.release_held().await;
+                    }
+                    Err(End::Fenced) => self.say_goodbye(&End::Fenced),
+                    Err(_) => self.abandon(),
+                }
+            }
+        }
+    }
+
+    /// Leaves the release to the engine, once the server shows the connection no more.
+    fn abandon(&mut self) {
+        let (_, locks) = self.held.take_all();
+        if let (Some(proxy), false) = (self.granted_by, locks.is_empty()) {
+            self.context
+                .engine
+                .release_when_gone(self.connection, locks, proxy);
+        }
+    }
+
+    /// Lets what was sent run to its end, then has the server roll back: its OK to
+    /// COM_RESET_CONNECTION comes when it has.
+    async fn let_server_finish(&mut self) -> Result<(), End> {
+        if !matches!(self.client_state, ClientState::Command) {
+            return Err(End::Broken("the client left inside a command"));
+        }
+        // Nobody reads any more.
+        self.to_client.clear();
+        while !self.owed.is_empty() || !self.to_server.is_empty() {
+            tokio::select! {
+                event = self.events.recv() => {
+                    if let Some(event) = event {
+                        self.final_event(event)?;
+                    }
+                }
+                ready = self.server.readable() => {
+                    ready.map_err(|_| End::ServerGone)?;
+                    match self.from_server() {
+                        Ok(()) | Err(End::ClientGone) => self.to_client.clear(),
+                        Err(end) => return Err(end),
+                    }
+                    if !matches!(self.client_state, ClientState::Command) {
+                        return Err(End::Broken("the server waits for a file of a client that left"));
+                    }
+                }
+                ready = self.server.writable(), if !self.to_server.is_empty() => {
+                    ready.map_err(|_| End::ServerGone)?;
+                    std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_server(cx))).await?;
+                }
+            }
+        }
+        // MariaDB forgets a prepared XA transaction when it resets; closing keeps it.
+        if self.flavour == Flavour::MariaDb && self.status.has(Status::IN_TRANS) {
+            return Err(End::Broken("an open transaction is ended by closing"));
+        }
+        let mut packet = Vec::new();
+        put_frame(&mut packet, 0, &[Command::RESET_CONNECTION.0]);
+        let reply = self.exchange(&packet, Shape::Results).await?;
+        if reply.is_error() {
+            Err(End::ServerGone)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn final_event(&mut self, event: SessionEvent) -> Result<(), End> {
+        match event {
+            SessionEvent::Fence(_) => self.event(event),
+            // Ending already; at the drain's limit the rest is the server's.
+            SessionEvent::Drain => Ok(()),
+            SessionEvent::Stop => Err(End::ServerGone),
+        }
+    }
+}
+
+/// How long sessions that were told to stop may take to hand their locks over.
+pub const LAST_MOMENT: Duration = Duration::from_secs(2);

@@ -1,0 +1,350 @@
+//! Lock calls: what a parked command is, and what it does. The server owes nothing meanwhile.
+
+use super::answer::Call;
+use super::arguments::{Given, Judged};
+use super::login::{authenticate, owner};
+use super::session::{Behind, End, Session};
+use crate::engine::handle::{Acquired, Grant, Look};
+use crate::lock::codes;
+use crate::lock::function::Function;
+use crate::lock::held::Release;
+use crate::lock::name::{Key, Name};
+use crate::lock::timeout::Timeout;
+use crate::metrics::CallOutcome;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
+use crate::protocol::handshake::ChangeUser;
+use crate::protocol::reply::ErrorReply;
+use crate::protocol::status::Status;
+use crate::sql::call::{self, Statement};
+use crate::sql::dialect::{Dialect, Multibyte};
+use crate::types::Flavour;
+
+/// What came of a call.
+pub(super) enum Outcome {
+    /// A value, and the expressions whose warnings the server must repeat.
+    Value(Option<u64>, Vec<Vec<u8>>),
+    /// The statement goes to the server as it stands.
+    Native,
+    /// An error.
+    Error(ErrorReply),
+}
+
+impl Session {
+    /// Handles the command at the front of the inbox.
+    pub(super) async fn intercept(&mut self) -> Result<(), End> {
+        let Some(frame) = FrameHeader::peek(&self.inbox) else {
+            return Ok(());
+        };
+        let rest = self
+            .inbox
+            .split_off((HEADER + frame.len).min(self.inbox.len()));
+        let packet = std::mem::replace(&mut self.inbox, rest);
+        match packet.get(HEADER).map_or(Command(0), |b| Command(*b)) {
+            Command::QUERY => self.query(packet).await,
+            Command::STMT_PREPARE => self.prepare(packet).await,
+            Command::RESET_CONNECTION => self.reset(&packet).await,
+            Command::CHANGE_USER => self.change_user(&packet).await,
+            _ => self.prepared_command(packet).await,
+        }
+    }
+
+    async fn query(&mut self, packet: Vec<u8>) -> Result<(), End> {
+        let payload = &packet[HEADER..];
+        let Some(at) = self.text_start(payload) else {
+            return self.forward(&packet);
+        };
+        let text = &payload[at..];
+        match self.classify(text).await? {
+            Statement::Bare(bare) => {
+                self.context.commands[usize::from(Command::QUERY.0)].inc();
+                let given = bare
+                    .arguments
+                    .iter()
+                    .map(|a| Given::from_text(a, text))
+                    .collect();
+                let function = bare.function;
+                let call = Call {
+                    prefix: &payload[..at],
+                    text,
+                    bare,
+                };
+                if let Some(refusal) = self.check_alias(&call).await? {
+                    return self.send_client(&refusal);
+                }
+                match self.call(function, given).await? {
+                    Outcome::Value(value, pure) => self.answer(&call, value, &pure).await,
+                    Outcome::Native => self.forward(&packet),
+                    Outcome::Error(error) => self.refuse(&error),
+                }
+            }
+            statement => self.not_bare(&packet, &statement),
+        }
+    }
+
+    /// Forwards or refuses a text that is no bare call.
+    pub(super) fn not_bare(&mut self, packet: &[u8], statement: &Statement) -> Result<(), End> {
+        match statement {
+            Statement::Definition => {
+                self.context.metrics.definitions.inc();
+                tracing::info!(
+                    connection = %self.connection,
+                    "a stored program or view with a lock call was passed: its calls take the server's own locks"
+                );
+                self.forward(packet)
+            }
+            Statement::NoCall | Statement::WrongCount | Statement::Bare(_) => self.forward(packet),
+            Statement::Other | Statement::Ambiguous => {
+                self.context
+                    .metrics
+                    .call(Function::GetLock, CallOutcome::Unsupported);
+                self.refuse(&codes::unsupported(
+                    "a lock function in this kind of statement",
+                ))
+            }
+        }
+    }
+
+    /// Classifies a text; where that depends on modes only the server knows, it is asked.
+    pub(super) async fn classify(&mut self, text: &[u8]) -> Result<Statement, End> {
+        let multi = true;
+        match call::classify(text, self.dialect(), multi) {
+            Statement::Ambiguous => {}
+            statement => return Ok(statement),
+        }
+        let row = self
+            .ask_row(b"SELECT @@sql_mode,@@character_set_client")
+            .await?;
+        let Some([Some(mode), Some(charset)]) = row.as_deref() else {
+            return Ok(Statement::Ambiguous);
+        };
+        let mode = String::from_utf8_lossy(mode);
+        let dialect = Dialect {
+            ansi_quotes: mode.contains("ANSI_QUOTES"),
+            no_backslash_escapes: mode.contains("NO_BACKSLASH_ESCAPES"),
+            multibyte: Multibyte::from_charset(&String::from_utf8_lossy(charset)),
+            ..self.dialect()
+        };
+        Ok(call::classify_exactly(text, dialect, multi))
+    }
+
+    /// Does what a call asks.
+    pub(super) async fn call(
+        &mut self,
+        function: Function,
+        given: Vec<Given>,
+    ) -> Result<Outcome, End> {
+        let outcome = self.evaluate(function, given).await?;
+        let label = match &outcome {
+            Outcome::Value(Some(0), _) => CallOutcome::Zero,
+            Outcome::Value(Some(_), _) => CallOutcome::One,
+            Outcome::Value(None, _) => CallOutcome::Null,
+            Outcome::Native => CallOutcome::Native,
+            Outcome::Error(e) if e.code == 1235 => CallOutcome::Unsupported,
+            Outcome::Error(_) => CallOutcome::Failed,
+        };
+        self.context.metrics.call(function, label);
+        self.settle_owed().await?;
+        Ok(outcome)
+    }
+
+    async fn evaluate(&mut self, function: Function, given: Vec<Given>) -> Result<Outcome, End> {
+        let mut given = given.into_iter();
+        let Some(first) = given.next() else {
+            return self.release_all().await;
+        };
+        let (name, mut pure) = match self.judge_name(first).await? {
+            Judged::Is(name, pure) => (name, pure),
+            Judged::Native => return Ok(Outcome::Native),
+            Judged::Unsupported => return Ok(unjudged()),
+        };
+        let result = match function {
+            Function::GetLock => {
+                let Some(second) = given.next() else {
+                    return Ok(Outcome::Native);
+                };
+                let timeout = match self.judge_timeout(second).await? {
+                    Judged::Is(timeout, more) => {
+                        pure.extend(more);
+                        timeout
+                    }
+                    Judged::Native => return Ok(Outcome::Native),
+                    Judged::Unsupported => return Ok(unjudged()),
+                };
+                self.get_lock(name, timeout).await?
+            }
+            Function::ReleaseLock => self.release_lock(name.key).await?,
+            Function::IsFreeLock => match self.look(name.key).await? {
+                Ok(holder) => Ok(Some(u64::from(holder.is_none()))),
+                Err(e) => Err(e),
+            },
+            Function::IsUsedLock => self.look(name.key).await?,
+            Function::ReleaseAllLocks => return Ok(Outcome::Native),
+        };
+        Ok(match result {
+            Ok(value) => Outcome::Value(value, pure),
+            Err(why) => Outcome::Error(codes::store_failed(&why)),
+        })
+    }
+
+    async fn get_lock(
+        &mut self,
+        name: Name,
+        timeout: Timeout,
+    ) -> Result<Result<Option<u64>, String>, End> {
+        if self.held.contains(&name.key) {
+            self.check_lease()?;
+            self.held.reenter(&name.key);
+            return Ok(Ok(Some(1)));
+        }
+        let key = name.key.clone();
+        match self.wait_for(name, timeout).await? {
+            Acquired::Granted(grant) => {
+                self.enter_grant(key, grant)?;
+                self.check_lease()?;
+                Ok(Ok(Some(1)))
+            }
+            Acquired::NotFree => Ok(Ok(Some(0))),
+            Acquired::Failed(why) => Ok(Err(why)),
+        }
+    }
+
+    /// Enters a grant into the ledger.
+    pub(super) fn enter_grant(&mut self, key: Key, grant: Grant) -> Result<(), End> {
+        // Locks of an incarnation that is over cannot stand beside new ones.
+        if !self.held.is_empty() && self.granted_by != Some(grant.proxy) {
+            let lost = vec![(key, grant.token)];
+            self.context
+                .engine
+                .release_when_gone(self.connection, lost, grant.proxy);
+            return Err(End::Fenced);
+        }
+        self.granted_by = Some(grant.proxy);
+        self.held.grant(key, grant.token);
+        Ok(())
+    }
+
+    async fn release_lock(&mut self, key: Key) -> Result<Result<Option<u64>, String>, End> {
+        match self.held.release(&key) {
+            Release::Counted => Ok(Ok(Some(1))),
+            Release::Last(token) => {
+                self.release(vec![(key.clone(), token)]).await?;
+                self.held.forget(&key);
+                Ok(Ok(Some(1)))
+            }
+            Release::NotMine => Ok(match self.look(key).await? {
+                Ok(Some(_)) => Ok(Some(0)),
+                Ok(None) => Ok(None),
+                Err(e) => Err(e),
+            }),
+        }
+    }
+
+    async fn release_all(&mut self) -> Result<Outcome, End> {
+        let count = self.release_held().await?;
+        Ok(Outcome::Value(Some(count), Vec::new()))
+    }
+
+    /// Releases everything; the number of acquisitions there were.
+    pub(super) async fn release_held(&mut self) -> Result<u64, End> {
+        let (count, locks) = self.held.take_all();
+        if !locks.is_empty() {
+            self.release(locks).await?;
+        }
+        Ok(count)
+    }
+
+    async fn release(&mut self, locks: Vec<(Key, u64)>) -> Result<(), End> {
+        let Some(proxy) = self.granted_by else {
+            return Ok(());
+        };
+        self.context.engine.release(locks, proxy).await;
+        // Released, or lost with the lease: the difference decides what the client hears.
+        if self.context.engine.lease().vouches_for(proxy) {
+            Ok(())
+        } else {
+            Err(End::Fenced)
+        }
+    }
+
+    /// The connection id of a lock's holder, `None` when it is free.
+    async fn look(&mut self, key: Key) -> Result<Result<Option<u64>, String>, End> {
+        if self.held.contains(&key) {
+            self.check_lease()?;
+            return Ok(Ok(Some(self.connection.0)));
+        }
+        Ok(match self.context.engine.look(key).await {
+            Look::Free => Ok(None),
+            Look::Used(conn) => Ok(Some(conn.0)),
+            Look::Failed(why) => Err(why),
+        })
+    }
+
+    /// Sends an error as the whole response.
+    pub(super) fn refuse(&mut self, error: &ErrorReply) -> Result<(), End> {
+        let mut out = Vec::new();
+        error.encode(&mut out, 1, false);
+        self.send_client(&out)
+    }
+
+    /// COM_RESET_CONNECTION: the server's OK comes behind its rollback; then the locks go, and
+    /// then the client hears.
+    async fn reset(&mut self, packet: &[u8]) -> Result<(), End> {
+        self.context.commands[usize::from(Command::RESET_CONNECTION.0)].inc();
+        let reply = self.exchange(packet, Shape::Results).await?;
+        if !reply.is_error() {
+            self.forget_session_state();
+            self.release_held().await?;
+        }
+        self.send_client(&reply.bytes)
+    }
+
+    fn forget_session_state(&mut self) {
+        self.behind = Behind::default();
+        self.statements.clear();
+        self.good_alias = None;
+    }
+
+    /// COM_CHANGE_USER: a login on the open connection. MySQL closes it when it is denied,
+    /// MariaDB goes on; both have freed the locks by then.
+    async fn change_user(&mut self, packet: &[u8]) -> Result<(), End> {
+        self.context.commands[usize::from(Command::CHANGE_USER.0)].inc();
+        let payload = &packet[HEADER..];
+        let tag = self
+            .context
+            .engine
+            .lease()
+            .proxy()
+            .map(|p| p.to_string())
+            .unwrap_or_default();
+        let change = ChangeUser::parse(payload, self.capabilities);
+        let mut out = Vec::with_capacity(packet.len() + 64);
+        match change
+            .as_ref()
+            .and_then(|c| c.tagged(self.capabilities, tag.as_bytes()))
+        {
+            Some(tagged) => put_frame(&mut out, packet[HEADER - 1], &tagged),
+            None => out.extend_from_slice(packet),
+        }
+        self.send_server(&out)?;
+        self.drain_to_client().await?;
+        let ok = authenticate(&mut self.client, &mut self.server).await;
+        let ok = ok.map_err(|_| End::ServerGone)?;
+        self.forget_session_state();
+        if ok.is_none() && self.flavour == Flavour::MySql {
+            return Err(End::ServerGone);
+        }
+        self.release_held().await?;
+        let Some(ok) = ok else { return Ok(()) };
+        if let (Some(change), Ok(peer)) = (change, self.client.peer_addr()) {
+            self.owner = owner(change.user, peer);
+        }
+        self.status = Status(Status::AUTOCOMMIT);
+        self.learn_status(&ok);
+        self.send_client(&ok)
+    }
+}
+
+fn unjudged() -> Outcome {
+    Outcome::Error(codes::unsupported("a lock name or timeout of this type"))
+}

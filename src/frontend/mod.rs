@@ -1,0 +1,16 @@
+//! The client side: accepting, logging in, relaying, answering lock calls, ending.
+
+pub mod context;
+pub mod ending;
+pub mod intercept;
+pub mod listener;
+pub mod login;
+pub mod registry;
+pub mod relay;
+pub mod session;
+
+mod answer;
+mod arguments;
+mod ask;
+mod prepared;
+mod wait;

@@ -1,0 +1,267 @@
+//! Lock calls in prepared statements.
+//!
+//! The server prepares the statement itself, so metadata, errors and ids are its own; only its
+//! execution is the proxy's.
+
+use super::answer::Call;
+use super::arguments::Given;
+use super::intercept::Outcome;
+use super::session::{Behind, End, Session};
+use crate::lock::codes;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::HEADER;
+use crate::protocol::params::{Execute, Value};
+use crate::protocol::reader::Reader;
+use crate::protocol::reply::{OneValue, put_ok};
+use crate::protocol::response::{Ending, PrepareOk};
+use crate::protocol::status::Status;
+use crate::sql::call::{Argument, BareCall, Statement};
+
+/// Statements with lock calls a session may have prepared; the server's own limit is larger.
+const MAX_STATEMENTS: usize = 16_384;
+/// Long data kept for a parameter: more than any name or timeout needs.
+const MAX_LONG_DATA: usize = 64 * 1024;
+
+/// A prepared bare call.
+#[derive(Debug)]
+pub(super) struct LockStatement {
+    bare: BareCall,
+    text: Vec<u8>,
+    params: usize,
+    /// The column's name as the server described it.
+    name: Vec<u8>,
+    /// Types of the last execution that bound any.
+    types: Vec<u16>,
+    long_data: Vec<Option<Vec<u8>>>,
+}
+
+impl Session {
+    /// Whether a statement id is that of a lock call.
+    pub(super) fn is_lock_statement(&self, id: u32) -> bool {
+        // MariaDB's clients execute "the statement prepared last" as -1.
+        id == u32::MAX || self.statements.contains_key(&id)
+    }
+
+    /// COM_STMT_PREPARE of a text that may call.
+    pub(super) async fn prepare(&mut self, packet: Vec<u8>) -> Result<(), End> {
+        let text = &packet[HEADER + 1..];
+        let bare = match self.classify(text).await? {
+            Statement::Bare(bare) => bare,
+            statement => return self.not_bare(&packet, &statement),
+        };
+        self.context.commands[usize::from(Command::STMT_PREPARE.0)].inc();
+        self.settle_behind().await?;
+        let reply = self.exchange(&packet, Shape::Prepare).await?;
+        let first = reply
+            .frames()
+            .next()
+            .and_then(|f| PrepareOk::parse(&f[HEADER..]));
+        if let Some(ok) = first {
+            if self.statements.len() >= MAX_STATEMENTS {
+                return self.refuse(&codes::unsupported(
+                    "so many prepared lock calls in one session",
+                ));
+            }
+            // The result column's definition is the last packet that is one.
+            let name = reply
+                .frames()
+                .map(|f| &f[HEADER..])
+                .filter(|p| p.starts_with(b"\x03def"))
+                .filter_map(column_name)
+                .last()
+                .unwrap_or_else(|| text[bare.call.clone()].to_vec());
+            let params = usize::from(ok.params);
+            let statement = LockStatement {
+                bare,
+                text: text.to_vec(),
+                params,
+                name,
+                types: Vec::new(),
+                long_data: vec![None; params],
+            };
+            self.statements.insert(ok.id, statement);
+        }
+        self.send_client(&reply.bytes)
+    }
+
+    /// EXECUTE, SEND_LONG_DATA, RESET, CLOSE and FETCH of a prepared lock call.
+    pub(super) async fn prepared_command(&mut self, packet: Vec<u8>) -> Result<(), End> {
+        let payload = &packet[HEADER..];
+        let mut r = Reader::new(payload);
+        let (Some(byte), Some(id)) = (r.u8(), r.u32()) else {
+            return self.forward(&packet);
+        };
+        match Command(byte) {
+            Command::STMT_CLOSE => {
+                self.statements.remove(&id);
+                self.forward(&packet)
+            }
+            Command::STMT_RESET => {
+                if let Some(statement) = self.statements.get_mut(&id) {
+                    statement.long_data.iter_mut().for_each(|d| *d = None);
+                }
+                self.forward(&packet)
+            }
+            Command::STMT_SEND_LONG_DATA => {
+                if let (Some(statement), Some(index)) = (self.statements.get_mut(&id), r.u16())
+                    && let Some(data) = statement.long_data.get_mut(usize::from(index))
+                {
+                    let data = data.get_or_insert_default();
+                    if data.len() + r.rest().len() > MAX_LONG_DATA {
+                        return Err(End::Broken("long data for a lock call beyond 64 KiB"));
+                    }
+                    data.extend_from_slice(r.rest());
+                }
+                // The server gets it too: a call that turns out to be its own needs it.
+                self.forward(&packet)
+            }
+            Command::STMT_EXECUTE => self.execute(id, packet).await,
+            Command::MARIADB_BULK_EXECUTE => {
+                self.refuse(&codes::unsupported("a lock call in a bulk execution"))
+            }
+            _ => self.forward(&packet),
+        }
+    }
+
+    async fn execute(&mut self, id: u32, packet: Vec<u8>) -> Result<(), End> {
+        let attributes = self.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        let Some(statement) = self.statements.get_mut(&id) else {
+            if id == u32::MAX {
+                return self.refuse(&codes::unsupported(
+                    "executing \"the last prepared statement\" after a lock call was prepared",
+                ));
+            }
+            return self.forward(&packet);
+        };
+        let parsed = Execute::parse(
+            &packet[HEADER..],
+            statement.params,
+            &statement.types,
+            &statement.long_data,
+            attributes,
+        );
+        let Some(execute) = parsed else {
+            return self.refuse_malformed();
+        };
+        let long = statement.long_data.iter().any(Option::is_some);
+        statement.long_data.iter_mut().for_each(|d| *d = None);
+        statement.types = execute.types;
+        let bare = statement.bare.clone();
+        let (text, name) = (statement.text.clone(), statement.name.clone());
+        self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
+        let given = bind(&bare, &text, &execute.values);
+        let call = Call {
+            prefix: &[3],
+            text: &text,
+            bare,
+        };
+        let outcome = self.call(call.bare.function, given).await?;
+        match outcome {
+            Outcome::Value(value, pure) => {
+                if long {
+                    self.drop_long_data(id).await?;
+                }
+                self.answer_binary(&call, &name, value, &pure).await
+            }
+            Outcome::Native => self.forward(&packet),
+            Outcome::Error(error) => self.refuse(&error),
+        }
+    }
+
+    fn refuse_malformed(&mut self) -> Result<(), End> {
+        let error = crate::protocol::reply::ErrorReply {
+            code: 1835,
+            state: "HY000",
+            message: "Malformed communication packet.".to_owned(),
+        };
+        self.refuse(&error)
+    }
+
+    /// The server keeps long data until an execution that never comes.
+    async fn drop_long_data(&mut self, id: u32) -> Result<(), End> {
+        let mut packet = Vec::new();
+        let payload = [&[Command::STMT_RESET.0][..], &id.to_le_bytes()].concat();
+        crate::protocol::frame::put_frame(&mut packet, 0, &payload);
+        self.exchange(&packet, Shape::Results).await.map(|_| ())
+    }
+
+    async fn answer_binary(
+        &mut self,
+        call: &Call<'_>,
+        name: &[u8],
+        value: Option<u64>,
+        pure: &[Vec<u8>],
+    ) -> Result<(), End> {
+        let function = call.bare.function;
+        let mut status = Status(self.status.lasting());
+        let mut warnings = 0;
+        if pure.is_empty() && !call.bare.hint && self.may_answer_alone() {
+            if call.bare.is_do {
+                self.behind.then_do = true;
+            } else {
+                self.behind = Behind {
+                    select: true,
+                    then_do: false,
+                };
+            }
+        } else {
+            self.behind = Behind::default();
+            let verb: &[u8] = if call.bare.is_do { b"DO " } else { b"SELECT " };
+            let expression = function.value_expression(self.flavour, value, pure);
+            let reply = self.ask(&[verb, &expression].concat()).await?;
+            if let Ending::Ok {
+                status: s,
+                warnings: w,
+            } = reply.ending
+            {
+                (status, warnings) = (s, w);
+            }
+            if call.bare.is_do {
+                return self.send_client(&reply.bytes);
+            }
+        }
+        let mut out = Vec::with_capacity(128);
+        if call.bare.is_do {
+            put_ok(&mut out, 1, status);
+        } else {
+            let column = function.column(self.flavour);
+            let reply = OneValue {
+                name,
+                column,
+                value,
+                status,
+                warnings,
+                binary: true,
+            };
+            reply.encode(&mut out, self.capabilities);
+        }
+        self.send_client(&out)
+    }
+
+    /// Catches up before a question whose reply the client sees.
+    async fn settle_behind(&mut self) -> Result<(), End> {
+        self.catch_up()?;
+        self.settle_owed().await
+    }
+}
+
+/// Bound values in the places of the parameters.
+fn bind(bare: &BareCall, text: &[u8], values: &[Value]) -> Vec<Given> {
+    let mut values = values.iter();
+    bare.arguments
+        .iter()
+        .map(|argument| match argument {
+            Argument::Parameter => values.next().map_or(Given::Unknown, Given::from_value),
+            literal => Given::from_text(literal, text),
+        })
+        .collect()
+}
+
+fn column_name(payload: &[u8]) -> Option<Vec<u8>> {
+    let mut r = Reader::new(payload);
+    for _ in 0..4 {
+        r.lenenc_bytes()?;
+    }
+    r.lenenc_bytes().map(<[u8]>::to_vec)
+}

@@ -1,0 +1,391 @@
+//! Moving bytes: what the client receives is byte for byte what the server sent, and the other
+//! way round. Commands are looked at where they start; a lock call parks the session until the
+//! server owes nothing, then `intercept` answers it.
+
+use super::session::{Behind, ClientState, End, Owed, Session};
+use crate::net::buffers::BUFFER;
+use crate::net::socket::{read_some, write_some};
+use crate::protocol::attributes::text_offset;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::reply::query;
+use crate::protocol::response::{Ending, Progress};
+use crate::protocol::status::Status;
+use crate::sql::finder::Finder;
+use crate::sql::prefilter::may_call;
+
+/// What to do with the command at hand.
+enum Fate {
+    /// Not all there yet.
+    Incomplete,
+    /// Forward it as it streams in.
+    Forward(Option<Box<Finder>>),
+    /// Answer it when the server owes nothing.
+    Park,
+}
+
+impl Session {
+    /// Reads from the server and passes on.
+    pub(super) fn from_server(&mut self) -> Result<(), End> {
+        let mut buffer = self.context.buffers.take();
+        let result = self.pump_server(&mut buffer);
+        self.context.buffers.give(buffer);
+        result
+    }
+
+    fn pump_server(&mut self, buffer: &mut Vec<u8>) -> Result<(), End> {
+        match read_some(&self.server, buffer) {
+            Ok(None) => return Ok(()),
+            Ok(Some(0)) | Err(_) => return Err(End::ServerGone),
+            Ok(Some(n)) => self.context.metrics.bytes_to_client.inc_by(n as u64),
+        }
+        let mut at = 0;
+        let mut shown = 0;
+        while at < buffer.len() {
+            if !self.tracker.active() {
+                match self.owed.front() {
+                    Some(owed) => self.tracker.begin(owed.shape),
+                    // Nothing was asked: the server's last words before it hangs up.
+                    None => break,
+                }
+            }
+            let hidden = self.owed.front().is_some_and(|o| o.hidden);
+            let (n, progress) = self.tracker.feed(&buffer[at..]);
+            if hidden {
+                self.send_client(&buffer[shown..at])?;
+                shown = at + n;
+            }
+            at += n;
+            match progress {
+                Progress::Continue => {}
+                Progress::WantsFile => self.client_state = ClientState::File { left: 0 },
+                Progress::Ended(ending) => {
+                    self.owed.pop_front();
+                    self.ended(ending);
+                }
+            }
+        }
+        self.send_client(&buffer[shown..])
+    }
+
+    pub(super) fn ended(&mut self, ending: Ending) {
+        if let Ending::Ok { status, .. } = ending
+            && status.0 != 0
+        {
+            self.status = status;
+        }
+        if matches!(self.client_state, ClientState::File { .. }) {
+            self.client_state = ClientState::Command;
+        }
+    }
+
+    /// Takes the status flags of an OK packet, header included.
+    pub(super) fn learn_status(&mut self, frame: &[u8]) {
+        let mut tracker = crate::protocol::response::Tracker::new(self.capabilities);
+        tracker.begin(Shape::Results);
+        if let (_, Progress::Ended(ending)) = tracker.feed(frame) {
+            self.ended(ending);
+        }
+    }
+
+    /// Queues bytes for the client; what its socket takes goes out at once.
+    pub(super) fn send_client(&mut self, bytes: &[u8]) -> Result<(), End> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut sent = 0;
+        if self.to_client.is_empty() {
+            sent = write_some(&self.client, bytes).map_err(|_| End::ClientGone)?;
+        }
+        self.to_client.extend_from_slice(&bytes[sent..]);
+        Ok(())
+    }
+
+    /// Queues bytes for the server. The lease is checked immediately before the write.
+    pub(super) fn send_server(&mut self, bytes: &[u8]) -> Result<(), End> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.check_lease()?;
+        self.context
+            .metrics
+            .bytes_to_server
+            .inc_by(bytes.len() as u64);
+        let mut sent = 0;
+        if self.to_server.is_empty() {
+            sent = write_some(&self.server, bytes).map_err(|_| End::ServerGone)?;
+        }
+        self.to_server.extend_from_slice(&bytes[sent..]);
+        Ok(())
+    }
+
+    /// Reads from the client and passes on.
+    pub(super) fn from_client(&mut self) -> Result<(), End> {
+        let mut buffer = self.context.buffers.take();
+        buffer.append(&mut self.inbox);
+        self.inbox = Vec::new();
+        let result = match read_some(&self.client, &mut buffer) {
+            Ok(Some(0)) => self.client_closed(),
+            Err(_) => Err(End::ClientGone),
+            Ok(_) => Ok(()),
+        };
+        let result = result.and_then(|()| self.process(&mut buffer));
+        self.context.buffers.give(buffer);
+        result
+    }
+
+    /// Looks at client bytes that were read ahead.
+    pub(super) fn process_inbox(&mut self) -> Result<(), End> {
+        if self.inbox.is_empty() || self.parked {
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut self.inbox);
+        self.process(&mut buffer)
+    }
+
+    /// The client's end. What it sent before is still run and answered, as the server itself
+    /// would do: it reads the end only when it is done.
+    fn client_closed(&mut self) -> Result<(), End> {
+        self.client_ended = true;
+        let at_command = matches!(self.client_state, ClientState::Command);
+        if !self.held.is_empty() || !at_command || self.owed.is_empty() {
+            return Err(End::ClientGone);
+        }
+        // Half a close for half a close; the server answers and hangs up.
+        let _ = socket2::SockRef::from(&self.server).shutdown(std::net::Shutdown::Write);
+        Ok(())
+    }
+
+    /// Forwards what can be forwarded and keeps the rest in the inbox.
+    fn process(&mut self, buffer: &mut Vec<u8>) -> Result<(), End> {
+        let mut at = 0;
+        let mut from = 0;
+        while at < buffer.len() && !self.parked {
+            match &mut self.client_state {
+                ClientState::Pipe => at = buffer.len(),
+                ClientState::Body {
+                    left,
+                    continued,
+                    finder,
+                } => {
+                    let n = (*left).min(buffer.len() - at);
+                    if let Some(finder) = finder
+                        && finder.feed(&buffer[at..at + n])
+                    {
+                        // Most of the statement is at the server, which will not run it without
+                        // its end: closing the connection is the only way back.
+                        return Err(End::Broken(
+                            "a lock call in a statement too long to be held back",
+                        ));
+                    }
+                    at += n;
+                    *left -= n;
+                    if *left == 0 && !*continued {
+                        self.client_state = ClientState::Command;
+                    } else if *left == 0 {
+                        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
+                            break;
+                        };
+                        (*left, *continued) = (frame.len, frame.continued());
+                        at += HEADER;
+                        if frame.len == 0 {
+                            self.client_state = ClientState::Command;
+                        }
+                    }
+                }
+                ClientState::File { left } => {
+                    if *left == 0 {
+                        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
+                            break;
+                        };
+                        *left = frame.len;
+                        at += HEADER;
+                        if frame.len == 0 {
+                            self.client_state = ClientState::Command;
+                            // The answer to the file continues the same response.
+                            self.tracker.begin(Shape::Results);
+                        }
+                    } else {
+                        let n = (*left).min(buffer.len() - at);
+                        *left -= n;
+                        at += n;
+                    }
+                }
+                ClientState::Command => match self.command(&buffer[at..])? {
+                    Fate::Incomplete => break,
+                    Fate::Park => self.parked = true,
+                    Fate::Forward(finder) => {
+                        self.send_server(&buffer[from..at])?;
+                        from = at;
+                        at += self.start_forwarding(&buffer[at..], finder)?;
+                    }
+                },
+            }
+        }
+        self.send_server(&buffer[from..at])?;
+        if at < buffer.len() {
+            self.inbox = buffer.split_off(at);
+        }
+        Ok(())
+    }
+
+    /// Decides about the command at the start of `bytes`.
+    fn command(&mut self, bytes: &[u8]) -> Result<Fate, End> {
+        let Some(frame) = FrameHeader::peek(bytes) else {
+            return Ok(Fate::Incomplete);
+        };
+        let Some(&byte) = bytes.get(HEADER) else {
+            return Ok(if frame.len == 0 {
+                Fate::Forward(None)
+            } else {
+                Fate::Incomplete
+            });
+        };
+        let size = HEADER + frame.len;
+        let whole = bytes.len() >= size;
+        let fits = size <= BUFFER;
+        match Command(byte) {
+            Command::QUERY | Command::STMT_PREPARE => {
+                if fits && !whole {
+                    return Ok(Fate::Incomplete);
+                }
+                let payload = &bytes[HEADER..size.min(bytes.len())];
+                let Some(text_at) = self.text_start(payload) else {
+                    if fits {
+                        // Broken attributes: the server says so.
+                        return Ok(Fate::Forward(None));
+                    }
+                    return Err(End::Broken("query attributes longer than a buffer"));
+                };
+                let text = &payload[text_at..];
+                if !fits {
+                    let mut finder = Box::new(Finder::new(self.dialect()));
+                    finder.feed(b"");
+                    return Ok(Fate::Forward(Some(finder)));
+                }
+                Ok(if may_call(text) {
+                    Fate::Park
+                } else {
+                    Fate::Forward(None)
+                })
+            }
+            Command::CHANGE_USER if !fits => {
+                Err(End::Broken("a change of user longer than a buffer"))
+            }
+            Command::CHANGE_USER | Command::RESET_CONNECTION => {
+                Ok(if whole { Fate::Park } else { Fate::Incomplete })
+            }
+            Command::STMT_EXECUTE
+            | Command::STMT_SEND_LONG_DATA
+            | Command::STMT_CLOSE
+            | Command::STMT_RESET
+            | Command::STMT_FETCH
+            | Command::MARIADB_BULK_EXECUTE
+                if !self.statements.is_empty() =>
+            {
+                let Some(id) = bytes.get(HEADER + 1..HEADER + 5) else {
+                    return Ok(if whole {
+                        Fate::Forward(None)
+                    } else {
+                        Fate::Incomplete
+                    });
+                };
+                let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
+                if !self.is_lock_statement(id) {
+                    return Ok(Fate::Forward(None));
+                }
+                if !fits {
+                    return Err(End::Broken(
+                        "a parameter of a lock call longer than a buffer",
+                    ));
+                }
+                Ok(if whole { Fate::Park } else { Fate::Incomplete })
+            }
+            _ => Ok(Fate::Forward(None)),
+        }
+    }
+
+    /// Where the SQL text starts in a COM_QUERY or COM_STMT_PREPARE payload.
+    pub(super) fn text_start(&self, payload: &[u8]) -> Option<usize> {
+        let attributes = self.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        if attributes && payload.first() == Some(&Command::QUERY.0) {
+            text_offset(payload)
+        } else {
+            Some(1)
+        }
+    }
+
+    /// Enters a command into what the server owes. Returns the bytes of its head.
+    fn start_forwarding(
+        &mut self,
+        bytes: &[u8],
+        finder: Option<Box<Finder>>,
+    ) -> Result<usize, End> {
+        let Some(frame) = FrameHeader::peek(bytes) else {
+            return Ok(0);
+        };
+        let command = Command(bytes.get(HEADER).copied().unwrap_or(0));
+        let shape = command.response();
+        if shape != Shape::Nothing {
+            self.catch_up()?;
+        }
+        self.owe(command, shape);
+        self.client_state = if shape == Shape::Endless {
+            ClientState::Pipe
+        } else {
+            ClientState::Body {
+                left: frame.len,
+                continued: frame.continued(),
+                finder,
+            }
+        };
+        Ok(HEADER)
+    }
+
+    fn owe(&mut self, command: Command, shape: Shape) {
+        self.context.commands[usize::from(command.0)].inc();
+        if shape != Shape::Nothing {
+            self.owed.push_back(Owed {
+                shape,
+                hidden: false,
+            });
+        }
+        self.server_used = tokio::time::Instant::now();
+    }
+
+    /// Forwards the packet of a parked command as it stands.
+    pub(super) fn forward(&mut self, packet: &[u8]) -> Result<(), End> {
+        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
+        let shape = command.response();
+        if shape != Shape::Nothing {
+            self.catch_up()?;
+        }
+        self.owe(command, shape);
+        self.send_server(packet)
+    }
+
+    /// Lets the server run what the proxy answered in its place, so that row count, found rows
+    /// and warnings are those of the last statement. It goes out in front of the next command,
+    /// without a round trip of its own.
+    pub(super) fn catch_up(&mut self) -> Result<(), End> {
+        let Behind { select, then_do } = std::mem::take(&mut self.behind);
+        for (needed, text) in [(select, "SELECT (NULL OR 1)"), (then_do, "DO (NULL OR 1)")] {
+            if needed {
+                let packet = query(text.as_bytes(), self.capabilities);
+                self.owed.push_back(Owed {
+                    shape: Shape::Results,
+                    hidden: true,
+                });
+                self.send_server(&packet)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a reply that the proxy makes itself can be told from the server's: not while
+    /// state trackers hang flags and blocks on the next reply.
+    pub(super) fn status_is_plain(&self) -> bool {
+        !self.status.has(Status::SESSION_STATE_CHANGED)
+    }
+}

@@ -1,0 +1,333 @@
+//! A logged-in session: its state, and the one loop that owns it.
+
+use std::collections::HashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+use std::{future::poll_fn, io};
+
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::context::Context;
+use super::login::{Authenticated, closed};
+use super::prepared::LockStatement;
+use super::registry::Entry;
+use crate::engine::handle::{EventSender, SessionEvent};
+use crate::lock::codes;
+use crate::lock::held::Held;
+use crate::net::socket::write_some;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::Shape;
+use crate::protocol::response::Tracker;
+use crate::protocol::status::Status;
+use crate::sql::dialect::{Dialect, Multibyte};
+use crate::sql::finder::Finder;
+use crate::types::{ConnectionId, Flavour, ProxyId};
+
+/// Responses that may be owed before the client is no longer read.
+const MAX_OWED: usize = 128;
+
+/// Why a session ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The client closed its side, or its connection broke.
+    ClientGone,
+    /// The server closed its side, or its connection broke.
+    ServerGone,
+    /// The locks are lost.
+    Fenced,
+    /// The proxy shuts down.
+    Drained,
+    /// The client said something that cannot be relayed.
+    Broken(&'static str),
+}
+
+/// A response that the server owes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Owed {
+    pub(super) shape: Shape,
+    /// Asked by the proxy: not for the client.
+    pub(super) hidden: bool,
+}
+
+/// What the client's next bytes are.
+#[derive(Debug)]
+pub(super) enum ClientState {
+    /// A command.
+    Command,
+    /// The rest of a packet that is forwarded: bytes left in its frame, and whether another
+    /// frame follows. A long statement is searched for lock calls on its way.
+    Body {
+        left: usize,
+        continued: bool,
+        finder: Option<Box<Finder>>,
+    },
+    /// The file that the server asked for, up to an empty packet: bytes left in a frame.
+    File { left: usize },
+    /// Both sides talk freely (replication).
+    Pipe,
+}
+
+/// Statements that the server has not seen because the proxy answered them: what they would
+/// have left behind in its session (row count, found rows, warnings) is caught up before it
+/// runs anything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Behind {
+    pub(super) select: bool,
+    pub(super) then_do: bool,
+}
+
+/// A session.
+pub(super) struct Session {
+    pub(super) client: TcpStream,
+    pub(super) server: TcpStream,
+    pub(super) context: Context,
+    pub(super) connection: ConnectionId,
+    pub(super) flavour: Flavour,
+    pub(super) version: u32,
+    pub(super) capabilities: Capabilities,
+    pub(super) owner: Arc<[u8]>,
+    /// Client bytes that are not yet looked at.
+    pub(super) inbox: Vec<u8>,
+    /// Bytes a socket did not take yet.
+    pub(super) to_server: Vec<u8>,
+    pub(super) to_client: Vec<u8>,
+    pub(super) owed: VecDeque<Owed>,
+    pub(super) tracker: Tracker,
+    pub(super) client_state: ClientState,
+    /// The command at the front of the inbox waits until the server owes nothing.
+    pub(super) parked: bool,
+    pub(super) client_ended: bool,
+    pub(super) status: Status,
+    pub(super) held: Held,
+    /// The incarnation that granted what is held.
+    pub(super) granted_by: Option<ProxyId>,
+    pub(super) behind: Behind,
+    /// When the server last heard of this session.
+    pub(super) server_used: Instant,
+    /// Prepared lock calls, by the server's statement id.
+    pub(super) statements: HashMap<u32, LockStatement>,
+    /// The last alias that the server accepted as one.
+    pub(super) good_alias: Option<Box<[u8]>>,
+    pub(super) events_in: EventSender,
+    pub(super) events: mpsc::UnboundedReceiver<SessionEvent>,
+    pub(super) draining: bool,
+    _entry: Entry,
+}
+
+/// What the loop woke up for.
+enum Wake {
+    Client,
+    Server,
+    Event(SessionEvent),
+}
+
+impl Session {
+    /// A session right behind its login; the login's OK is not yet with the client.
+    pub(super) fn new(
+        login: Authenticated,
+        context: Context,
+        events_in: EventSender,
+        events: mpsc::UnboundedReceiver<SessionEvent>,
+        entry: Entry,
+    ) -> Self {
+        let Authenticated {
+            client,
+            server,
+            greeting,
+            capabilities,
+            owner,
+            ok,
+        } = login;
+        let mut session = Self {
+            client,
+            server,
+            context,
+            connection: greeting.connection,
+            flavour: greeting.flavour,
+            version: greeting.version_number(),
+            capabilities,
+            owner,
+            inbox: Vec::new(),
+            to_server: Vec::new(),
+            to_client: Vec::new(),
+            owed: VecDeque::new(),
+            tracker: Tracker::new(capabilities),
+            client_state: ClientState::Command,
+            parked: false,
+            client_ended: false,
+            status: Status(Status::AUTOCOMMIT),
+            held: Held::default(),
+            granted_by: None,
+            behind: Behind::default(),
+            server_used: Instant::now(),
+            statements: HashMap::new(),
+            good_alias: None,
+            events_in,
+            events,
+            draining: false,
+            _entry: entry,
+        };
+        session.learn_status(&ok);
+        session.to_client = ok;
+        session
+    }
+
+    /// Relays until one side ends, then ends the other and gives the locks back.
+    pub(super) async fn run(mut self) {
+        let end = loop {
+            match self.turn().await {
+                Ok(()) => {}
+                Err(end) => break end,
+            }
+        };
+        Box::pin(self.finish(end)).await;
+    }
+
+    async fn turn(&mut self) -> Result<(), End> {
+        if self.parked && self.owed.is_empty() && self.to_client.is_empty() {
+            self.parked = false;
+            // Boxed, so that an idle session does not carry the room for it.
+            Box::pin(self.intercept()).await?;
+            return self.process_inbox();
+        }
+        if self.draining && self.is_idle() {
+            return Err(End::Drained);
+        }
+        let wake = poll_fn(|cx| self.poll_wake(cx)).await?;
+        match wake {
+            Wake::Server => self.from_server(),
+            Wake::Client => self.from_client(),
+            Wake::Event(event) => self.event(event),
+        }
+    }
+
+    /// Nothing runs, nothing is half sent, and no transaction is open.
+    fn is_idle(&self) -> bool {
+        self.owed.is_empty()
+            && self.to_client.is_empty()
+            && self.to_server.is_empty()
+            && self.inbox.is_empty()
+            && matches!(self.client_state, ClientState::Command)
+            && !self.status.has(Status::IN_TRANS)
+    }
+
+    fn poll_wake(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Wake, End>> {
+        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+            return Poll::Ready(Ok(Wake::Event(event)));
+        }
+        self.flush_client(cx)?;
+        self.flush_server(cx)?;
+        if self.to_client.is_empty() && self.server.poll_read_ready(cx).is_ready() {
+            return Poll::Ready(Ok(Wake::Server));
+        }
+        let hears_client = self.to_server.is_empty()
+            && !self.parked
+            && !self.client_ended
+            && self.owed.len() < MAX_OWED;
+        if hears_client && self.client.poll_read_ready(cx).is_ready() {
+            return Poll::Ready(Ok(Wake::Client));
+        }
+        Poll::Pending
+    }
+
+    pub(super) fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), End> {
+        while !self.to_client.is_empty() && self.client.poll_write_ready(cx).is_ready() {
+            let n = write_some(&self.client, &self.to_client).map_err(|_| End::ClientGone)?;
+            self.to_client.drain(..n);
+        }
+        if self.to_client.is_empty() {
+            self.to_client = Vec::new();
+        }
+        Ok(())
+    }
+
+    pub(super) fn flush_server(&mut self, cx: &mut TaskContext<'_>) -> Result<(), End> {
+        while !self.to_server.is_empty() && self.server.poll_write_ready(cx).is_ready() {
+            self.check_lease()?;
+            let n = write_some(&self.server, &self.to_server).map_err(|_| End::ServerGone)?;
+            self.to_server.drain(..n);
+        }
+        if self.to_server.is_empty() {
+            self.to_server = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// The check immediately before bytes of a lock-holding session go to the server.
+    pub(super) fn check_lease(&self) -> Result<(), End> {
+        match self.granted_by {
+            Some(proxy) if !self.held.is_empty() => {
+                if self.context.engine.lease().vouches_for(proxy) {
+                    Ok(())
+                } else {
+                    Err(End::Fenced)
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn event(&mut self, event: SessionEvent) -> Result<(), End> {
+        match event {
+            SessionEvent::Fence(proxy)
+                if self.granted_by == Some(proxy) && !self.held.is_empty() =>
+            {
+                Err(End::Fenced)
+            }
+            SessionEvent::Fence(_) => Ok(()),
+            SessionEvent::Drain => {
+                self.draining = true;
+                Ok(())
+            }
+            SessionEvent::Stop => Err(End::Drained),
+        }
+    }
+
+    /// How the server reads this session's statements, as far as the proxy knows.
+    pub(super) fn dialect(&self) -> Dialect {
+        Dialect {
+            flavour: self.flavour,
+            version: self.version,
+            ansi_quotes: self.flavour == Flavour::MariaDb && self.status.has(Status::ANSI_QUOTES),
+            no_backslash_escapes: self.status.has(Status::NO_BACKSLASH_ESCAPES),
+            multibyte: Multibyte::Safe,
+        }
+    }
+
+    /// The last words, as far as the client still listens, and a count of why.
+    pub(super) fn say_goodbye(&mut self, end: &End) {
+        let error = match end {
+            End::Fenced => {
+                self.context.metrics.fenced_sessions.inc();
+                closed(&self.context, "fenced");
+                tracing::error!(
+                    connection = %self.connection,
+                    owner = %String::from_utf8_lossy(&self.owner),
+                    locks = self.held.len(),
+                    "a session is closed because its locks can no longer be vouched for"
+                );
+                codes::fenced(self.held.len())
+            }
+            End::Drained => {
+                closed(&self.context, "drained");
+                codes::draining()
+            }
+            End::Broken(why) => {
+                closed(&self.context, "broken");
+                tracing::warn!(connection = %self.connection, why, "a session is closed");
+                return;
+            }
+            End::ClientGone | End::ServerGone => return,
+        };
+        if self.to_client.is_empty() && self.tracker.at_packet_boundary() {
+            let mut out = Vec::new();
+            let seq = u8::from(!self.owed.is_empty());
+            error.encode(&mut out, seq, false);
+            // Best effort: a client that does not read is only closed.
+            let _: io::Result<usize> = write_some(&self.client, &out);
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Prometheus metrics: registered once, handed to whoever counts.
+
+use prometheus::{
+    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
+    TextEncoder,
+};
+
+use crate::lock::function::Function;
+
+/// How a lock call ended: the label `outcome`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallOutcome {
+    /// Answered 1, or a number.
+    One,
+    /// Answered 0.
+    Zero,
+    /// Answered NULL.
+    Null,
+    /// Given to the server as it stood, since it takes nothing there.
+    Native,
+    /// Refused as not yet supported.
+    Unsupported,
+    /// The store failed.
+    Failed,
+}
+
+impl CallOutcome {
+    fn label(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Zero => "zero",
+            Self::Null => "null",
+            Self::Native => "native",
+            Self::Unsupported => "unsupported",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// All metrics of a process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// Open client sessions.
+    pub sessions: IntGauge,
+    /// Sessions accepted since start.
+    pub sessions_total: IntCounter,
+    /// Sessions refused or ended by the proxy, by reason.
+    pub sessions_closed: IntCounterVec,
+    /// Commands by name.
+    pub commands: IntCounterVec,
+    /// Bytes relayed to the server.
+    pub bytes_to_server: IntCounter,
+    /// Bytes relayed to clients.
+    pub bytes_to_client: IntCounter,
+    calls: IntCounterVec,
+    /// Statements that define stored programs with lock calls inside.
+    pub definitions: IntCounter,
+    /// Time clients waited in GET_LOCK.
+    pub wait_seconds: Histogram,
+    /// Time locks were held.
+    pub hold_seconds: Histogram,
+    /// Locks held by sessions of this proxy.
+    pub held: IntGauge,
+    /// Sessions waiting in GET_LOCK.
+    pub waiting: IntGauge,
+    /// Age of the last renewal.
+    pub lease_age_seconds: Gauge,
+    /// 1 while the lease is good for grants.
+    pub lease_good: IntGauge,
+    /// Time a renewal took.
+    pub renewal_seconds: Histogram,
+    /// Time a batch took.
+    pub batch_seconds: Histogram,
+    /// Keys in a batch.
+    pub batch_keys: Histogram,
+    /// Failed store statements by kind.
+    pub store_errors: IntCounterVec,
+    /// Sessions closed because their locks could no longer be vouched for.
+    pub fenced_sessions: IntCounter,
+    /// Incarnations of other proxies that this one declared dead.
+    pub takeovers: IntCounter,
+}
+
+const NAMESPACE: &str = "lockstead";
+/// From a loopback commit to a patient wait.
+const SECONDS: [f64; 14] = [
+    0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0,
+];
+
+impl Metrics {
+    /// Registers everything.
+    ///
+    /// # Panics
+    /// Never: names are constants, unique and valid, which a test checks.
+    #[expect(clippy::too_many_lines, reason = "one table of all metrics")]
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let r = &registry;
+        let build = gauge_vec(
+            r,
+            "build_info",
+            "Version of this build, always 1.",
+            &["version"],
+        )?;
+        build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let metrics = Self {
+            sessions: gauge(r, "sessions", "Client sessions open now.")?,
+            sessions_total: counter(r, "sessions_total", "Client sessions accepted.")?,
+            sessions_closed: counter_vec(
+                r,
+                "sessions_closed_total",
+                "Client sessions that the proxy refused or ended itself, by reason.",
+                &["reason"],
+            )?,
+            commands: counter_vec(
+                r,
+                "commands_total",
+                "Commands received from clients.",
+                &["command"],
+            )?,
+            bytes_to_server: counter(
+                r,
+                "bytes_to_server_total",
+                "Bytes relayed from clients to the server.",
+            )?,
+            bytes_to_client: counter(
+                r,
+                "bytes_to_client_total",
+                "Bytes relayed from the server to clients.",
+            )?,
+            calls: counter_vec(
+                r,
+                "lock_calls_total",
+                "Lock function calls, by function and outcome.",
+                &["function", "outcome"],
+            )?,
+            definitions: counter(
+                r,
+                "lock_definitions_total",
+                "Statements passed that define a stored program or view with a lock call inside.",
+            )?,
+            wait_seconds: histogram(
+                r,
+                "lock_wait_seconds",
+                "Time clients waited in GET_LOCK.",
+                &SECONDS,
+            )?,
+            hold_seconds: histogram(r, "lock_hold_seconds", "Time locks were held.", &SECONDS)?,
+            held: gauge(r, "locks_held", "Locks held by sessions of this proxy.")?,
+            waiting: gauge(
+                r,
+                "locks_waiting",
+                "Sessions of this proxy that wait in GET_LOCK.",
+            )?,
+            lease_age_seconds: float_gauge(
+                r,
+                "lease_age_seconds",
+                "Time since the last renewal that the store acknowledged was sent.",
+            )?,
+            lease_good: gauge(r, "lease_good", "1 while the lease allows new grants.")?,
+            renewal_seconds: histogram(
+                r,
+                "lease_renewal_seconds",
+                "Time a lease renewal took.",
+                &SECONDS[..11],
+            )?,
+            batch_seconds: histogram(
+                r,
+                "store_batch_seconds",
+                "Time a batch of lock changes took at the store.",
+                &SECONDS[..11],
+            )?,
+            batch_keys: histogram(
+                r,
+                "store_batch_keys",
+                "Lock names changed in one batch.",
+                &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0],
+            )?,
+            store_errors: counter_vec(
+                r,
+                "store_errors_total",
+                "Failed statements on the lock store, by kind.",
+                &["kind"],
+            )?,
+            fenced_sessions: counter(
+                r,
+                "fenced_sessions_total",
+                "Sessions closed because their locks could no longer be vouched for.",
+            )?,
+            takeovers: counter(
+                r,
+                "takeovers_total",
+                "Dead proxies whose locks this proxy made free.",
+            )?,
+            registry: registry.clone(),
+        };
+        for function in Function::ALL {
+            metrics.calls.with_label_values(&[function.label(), "one"]);
+        }
+        for kind in ["connect", "lost", "refused"] {
+            metrics.store_errors.with_label_values(&[kind]);
+        }
+        Ok(metrics)
+    }
+
+    /// Counts a lock call.
+    pub fn call(&self, function: Function, outcome: CallOutcome) {
+        self.calls
+            .with_label_values(&[function.label(), outcome.label()])
+            .inc();
+    }
+
+    /// Everything in Prometheus' text format.
+    pub fn render(&self) -> String {
+        let mut out = Vec::new();
+        // Writing to memory cannot fail; an encoder error leaves what was written.
+        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}
+
+fn gauge(r: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+    let g = IntGauge::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
+    r.register(Box::new(g.clone()))?;
+    Ok(g)
+}
+
+fn float_gauge(r: &Registry, name: &str, help: &str) -> Result<Gauge, prometheus::Error> {
+    let g = Gauge::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
+    r.register(Box::new(g.clone()))?;
+    Ok(g)
+}
+
+fn gauge_vec(
+    r: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<prometheus::IntGaugeVec, prometheus::Error> {
+    let g = prometheus::IntGaugeVec::new(Opts::new(name, help).namespace(NAMESPACE), labels)?;
+    r.register(Box::new(g.clone()))?;
+    Ok(g)
+}
+
+fn counter(r: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
+    let c = IntCounter::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
+    r.register(Box::new(c.clone()))?;
+    Ok(c)
+}
+
+fn counter_vec(
+    r: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntCounterVec, prometheus::Error> {
+    let c = IntCounterVec::new(Opts::new(name, help).namespace(NAMESPACE), labels)?;
+    r.register(Box::new(c.clone()))?;
+    Ok(c)
+}
+
+fn histogram(
+    r: &Registry,
+    name: &str,
+    help: &str,
+    buckets: &[f64],
+) -> Result<Histogram, prometheus::Error> {
+    let opts = HistogramOpts::new(name, help)
+        .namespace(NAMESPACE)
+        .buckets(buckets.to_vec());
+    let h = Histogram::with_opts(opts)?;
+    r.register(Box::new(h.clone()))?;
+    Ok(h)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_metrics_register_and_render() {
+        let text = Metrics::new().expect("names are valid and unique").render();
+        assert!(text.contains("# HELP lockstead_locks_held Locks held by sessions of this proxy."));
+        assert!(text.contains("lockstead_build_info{version="));
+    }
+}

@@ -1,0 +1,188 @@
+//! A connection to the lock store: how it is opened, and what its errors mean.
+
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder};
+
+use crate::config::StoreUrl;
+use crate::types::Flavour;
+
+/// Why a statement on the store failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The connection could not be made: nothing was sent.
+    #[error("cannot connect: {0}")]
+    Connect(String),
+    /// The connection broke after the statement was sent: it may have been executed.
+    #[error("connection lost: {0}")]
+    Lost(String),
+    /// No answer within the limit: it may still be executed.
+    #[error("no answer within {0:?}")]
+    Silent(Duration),
+    /// The server refused the statement.
+    #[error("{message} (error {code})")]
+    Refused {
+        /// MySQL error number.
+        code: u16,
+        /// Its text.
+        message: String,
+    },
+}
+
+impl StoreError {
+    /// Rolled back by the server, worth repeating: a deadlock or a lock wait that timed out.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused {
+                code: 1213 | 1205 | 3572,
+                ..
+            }
+        )
+    }
+
+    /// The label `kind` in metrics.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Connect(_) => "connect",
+            Self::Lost(_) | Self::Silent(_) => "lost",
+            Self::Refused { .. } => "refused",
+        }
+    }
+
+    /// Whether the statement may have been executed all the same.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Silent(_))
+    }
+}
+
+impl From<mysql_async::Error> for StoreError {
+    fn from(e: mysql_async::Error) -> Self {
+        match e {
+            mysql_async::Error::Server(e) => Self::Refused {
+                code: e.code,
+                message: e.message,
+            },
+            e => Self::Lost(e.to_string()),
+        }
+    }
+}
+
+/// An open connection, set up for lock statements.
+#[derive(Debug)]
+pub struct StoreConnection {
+    conn: Conn,
+    flavour: Flavour,
+}
+
+/// Longest wait for any answer of the store; longer, and the outcome is unknown.
+const ANSWER: Duration = Duration::from_secs(10);
+
+impl StoreConnection {
+    /// Connects and sets the session up. `limit` bounds the whole.
+    pub async fn open(url: &StoreUrl, limit: Duration) -> Result<Self, StoreError> {
+        let opts: Opts = OptsBuilder::default()
+            .ip_or_hostname(url.host.clone())
+            .tcp_port(url.port)
+            .user(Some(url.user.clone()))
+            .pass(Some(url.password.clone()))
+            .prefer_socket(Some(false))
+            .wait_timeout(Some(31_536_000))
+            .into();
+        let opened = tokio::time::timeout(limit, Conn::new(opts)).await;
+        let mut conn = match opened {
+            Err(_) => return Err(StoreError::Connect(format!("no answer within {limit:?}"))),
+            Ok(Err(mysql_async::Error::Server(e))) => {
+                return Err(StoreError::Refused {
+                    code: e.code,
+                    message: e.message,
+                });
+            }
+            Ok(Err(e)) => return Err(StoreError::Connect(e.to_string())),
+            Ok(Ok(conn)) => conn,
+        };
+        let version: Option<String> = conn.query_first("SELECT VERSION()").await?;
+        let flavour = Flavour::from_version(&version.unwrap_or_default());
+        // An explicit sql_mode: MariaDB's SIMULTANEOUS_ASSIGNMENT would break the batch, which
+        // relies on assignments from left to right.
+        let setup = "SET SESSION transaction_isolation='READ-COMMITTED', autocommit=1, \
+                     innodb_lock_wait_timeout=1, lock_wait_timeout=2, \
+                     sql_mode='STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', \
+                     group_concat_max_len=1048576, sql_select_limit=DEFAULT";
+        let setup = match flavour {
+            Flavour::MySql => setup.to_owned(),
+            Flavour::MariaDb => setup.replace("transaction_isolation", "tx_isolation"),
+        };
+        conn.query_drop(setup).await?;
+        Ok(Self { conn, flavour })
+    }
+
+    /// MySQL or MariaDB.
+    pub fn flavour(&self) -> Flavour {
+        self.flavour
+    }
+
+    /// The server's thread id of this connection.
+    pub fn id(&self) -> u32 {
+        self.conn.id()
+    }
+
+    /// Runs one statement and returns its affected rows.
+    pub(super) async fn execute(&mut self, sql: String) -> Result<u64, StoreError> {
+        let conn = &mut self.conn;
+        let run = async {
+            conn.query_drop(sql).await?;
+            Ok(conn.affected_rows())
+        };
+        tokio::time::timeout(ANSWER, run)
+            .await
+            .unwrap_or(Err(StoreError::Silent(ANSWER)))
+    }
+
+    /// Runs a text of `statements` statements and returns the rows of each.
+    ///
+    /// Every result is read to its end, so an error in the middle is never mistaken for the end.
+    pub(super) async fn query(
+        &mut self,
+        sql: String,
+        statements: usize,
+    ) -> Result<Vec<Vec<mysql_async::Row>>, StoreError> {
+        let run = async {
+            let mut result = self.conn.query_iter(sql).await?;
+            let mut all = Vec::with_capacity(statements);
+            for _ in 0..statements {
+                all.push(result.collect::<mysql_async::Row>().await?);
+            }
+            result.drop_result().await?;
+            Ok(all)
+        };
+        tokio::time::timeout(ANSWER, run)
+            .await
+            .unwrap_or(Err(StoreError::Silent(ANSWER)))
+    }
+
+    /// Says goodbye, within a short limit.
+    pub async fn close(self) {
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.conn.disconnect()).await;
+    }
+}
+
+/// A byte string as a hexadecimal literal: names are hostile bytes and are never quoted as text.
+pub(super) fn literal(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        "''".to_owned()
+    } else {
+        format!("x'{}'", hex::encode(bytes))
+    }
+}
+
+/// A column of a row, or its type's default where the server sent NULL or another type.
+pub(super) fn column<T: mysql_async::prelude::FromValue + Default>(
+    row: &mysql_async::Row,
+    index: usize,
+) -> T {
+    row.get_opt::<T, usize>(index)
+        .and_then(Result::ok)
+        .unwrap_or_default()
+}

@@ -1,0 +1,190 @@
+//! The proxies table: registering, renewing, observing, revoking, cleaning.
+
+use super::connection::{StoreConnection, StoreError, column, literal};
+use super::schema::ident_expression;
+use crate::types::ProxyId;
+
+/// State of an incarnation; it only ever grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProxyState {
+    /// May grant.
+    Live,
+    /// Revoked: can neither renew nor grant, but its server sessions may still run.
+    Dead,
+    /// Its server sessions are gone: its locks may be taken.
+    Clean,
+}
+
+/// A row of `proxies`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyRow {
+    /// Incarnation.
+    pub id: ProxyId,
+    /// State.
+    pub state: ProxyState,
+    /// Version of the last renewal.
+    pub rvn: u64,
+    /// Its lease in milliseconds.
+    pub ttl_ms: u32,
+    /// Where it listens.
+    pub addr: String,
+    /// Start of the server that its connection ids belong to, in seconds of the server's clock.
+    pub server_start: i64,
+    /// Ids of its own store connections.
+    pub conns: Vec<u64>,
+}
+
+/// What a renewal saw.
+#[derive(Debug)]
+pub struct Renewal {
+    /// Whether the row was LIVE with the expected version, and now has the new one.
+    pub renewed: bool,
+    /// The epoch in meta and whether meta names this server.
+    pub epoch: u64,
+    /// Whether meta names this server.
+    pub here: bool,
+    /// All proxies, this one included.
+    pub proxies: Vec<ProxyRow>,
+}
+
+impl StoreConnection {
+    /// Enters a new incarnation, LIVE.
+    pub async fn register(
+        &mut self,
+        schema: &str,
+        row: &ProxyRow,
+        epoch: u64,
+    ) -> Result<(), StoreError> {
+        let ProxyRow {
+            id,
+            rvn,
+            ttl_ms,
+            addr,
+            server_start,
+            conns,
+            ..
+        } = row;
+        let addr = literal(addr.as_bytes());
+        let conns = join(conns);
+        self.execute(format!(
+            "UPDATE `{schema}`.meta SET ttl_ms=GREATEST(ttl_ms,{ttl_ms}) WHERE id=1"
+        ))
+        .await?;
+        self.execute(format!(
+            "INSERT INTO `{schema}`.proxies \
+             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns) \
+             SELECT {},1,{rvn},{epoch},base,{ttl_ms},{addr},{server_start},'{conns}' \
+             FROM `{schema}`.meta WHERE id=1",
+            id.0
+        ))
+        .await?;
+        Ok(())
+    }
+
+    /// Renews by compare-and-set on the version, and looks at everyone in the same packet.
+    pub async fn renew(
+        &mut self,
+        schema: &str,
+        id: ProxyId,
+        epoch: u64,
+        (old, new): (u64, u64),
+        conns: &[u64],
+    ) -> Result<Renewal, StoreError> {
+        let ident = ident_expression(self.flavour());
+        let id = id.0;
+        let conns = join(conns);
+        let sql = format!(
+            "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}' \
+             WHERE id={id} AND state=1 AND epoch={epoch} AND rvn={old};\
+             SELECT epoch, ident={ident} FROM `{schema}`.meta WHERE id=1;\
+             SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies"
+        );
+        let results = self.query(sql, 3).await?;
+        let meta = results[1].first();
+        let proxies: Vec<ProxyRow> = results[2].iter().map(to_proxy).collect();
+        let renewed = proxies
+            .iter()
+            .any(|p| p.id.0 == id && p.state == ProxyState::Live && p.rvn == new);
+        Ok(Renewal {
+            renewed,
+            epoch: meta.map(|r| column(r, 0)).unwrap_or_default(),
+            here: meta.is_some_and(|r| column::<u8>(r, 1) == 1),
+            proxies,
+        })
+    }
+
+    /// All proxies.
+    pub async fn read_proxies(&mut self, schema: &str) -> Result<Vec<ProxyRow>, StoreError> {
+        let sql =
+            format!("SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies");
+        Ok(self.query(sql, 1).await?[0].iter().map(to_proxy).collect())
+    }
+
+    /// LIVE to DEAD, if the version is still the one seen. True when this call did it.
+    pub async fn revoke(
+        &mut self,
+        schema: &str,
+        id: ProxyId,
+        seen: u64,
+    ) -> Result<bool, StoreError> {
+        let id = id.0;
+        let sql = format!(
+            "UPDATE `{schema}`.proxies SET state=2 WHERE id={id} AND state=1 AND rvn={seen}"
+        );
+        Ok(self.execute(sql).await? == 1)
+    }
+
+    /// DEAD to CLEAN. Only when no server session of the incarnation is left.
+    pub async fn declare_clean(&mut self, schema: &str, id: ProxyId) -> Result<(), StoreError> {
+        let id = id.0;
+        self.execute(format!(
+            "UPDATE `{schema}`.proxies SET state=3 WHERE id={id} AND state=2"
+        ))
+        .await?;
+        Ok(())
+    }
+
+    /// Removes CLEAN incarnations that no lock row names any more. Ids are never reused, so
+    /// nobody can miss them.
+    pub async fn sweep_clean(&mut self, schema: &str) -> Result<(), StoreError> {
+        let sql = format!("SELECT id FROM `{schema}`.proxies WHERE state=3");
+        let rows = self.query(sql, 1).await?;
+        for row in &rows[0] {
+            let id: u64 = column(row, 0);
+            self.execute(format!(
+                "UPDATE `{schema}`.locks SET holder=0, sess=0, conn=0, name='', owner='' \
+                 WHERE holder={id}"
+            ))
+            .await?;
+            self.execute(format!(
+                "DELETE FROM `{schema}`.proxies WHERE id={id} AND state=3"
+            ))
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
+    let state = match column::<u8>(row, 1) {
+        1 => ProxyState::Live,
+        3 => ProxyState::Clean,
+        // An unknown state of a later version is treated as one that may still run.
+        _ => ProxyState::Dead,
+    };
+    let conns: String = column(row, 6);
+    ProxyRow {
+        id: ProxyId(column(row, 0)),
+        state,
+        rvn: column(row, 2),
+        ttl_ms: column(row, 3),
+        addr: column(row, 4),
+        server_start: column(row, 5),
+        conns: conns.split(',').filter_map(|n| n.parse().ok()).collect(),
+    }
+}
+
+fn join(ids: &[u64]) -> String {
+    let ids: Vec<String> = ids.iter().take(12).map(u64::to_string).collect();
+    ids.join(",")
+}

@@ -1,0 +1,207 @@
+//! Looking: at lock rows, at the server's sessions, at what the account may do.
+
+use super::batch::{Row, to_row};
+use super::connection::{StoreConnection, StoreError, column, literal};
+use crate::lock::name::Key;
+use crate::protocol::handshake::TAG_ATTRIBUTE;
+use crate::types::{Flavour, ProxyId};
+
+/// What the store account may do beyond the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rights {
+    /// May see the sessions of other accounts (PROCESS).
+    pub process: bool,
+    /// May end them (CONNECTION_ADMIN / CONNECTION ADMIN).
+    pub kill: bool,
+    /// MySQL: may read performance_schema.
+    pub performance_schema: bool,
+}
+
+impl StoreConnection {
+    /// The rows of `keys`.
+    pub async fn read_locks<'a>(
+        &mut self,
+        schema: &str,
+        keys: impl Iterator<Item = &'a Key>,
+    ) -> Result<Vec<Row>, StoreError> {
+        let keys: Vec<String> = keys.map(|k| literal(k.as_bytes())).collect();
+        let sql = format!(
+            "SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE k IN ({})",
+            keys.join(",")
+        );
+        Ok(self.query(sql, 1).await?[0].iter().map(to_row).collect())
+    }
+
+    /// All rows that name `proxy` as holder. A scan: the holder has no index, by design.
+    pub async fn read_held(
+        &mut self,
+        schema: &str,
+        proxy: ProxyId,
+    ) -> Result<Vec<Row>, StoreError> {
+        let sql = format!(
+            "SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE holder={}",
+            proxy.0
+        );
+        Ok(self.query(sql, 1).await?[0].iter().map(to_row).collect())
+    }
+
+    /// Which of these connection ids the server still works for.
+    ///
+    /// MySQL hides a killed session from I_S.PROCESSLIST while it still rolls back;
+    /// performance_schema.threads shows it to the end.
+    pub async fn still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let sql = match self.flavour() {
+            Flavour::MySql => format!(
+                "SELECT processlist_id FROM performance_schema.threads WHERE processlist_id IN ({list})"
+            ),
+            Flavour::MariaDb => {
+                format!("SELECT id FROM information_schema.processlist WHERE id IN ({list})")
+            }
+        };
+        Ok(self.query(sql, 1).await?[0]
+            .iter()
+            .map(|r| column(r, 0))
+            .collect())
+    }
+
+    /// The server sessions of a proxy: those that carry its tag (`tagged`), and those its lock
+    /// rows name (`named`, meaningful only in the server run that gave these ids).
+    pub async fn sessions_of(
+        &mut self,
+        schema: &str,
+        proxy: ProxyId,
+        tagged: bool,
+        named: bool,
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut ids = Vec::new();
+        if named {
+            ids.extend(
+                self.read_held(schema, proxy)
+                    .await?
+                    .into_iter()
+                    .map(|r| r.conn),
+            );
+        }
+        if tagged && self.has_performance_schema().await? {
+            let tag = String::from_utf8_lossy(TAG_ATTRIBUTE);
+            let sql = format!(
+                "SELECT processlist_id FROM performance_schema.session_connect_attrs \
+                 WHERE attr_name='{tag}' AND attr_value='{proxy}'"
+            );
+            ids.extend(
+                self.query(sql, 1).await?[0]
+                    .iter()
+                    .map(|r| column::<u64>(r, 0)),
+            );
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        ids.retain(|id| *id != 0 && *id != u64::from(self.id()));
+        Ok(ids)
+    }
+
+    async fn has_performance_schema(&mut self) -> Result<bool, StoreError> {
+        let rows = self
+            .query("SELECT @@global.performance_schema".to_owned(), 1)
+            .await?;
+        Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))
+    }
+
+    /// Ends a server session. True when the server accepted or the session is gone; false when
+    /// this account may not.
+    pub async fn kill(&mut self, id: u64) -> Result<bool, StoreError> {
+        match self.execute(format!("KILL CONNECTION {id}")).await {
+            Ok(_) | Err(StoreError::Refused { code: 1094, .. }) => Ok(true),
+            Err(StoreError::Refused {
+                code: 1095 | 1227, ..
+            }) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// When the server was started, in seconds of its own clock; two readings of one run differ
+    /// by at most two seconds. `None` where the account may not read it.
+    pub async fn server_start(&mut self) -> Result<i64, StoreError> {
+        let table = match self.flavour() {
+            Flavour::MySql => "performance_schema",
+            Flavour::MariaDb => "information_schema",
+        };
+        let sql = format!(
+            "SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM {table}.global_status \
+             WHERE variable_name='Uptime'"
+        );
+        let rows = self.query(sql, 1).await?;
+        Ok(rows[0].first().map(|r| column(r, 0)).unwrap_or_default())
+    }
+
+    /// Whether this server is part of a replication set-up or a cluster, so that another server
+    /// may have been primary before.
+    pub async fn has_peers(&mut self) -> Result<bool, StoreError> {
+        let sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE \
+                        command LIKE 'Binlog Dump%' OR command LIKE 'Slave%' OR \
+                        (user='system user' AND state LIKE '%source%')";
+        let sql = match self.flavour() {
+            Flavour::MySql => {
+                "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration) \
+                 + (SELECT COUNT(*) FROM performance_schema.threads \
+                    WHERE processlist_command LIKE 'Binlog Dump%')"
+                    .to_owned()
+            }
+            Flavour::MariaDb => format!(
+                "SELECT ({sessions}) + (SELECT COUNT(*) FROM information_schema.global_status \
+                 WHERE variable_name='WSREP_CLUSTER_SIZE' AND CAST(variable_value AS SIGNED)>0)"
+            ),
+        };
+        let rows = self.query(sql, 1).await?;
+        Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
+    }
+
+    /// Finds out by trying what the account may do, without touching anyone.
+    pub async fn rights(&mut self) -> Result<Rights, StoreError> {
+        let process = self
+            .query("SHOW GRANTS".to_owned(), 1)
+            .await?
+            .into_iter()
+            .flatten()
+            .map(|r| column::<String>(&r, 0).to_ascii_uppercase())
+            .collect::<Vec<_>>();
+        let global = |right: &str| {
+            process.iter().any(|g| {
+                g.contains(" ON *.* ") && (g.contains(right) || g.contains("ALL PRIVILEGES"))
+            })
+        };
+        let kill = match self.flavour() {
+            Flavour::MySql => global("CONNECTION_ADMIN") || global("SUPER"),
+            Flavour::MariaDb => global("CONNECTION ADMIN") || global("SUPER"),
+        };
+        let performance_schema = match self.flavour() {
+            Flavour::MySql => self.still_there(&[0]).await.is_ok(),
+            Flavour::MariaDb => true,
+        };
+        Ok(Rights {
+            process: global("PROCESS"),
+            kill,
+            performance_schema,
+        })
+    }
+
+    /// Tries the rights on the tables that every batch needs; changes nothing.
+    pub async fn check_tables(&mut self, schema: &str) -> Result<(), StoreError> {
+        for table in ["meta", "proxies", "locks"] {
+            let column = if table == "locks" { "tok" } else { "epoch" };
+            let sql = format!("UPDATE `{schema}`.{table} SET {column}={column} WHERE 1=0");
+            self.execute(sql).await?;
+            self.execute(format!("DELETE FROM `{schema}`.{table} WHERE 1=0"))
+                .await?;
+            let sql = format!(
+                "INSERT INTO `{schema}`.{table} SELECT * FROM `{schema}`.{table} WHERE 1=0"
+            );
+            self.execute(sql).await?;
+        }
+        Ok(())
+    }
+}

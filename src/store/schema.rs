@@ -1,0 +1,161 @@
+//! The lock schema: its tables, installing it, and what the server must be like to hold it.
+
+use super::connection::{StoreConnection, StoreError, column};
+use crate::types::Flavour;
+
+/// Version of the tables; a proxy refuses a newer one and upgrades none by itself.
+pub const VERSION: u32 = 1;
+
+/// Text that `schema print` shows and `--create-schema` runs, statement by statement.
+pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
+    let ident = ident_expression(flavour);
+    let given = "CASE WHEN CONVERT(l.name USING utf8mb4) IS NULL THEN HEX(l.name) \
+                 ELSE CONVERT(l.name USING utf8mb4) END";
+    vec![
+        format!("CREATE DATABASE IF NOT EXISTS `{schema}`"),
+        // One row: which server this schema belongs to, and the epoch that tokens start from.
+        format!(
+            "CREATE TABLE IF NOT EXISTS `{schema}`.meta (\n  \
+             id TINYINT NOT NULL PRIMARY KEY,\n  \
+             epoch BIGINT UNSIGNED NOT NULL COMMENT 'reign of one primary',\n  \
+             base BIGINT UNSIGNED NOT NULL COMMENT 'floor of new tokens: epoch << 31, raised by garbage collection',\n  \
+             ident VARCHAR(96) NOT NULL COMMENT 'identity of the primary',\n  \
+             grace_done BIGINT UNSIGNED NOT NULL DEFAULT 0,\n  \
+             ttl_ms INT UNSIGNED NOT NULL COMMENT 'longest lease known',\n  \
+             ver INT UNSIGNED NOT NULL\n) ENGINE=InnoDB"
+        ),
+        // One row a proxy incarnation; the lease is kept by changing rvn.
+        format!(
+            "CREATE TABLE IF NOT EXISTS `{schema}`.proxies (\n  \
+             id BIGINT UNSIGNED NOT NULL PRIMARY KEY COMMENT 'incarnation, never reused',\n  \
+             state TINYINT NOT NULL COMMENT '1 LIVE, 2 DEAD: grants nothing, 3 CLEAN: its sessions are gone',\n  \
+             rvn BIGINT UNSIGNED NOT NULL COMMENT 'random, new with each renewal',\n  \
+             epoch BIGINT UNSIGNED NOT NULL,\n  \
+             base_seen BIGINT UNSIGNED NOT NULL,\n  \
+             ttl_ms INT UNSIGNED NOT NULL COMMENT 'lease of this proxy',\n  \
+             addr VARCHAR(255) NOT NULL COMMENT 'where it listens, for people',\n  \
+             server_start BIGINT NOT NULL COMMENT 'connection ids are of this run of the server',\n  \
+             conns VARCHAR(255) NOT NULL COMMENT 'ids of its own connections'\n) ENGINE=InnoDB"
+        ),
+        // The key is the primary key and rows are updated in place: a secondary unique index or
+        // INSERT and DELETE for each lock end in gap locks, deadlocks and delete-marked rows.
+        format!(
+            "CREATE TABLE IF NOT EXISTS `{schema}`.locks (\n  \
+             k VARBINARY(255) NOT NULL PRIMARY KEY,\n  \
+             tok BIGINT UNSIGNED NOT NULL COMMENT 'fencing token, grows with every grant',\n  \
+             holder BIGINT UNSIGNED NOT NULL COMMENT 'proxies.id, 0 free',\n  \
+             sess BIGINT UNSIGNED NOT NULL COMMENT 'id of the grant',\n  \
+             conn BIGINT UNSIGNED NOT NULL COMMENT 'CONNECTION_ID() of the holder',\n  \
+             name VARBINARY(255) NOT NULL COMMENT 'as the client wrote it',\n  \
+             owner VARBINARY(400) NOT NULL COMMENT 'user@host of the client',\n  \
+             since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
+        ),
+        format!(
+            "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
+             SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
+        ),
+        format!(
+            "CREATE OR REPLACE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS SELECT \
+             {given} AS name, l.tok AS token, p.addr AS proxy, \
+             CASE p.state WHEN 1 THEN 'live' WHEN 2 THEN 'dead' WHEN 3 THEN 'clean' END AS proxy_state, \
+             l.conn AS connection_id, CONVERT(l.owner USING utf8mb4) AS owner, l.since AS since_utc \
+             FROM `{schema}`.locks l LEFT JOIN `{schema}`.proxies p ON p.id = l.holder \
+             WHERE l.holder <> 0 AND (p.state IS NULL OR p.state <> 3)"
+        ),
+    ]
+}
+
+/// The server's own identity, as text, evaluated on that server. A restart keeps it.
+pub fn ident_expression(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::MySql => "@@server_uuid",
+        // server_uid is made of port and network address: it survives a new data directory.
+        Flavour::MariaDb => "CONCAT(@@server_id,':',@@hostname,':',@@port)",
+    }
+}
+
+/// What the engine must know of the store before it starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// The present epoch.
+    pub epoch: u64,
+    /// Floor of new tokens.
+    pub base: u64,
+    /// Version of the tables.
+    pub version: u32,
+    /// Whether the schema belongs to the server it was read from.
+    pub here: bool,
+    /// Longest lease a proxy was ever started with, in milliseconds.
+    pub max_ttl_ms: u32,
+}
+
+impl StoreConnection {
+    /// Creates what is missing. True when the schema did not exist before.
+    pub async fn install(&mut self, schema: &str) -> Result<bool, StoreError> {
+        let existed = self.read_meta(schema).await.is_ok();
+        for statement in statements(schema, self.flavour()) {
+            self.execute(statement).await?;
+        }
+        Ok(!existed)
+    }
+
+    /// Reads the meta row.
+    pub async fn read_meta(&mut self, schema: &str) -> Result<Meta, StoreError> {
+        let ident = ident_expression(self.flavour());
+        let sql = format!(
+            "SELECT epoch, base, ver, ident={ident}, ttl_ms FROM `{schema}`.meta WHERE id=1"
+        );
+        let rows = self.query(sql, 1).await?;
+        let Some(row) = rows[0].first() else {
+            let message = format!("`{schema}`.meta is empty: run `lockstead schema install`");
+            return Err(StoreError::Refused {
+                code: 1146,
+                message,
+            });
+        };
+        Ok(Meta {
+            epoch: column(row, 0),
+            base: column(row, 1),
+            version: column(row, 2),
+            here: column::<u8>(row, 3) == 1,
+            max_ttl_ms: column(row, 4),
+        })
+    }
+
+    /// Server settings that decide whether the lock tables can work: (binlog format and whether
+    /// the binlog is on, read-only).
+    pub async fn read_settings(&mut self) -> Result<Settings, StoreError> {
+        let read_only = match self.flavour() {
+            Flavour::MySql => "@@global.super_read_only OR @@global.read_only",
+            Flavour::MariaDb => "@@global.read_only",
+        };
+        let sql = format!(
+            "SELECT @@global.log_bin, @@session.binlog_format, {read_only}, @@version, \
+             @@global.connect_timeout"
+        );
+        let rows = self.query(sql, 1).await?;
+        let row = &rows[0][0];
+        Ok(Settings {
+            binlog: column::<u8>(row, 0) == 1,
+            binlog_format: column(row, 1),
+            read_only: column::<u8>(row, 2) == 1,
+            version: column(row, 3),
+            connect_timeout: column(row, 4),
+        })
+    }
+}
+
+/// See [`StoreConnection::read_settings`].
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The server writes a binary log.
+    pub binlog: bool,
+    /// `ROW`, `MIXED` or `STATEMENT`.
+    pub binlog_format: String,
+    /// The server takes no writes from ordinary accounts.
+    pub read_only: bool,
+    /// `VERSION()`.
+    pub version: String,
+    /// Seconds the server waits for a handshake.
+    pub connect_timeout: u64,
+}

@@ -1,0 +1,165 @@
+//! Every script, sent to the server directly and through the proxy: the answers must be equal.
+//!
+//! `LOCKSTEAD_DIFF_SELF=1` compares the server with itself, which proves the scripts
+//! deterministic. `LOCKSTEAD_DIFF_EXTRA` holds further arguments for the proxy, so that the same
+//! scripts run again in other modes. `LOCKSTEAD_DIFF_SHOW=1` prints what the server says itself.
+
+use crate::proxy::Proxy;
+use crate::script::action::Options;
+use crate::script::compare::{shown_whole, unexpected};
+use crate::script::expand::Names;
+use crate::script::run::Silent;
+use crate::script::{Flavour, Runner, Script, Server, compare};
+
+/// Runs one script in all its variants.
+fn check(name: &str, text: &str, flavour: Flavour) {
+    let extra = std::env::var("LOCKSTEAD_DIFF_EXTRA").unwrap_or_default();
+    let extra: Vec<&str> = extra.split_whitespace().collect();
+    check_with(name, text, flavour, &extra);
+}
+
+/// Runs one script in all its variants with a proxy started with `extra` arguments.
+pub(crate) fn check_with(name: &str, text: &str, flavour: Flavour, extra: &[&str]) {
+    let server = Server::from_env(flavour);
+    let itself = std::env::var("LOCKSTEAD_DIFF_SELF").is_ok_and(|v| v == "1");
+    let proxy = (!itself).then(|| Proxy::start(&server.url, extra));
+    let script = Script::parse(name, text, flavour);
+    let mut variants = vec![("as it is".to_owned(), Options::default())];
+    variants.extend(script.matrix.iter().cloned());
+    for (words, variant) in &variants {
+        let names = Names::fresh();
+        let runner = Runner {
+            server: &server,
+            script: &script,
+            variant,
+            names: &names,
+        };
+        let direct = runner.run(server.port, &mut server.root());
+        if std::env::var("LOCKSTEAD_DIFF_SHOW").is_ok_and(|v| v == "1") {
+            println!("{name} ({words}) on {flavour:?}\n{}", shown_whole(&direct));
+        }
+        let wrong = unexpected(&direct, flavour, &names);
+        assert!(
+            wrong.is_empty(),
+            "{name} ({words}): {flavour:?} itself is not as expected\n{}",
+            wrong.join("\n")
+        );
+        let proxied = match &proxy {
+            Some(proxy) => runner.run(proxy.port, &mut Silent),
+            None => runner.run(server.port, &mut server.root()),
+        };
+        match compare(&direct, &proxied, flavour) {
+            Ok(equal) => println!(
+                "{name} ({words}): {} steps equal, {} known differences ({} equal after all)",
+                equal.steps, equal.known, equal.known_not_seen
+            ),
+            Err(difference) => panic!("{name} ({words}) on {flavour:?}: {difference}"),
+        }
+    }
+}
+
+macro_rules! scripts {
+    ($($module:ident: $flavour:expr => $($script:ident)*;)*) => {$(
+        mod $module {
+            $(#[test]
+            fn $script() {
+                let text = include_str!(concat!("scripts/", stringify!($script), ".sql"));
+                super::check(stringify!($script), text, $flavour);
+            })*
+        }
+    )*};
+}
+
+scripts! {
+    mysql: crate::script::Flavour::MySql =>
+        arguments attributes big_packets charsets commands comments cursors diagnostics infile
+        lifecycle logins many mentions names_emoji names_folding names_length names_literals
+        no_metadata ordinary prepared prepared_texts prepared_timeouts several_results shapes
+        smoke sql_modes timeouts_long timeouts_numbers timeouts_special timeouts_strings
+        trackers transactions values waits;
+    mariadb: crate::script::Flavour::MariaDb =>
+        arguments big_packets charsets commands comments cursors diagnostics infile lifecycle
+        logins many mentions names_emoji names_folding names_length names_literals ordinary
+        prepared prepared_texts prepared_timeouts several_results shapes smoke sql_modes
+        timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
+        values waits;
+}
+
+/// The comparison must be able to fail: each pair differs in one detail only.
+mod comparison_sees {
+    use super::{Flavour, Names, Options, Runner, Script, Server, compare};
+
+    fn differ(one: &str, other: &str) {
+        let flavour = Flavour::MySql;
+        let server = Server::from_env(flavour);
+        let names = Names::fresh();
+        let run = |text: &str| {
+            let script = Script::parse("a pair", text, flavour);
+            let variant = Options::default();
+            let runner = Runner {
+                server: &server,
+                script: &script,
+                variant: &variant,
+                names: &names,
+            };
+            runner.run(server.port, &mut server.root())
+        };
+        let (left, again, right) = (run(one), run(one), run(other));
+        compare(&left, &again, flavour).expect("the same script twice is equal");
+        let difference = compare(&left, &right, flavour).expect_err("the scripts differ");
+        println!("{difference}");
+    }
+
+    #[test]
+    fn another_value() {
+        differ("a: SELECT 1", "a: SELECT 2");
+    }
+
+    #[test]
+    fn another_column_type() {
+        differ("a: SELECT 1 AS x", "a: SELECT '1' AS x");
+    }
+
+    #[test]
+    fn another_column_name() {
+        differ("a: SELECT 1 AS x", "a: SELECT 1 AS y");
+    }
+
+    #[test]
+    fn null_for_zero() {
+        differ("a: SELECT 0 AS x", "a: SELECT NULL AS x");
+    }
+
+    #[test]
+    fn another_status_flag() {
+        differ("a: DO 1\na: SELECT 1", "a: BEGIN\na: SELECT 1");
+    }
+
+    #[test]
+    fn another_warning_count() {
+        differ("a: SELECT 1/1 AS x", "a: SELECT 1/0 AS x");
+    }
+
+    #[test]
+    fn another_error_text() {
+        differ("a: SELECT nosuch", "a: SELECT nosuch2");
+    }
+
+    #[test]
+    fn another_session_s_id() {
+        differ(
+            "b: SELECT 1\na: SELECT CONNECTION_ID()\nb: SELECT 1\n",
+            "b: SELECT 1\na: SELECT $ID(b) AS `CONNECTION_ID()`\nb: SELECT 1\n",
+        );
+    }
+
+    #[test]
+    fn an_answer_at_once_for_a_wait() {
+        differ("a~400: DO SLEEP(0.5)", "a~400: DO SLEEP(0.0)");
+    }
+
+    #[test]
+    fn a_packet_more() {
+        differ("a: SELECT 1", "a: SELECT 1 UNION ALL SELECT 1");
+    }
+}

@@ -1,0 +1,47 @@
+//! Differential scripts: what to send, on which session, in which order.
+//!
+//! A script is lines of text, one step a line; `#` begins a comment line. Each line may begin
+//! with `[mysql]` or `[mariadb]` and then holds for that flavour only.
+//!
+//! ```text
+//! @session a caps=-DEPRECATE_EOF,+QUERY_ATTRIBUTES charset=latin1 user=root db=none
+//! @matrix caps=+FOUND_ROWS       the whole script again, with this added to every session
+//! @setup SQL                     run by root at the server, outside the comparison
+//! @global max_allowed_packet=67108864    raised at the server if it is lower
+//! @known-difference NAME         the next step may differ; it is run and counted
+//! a: SELECT GET_LOCK('$Nk',0)    a statement and its response
+//! = 1                            what the server itself must say, as `render::summary` puts it
+//! b!: SELECT GET_LOCK('$Nk',5)   send, then wait until the statement really waits
+//! b!!: DO SLEEP(1)               send, and go on at once
+//! b?                             collect the response that is outstanding
+//! b~1000: SELECT ...             compare also whether it took its 1000 ms or came at once
+//! a*300: SELECT GET_LOCK('$Nk$#',0)      300 times, $# being 0, 1, 2...
+//! a qattr trace='x' n=5 : SELECT 1
+//! a prepare p1 : SELECT GET_LOCK(?,?)
+//! a execute p1 '$Nk' 0           also 1.5 null null:8 t:1 s:1 i:1 u:1 f:1.5 d:'1.5' c:'x' v:'x'
+//!                                b:'x' long long:253 dt:2024-01-02T03:04:05, and the options
+//!                                cursor keep attr:name=VALUE
+//! a fetch p1 2 | a closestmt p1 | a resetstmt p1 | a longdata p1 0 text
+//! a initdb x | a ping | a statistics | a fieldlist t % | a setoption 0 | a raw ff00
+//! a reset | a changeuser user=.. password=.. db=.. charset=.. | a connect
+//! a quit | a close | a rst | a infile text | a gone
+//! ```
+//!
+//! Placeholders: `$N` eight characters of this run's own, `$X` the same in hexadecimal, `$D` eight
+//! digits of its own, `$DB`, `$USER`, `$USER2`, `$ID(a)` the connection id of a session,
+//! `$REP(x,513)` repetition, `\xe9` a byte.
+
+pub(crate) mod action;
+pub(crate) mod canon;
+pub(crate) mod compare;
+pub(crate) mod expand;
+pub(crate) mod parse;
+pub(crate) mod perform;
+pub(crate) mod run;
+pub(crate) mod server;
+pub(crate) mod values;
+
+pub(crate) use compare::compare;
+pub(crate) use parse::Script;
+pub(crate) use run::Runner;
+pub(crate) use server::{Flavour, Server};

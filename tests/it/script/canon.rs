@@ -1,0 +1,226 @@
+//! Replies in the form in which two runs are compared.
+//!
+//! Only what must differ is taken out: connection ids become session names, MariaDB's statement
+//! ids (counted over the whole server) and the random salts of logins are blanked, and the
+//! numbers of COM_STATISTICS are blanked. A packet that holds none of these stays as it came,
+//! frame headers included.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::action::Action;
+use super::run::{Entry, Reply, Transcript};
+use super::server::Flavour;
+use crate::wire::decode::{Column, binary_integer, binary_row, text_row};
+use crate::wire::{End, Kind, Login, Packet, Response, render};
+
+/// Below this a reply came at once: a wait of the scripts is at least 400 ms.
+const AT_ONCE_MS: u128 = 350;
+
+/// `ER_UNKNOWN_STMT_HANDLER` and `ER_STMT_HAS_NO_OPEN_CURSOR`, whose messages hold the statement's id.
+const ABOUT_A_STATEMENT: [u16; 2] = [1243, 1421];
+
+/// A reply as it is compared.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Canon {
+    pub(crate) packets: Vec<CanonPacket>,
+    pub(crate) end: Option<End>,
+    pub(crate) pace: Option<&'static str>,
+    pub(crate) blocked: Option<bool>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum CanonPacket {
+    /// As it came.
+    Raw(Packet),
+    /// With something taken out: what it is, its sequence id, and the rest in words.
+    Said(Kind, u8, String),
+}
+
+/// The comparable form of an entry of `transcript`.
+pub(crate) fn canon(entry: &Entry, transcript: &Transcript, flavour: Flavour) -> Canon {
+    let by_id: BTreeMap<String, String> = transcript
+        .connections
+        .iter()
+        .map(|(name, nth, id)| (id.to_string(), format!("<id of {name} {nth}>")))
+        .collect();
+    let mut out = Canon {
+        packets: Vec::new(),
+        end: None,
+        pace: None,
+        blocked: None,
+    };
+    match &entry.reply {
+        Reply::Login(login) => {
+            out.packets = login_packets(login);
+            out.end = Some(login.end);
+        }
+        Reply::Response(response) => {
+            let ids = entry.shows_ids.then_some(&by_id);
+            out.packets = response_packets(response, ids, flavour, entry);
+            out.end = Some(response.end);
+            out.pace = entry
+                .step
+                .expected_ms
+                .map(|expected| pace(response, expected));
+        }
+        Reply::Sent(blocked) => out.blocked = *blocked,
+    }
+    out
+}
+
+/// How long a response took, as coarsely as can be compared on a busy machine.
+pub(crate) fn pace(response: &Response, expected_ms: u64) -> &'static str {
+    let took = response.took.as_millis();
+    if took < AT_ONCE_MS {
+        "at once"
+    } else if took * 10 < u128::from(expected_ms) * 9 {
+        "too early"
+    } else {
+        "after the wait"
+    }
+}
+
+fn login_packets(login: &Login) -> Vec<CanonPacket> {
+    let mut out = Vec::new();
+    if let Some(greeting) = &login.greeting {
+        let words = format!(
+            "greeting {} collation {} status {} plugin {} salt of {}; capabilities agreed {:032b}",
+            render::bytes(&greeting.version),
+            greeting.collation,
+            greeting.status,
+            render::bytes(&greeting.plugin),
+            greeting.salt.len(),
+            login.capabilities
+        );
+        out.push(CanonPacket::Said(Kind::Auth, 0, words));
+    }
+    out.extend(login.packets.iter().map(auth_packet));
+    out
+}
+
+/// Salts and keys are blanked: an auth switch keeps its plugin, other data its first two bytes.
+fn auth_packet(packet: &Packet) -> CanonPacket {
+    if packet.kind != Kind::Auth {
+        return CanonPacket::Raw(packet.clone());
+    }
+    let shown = match packet.payload.first() {
+        Some(0xfe) => packet.payload.split(|b| *b == 0).next().unwrap_or_default(),
+        _ => packet.payload.get(..2).unwrap_or_default(),
+    };
+    CanonPacket::Said(Kind::Auth, packet.sequence(), render::bytes(shown))
+}
+
+fn response_packets(
+    response: &Response,
+    ids: Option<&BTreeMap<String, String>>,
+    flavour: Flavour,
+    entry: &Entry,
+) -> Vec<CanonPacket> {
+    let mut out = Vec::new();
+    for (i, packet) in response.packets.iter().enumerate() {
+        let said = |words: String| CanonPacket::Said(packet.kind, packet.sequence(), words);
+        out.push(match packet.kind {
+            Kind::Auth => auth_packet(packet),
+            Kind::Text if matches!(entry.step.action, Action::Statistics) => {
+                said(without_numbers(&render::bytes(&packet.payload)))
+            }
+            Kind::PrepareOk if flavour == Flavour::MariaDb => {
+                let mut words = render::bytes(&packet.payload[..1]);
+                let _ = write!(
+                    words,
+                    "{:02x?}",
+                    packet.payload.get(5..).unwrap_or_default()
+                );
+                said(words)
+            }
+            Kind::Err
+                if flavour == Flavour::MariaDb
+                    && response
+                        .error()
+                        .is_some_and(|e| ABOUT_A_STATEMENT.contains(&e)) =>
+            {
+                said(without_numbers(&render::bytes(&packet.payload[1..])))
+            }
+            _ => match ids {
+                Some(ids) => with_ids(packet, &response.columns_before(i), ids),
+                None => CanonPacket::Raw(packet.clone()),
+            },
+        });
+    }
+    out
+}
+
+/// The packet with connection ids named, or as it came where it holds none.
+fn with_ids(packet: &Packet, columns: &[Column], ids: &BTreeMap<String, String>) -> CanonPacket {
+    let words = match packet.kind {
+        Kind::TextRow => text_row(&packet.payload).map(|row| {
+            let shown = |v: Option<&[u8]>| v.map_or_else(|| "NULL".to_owned(), named(ids));
+            row.into_iter().map(shown).collect::<Vec<_>>().join(" | ")
+        }),
+        Kind::BinaryRow => binary_row(&packet.payload, columns).map(|row| {
+            row.iter()
+                .zip(columns)
+                .map(|(v, c)| binary_value(*v, c, ids))
+                .collect::<Vec<_>>()
+                .join(" | ")
+        }),
+        Kind::Column => Column::parse(&packet.payload).map(|mut column| {
+            column.name = named(ids)(&column.name).into_bytes();
+            format!("{column:?}")
+        }),
+        Kind::Err => Some(named(ids)(&packet.payload[1..])),
+        _ => None,
+    };
+    match words {
+        Some(words) if words.contains("<id of ") => {
+            CanonPacket::Said(packet.kind, packet.sequence(), words)
+        }
+        _ => CanonPacket::Raw(packet.clone()),
+    }
+}
+
+fn binary_value(value: Option<&[u8]>, column: &Column, ids: &BTreeMap<String, String>) -> String {
+    match value {
+        None => "NULL".to_owned(),
+        Some(raw) => match binary_integer(column, raw) {
+            Some(number) => {
+                let named = ids.get(&number).cloned();
+                format!("{}:{}", column.kind, named.unwrap_or(number))
+            }
+            None => named(ids)(raw),
+        },
+    }
+}
+
+/// Replaces every run of digits that is a connection id.
+fn named(ids: &BTreeMap<String, String>) -> impl Fn(&[u8]) -> String {
+    |raw| {
+        let text = render::bytes(raw);
+        let mut out = String::new();
+        let mut rest = text.as_str();
+        while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+            out.push_str(&rest[..start]);
+            rest = &rest[start..];
+            let end = rest
+                .find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(rest.len());
+            let digits = &rest[..end];
+            out.push_str(ids.get(digits).map_or(digits, String::as_str));
+            rest = &rest[end..];
+        }
+        out + rest
+    }
+}
+
+fn without_numbers(text: &str) -> String {
+    let mut out = String::new();
+    for ch in text.chars() {
+        if !ch.is_ascii_digit() {
+            out.push(ch);
+        } else if !out.ends_with('#') {
+            out.push('#');
+        }
+    }
+    out
+}

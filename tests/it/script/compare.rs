@@ -1,0 +1,151 @@
+//! The verdict: are two transcripts of one script equal, and if not, where not.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::canon::{Canon, canon, pace};
+use super::expand::Names;
+use super::run::{Entry, Reply, Transcript};
+use super::server::Flavour;
+use crate::wire::render;
+
+/// What a comparison that found no difference covered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Equal {
+    pub(crate) steps: usize,
+    /// Steps marked as known differences, which were run and not compared.
+    pub(crate) known: usize,
+    /// Marked steps that did not differ after all.
+    pub(crate) known_not_seen: usize,
+}
+
+/// Equal, or the first difference with both renderings.
+pub(crate) fn compare(
+    direct: &Transcript,
+    proxied: &Transcript,
+    flavour: Flavour,
+) -> Result<Equal, String> {
+    let mut equal = Equal::default();
+    for (left, right) in direct.entries.iter().zip(&proxied.entries) {
+        let canons = (canon(left, direct, flavour), canon(right, proxied, flavour));
+        let same = canons.0 == canons.1;
+        if left.step.known.is_some() {
+            equal.known += 1;
+            equal.known_not_seen += usize::from(same);
+        } else if same {
+            equal.steps += 1;
+        } else {
+            return Err(difference(left, right, &canons.0, &canons.1));
+        }
+    }
+    if direct.entries.len() == proxied.entries.len() {
+        Ok(equal)
+    } else {
+        Err(format!(
+            "{} steps, then {}",
+            direct.entries.len(),
+            proxied.entries.len()
+        ))
+    }
+}
+
+/// Checks what the script says about the server itself; all that is wrong, a line each.
+pub(crate) fn unexpected(direct: &Transcript, flavour: Flavour, names: &Names) -> Vec<String> {
+    let mut out = Vec::new();
+    for entry in &direct.entries {
+        let at = format!("line {}: {}", entry.step.line, entry.step.text);
+        if entry.timed_out() {
+            out.push(format!("{at}\n   timed out"));
+        }
+        let Some(response) = entry.response() else {
+            continue;
+        };
+        if let Some(expected) = &entry.step.expect {
+            let mut said = render::summary(response);
+            if entry.shows_ids {
+                for (name, _, id) in &direct.connections {
+                    if said == id.to_string() {
+                        said = format!("<{name}>");
+                    }
+                }
+            }
+            let expected = render::bytes(&names.expand(expected, &BTreeMap::new()));
+            if said != expected {
+                let shown = render::response(response);
+                out.push(format!(
+                    "{at}\n   expected {expected}, {flavour:?} says {said}\n{shown}"
+                ));
+            }
+        }
+        if let Some(expected) = entry.step.expected_ms {
+            let due = if expected == 0 {
+                "at once"
+            } else {
+                "after the wait"
+            };
+            let was = pace(response, expected);
+            if was != due {
+                out.push(format!(
+                    "{at}\n   expected {due}, came {was}: {:?}",
+                    response.took
+                ));
+            }
+        }
+    }
+    out
+}
+
+/// The whole run in words, for whoever writes a script.
+pub(crate) fn shown_whole(transcript: &Transcript) -> String {
+    transcript
+        .entries
+        .iter()
+        .fold(String::new(), |mut out, entry| {
+            let summary = entry.response().map(render::summary).unwrap_or_default();
+            let _ = write!(out, "{}\n= {summary}\n{}", entry.step.text, shown(entry));
+            out
+        })
+}
+
+fn difference(left: &Entry, right: &Entry, a: &Canon, b: &Canon) -> String {
+    let mut out = format!("line {}: {}\n", left.step.line, left.step.text);
+    if let Some(i) =
+        (0..a.packets.len().max(b.packets.len())).find(|i| a.packets.get(*i) != b.packets.get(*i))
+    {
+        let _ = writeln!(out, "first difference in packet {i} of the reply");
+    }
+    if a.pace != b.pace || a.blocked != b.blocked || a.end != b.end {
+        let _ = writeln!(
+            out,
+            "pace {:?} / {:?}, blocked {:?} / {:?}, end {:?} / {:?}",
+            a.pace, b.pace, a.blocked, b.blocked, a.end, b.end
+        );
+    }
+    let _ = write!(
+        out,
+        "direct:\n{}through the proxy:\n{}",
+        shown(left),
+        shown(right)
+    );
+    out
+}
+
+fn shown(entry: &Entry) -> String {
+    match &entry.reply {
+        Reply::Response(response) => render::response(response),
+        Reply::Login(login) => {
+            let mut out = format!("  {:?}\n", login.greeting);
+            for packet in &login.packets {
+                let _ = writeln!(
+                    out,
+                    "  [{}] {}",
+                    packet.sequence(),
+                    render::decoded(packet, &[])
+                );
+            }
+            let _ = writeln!(out, "  agreed {:032b}, {:?}", login.capabilities, login.end);
+            out
+        }
+        Reply::Sent(blocked) => format!("  sent, waiting: {blocked:?}\n"),
+    }
+}

@@ -1,0 +1,132 @@
+//! Running a script against one address and keeping all that came back.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::action::{Options, Step};
+use super::expand::Names;
+use super::parse::Script;
+use super::perform::Performance;
+use super::server::{PASSWORD, Root, Server};
+use crate::wire::{Client, End, Login, Response};
+
+/// How long a sent statement may take to be seen waiting.
+const TO_BLOCK: Duration = Duration::from_secs(5);
+
+/// Without a better sign, a session that has been silent so long is taken to wait.
+pub(crate) const SILENCE: Duration = Duration::from_millis(150);
+
+/// Tells when a statement that was sent really waits.
+pub(crate) trait WaitUntilBlocked {
+    /// True when the session waits; false when its reply came instead.
+    fn wait_until_blocked(&mut self, session: &mut Client) -> bool;
+}
+
+/// Asks the server itself; right for sessions that are connected to it directly.
+impl WaitUntilBlocked for Root {
+    fn wait_until_blocked(&mut self, session: &mut Client) -> bool {
+        let began = Instant::now();
+        while began.elapsed() < TO_BLOCK {
+            if session.readable_within(Duration::from_millis(3)) {
+                return false;
+            }
+            if self.waits(session.connection_id()) {
+                return true;
+            }
+        }
+        panic!("a statement neither waits nor answers")
+    }
+}
+
+/// Takes silence for waiting.
+pub(crate) struct Silent;
+
+impl WaitUntilBlocked for Silent {
+    fn wait_until_blocked(&mut self, session: &mut Client) -> bool {
+        !session.readable_within(SILENCE)
+    }
+}
+
+/// What came back from one step.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Login(Box<Login>),
+    Response(Response),
+    /// Sent only; true if it was seen waiting, false if its reply was there at once.
+    Sent(Option<bool>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) step: Step,
+    pub(crate) reply: Reply,
+    /// Whether connection ids may stand in the reply, so that they are compared by session name.
+    pub(crate) shows_ids: bool,
+}
+
+/// All that one run brought.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    pub(crate) entries: Vec<Entry>,
+    /// Every connection: the session, its how many-th connection it is, and its id.
+    pub(crate) connections: Vec<(String, usize, u32)>,
+}
+
+/// A script about to be run under given names.
+pub(crate) struct Runner<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) script: &'a Script,
+    /// What one line of the script's matrix adds to every session.
+    pub(crate) variant: &'a Options,
+    pub(crate) names: &'a Names,
+}
+
+impl Runner<'_> {
+    /// Runs the script against `port` on the server's host.
+    pub(crate) fn run(&self, port: u16, blocked: &mut dyn WaitUntilBlocked) -> Transcript {
+        let mut root = self.server.root();
+        root.set_up(self.names);
+        for (variable, least) in &self.script.globals {
+            root.raise(variable, *least);
+        }
+        for sql in &self.script.setup {
+            let sql = self.names.expand(sql, &BTreeMap::new());
+            root.run(&String::from_utf8(sql).expect("a setup statement is UTF-8"));
+        }
+        for user in [self.names.user(), self.names.second_user()] {
+            self.server.warm_up(&user, PASSWORD);
+        }
+        let mut performance = Performance::of(self, port);
+        for step in &self.script.steps {
+            performance.step(step, blocked);
+        }
+        let (entries, connections) = performance.end();
+        let direct = port == self.server.port;
+        let ids: Vec<u32> = connections.iter().map(|(.., id)| *id).collect();
+        root.see_off(self.names, if direct { &ids } else { &[] });
+        root.tear_down(self.names);
+        Transcript {
+            entries,
+            connections,
+        }
+    }
+}
+
+impl Entry {
+    /// The response, where there is one.
+    pub(crate) fn response(&self) -> Option<&Response> {
+        match &self.reply {
+            Reply::Response(response) => Some(response),
+            Reply::Login(_) | Reply::Sent(_) => None,
+        }
+    }
+
+    /// Whether reading the reply ran into its time limit.
+    pub(crate) fn timed_out(&self) -> bool {
+        match &self.reply {
+            Reply::Login(login) => login.end == End::TimedOut,
+            Reply::Response(response) => response.end == End::TimedOut,
+            Reply::Sent(_) => false,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+# Comments that hold code, and comments that only look like it.
+@matrix caps=-DEPRECATE_EOF
+a: SELECT /*!50000 GET_LOCK('$Nk',0) */
+= 1
+a: SELECT /*!GET_LOCK('$Nk',0)*/
+= 1
+a: SELECT /*!50000GET_LOCK*/('$Nk',0)
+a: /*!50000 SELECT */ GET_LOCK('$Nk',0)
+= 1
+a: SELECT GET_LOCK('$Nk',0) /*!50000 AS x */
+= 1
+a: SELECT GET_LOCK('$Nk',0 /*!99999 ,'too','many' */)
+= 1
+a: SELECT GET_LOCK('$Nk',0 /*!00000 ,'too','many' */)
+= ERR 1582/42000
+a: SELECT RELEASE_ALL_LOCKS()
+a: SELECT 1 /*!99999 , GET_LOCK('$Nk',0) */
+= 1
+a: SELECT IS_FREE_LOCK('$Nk')
+= 1
+a: SELECT 1 /*M! , GET_LOCK('$Nk',0) */
+[mysql] = 1
+[mariadb] = 1 | 1
+a: SELECT 1 /*M!100000 , GET_LOCK('$Nk',0) */
+[mysql] = 1
+[mariadb] = 1 | 1
+a: SELECT RELEASE_ALL_LOCKS()
+[mysql] = 0
+[mariadb] = 2
+a: SELECT 1 /* GET_LOCK('$Nk',0) */
+= 1
+a: SELECT 1 # GET_LOCK('$Nk',0)
+= 1
+a: SELECT 1 -- GET_LOCK('$Nk',0)
+= 1
+a: SELECT /*+ GET_LOCK('$Nk',0) */ 1
+a: SELECT RELEASE_ALL_LOCKS()
+= 0
+a: SELECT 1--GET_LOCK('$Nk',0)
+= 2
+a: SELECT RELEASE_ALL_LOCKS()
+= 1
+a: SELECT 1 /* /* */ , GET_LOCK('$Nk',0)
+= 1 | 1
+a: SELECT RELEASE_ALL_LOCKS()
+= 1
+a: SELECT GET_LOCK('$Nk',0) --
+= 1
+a: SELECT GET_LOCK('$Nk',0) --\x0a
+= 1
+a: SELECT GET_LOCK('$Nk',0) --x
+a: SELECT GET_LOCK('$Nk',0) #
+= 1
+a: SELECT GET_LOCK('$Nk',0) /* unfinished
+= ERR 1064/42000
+a: SELECT GET_LOCK('$Nk',0) */
+= ERR 1064/42000
+a: SELECT /**/ /***/ /* * / */ GET_LOCK('$Nk',0)
+= 1
+a: SELECT /*+ MAX_EXECUTION_TIME(60000) */ GET_LOCK('$Nk',0)
+= 1
+a: SELECT /*+ nonsense */ GET_LOCK('$Nk',0)
+[mariadb] = 1
+a: SHOW WARNINGS

@@ -1,0 +1,115 @@
+# Status flags of calls in and around transactions, and locks that outlive them.
+@matrix caps=-DEPRECATE_EOF
+@matrix caps=-SESSION_TRACK
+a: CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB
+a: SELECT GET_LOCK('$Nk',0)
+a: BEGIN
+a: SELECT GET_LOCK('$Nk',0)
+= 1
+a: DO GET_LOCK('$Nk',0)
+= OK
+a: SELECT IS_USED_LOCK('$Nk')
+= <a>
+a: INSERT INTO t VALUES (1)
+a: SELECT RELEASE_LOCK('$Nk')
+= 1
+a: SELECT GET_LOCK('$Nl',0)
+= 1
+a: SAVEPOINT s
+a: SELECT GET_LOCK('$Nm',0)
+a: ROLLBACK TO s
+a: SELECT IS_USED_LOCK('$Nm')
+= <a>
+a: ROLLBACK
+a: SELECT IS_USED_LOCK('$Nl')
+= <a>
+a: SELECT COUNT(*) FROM t
+= 0
+a: SELECT RELEASE_ALL_LOCKS()
+= 4
+a: START TRANSACTION READ ONLY
+a: SELECT GET_LOCK('$Nk',0)
+= 1
+a: DO GET_LOCK('$Nk',0)
+a: SELECT RELEASE_ALL_LOCKS()
+= 2
+a: COMMIT
+a: START TRANSACTION READ WRITE
+a: SELECT GET_LOCK('$Nk',0)
+a: COMMIT AND CHAIN
+a: SELECT GET_LOCK('$Nk',0)
+a: ROLLBACK AND NO CHAIN
+a: START TRANSACTION WITH CONSISTENT SNAPSHOT
+a: SELECT GET_LOCK('$Nk',0)
+a: COMMIT
+# autocommit=0: a call opens no transaction.
+a: SET autocommit = 0
+a: SELECT GET_LOCK('$Nk',0)
+= 1
+a: DO GET_LOCK('$Nk',0)
+a: SELECT RELEASE_LOCK('$Nk')
+a: SELECT * FROM t
+a: SELECT GET_LOCK('$Nk',0)
+a: INSERT INTO t VALUES (2)
+a: SELECT RELEASE_LOCK('$Nk')
+a: COMMIT
+a: SELECT IS_FREE_LOCK('$Nk')
+a: SET autocommit = 1
+a: SELECT IS_FREE_LOCK('$Nk')
+= 0
+# Implicit commits, TRUNCATE, LOCK TABLES.
+a: BEGIN
+a: SELECT GET_LOCK('$Nk',0)
+a: CREATE TABLE t2 (id INT)
+a: SELECT GET_LOCK('$Nk',0)
+a: TRUNCATE t2
+a: SELECT IS_USED_LOCK('$Nk')
+= <a>
+a: LOCK TABLES t READ
+a: SELECT GET_LOCK('$Nk',0)
+= 1
+a: SELECT RELEASE_LOCK('$Nk')
+= 1
+a: UNLOCK TABLES
+a: SELECT IS_USED_LOCK('$Nk')
+= <a>
+# A failed statement in between.
+a: BEGIN
+a: INSERT INTO t VALUES (2)
+= ERR 1062/23000
+a: SELECT GET_LOCK('$Nk',0)
+= 1
+a: SELECT GET_LOCK(NULL,0)
+a: SELECT GET_LOCK('$Nk')
+a: SELECT GET_LOCK('$Nk','abc')
+a: COMMIT
+# XA.
+a: XA START '$Nx'
+a: SELECT GET_LOCK('$Nk',0)
+= 1
+a: XA END '$Nx'
+a: SELECT GET_LOCK('$Nk',0)
+= 1
+a: XA PREPARE '$Nx'
+a: SELECT GET_LOCK('$Nk',0)
+= 1
+a: XA ROLLBACK '$Nx'
+a: SELECT IS_USED_LOCK('$Nk')
+= <a>
+# A wait inside a transaction.
+b: SELECT GET_LOCK('$Nw',0)
+a: BEGIN
+a: INSERT INTO t VALUES (3)
+a!: SELECT GET_LOCK('$Nw',20)
+b: DO RELEASE_LOCK('$Nw')
+a?
+= 1
+a: COMMIT
+b: SELECT GET_LOCK('$Nv',0)
+a: BEGIN
+a~1000: SELECT GET_LOCK('$Nv',1)
+= 0
+a: ROLLBACK
+a: SELECT RELEASE_ALL_LOCKS()
+a: ROLLBACK RELEASE
+a gone

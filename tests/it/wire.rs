@@ -1,0 +1,109 @@
+//! A raw, blocking MySQL client for tests: it shows packets as they came, headers included.
+//!
+//! A driver would hide exactly what the differential tests are about: the order of packets,
+//! their sequence ids, flags and warning counts. So this client parses only as much as it needs
+//! to find the end of a response, and keeps everything else verbatim.
+
+pub(crate) mod client;
+pub(crate) mod decode;
+pub(crate) mod frame;
+pub(crate) mod login;
+pub(crate) mod params;
+pub(crate) mod reader;
+pub(crate) mod render;
+pub(crate) mod response;
+
+pub(crate) use client::Client;
+pub(crate) use login::{Account, Login};
+pub(crate) use params::{Execute, Param};
+pub(crate) use response::{End, Kind, Packet, Response, Shape};
+
+/// Capability bits by their names in the protocol manual.
+pub(crate) mod capability {
+    pub(crate) const LONG_PASSWORD: u32 = 1;
+    pub(crate) const FOUND_ROWS: u32 = 1 << 1;
+    pub(crate) const LONG_FLAG: u32 = 1 << 2;
+    pub(crate) const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub(crate) const LOCAL_FILES: u32 = 1 << 7;
+    pub(crate) const IGNORE_SPACE: u32 = 1 << 8;
+    pub(crate) const PROTOCOL_41: u32 = 1 << 9;
+    pub(crate) const INTERACTIVE: u32 = 1 << 10;
+    pub(crate) const IGNORE_SIGPIPE: u32 = 1 << 12;
+    pub(crate) const TRANSACTIONS: u32 = 1 << 13;
+    pub(crate) const RESERVED2: u32 = 1 << 15;
+    pub(crate) const MULTI_STATEMENTS: u32 = 1 << 16;
+    pub(crate) const MULTI_RESULTS: u32 = 1 << 17;
+    pub(crate) const PS_MULTI_RESULTS: u32 = 1 << 18;
+    pub(crate) const PLUGIN_AUTH: u32 = 1 << 19;
+    pub(crate) const CONNECT_ATTRS: u32 = 1 << 20;
+    pub(crate) const PLUGIN_AUTH_LENENC_DATA: u32 = 1 << 21;
+    pub(crate) const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
+    pub(crate) const SESSION_TRACK: u32 = 1 << 23;
+    pub(crate) const DEPRECATE_EOF: u32 = 1 << 24;
+    pub(crate) const OPTIONAL_RESULTSET_METADATA: u32 = 1 << 25;
+    pub(crate) const QUERY_ATTRIBUTES: u32 = 1 << 27;
+
+    /// What a plain libmysqlclient asks for, less TLS and compression.
+    pub(crate) const DEFAULT: u32 = LONG_PASSWORD
+        | LONG_FLAG
+        | PROTOCOL_41
+        | TRANSACTIONS
+        | RESERVED2
+        | MULTI_RESULTS
+        | PS_MULTI_RESULTS
+        | PLUGIN_AUTH
+        | CONNECT_ATTRS
+        | PLUGIN_AUTH_LENENC_DATA
+        | SESSION_TRACK
+        | DEPRECATE_EOF;
+
+    /// The bit of a name as scripts write it.
+    pub(crate) fn by_name(name: &str) -> Option<u32> {
+        Some(match name {
+            "FOUND_ROWS" => FOUND_ROWS,
+            "LONG_FLAG" => LONG_FLAG,
+            "LOCAL_FILES" => LOCAL_FILES,
+            "IGNORE_SPACE" => IGNORE_SPACE,
+            "INTERACTIVE" => INTERACTIVE,
+            "IGNORE_SIGPIPE" => IGNORE_SIGPIPE,
+            "TRANSACTIONS" => TRANSACTIONS,
+            "MULTI_STATEMENTS" => MULTI_STATEMENTS,
+            "MULTI_RESULTS" => MULTI_RESULTS,
+            "PS_MULTI_RESULTS" => PS_MULTI_RESULTS,
+            "PLUGIN_AUTH" => PLUGIN_AUTH,
+            "CONNECT_ATTRS" => CONNECT_ATTRS,
+            "PLUGIN_AUTH_LENENC_DATA" => PLUGIN_AUTH_LENENC_DATA,
+            "CAN_HANDLE_EXPIRED_PASSWORDS" => CAN_HANDLE_EXPIRED_PASSWORDS,
+            "SESSION_TRACK" => SESSION_TRACK,
+            "DEPRECATE_EOF" => DEPRECATE_EOF,
+            "OPTIONAL_RESULTSET_METADATA" => OPTIONAL_RESULTSET_METADATA,
+            "QUERY_ATTRIBUTES" => QUERY_ATTRIBUTES,
+            _ => return None,
+        })
+    }
+}
+
+/// Command bytes by their names in the protocol manual.
+pub(crate) mod command {
+    pub(crate) const QUIT: u8 = 0x01;
+    pub(crate) const INIT_DB: u8 = 0x02;
+    pub(crate) const QUERY: u8 = 0x03;
+    pub(crate) const FIELD_LIST: u8 = 0x04;
+    pub(crate) const STATISTICS: u8 = 0x09;
+    pub(crate) const PING: u8 = 0x0e;
+    pub(crate) const CHANGE_USER: u8 = 0x11;
+    pub(crate) const STMT_PREPARE: u8 = 0x16;
+    pub(crate) const STMT_EXECUTE: u8 = 0x17;
+    pub(crate) const STMT_SEND_LONG_DATA: u8 = 0x18;
+    pub(crate) const STMT_CLOSE: u8 = 0x19;
+    pub(crate) const STMT_RESET: u8 = 0x1a;
+    pub(crate) const SET_OPTION: u8 = 0x1b;
+    pub(crate) const STMT_FETCH: u8 = 0x1c;
+    pub(crate) const RESET_CONNECTION: u8 = 0x1f;
+}
+
+/// Status flags that decide where a response ends.
+pub(crate) mod status {
+    pub(crate) const MORE_RESULTS: u16 = 0x0008;
+    pub(crate) const CURSOR_EXISTS: u16 = 0x0040;
+}
