@@ -101,10 +101,8 @@ impl App {
             addr: config.listen.to_string(),
             fresh: readiness.fresh,
         })?;
-        let account = Account {
-            user: config.store.user.clone(),
-            password: config.store.password.clone(),
-        };
+        let account =
+            Account { user: config.store.user.clone(), password: config.store.password.clone() };
         let config = Arc::new(config);
         let commands = Context::command_counters(&metrics);
         let context = Context {
@@ -124,26 +122,12 @@ impl App {
             version = env!("CARGO_PKG_VERSION"),
             "ready to start"
         );
-        Ok(Self {
-            config,
-            listener,
-            http,
-            context,
-            threads,
-            account,
-        })
+        Ok(Self { config, listener, http, context, threads, account })
     }
 
     /// Serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
     pub async fn run(self) -> Result<(), StartError> {
-        let Self {
-            config,
-            listener,
-            http,
-            context,
-            threads,
-            account,
-        } = self;
+        let Self { config, listener, http, context, threads, account } = self;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let draining = Arc::new(AtomicBool::new(false));
@@ -152,14 +136,7 @@ impl App {
         let pages = http.map(|listener| {
             let metrics = Arc::clone(&context.metrics);
             let (engine, draining) = (context.engine.clone(), Arc::clone(&draining));
-            tokio::spawn(http::serve(
-                listener,
-                Pages {
-                    metrics,
-                    engine,
-                    draining,
-                },
-            ))
+            tokio::spawn(http::serve(listener, Pages { metrics, engine, draining }))
         });
         tokio::select! {
             () = accept(listener, &workers) => {}
@@ -193,12 +170,9 @@ async fn drain(config: &Config, context: &Context, engine: &Engine) {
         context.registry.tell(SessionEvent::Stop);
         context.registry.emptied(LAST_MOMENT).await;
     }
-    if timeout(
-        LAST_MOMENT + config.drain_timeout.min(LAST_MOMENT * 4),
-        engine.settle(),
-    )
-    .await
-    .is_err()
+    if timeout(LAST_MOMENT + config.drain_timeout.min(LAST_MOMENT * 4), engine.settle())
+        .await
+        .is_err()
     {
         tracing::warn!(
             "some locks could not be released; they are free when the lease has run out"
@@ -208,11 +182,7 @@ async fn drain(config: &Config, context: &Context, engine: &Engine) {
 
 fn bind(what: &'static str, addr: std::net::SocketAddr) -> Result<TcpListener, StartError> {
     let listen = || {
-        let socket = if addr.is_ipv4() {
-            TcpSocket::new_v4()
-        } else {
-            TcpSocket::new_v6()
-        }?;
+        let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
         socket.bind(addr)?;
         socket.listen(4096)
@@ -223,10 +193,7 @@ fn bind(what: &'static str, addr: std::net::SocketAddr) -> Result<TcpListener, S
 /// Connects to the store and finds out whether it can hold locks; creates the schema if told to.
 pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let store = &config.store;
-    let refuse = |problem: String| StartError::Store {
-        url: format!("{store:?}"),
-        problem,
-    };
+    let refuse = |problem: String| StartError::Store { url: format!("{store:?}"), problem };
     let mut conn = StoreConnection::open(store, config.connect_timeout)
         .await
         .map_err(|e| refuse(connect_advice(&e)))?;
@@ -239,9 +206,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         ));
     }
     if settings.read_only {
-        return Err(refuse(
-            "the server is read-only; the lock tables live on the primary".into(),
-        ));
+        return Err(refuse("the server is read-only; the lock tables live on the primary".into()));
     }
     let fresh = if config.create_schema {
         conn.install(&store.schema).await.map_err(|e| {
@@ -277,21 +242,12 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     warnings.extend(advice(rights));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     conn.close().await;
-    Ok(Readiness {
-        fresh,
-        connect_timeout,
-        rights,
-        version: settings.version,
-        warnings,
-    })
+    Ok(Readiness { fresh, connect_timeout, rights, version: settings.version, warnings })
 }
 
 fn connect_advice(e: &StoreError) -> String {
     match e {
-        StoreError::Refused {
-            code: 1045,
-            message,
-        } => {
+        StoreError::Refused { code: 1045, message } => {
             format!("{message}. Check user and password in `store`")
         }
         e => format!("{e}. Is the server up, and are host and port in `store` right?"),

@@ -10,8 +10,5 @@ use rustix::time::{ClockId, clock_gettime};
 /// Time since boot, suspends included.
 pub fn now() -> Duration {
     let t = clock_gettime(ClockId::Boottime);
-    Duration::new(
-        t.tv_sec.unsigned_abs(),
-        u32::try_from(t.tv_nsec).unwrap_or(0),
-    )
+    Duration::new(t.tv_sec.unsigned_abs(), u32::try_from(t.tv_nsec).unwrap_or(0))
 }

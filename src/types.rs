@@ -43,11 +43,7 @@ pub enum Flavour {
 impl Flavour {
     /// Tells the flavour from the version text of a greeting or of `VERSION()`.
     pub fn from_version(version: &str) -> Self {
-        if version.to_ascii_lowercase().contains("mariadb") {
-            Self::MariaDb
-        } else {
-            Self::MySql
-        }
+        if version.to_ascii_lowercase().contains("mariadb") { Self::MariaDb } else { Self::MySql }
     }
 
     /// The name used in messages and metrics.

@@ -53,15 +53,9 @@ pub async fn connect(backend: &HostPort, limit: Duration) -> Result<Greeted, Gre
             return Err(GreetError::Refused(frame));
         }
         let greeting = Greeting::parse(&frame[HEADER..]).ok_or(GreetError::Unknown)?;
-        Ok(Greeted {
-            stream,
-            frame,
-            greeting,
-        })
+        Ok(Greeted { stream, frame, greeting })
     };
-    timeout(limit, greet)
-        .await
-        .unwrap_or(Err(GreetError::Silent(limit)))
+    timeout(limit, greet).await.unwrap_or(Err(GreetError::Silent(limit)))
 }
 
 /// Reads one whole frame of at most `limit` bytes of payload, header included.
@@ -70,10 +64,7 @@ pub async fn read_frame(stream: &mut TcpStream, limit: usize) -> io::Result<Vec<
     stream.read_exact(&mut frame).await?;
     let header = FrameHeader::peek(&frame).ok_or(io::ErrorKind::InvalidData)?;
     if header.len > limit {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "packet too large for a login",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "packet too large for a login"));
     }
     frame.resize(HEADER + header.len, 0);
     stream.read_exact(&mut frame[HEADER..]).await?;

@@ -48,46 +48,25 @@ impl Spares {
     /// Spares for a server that waits `connect_timeout` for a handshake.
     pub fn new(connect_timeout: Duration) -> Self {
         let patience = (connect_timeout / 2).min(Duration::from_secs(5));
-        Self {
-            list: Arc::default(),
-            patience,
-        }
+        Self { list: Arc::default(), patience }
     }
 
     /// Keeps a connection. It is detached from its thread's event loop.
     pub fn keep(&self, greeted: Greeted) {
-        let Greeted {
-            stream,
-            frame,
-            greeting,
-        } = greeted;
+        let Greeted { stream, frame, greeting } = greeted;
         if let Ok(stream) = stream.into_std() {
-            self.list.lock().push(Spare {
-                stream,
-                frame,
-                greeting,
-                since: Instant::now(),
-            });
+            self.list.lock().push(Spare { stream, frame, greeting, since: Instant::now() });
         }
     }
 
     /// A connection that still waits for a login, if there is one.
     pub fn take(&self) -> Option<Greeted> {
         loop {
-            let Spare {
-                stream,
-                frame,
-                greeting,
-                ..
-            } = self.list.lock().pop()?;
+            let Spare { stream, frame, greeting, .. } = self.list.lock().pop()?;
             // One that the server has closed or spoken on meanwhile is dropped.
             if is_quiet(&stream) {
                 let stream = TcpStream::from_std(stream).ok()?;
-                return Some(Greeted {
-                    stream,
-                    frame,
-                    greeting,
-                });
+                return Some(Greeted { stream, frame, greeting });
             }
         }
     }
@@ -137,11 +116,7 @@ async fn complete(spare: Spare, account: &Account) -> io::Result<()> {
     let greeting = spare.greeting;
     let mut stream = TcpStream::from_std(spare.stream)?;
     let mut out = Vec::new();
-    put_frame(
-        &mut out,
-        1,
-        &auth::own_login(&greeting, &account.user, &account.password),
-    );
+    put_frame(&mut out, 1, &auth::own_login(&greeting, &account.user, &account.password));
     let mut nonce = greeting.nonce;
     let mut plugin = greeting.plugin;
     loop {
@@ -175,11 +150,7 @@ async fn complete(spare: Spare, account: &Account) -> io::Result<()> {
                 if !key.starts_with(b"-----BEGIN PUBLIC KEY-----") {
                     return Err(io::Error::other("the server's key is no PEM"));
                 }
-                put_frame(
-                    &mut out,
-                    seq,
-                    &auth::encrypted_password(key, &nonce, &account.password),
-                );
+                put_frame(&mut out, seq, &auth::encrypted_password(key, &nonce, &account.password));
             }
             _ => return Err(io::Error::other("the server refused the login")),
         }

@@ -17,19 +17,15 @@ pub(super) fn run(settings: Settings) -> ExitCode {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),
     };
-    runtime.block_on(check(Config {
-        create_schema: false,
-        ..config
-    }))
+    runtime.block_on(check(Config { create_schema: false, ..config }))
 }
 
 async fn check(config: Config) -> ExitCode {
     let mut good = true;
     match connect(&config.backend, config.connect_timeout).await {
-        Ok(greeted) => println!(
-            "backend         ok: {} at {}",
-            greeted.greeting.version, config.backend
-        ),
+        Ok(greeted) => {
+            println!("backend         ok: {} at {}", greeted.greeting.version, config.backend)
+        }
         Err(e) => {
             good = false;
             println!("backend         FAILED: {}: {e}", config.backend);
@@ -37,10 +33,7 @@ async fn check(config: Config) -> ExitCode {
     }
     match inspect(&config).await {
         Ok(readiness) => {
-            println!(
-                "store           ok: {} at {:?}",
-                readiness.version, config.store
-            );
+            println!("store           ok: {} at {:?}", readiness.version, config.store);
             let state = |has| if has { "ok" } else { "MISSING" };
             println!(
                 "see sessions    {}",
@@ -56,9 +49,5 @@ async fn check(config: Config) -> ExitCode {
             println!("store           FAILED: {e}");
         }
     }
-    if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

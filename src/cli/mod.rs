@@ -77,13 +77,11 @@ fn start_logs(config: &Config) -> Result<(), ConfigError> {
             problem: format!("{e}; give for example info or lockstead=debug"),
         }
     })?;
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log_format {
-        LogFormat::Text => logs
-            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-            .init(),
+        LogFormat::Text => {
+            logs.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init()
+        }
         LogFormat::Json => logs.json().init(),
     }
     Ok(())
@@ -100,7 +98,5 @@ fn failed(e: &dyn std::error::Error) -> ExitCode {
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

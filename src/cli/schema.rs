@@ -34,9 +34,7 @@ pub(super) enum Family {
 pub(super) fn run(command: Schema) -> ExitCode {
     match command {
         Schema::Print { schema, flavour } => {
-            let valid = schema
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            let valid = schema.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             if !valid || schema.is_empty() {
                 eprintln!("lockstead: --schema takes letters, digits and _ only");
                 return ExitCode::from(2);
@@ -56,10 +54,7 @@ pub(super) fn run(command: Schema) -> ExitCode {
 
 fn install(settings: Settings) -> ExitCode {
     let config = match settings.load() {
-        Ok(config) => Config {
-            create_schema: true,
-            ..config
-        },
+        Ok(config) => Config { create_schema: true, ..config },
         Err(e) => return usage(&e),
     };
     let runtime = match runtime() {
@@ -68,11 +63,7 @@ fn install(settings: Settings) -> ExitCode {
     };
     match runtime.block_on(inspect(&config)) {
         Ok(readiness) => {
-            let did = if readiness.fresh {
-                "created"
-            } else {
-                "already there"
-            };
+            let did = if readiness.fresh { "created" } else { "already there" };
             println!("lock schema `{}`: {did}", config.store.schema);
             ExitCode::SUCCESS
         }

@@ -78,11 +78,7 @@ pub struct StoreUrl {
 
 impl fmt::Debug for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "mysql://{}:***@{}:{}/{}",
-            self.user, self.host, self.port, self.schema
-        )
+        write!(f, "mysql://{}:***@{}:{}/{}", self.user, self.host, self.port, self.schema)
     }
 }
 
@@ -146,10 +142,7 @@ impl Config {
             problem,
         };
         let missing = |key: &'static str, example: &str| {
-            wrong(
-                key,
-                format!("is missing; give for example {key} = \"{example}\""),
-            )
+            wrong(key, format!("is missing; give for example {key} = \"{example}\""))
         };
         let address = |key: &'static str, text: &str| {
             text.parse::<SocketAddr>().map_err(|_| {
@@ -161,17 +154,11 @@ impl Config {
         };
         let duration = |key: &'static str, text: Option<&str>, default: &str| {
             parse_duration(text.unwrap_or(default)).ok_or_else(|| {
-                wrong(
-                    key,
-                    format!("{text:?} is no duration; give for example 30s, 500ms or 2m"),
-                )
+                wrong(key, format!("{text:?} is no duration; give for example 30s, 500ms or 2m"))
             })
         };
         let listen = raw.listen.as_deref().unwrap_or("127.0.0.1:6033");
-        let backend = raw
-            .backend
-            .as_deref()
-            .ok_or_else(|| missing("backend", "127.0.0.1:3306"))?;
+        let backend = raw.backend.as_deref().ok_or_else(|| missing("backend", "127.0.0.1:3306"))?;
         let store = raw
             .store
             .as_deref()
@@ -185,10 +172,7 @@ impl Config {
             "text" => LogFormat::Text,
             "json" => LogFormat::Json,
             other => {
-                return Err(wrong(
-                    "log_format",
-                    format!("{other:?} is neither text nor json"),
-                ));
+                return Err(wrong("log_format", format!("{other:?} is neither text nor json")));
             }
         };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -196,19 +180,13 @@ impl Config {
             0 => cores,
             n @ 1..=256 => n,
             n => {
-                return Err(wrong(
-                    "workers",
-                    format!("{n} is outside 0 (one a core) to 256"),
-                ));
+                return Err(wrong("workers", format!("{n} is outside 0 (one a core) to 256")));
             }
         };
         let max_connections = match raw.max_connections.unwrap_or(10_000) {
             n @ 1..=1_000_000 => n,
             n => {
-                return Err(wrong(
-                    "max_connections",
-                    format!("{n} is outside 1 to 1000000"),
-                ));
+                return Err(wrong("max_connections", format!("{n} is outside 1 to 1000000")));
             }
         };
         Ok(Self {
@@ -220,11 +198,7 @@ impl Config {
                 )
             })?,
             store: parse_store(store).map_err(|problem| wrong("store", problem))?,
-            http: if http == "off" {
-                None
-            } else {
-                Some(address("http", http)?)
-            },
+            http: if http == "off" { None } else { Some(address("http", http)?) },
             lease,
             create_schema: raw.create_schema.unwrap_or(false),
             workers,
@@ -241,15 +215,9 @@ impl Config {
 
 fn parse_host_port(text: &str) -> Option<HostPort> {
     let (host, port) = text.rsplit_once(':')?;
-    let host = host
-        .strip_prefix('[')
-        .and_then(|h| h.strip_suffix(']'))
-        .unwrap_or(host);
+    let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
     let port = port.parse().ok().filter(|p| *p != 0)?;
-    (!host.is_empty()).then(|| HostPort {
-        host: host.to_owned(),
-        port,
-    })
+    (!host.is_empty()).then(|| HostPort { host: host.to_owned(), port })
 }
 
 /// A number and its unit: `500ms`, `30s`, `2m`, `1h`.
@@ -271,27 +239,18 @@ fn parse_store(text: &str) -> Result<StoreUrl, String> {
     let example = "give for example mysql://lockstead:secret@127.0.0.1:3306/lockstead";
     let url = url::Url::parse(text).map_err(|e| format!("is no URL ({e}); {example}"))?;
     if url.scheme() != "mysql" {
-        return Err(format!(
-            "starts with {}://, not mysql://; {example}",
-            url.scheme()
-        ));
+        return Err(format!("starts with {}://, not mysql://; {example}", url.scheme()));
     }
-    let host = url
-        .host_str()
-        .filter(|h| !h.is_empty())
-        .ok_or(format!("names no host; {example}"))?;
+    let host =
+        url.host_str().filter(|h| !h.is_empty()).ok_or(format!("names no host; {example}"))?;
     let schema = match url.path().trim_matches('/') {
         "" => "lockstead",
         path => path,
     };
-    let valid = schema.len() <= 64
-        && schema
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let valid =
+        schema.len() <= 64 && schema.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !valid {
-        return Err(format!(
-            "names the schema {schema:?}; use letters, digits and _ only"
-        ));
+        return Err(format!("names the schema {schema:?}; use letters, digits and _ only"));
     }
     if url.username().is_empty() {
         return Err(format!("names no user; {example}"));
@@ -337,99 +296,23 @@ mod tests {
         let config = Config::load(None, raw()).expect("valid");
         assert_eq!(config.lease, Duration::from_secs(30));
         assert_eq!(config.store.password, "s@fe");
-        assert_eq!(
-            (config.store.port, config.store.schema.as_str()),
-            (3307, "locks")
-        );
-        assert!(
-            !format!("{config:?}").contains("s@fe"),
-            "a password in a debug form"
-        );
+        assert_eq!((config.store.port, config.store.schema.as_str()), (3307, "locks"));
+        assert!(!format!("{config:?}").contains("s@fe"), "a password in a debug form");
     }
 
     #[test]
     fn each_impossible_value_is_refused_with_its_key_and_a_fix() {
         for (change, key, fix) in [
-            (
-                Raw {
-                    listen: Some("6033".into()),
-                    ..raw()
-                },
-                "listen",
-                "127.0.0.1:6033",
-            ),
-            (
-                Raw {
-                    backend: Some("db".into()),
-                    ..raw()
-                },
-                "backend",
-                "127.0.0.1:3306",
-            ),
-            (
-                Raw {
-                    backend: None,
-                    ..raw()
-                },
-                "backend",
-                "127.0.0.1:3306",
-            ),
-            (
-                Raw {
-                    store: Some("postgres://x@y/z".into()),
-                    ..raw()
-                },
-                "store",
-                "mysql://",
-            ),
-            (
-                Raw {
-                    store: Some("mysql://u:p@h/bad-name`".into()),
-                    ..raw()
-                },
-                "store",
-                "letters",
-            ),
-            (
-                Raw {
-                    lease: Some("30".into()),
-                    ..raw()
-                },
-                "lease",
-                "30s",
-            ),
-            (
-                Raw {
-                    lease: Some("500ms".into()),
-                    ..raw()
-                },
-                "lease",
-                "1s",
-            ),
-            (
-                Raw {
-                    log_format: Some("xml".into()),
-                    ..raw()
-                },
-                "log_format",
-                "json",
-            ),
-            (
-                Raw {
-                    workers: Some(1000),
-                    ..raw()
-                },
-                "workers",
-                "256",
-            ),
-            (
-                Raw {
-                    max_connections: Some(0),
-                    ..raw()
-                },
-                "max_connections",
-                "1 to",
-            ),
+            (Raw { listen: Some("6033".into()), ..raw() }, "listen", "127.0.0.1:6033"),
+            (Raw { backend: Some("db".into()), ..raw() }, "backend", "127.0.0.1:3306"),
+            (Raw { backend: None, ..raw() }, "backend", "127.0.0.1:3306"),
+            (Raw { store: Some("postgres://x@y/z".into()), ..raw() }, "store", "mysql://"),
+            (Raw { store: Some("mysql://u:p@h/bad-name`".into()), ..raw() }, "store", "letters"),
+            (Raw { lease: Some("30".into()), ..raw() }, "lease", "30s"),
+            (Raw { lease: Some("500ms".into()), ..raw() }, "lease", "1s"),
+            (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
+            (Raw { workers: Some(1000), ..raw() }, "workers", "256"),
+            (Raw { max_connections: Some(0), ..raw() }, "max_connections", "1 to"),
         ] {
             let text = Config::load(None, change).expect_err(key).to_string();
             assert!(text.contains(key) && text.contains(fix), "{key}: {text}");

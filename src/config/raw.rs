@@ -19,12 +19,7 @@ pub struct Raw {
     #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_BACKEND")]
     pub backend: Option<String>,
     /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "LOCKSTEAD_STORE",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "URL", env = "LOCKSTEAD_STORE", hide_env_values = true)]
     pub store: Option<String>,
     /// Address and port of /metrics, /livez and /readyz, or "off" [default: 127.0.0.1:6080]
     #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_HTTP")]
@@ -72,12 +67,9 @@ impl Source {
     /// `path:line: ` of a key, or nothing when the file does not have it.
     pub fn place(&self, key: &str) -> String {
         let line = self.text.lines().position(|line| {
-            line.trim_start()
-                .strip_prefix(key)
-                .is_some_and(|r| r.trim_start().starts_with('='))
+            line.trim_start().strip_prefix(key).is_some_and(|r| r.trim_start().starts_with('='))
         });
-        line.map(|n| format!("{}:{}: ", self.path, n + 1))
-            .unwrap_or_default()
+        line.map(|n| format!("{}:{}: ", self.path, n + 1)).unwrap_or_default()
     }
 }
 
@@ -85,10 +77,8 @@ impl Raw {
     /// Reads a TOML file.
     pub fn read(path: &Path) -> Result<(Self, Source), ConfigError> {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
-            path: shown.clone(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
         let raw = toml::from_str(&text).map_err(|e: toml::de::Error| ConfigError::Parse {
             path: shown.clone(),
             message: e.to_string(),

@@ -76,11 +76,7 @@ async fn look(
         let start = conn.server_start().await?;
         let restarted = server_start.is_some_and(|known| (start - known).abs() > 2);
         *server_start = Some(start);
-        if restarted {
-            Ok(Vec::new())
-        } else {
-            conn.still_there(ids).await
-        }
+        if restarted { Ok(Vec::new()) } else { conn.still_there(ids).await }
     }
     .await;
     line.judge(&result);

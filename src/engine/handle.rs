@@ -135,21 +135,14 @@ impl Engine {
     /// Leaves the queue. The outcome follows at once; a grant that was already on its way is
     /// given back unless the outcome says `Granted`.
     pub fn cancel(&self, ticket: &Ticket) {
-        self.send(Request::Cancel {
-            id: ticket.id,
-            key: ticket.key.clone(),
-        });
+        self.send(Request::Cancel { id: ticket.id, key: ticket.key.clone() });
     }
 
     /// Releases locks and waits until the store has them free, or until they are no longer this
     /// proxy's to release.
     pub async fn release(&self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
         let (reply, done) = oneshot::channel();
-        self.send(Request::Release {
-            locks,
-            proxy,
-            reply,
-        });
+        self.send(Request::Release { locks, proxy, reply });
         let _ = done.await;
     }
 
@@ -162,8 +155,7 @@ impl Engine {
     pub async fn look(&self, key: Key) -> Look {
         let (reply, look) = oneshot::channel();
         self.send(Request::Look { key, reply });
-        look.await
-            .unwrap_or_else(|_| Look::Failed("the lock engine has ended".to_owned()))
+        look.await.unwrap_or_else(|_| Look::Failed("the lock engine has ended".to_owned()))
     }
 
     /// Waits until every release asked for is done.

@@ -57,40 +57,26 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
     let (handle_in, handle) = std::sync::mpsc::channel();
     let access = Arc::clone(&setup.access);
     let engine_lease = Arc::clone(&lease);
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-    };
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let engine_runtime = runtime()?;
-    std::thread::Builder::new()
-        .name("engine".into())
-        .spawn(move || {
-            let local = tokio::task::LocalSet::new();
-            local.block_on(&engine_runtime, async move {
-                let (service, engine, requests) = service::build(&access, engine_lease);
-                let _ = handle_in.send(engine);
-                service.run(requests, events).await;
-            });
-        })?;
+    std::thread::Builder::new().name("engine".into()).spawn(move || {
+        let local = tokio::task::LocalSet::new();
+        local.block_on(&engine_runtime, async move {
+            let (service, engine, requests) = service::build(&access, engine_lease);
+            let _ = handle_in.send(engine);
+            service.run(requests, events).await;
+        });
+    })?;
     let engine = handle.recv().map_err(std::io::Error::other)?;
     let keeper_runtime = runtime()?;
     let (stop, stopped) = oneshot::channel();
-    let keeper = std::thread::Builder::new()
-        .name("keeper".into())
-        .spawn(move || {
-            keeper_runtime.block_on(async move {
-                let mut keeper = Keeper::new(setup, lease, events_in);
-                keeper.run(stopped).await;
-            });
-        })?;
-    Ok((
-        engine,
-        Threads {
-            stop: Some(stop),
-            keeper,
-        },
-    ))
+    let keeper = std::thread::Builder::new().name("keeper".into()).spawn(move || {
+        keeper_runtime.block_on(async move {
+            let mut keeper = Keeper::new(setup, lease, events_in);
+            keeper.run(stopped).await;
+        });
+    })?;
+    Ok((engine, Threads { stop: Some(stop), keeper }))
 }
 
 /// What this process has seen of another incarnation.
@@ -191,9 +177,7 @@ impl Keeper {
 
     fn show(&self) {
         let metrics = &self.setup.access.metrics;
-        metrics
-            .lease_age_seconds
-            .set(self.lease.age().as_secs_f64());
+        metrics.lease_age_seconds.set(self.lease.age().as_secs_f64());
         metrics.lease_good.set(i64::from(self.lease.is_good()));
     }
 
@@ -212,10 +196,7 @@ impl Keeper {
         let meta = conn.read_meta(&schema).await?;
         if !meta.here {
             let message = "the lock schema belongs to another server (meta.ident)".to_owned();
-            return Err(StoreError::Refused {
-                code: 1105,
-                message,
-            });
+            return Err(StoreError::Refused { code: 1105, message });
         }
         let others = conn.read_proxies(&schema).await?;
         let quiet = others.iter().all(|p| p.state == ProxyState::Clean);
@@ -241,15 +222,9 @@ impl Keeper {
         } else {
             Duration::ZERO
         };
-        self.lease
-            .renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+        self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.lease.begin(id, grants_from);
-        self.incarnation = Some(Incarnation {
-            id,
-            epoch: meta.epoch,
-            rvn: row.rvn,
-            waiting,
-        });
+        self.incarnation = Some(Incarnation { id, epoch: meta.epoch, rvn: row.rvn, waiting });
         self.observed.clear();
         if waiting {
             tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
@@ -273,15 +248,9 @@ impl Keeper {
         // The deadline counts from before the send: a renewal that is acknowledged late was
         // still seen by observers when it was committed.
         let sent = clock::now();
-        let result = conn
-            .renew(&schema, now.id, now.epoch, (now.rvn, new), &conns)
-            .await;
+        let result = conn.renew(&schema, now.id, now.epoch, (now.rvn, new), &conns).await;
         let took = clock::now().saturating_sub(sent);
-        self.setup
-            .access
-            .metrics
-            .renewal_seconds
-            .observe(took.as_secs_f64());
+        self.setup.access.metrics.renewal_seconds.observe(took.as_secs_f64());
         let renewal = match result {
             Ok(renewal) => renewal,
             Err(e) => {
@@ -297,8 +266,7 @@ impl Keeper {
             self.fence();
             return Ok(());
         }
-        self.lease
-            .renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+        self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.incarnation = Some(Incarnation { rvn: new, ..now });
         self.observe(now, &renewal).await
     }
@@ -330,32 +298,19 @@ impl Keeper {
                     let still = seen.filter(|o| o.rvn == row.rvn);
                     alive |= seen.is_some() && still.is_none();
                     let Some(observation) = still else {
-                        self.observed.insert(
-                            row.id,
-                            Observation {
-                                rvn: row.rvn,
-                                since: at,
-                            },
-                        );
+                        self.observed.insert(row.id, Observation { rvn: row.rvn, since: at });
                         continue;
                     };
-                    let terms = Terms {
-                        ttl: Duration::from_millis(u64::from(row.ttl_ms)),
-                    };
+                    let terms = Terms { ttl: Duration::from_millis(u64::from(row.ttl_ms)) };
                     if at >= terms.revocable(observation.since) {
                         self.revoke(row, own).await?;
                     }
                 }
             }
         }
-        self.observed
-            .retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
-        let mut clean: Vec<ProxyId> = renewal
-            .proxies
-            .iter()
-            .filter(|p| p.state == ProxyState::Clean)
-            .map(|p| p.id)
-            .collect();
+        self.observed.retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
+        let mut clean: Vec<ProxyId> =
+            renewal.proxies.iter().filter(|p| p.state == ProxyState::Clean).map(|p| p.id).collect();
         clean.sort_unstable();
         if clean != self.clean {
             self.clean.clone_from(&clean);
@@ -363,14 +318,8 @@ impl Keeper {
         }
         if me.waiting && (alive || self.lease.is_good()) {
             self.lease.end_startup_wait();
-            self.incarnation = self.incarnation.map(|i| Incarnation {
-                waiting: false,
-                ..i
-            });
-            tracing::info!(
-                live_peer = alive,
-                "the startup wait is over: locks are granted"
-            );
+            self.incarnation = self.incarnation.map(|i| Incarnation { waiting: false, ..i });
+            tracing::info!(live_peer = alive, "the startup wait is over: locks are granted");
         }
         Ok(())
     }

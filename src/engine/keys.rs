@@ -21,9 +21,7 @@ pub(super) struct Waiter {
 impl Waiter {
     /// Tells the outcome. False when nobody listens any more.
     pub(super) fn answer(&mut self, outcome: Acquired) -> bool {
-        self.reply
-            .take()
-            .is_some_and(|reply| reply.send(outcome).is_ok())
+        self.reply.take().is_some_and(|reply| reply.send(outcome).is_ok())
     }
 }
 
@@ -40,6 +38,7 @@ pub(super) struct Held {
 #[derive(Debug)]
 pub(super) struct PendingRelease {
     pub(super) token: u64,
+    #[expect(dead_code, reason = "dropping it tells the caller")]
     pub(super) done: Option<super::service::Countdown>,
 }
 

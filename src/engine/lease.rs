@@ -49,9 +49,7 @@ impl Lease {
 
     /// The incarnation of the moment.
     pub fn proxy(&self) -> Option<ProxyId> {
-        Some(self.proxy.load(Ordering::Acquire))
-            .filter(|id| *id != 0)
-            .map(ProxyId)
+        Some(self.proxy.load(Ordering::Acquire)).filter(|id| *id != 0).map(ProxyId)
     }
 
     /// Age of the last acknowledged renewal.
@@ -74,8 +72,7 @@ impl Lease {
 
     /// A new incarnation begins; its deadline must have been set before.
     pub(super) fn begin(&self, proxy: ProxyId, grants_from: Duration) {
-        self.grants_from
-            .store(nanos(grants_from), Ordering::Release);
+        self.grants_from.store(nanos(grants_from), Ordering::Release);
         self.proxy.store(proxy.0, Ordering::Release);
     }
 
@@ -105,10 +102,7 @@ mod tests {
         lease.begin(me, Duration::ZERO);
         assert!(lease.vouches_for(me) && lease.allows_grants(me) && !lease.vouches_for(other));
         lease.renewed(now, later, now);
-        assert!(
-            lease.vouches_for(me) && !lease.allows_grants(me),
-            "jeopardy"
-        );
+        assert!(lease.vouches_for(me) && !lease.allows_grants(me), "jeopardy");
         lease.renewed(now, now, now);
         assert!(!lease.vouches_for(me));
     }

@@ -48,10 +48,7 @@ impl StoreAccess {
 
     /// Counts an error.
     pub fn count(&self, e: &StoreError) {
-        self.metrics
-            .store_errors
-            .with_label_values(&[e.label()])
-            .inc();
+        self.metrics.store_errors.with_label_values(&[e.label()]).inc();
     }
 }
 
@@ -73,9 +70,7 @@ impl Line {
         if self.conn.is_none() {
             self.conn = Some(self.access.connect().await?);
         }
-        self.conn
-            .as_mut()
-            .ok_or_else(|| StoreError::Connect("closed".to_owned()))
+        self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
     }
 
     /// Looks at a result: a broken connection is dropped, an error counted.
@@ -125,23 +120,10 @@ pub(super) async fn run_pipe(
     while let Some(batch) = work.recv().await {
         let started = Instant::now();
         let result = run_batch(&access, &mut line, &batch).await;
-        access
-            .metrics
-            .batch_seconds
-            .observe(started.elapsed().as_secs_f64());
+        access.metrics.batch_seconds.observe(started.elapsed().as_secs_f64());
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
-        access
-            .metrics
-            .batch_keys
-            .observe(batch.changes.len() as f64);
-        if finished
-            .send(Finished {
-                pipe,
-                batch,
-                result,
-            })
-            .is_err()
-        {
+        access.metrics.batch_keys.observe(batch.changes.len() as f64);
+        if finished.send(Finished { pipe, batch, result }).is_err() {
             return;
         }
     }
@@ -154,9 +136,7 @@ async fn run_batch(
 ) -> Result<BatchResult, StoreError> {
     let conn = line.get().await?;
     let id = u64::from(conn.id());
-    let result = conn
-        .run_batch(&batch.writer, &batch.changes, &batch.clean)
-        .await;
+    let result = conn.run_batch(&batch.writer, &batch.changes, &batch.clean).await;
     line.judge(&result);
     match result {
         Err(e) if e.is_unknown() => {
@@ -196,9 +176,7 @@ async fn try_resolve(
     if !conn.still_there(&[old]).await?.is_empty() {
         return Ok(None);
     }
-    conn.read_back(&batch.writer, batch.changes.iter().map(|c| &c.key))
-        .await
-        .map(Some)
+    conn.read_back(&batch.writer, batch.changes.iter().map(|c| &c.key)).await.map(Some)
 }
 
 /// Rows read for looks and polls.
@@ -228,11 +206,7 @@ pub(super) async fn run_reader(
 }
 
 async fn read(access: &StoreAccess, line: &mut Line, keys: &[Key]) -> Result<Vec<Row>, StoreError> {
-    let result = line
-        .get()
-        .await?
-        .read_locks(&access.url.schema, keys.iter())
-        .await;
+    let result = line.get().await?.read_locks(&access.url.schema, keys.iter()).await;
     line.judge(&result);
     result
 }

@@ -165,11 +165,7 @@ impl Service {
         match request {
             Request::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
             Request::Cancel { id, key } => self.cancel(id, &key),
-            Request::Release {
-                locks,
-                proxy,
-                reply,
-            } => {
+            Request::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(Countdown(Rc::new(Done(Some(reply))))));
             }
             Request::ReleaseWhenGone { conn, locks, proxy } => {
@@ -185,11 +181,7 @@ impl Service {
         let key = claim.name.key.clone();
         let granting = self.may_send_grants();
         let state = self.keys.entry(key.clone()).or_default();
-        let mut waiter = Waiter {
-            id,
-            claim,
-            reply: Some(reply),
-        };
+        let mut waiter = Waiter { id, claim, reply: Some(reply) };
         // Somebody here has it or is before us: no trip to the store can change that.
         let taken = state.held.is_some() || state.granting.is_some() || !state.queue.is_empty();
         if waiter.claim.once && (taken || !granting) {
@@ -232,10 +224,7 @@ impl Service {
             if state.held.as_ref().is_none_or(|h| h.token != token) {
                 continue;
             }
-            state.release = Some(PendingRelease {
-                token,
-                done: done.clone(),
-            });
+            state.release = Some(PendingRelease { token, done: done.clone() });
             self.list(&key);
         }
     }
@@ -252,9 +241,7 @@ impl Service {
     }
 
     fn may_send_grants(&self) -> bool {
-        self.writer
-            .as_ref()
-            .is_some_and(|w| self.lease.allows_grants(w.proxy))
+        self.writer.as_ref().is_some_and(|w| self.lease.allows_grants(w.proxy))
     }
 
     fn list(&mut self, key: &Key) {
@@ -281,11 +268,7 @@ impl Service {
                 continue;
             }
             let clean = self.clean.iter().copied().collect();
-            let batch = Batch {
-                writer: Arc::clone(&writer),
-                changes,
-                clean,
-            };
+            let batch = Batch { writer: Arc::clone(&writer), changes, clean };
             self.pipes[pipe].1 = false;
             // The pipe is idle, so its channel of one has room.
             let _ = self.pipes[pipe].0.try_send(batch);
@@ -320,11 +303,7 @@ impl Service {
                 name: w.claim.name.given.clone(),
                 owner: Arc::clone(&w.claim.owner),
             });
-            changes.push(Change {
-                key,
-                release,
-                acquire,
-            });
+            changes.push(Change { key, release, acquire });
         }
         if !held_back.is_empty() {
             for key in &held_back {
@@ -337,11 +316,7 @@ impl Service {
     }
 
     fn finish(&mut self, done: Finished) {
-        let Finished {
-            pipe,
-            batch,
-            result,
-        } = done;
+        let Finished { pipe, batch, result } = done;
         self.pipes[pipe].1 = true;
         match result {
             Ok(result) => {
@@ -362,15 +337,8 @@ impl Service {
 
     /// Takes one key's outcome from its row.
     fn apply(&mut self, writer: &Writer, change: Change, row: Option<&Row>, guarded: bool) {
-        let Change {
-            key,
-            release,
-            acquire,
-        } = change;
-        let current = self
-            .writer
-            .as_ref()
-            .is_some_and(|w| w.proxy == writer.proxy);
+        let Change { key, release, acquire } = change;
+        let current = self.writer.as_ref().is_some_and(|w| w.proxy == writer.proxy);
         let vouched = self.lease.vouches_for(writer.proxy);
         let Some(state) = self.keys.get_mut(&key) else {
             return;
@@ -384,9 +352,7 @@ impl Service {
             state.release = None;
             if let Some(held) = state.held.take_if(|h| h.token == token) {
                 self.metrics.held.dec();
-                self.metrics
-                    .hold_seconds
-                    .observe(held.since.elapsed().as_secs_f64());
+                self.metrics.hold_seconds.observe(held.since.elapsed().as_secs_f64());
             }
         }
         if let Some(mut waiter) = state.granting.take()
@@ -396,18 +362,10 @@ impl Service {
             match won {
                 // The deadline is checked here, behind the reply and before the client hears.
                 Some(token) if current && vouched => {
-                    let grant = Grant {
-                        token,
-                        proxy: writer.proxy,
-                    };
+                    let grant = Grant { token, proxy: writer.proxy };
                     let (conn, events) = (waiter.claim.conn, waiter.claim.events.clone());
                     let heard = waiter.answer(Acquired::Granted(grant));
-                    state.held = Some(Held {
-                        token,
-                        conn,
-                        events,
-                        since: Instant::now(),
-                    });
+                    state.held = Some(Held { token, conn, events, since: Instant::now() });
                     self.metrics.held.inc();
                     if !heard {
                         state.release = Some(PendingRelease { token, done: None });
@@ -584,12 +542,8 @@ impl Service {
 
     fn retry(&mut self) {
         self.retry_at = None;
-        let keys: Vec<Key> = self
-            .keys
-            .iter()
-            .filter(|(_, s)| s.has_work(true))
-            .map(|(k, _)| k.clone())
-            .collect();
+        let keys: Vec<Key> =
+            self.keys.iter().filter(|(_, s)| s.has_work(true)).map(|(k, _)| k.clone()).collect();
         for key in keys {
             self.list(&key);
         }
@@ -598,10 +552,7 @@ impl Service {
     fn settle(&mut self) {
         if !self.settling.is_empty()
             && self.watched == 0
-            && self
-                .keys
-                .values()
-                .all(|s| s.release.is_none() && !s.in_flight)
+            && self.keys.values().all(|s| s.release.is_none() && !s.in_flight)
         {
             for reply in self.settling.drain(..) {
                 let _ = reply.send(());

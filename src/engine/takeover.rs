@@ -90,12 +90,7 @@ async fn end_sessions(
     let restarted = (conn.server_start().await? - row.server_start).abs() > 2;
     let mut ids = conn.sessions_of(schema, row.id, !own, !restarted).await?;
     if !restarted && !own {
-        ids.extend(
-            row.conns
-                .iter()
-                .copied()
-                .filter(|id| *id != u64::from(conn.id())),
-        );
+        ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }
     if !rights.process || !rights.performance_schema {
         return Ok(End::Powerless(

@@ -75,8 +75,14 @@ impl Session {
     }
 
     /// Whether a reply from a template cannot be told from the server's.
-    pub(super) fn may_answer_alone(&self) -> bool {
-        self.context.config.fast_path
+    ///
+    /// Without DEPRECATE_EOF, result sets say nothing of changed state: the next OK does.
+    pub(super) fn may_answer_alone(&self, by_ok: bool) -> bool {
+        let late = by_ok
+            && self.capabilities.has(Capabilities::SESSION_TRACK)
+            && !self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        !late
+            && self.context.config.fast_path
             && self.status_is_plain()
             && !self.capabilities.has(Capabilities::OPTIONAL_METADATA)
             && !self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA)
@@ -90,7 +96,7 @@ impl Session {
         value: Option<u64>,
         pure: &[Vec<u8>],
     ) -> Result<(), End> {
-        let simple = pure.is_empty() && !call.bare.hint && self.may_answer_alone();
+        let simple = pure.is_empty() && !call.bare.hint && self.may_answer_alone(call.bare.is_do);
         if let Some(name) = call.plain_name().filter(|_| simple) {
             let mut out = Vec::with_capacity(128);
             let status = Status(self.status.lasting());
@@ -99,57 +105,80 @@ impl Session {
                 self.behind.then_do = true;
             } else {
                 let column = call.bare.function.column(self.flavour);
-                let reply = OneValue {
-                    name,
-                    column,
-                    value,
-                    status,
-                    warnings: 0,
-                    binary: false,
-                };
+                let reply = OneValue { name, column, value, status, warnings: 0, binary: false, metadata: true };
                 reply.encode(&mut out, self.capabilities);
-                self.behind = Behind {
-                    select: true,
-                    then_do: false,
-                };
+                self.behind = Behind { select: true, then_do: false };
             }
             return self.send_client(&out);
         }
+        // Asked before the statement runs, so that what it leaves behind is the last.
+        let name = self.source_name(call).await?;
         self.behind = Behind::default();
-        let expression = call
-            .bare
-            .function
-            .value_expression(self.flavour, value, pure);
-        let reply = self
-            .exchange(&call.spliced(&expression), Shape::Results)
-            .await?;
-        let bytes = self.patched(call, &reply);
+        let expression = call.bare.function.value_expression(self.flavour, value, pure);
+        let reply = self.exchange(&call.spliced(&expression), Shape::Results).await?;
+        let bytes = self.patched(call, name.as_deref(), &reply);
         self.send_client(&bytes)
     }
 
     /// The server's reply with the column's native name, and type where no expression has it.
-    fn patched(&self, call: &Call<'_>, reply: &Reply) -> Vec<u8> {
-        let name = match call.bare.alias {
-            Alias::None => Some(&call.text[call.bare.call.clone()]),
-            Alias::Simple { .. } | Alias::Complex => None,
-        };
-        let name = name.map(|n| &n[..n.len().min(NAME_MAX)]);
+    fn patched(&self, call: &Call<'_>, name: Option<&[u8]>, reply: &Reply) -> Vec<u8> {
         let retype = self.flavour == Flavour::MariaDb
-            && matches!(
-                call.bare.function,
-                Function::IsUsedLock | Function::ReleaseAllLocks
-            );
+            && matches!(call.bare.function, Function::IsUsedLock | Function::ReleaseAllLocks);
         let column = retype.then(|| call.bare.function.column(self.flavour));
         let mut out = Vec::with_capacity(reply.bytes.len() + 64);
         for frame in reply.frames() {
             let payload = &frame[HEADER..];
-            let renamed = payload
-                .starts_with(b"\x03def")
-                .then(|| rename(payload, name, column))
-                .flatten();
+            let renamed =
+                payload.starts_with(b"\x03def").then(|| rename(payload, name, column)).flatten();
             match renamed {
                 Some(definition) => put_frame(&mut out, frame[HEADER - 1], &definition),
                 None => out.extend_from_slice(frame),
+            }
+        }
+        out
+    }
+
+    /// The column's name where no alias gives it: the call's source text.
+    async fn source_name(&mut self, call: &Call<'_>) -> Result<Option<Vec<u8>>, End> {
+        if call.bare.alias != Alias::None || call.bare.is_do {
+            return Ok(None);
+        }
+        let name = &call.text[call.bare.call.clone()];
+        let mut name = if name.is_ascii() { name.to_vec() } else { self.converted(name).await? };
+        name.truncate(NAME_MAX);
+        Ok(Some(name))
+    }
+
+    /// Source text as the server shows it in a column's name: from the client's character set
+    /// through the server's own into that of results.
+    async fn converted(&mut self, name: &[u8]) -> Result<Vec<u8>, End> {
+        let row = self.ask_row(b"SELECT @@character_set_client,@@character_set_results").await?;
+        let Some([Some(client), results]) = row.as_deref() else { return Ok(name.to_vec()) };
+        let client = String::from_utf8_lossy(client).into_owned();
+        let results = results.as_deref().map_or("utf8mb3".into(), String::from_utf8_lossy);
+        let text = hex::encode(name);
+        let sql = format!(
+            "SELECT HEX(CONVERT(CONVERT(CONVERT(x'{text}' USING {client}) USING utf8mb3) USING {results}))"
+        );
+        let row = self.ask_row(sql.as_bytes()).await?;
+        let shown = row.as_deref().and_then(|r| r.first()?.as_deref());
+        Ok(shown.and_then(|hex| hex::decode(hex).ok()).unwrap_or_else(|| self.legible(name)))
+    }
+
+    /// Text with bytes that are no characters, as each server shows them.
+    fn legible(&self, name: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(name.len());
+        for chunk in name.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                // The server's own character set ends at three bytes.
+                let c = if c.len_utf8() > 3 { '?' } else { c };
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            for byte in chunk.invalid() {
+                match self.flavour {
+                    Flavour::MySql => out.push(b'?'),
+                    Flavour::MariaDb => out.extend_from_slice(format!("\\x{byte:02X}").as_bytes()),
+                }
             }
         }
         out

@@ -64,10 +64,9 @@ impl Given {
             Value::Double(x) => Self::Double(*x),
             Value::Decimal(text) => Self::Number(String::from_utf8_lossy(text).into_owned()),
             Value::Bytes { bytes, .. } if name::is_plain(bytes) => Self::Plain(bytes.clone()),
-            Value::Bytes { bytes, blob: true } => Self::Expression {
-                sql: hex_literal(bytes),
-                numeric: false,
-            },
+            Value::Bytes { bytes, blob: true } => {
+                Self::Expression { sql: hex_literal(bytes), numeric: false }
+            }
             Value::Bytes { bytes, blob: false } => Self::Characters(bytes.clone()),
             Value::Other => Self::Unknown,
         }
@@ -127,14 +126,9 @@ impl Session {
                 b" USING utf8mb4) COLLATE utf8mb4_bin",
             ]
             .concat(),
-            Flavour::MariaDb => [
-                b"SELECT HEX(",
-                e,
-                b"),0,HEX(CONVERT(",
-                e,
-                b" USING utf8mb4)),1",
-            ]
-            .concat(),
+            Flavour::MariaDb => {
+                [b"SELECT HEX(", e, b"),0,HEX(CONVERT(", e, b" USING utf8mb4)),1"].concat()
+            }
         };
         let Some(row) = self.ask_row(&sql).await? else {
             return Ok(Judged::Native);
@@ -144,15 +138,13 @@ impl Session {
         };
         let folded = hex::decode(folded).unwrap_or_default();
         let shown = hex::decode(shown).unwrap_or_default();
-        let chars = std::str::from_utf8(chars)
-            .ok()
-            .and_then(|c| c.parse().ok())
-            .unwrap_or(u64::MAX);
+        let chars =
+            std::str::from_utf8(chars).ok().and_then(|c| c.parse().ok()).unwrap_or(u64::MAX);
         if kept != b"1" {
             return Ok(Judged::Native);
         }
         Ok(match name::computed(&folded, chars, &shown, flavour) {
-            Some(name) => Judged::Is(name, vec![expression]),
+            Some(name) => Judged::Is(name, vec![[b"(", e, b") IS NULL"].concat()]),
             None => Judged::Native,
         })
     }
@@ -173,18 +165,11 @@ impl Session {
             Given::Double(x) => return Ok(decide(Timeout::from_double(x, flavour))),
             Given::Plain(text) => {
                 let digits = (1..10).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
-                let n = std::str::from_utf8(&text)
-                    .ok()
-                    .and_then(|t| t.parse::<i128>().ok());
+                let n = std::str::from_utf8(&text).ok().and_then(|t| t.parse::<i128>().ok());
                 if let Some(n) = n.filter(|_| digits) {
                     return Ok(decide(Timeout::from_int(n, flavour)));
                 }
-                [
-                    b"CONVERT(",
-                    hex_literal(&text).as_slice(),
-                    b" USING utf8mb4)",
-                ]
-                .concat()
+                [b"CONVERT(", hex_literal(&text).as_slice(), b" USING utf8mb4)"].concat()
             }
             Given::Expression { sql, .. } => sql,
             Given::Characters(bytes) => match self.character_literal(&bytes).await? {
@@ -198,10 +183,7 @@ impl Session {
             Flavour::MariaDb => b" AS DOUBLE)",
         };
         let value = [b"CAST(", expression.as_slice(), cast].concat();
-        let Some(row) = self
-            .ask_row(&[b"SELECT ", value.as_slice()].concat())
-            .await?
-        else {
+        let Some(row) = self.ask_row(&[b"SELECT ", value.as_slice()].concat()).await? else {
             return Ok(Judged::Native);
         };
         let Some(Some(text)) = row.first() else {
@@ -222,9 +204,7 @@ impl Session {
     /// A literal for characters that were bound: in the client's character set, converted as the
     /// server converts parameters.
     async fn character_literal(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, End> {
-        let row = self
-            .ask_row(b"SELECT @@character_set_client,@@character_set_connection")
-            .await?;
+        let row = self.ask_row(b"SELECT @@character_set_client,@@character_set_connection").await?;
         let Some([Some(client), Some(connection)]) = row.as_deref() else {
             return Ok(None);
         };
@@ -236,14 +216,7 @@ impl Session {
         Ok(Some(if client == connection {
             literal
         } else {
-            [
-                b"CONVERT(",
-                literal.as_slice(),
-                b" USING ",
-                connection,
-                b")",
-            ]
-            .concat()
+            [b"CONVERT(", literal.as_slice(), b" USING ", connection, b")"].concat()
         }))
     }
 }

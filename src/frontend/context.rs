@@ -34,8 +34,6 @@ pub struct Context {
 impl Context {
     /// Counters for each command byte.
     pub fn command_counters(metrics: &Metrics) -> Arc<[IntCounter]> {
-        (0..=u8::MAX)
-            .map(|b| metrics.commands.with_label_values(&[Command(b).label()]))
-            .collect()
+        (0..=u8::MAX).map(|b| metrics.commands.with_label_values(&[Command(b).label()])).collect()
     }
 }

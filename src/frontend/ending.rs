@@ -42,9 +42,7 @@ impl Session {
     fn abandon(&mut self) {
         let (_, locks) = self.held.take_all();
         if let (Some(proxy), false) = (self.granted_by, locks.is_empty()) {
-            self.context
-                .engine
-                .release_when_gone(self.connection, locks, proxy);
+            self.context.engine.release_when_gone(self.connection, locks, proxy);
         }
     }
 
@@ -86,11 +84,7 @@ impl Session {
         let mut packet = Vec::new();
         put_frame(&mut packet, 0, &[Command::RESET_CONNECTION.0]);
         let reply = self.exchange(&packet, Shape::Results).await?;
-        if reply.is_error() {
-            Err(End::ServerGone)
-        } else {
-            Ok(())
-        }
+        if reply.is_error() { Err(End::ServerGone) } else { Ok(()) }
     }
 
     fn final_event(&mut self, event: SessionEvent) -> Result<(), End> {

@@ -15,8 +15,9 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::handshake::ChangeUser;
 use crate::protocol::reply::ErrorReply;
+use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
-use crate::sql::call::{self, Statement};
+use crate::sql::call::{self, Argument, Statement};
 use crate::sql::dialect::{Dialect, Multibyte};
 use crate::types::Flavour;
 
@@ -36,9 +37,7 @@ impl Session {
         let Some(frame) = FrameHeader::peek(&self.inbox) else {
             return Ok(());
         };
-        let rest = self
-            .inbox
-            .split_off((HEADER + frame.len).min(self.inbox.len()));
+        let rest = self.inbox.split_off((HEADER + frame.len).min(self.inbox.len()));
         let packet = std::mem::replace(&mut self.inbox, rest);
         match packet.get(HEADER).map_or(Command(0), |b| Command(*b)) {
             Command::QUERY => self.query(packet).await,
@@ -56,19 +55,15 @@ impl Session {
         };
         let text = &payload[at..];
         match self.classify(text).await? {
+            // A parameter without PREPARE is a syntax error, which takes nothing.
+            Statement::Bare(bare) if bare.arguments.contains(&Argument::Parameter) => {
+                self.forward(&packet)
+            }
             Statement::Bare(bare) => {
                 self.context.commands[usize::from(Command::QUERY.0)].inc();
-                let given = bare
-                    .arguments
-                    .iter()
-                    .map(|a| Given::from_text(a, text))
-                    .collect();
+                let given = bare.arguments.iter().map(|a| Given::from_text(a, text)).collect();
                 let function = bare.function;
-                let call = Call {
-                    prefix: &payload[..at],
-                    text,
-                    bare,
-                };
+                let call = Call { prefix: &payload[..at], text, bare };
                 if let Some(refusal) = self.check_alias(&call).await? {
                     return self.send_client(&refusal);
                 }
@@ -78,12 +73,17 @@ impl Session {
                     Outcome::Error(error) => self.refuse(&error),
                 }
             }
-            statement => self.not_bare(&packet, &statement),
+            statement => self.not_bare(&packet, text, &statement).await,
         }
     }
 
     /// Forwards or refuses a text that is no bare call.
-    pub(super) fn not_bare(&mut self, packet: &[u8], statement: &Statement) -> Result<(), End> {
+    pub(super) async fn not_bare(
+        &mut self,
+        packet: &[u8],
+        text: &[u8],
+        statement: &Statement,
+    ) -> Result<(), End> {
         match statement {
             Statement::Definition => {
                 self.context.metrics.definitions.inc();
@@ -95,12 +95,39 @@ impl Session {
             }
             Statement::NoCall | Statement::WrongCount | Statement::Bare(_) => self.forward(packet),
             Statement::Other | Statement::Ambiguous => {
-                self.context
-                    .metrics
-                    .call(Function::GetLock, CallOutcome::Unsupported);
-                self.refuse(&codes::unsupported(
-                    "a lock function in this kind of statement",
-                ))
+                // What the server refuses anyway it refuses in its own words: nothing is taken.
+                if call::is_single(text, self.dialect())
+                    && let Some(refusal) = self.try_prepare(text).await?
+                {
+                    return self.send_client(&refusal);
+                }
+                self.context.metrics.unsupported.inc();
+                self.refuse(&codes::unsupported("a lock function in this kind of statement"))
+            }
+        }
+    }
+
+    /// The server's refusal to prepare a text; `None` when it can be prepared, or when it is
+    /// only the protocol that forbids it.
+    async fn try_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, End> {
+        let mut packet = Vec::with_capacity(text.len() + HEADER + 1);
+        put_frame(&mut packet, 0, &[&[Command::STMT_PREPARE.0], text].concat());
+        let reply = self.exchange(&packet, Shape::Prepare).await?;
+        match reply.ending {
+            Ending::Err { code: 1295 } => Ok(None),
+            Ending::Err { .. } => Ok(Some(reply.bytes)),
+            Ending::Ok { .. } | Ending::Plain => {
+                let id = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
+                if let Some(PrepareOk { id, .. }) = id {
+                    let mut packet = Vec::new();
+                    put_frame(
+                        &mut packet,
+                        0,
+                        &[&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat(),
+                    );
+                    self.send_server(&packet)?;
+                }
+                Ok(None)
             }
         }
     }
@@ -112,9 +139,7 @@ impl Session {
             Statement::Ambiguous => {}
             statement => return Ok(statement),
         }
-        let row = self
-            .ask_row(b"SELECT @@sql_mode,@@character_set_client")
-            .await?;
+        let row = self.ask_row(b"SELECT @@sql_mode,@@character_set_client").await?;
         let Some([Some(mode), Some(charset)]) = row.as_deref() else {
             return Ok(Statement::Ambiguous);
         };
@@ -214,9 +239,7 @@ impl Session {
         // Locks of an incarnation that is over cannot stand beside new ones.
         if !self.held.is_empty() && self.granted_by != Some(grant.proxy) {
             let lost = vec![(key, grant.token)];
-            self.context
-                .engine
-                .release_when_gone(self.connection, lost, grant.proxy);
+            self.context.engine.release_when_gone(self.connection, lost, grant.proxy);
             return Err(End::Fenced);
         }
         self.granted_by = Some(grant.proxy);
@@ -260,11 +283,7 @@ impl Session {
         };
         self.context.engine.release(locks, proxy).await;
         // Released, or lost with the lease: the difference decides what the client hears.
-        if self.context.engine.lease().vouches_for(proxy) {
-            Ok(())
-        } else {
-            Err(End::Fenced)
-        }
+        if self.context.engine.lease().vouches_for(proxy) { Ok(()) } else { Err(End::Fenced) }
     }
 
     /// The connection id of a lock's holder, `None` when it is free.
@@ -310,19 +329,10 @@ impl Session {
     async fn change_user(&mut self, packet: &[u8]) -> Result<(), End> {
         self.context.commands[usize::from(Command::CHANGE_USER.0)].inc();
         let payload = &packet[HEADER..];
-        let tag = self
-            .context
-            .engine
-            .lease()
-            .proxy()
-            .map(|p| p.to_string())
-            .unwrap_or_default();
+        let tag = self.context.engine.lease().proxy().map(|p| p.to_string()).unwrap_or_default();
         let change = ChangeUser::parse(payload, self.capabilities);
         let mut out = Vec::with_capacity(packet.len() + 64);
-        match change
-            .as_ref()
-            .and_then(|c| c.tagged(self.capabilities, tag.as_bytes()))
-        {
+        match change.as_ref().and_then(|c| c.tagged(self.capabilities, tag.as_bytes())) {
             Some(tagged) => put_frame(&mut out, packet[HEADER - 1], &tagged),
             None => out.extend_from_slice(packet),
         }

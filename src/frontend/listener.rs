@@ -40,15 +40,10 @@ impl Workers {
     pub fn start(context: &Context) -> std::io::Result<Self> {
         let mut workers = Vec::new();
         for n in 0..context.config.workers {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let (clients, inbox) = mpsc::unbounded_channel();
             let load = Arc::new(AtomicUsize::new(0));
-            let context = Context {
-                buffers: Buffers::default(),
-                ..context.clone()
-            };
+            let context = Context { buffers: Buffers::default(), ..context.clone() };
             let counted = Arc::clone(&load);
             std::thread::Builder::new()
                 .name(format!("relay-{n}"))
@@ -59,10 +54,7 @@ impl Workers {
     }
 
     fn assign(&self, client: Client) {
-        let least = self
-            .workers
-            .iter()
-            .min_by_key(|w| w.load.load(Ordering::Relaxed));
+        let least = self.workers.iter().min_by_key(|w| w.load.load(Ordering::Relaxed));
         if let Some(worker) = least {
             worker.load.fetch_add(1, Ordering::Relaxed);
             // A worker lives as long as the process.
@@ -107,9 +99,7 @@ async fn session(client: Client, context: Context) {
     let open = OpenSession::new(&context);
     // Boxed: a login needs more room than the session that lives on after it.
     if let Some(login) = Box::pin(log_in(stream, peer, &context)).await {
-        Session::new(login, context, events_in, events, entry)
-            .run()
-            .await;
+        Session::new(login, context, events_in, events, entry).run().await;
     }
     drop(open);
 }

@@ -56,12 +56,7 @@ pub async fn log_in(
         Err(e) => {
             let backend = context.config.backend.to_string();
             tracing::warn!(backend, error = %e, "no connection to the server for a client");
-            refuse(
-                &mut client,
-                &codes::unreachable(&backend, &e.to_string()),
-                0,
-            )
-            .await;
+            refuse(&mut client, &codes::unreachable(&backend, &e.to_string()), 0).await;
             closed(context, "server_unreachable");
             return None;
         }
@@ -73,10 +68,7 @@ pub async fn log_in(
         client.write_all(&masked).await?;
         read_frame(&mut client, MAX_LOGIN).await
     };
-    let answer = match timeout(limit, answer)
-        .await
-        .unwrap_or(Err(io::ErrorKind::TimedOut.into()))
-    {
+    let answer = match timeout(limit, answer).await.unwrap_or(Err(io::ErrorKind::TimedOut.into())) {
         Ok(answer) => answer,
         Err(e) => {
             // The server has seen nothing of this client; its greeting serves the next one.
@@ -93,45 +85,19 @@ pub async fn log_in(
         closed(context, "bad_handshake");
         return None;
     };
-    let Greeted {
-        stream: mut server,
-        greeting,
-        ..
-    } = greeted;
-    let capabilities = login
-        .capabilities
-        .without(Capabilities::MASKED)
-        .both(greeting.capabilities);
+    let Greeted { stream: mut server, greeting, .. } = greeted;
+    let capabilities = login.capabilities.without(Capabilities::MASKED).both(greeting.capabilities);
     let owner = owner(login.user, peer);
-    let tag = context
-        .engine
-        .lease()
-        .proxy()
-        .unwrap_or(ProxyId(0))
-        .to_string();
+    let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
     let mut out = Vec::with_capacity(answer.len() + 64);
     let seq = answer[HEADER - 1];
-    put_frame(
-        &mut out,
-        seq,
-        &login.for_server(greeting.capabilities, tag.as_bytes()),
-    );
+    put_frame(&mut out, seq, &login.for_server(greeting.capabilities, tag.as_bytes()));
     let exchange = async {
         server.write_all(&out).await?;
         authenticate(&mut client, &mut server).await
     };
-    match timeout(limit, exchange)
-        .await
-        .unwrap_or(Err(io::ErrorKind::TimedOut.into()))
-    {
-        Ok(Some(ok)) => Some(Authenticated {
-            client,
-            server,
-            greeting,
-            capabilities,
-            owner,
-            ok,
-        }),
+    match timeout(limit, exchange).await.unwrap_or(Err(io::ErrorKind::TimedOut.into())) {
+        Ok(Some(ok)) => Some(Authenticated { client, server, greeting, capabilities, owner, ok }),
         Ok(None) => {
             closed(context, "login_failed");
             None
@@ -172,10 +138,7 @@ pub async fn authenticate(
         }
         let answer = read_frame(client, MAX_LOGIN).await?;
         if FrameHeader::peek(&answer).is_some_and(|h| h.seq == 0) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "a command inside a login",
-            ));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a command inside a login"));
         }
         server.write_all(&answer).await?;
     }
@@ -191,11 +154,7 @@ async fn refuse(client: &mut TcpStream, error: &ErrorReply, seq: u8) {
 
 /// Counts why a client was turned away.
 pub fn closed(context: &Context, reason: &str) {
-    context
-        .metrics
-        .sessions_closed
-        .with_label_values(&[reason])
-        .inc();
+    context.metrics.sessions_closed.with_label_values(&[reason]).inc();
 }
 
 /// user@host, for people who look at locks.

@@ -10,7 +10,7 @@ use super::session::{Behind, End, Session};
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
-use crate::protocol::frame::HEADER;
+use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::{Execute, Value};
 use crate::protocol::reader::Reader;
 use crate::protocol::reply::{OneValue, put_ok};
@@ -48,20 +48,16 @@ impl Session {
         let text = &packet[HEADER + 1..];
         let bare = match self.classify(text).await? {
             Statement::Bare(bare) => bare,
-            statement => return self.not_bare(&packet, &statement),
+            statement => return self.not_bare(&packet, text, &statement).await,
         };
         self.context.commands[usize::from(Command::STMT_PREPARE.0)].inc();
         self.settle_behind().await?;
         let reply = self.exchange(&packet, Shape::Prepare).await?;
-        let first = reply
-            .frames()
-            .next()
-            .and_then(|f| PrepareOk::parse(&f[HEADER..]));
+        let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
         if let Some(ok) = first {
             if self.statements.len() >= MAX_STATEMENTS {
-                return self.refuse(&codes::unsupported(
-                    "so many prepared lock calls in one session",
-                ));
+                return self
+                    .refuse(&codes::unsupported("so many prepared lock calls in one session"));
             }
             // The result column's definition is the last packet that is one.
             let name = reply
@@ -141,21 +137,19 @@ impl Session {
             &statement.long_data,
             attributes,
         );
+        // What cannot be read the server refuses in its own words.
         let Some(execute) = parsed else {
-            return self.refuse_malformed();
+            return self.forward(&packet);
         };
+        let native = execute.with_types(&packet[HEADER..], attributes);
         let long = statement.long_data.iter().any(Option::is_some);
         statement.long_data.iter_mut().for_each(|d| *d = None);
-        statement.types = execute.types;
+        statement.types.clone_from(&execute.types);
         let bare = statement.bare.clone();
         let (text, name) = (statement.text.clone(), statement.name.clone());
         self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
         let given = bind(&bare, &text, &execute.values);
-        let call = Call {
-            prefix: &[3],
-            text: &text,
-            bare,
-        };
+        let call = Call { prefix: &[3], text: &text, bare };
         let outcome = self.call(call.bare.function, given).await?;
         match outcome {
             Outcome::Value(value, pure) => {
@@ -164,25 +158,24 @@ impl Session {
                 }
                 self.answer_binary(&call, &name, value, &pure).await
             }
-            Outcome::Native => self.forward(&packet),
+            Outcome::Native => match native {
+                // The server has not seen the execution that bound the types.
+                Some(payload) => {
+                    let mut packet = Vec::with_capacity(payload.len() + HEADER);
+                    put_frame(&mut packet, 0, &payload);
+                    self.forward(&packet)
+                }
+                None => self.forward(&packet),
+            },
             Outcome::Error(error) => self.refuse(&error),
         }
-    }
-
-    fn refuse_malformed(&mut self) -> Result<(), End> {
-        let error = crate::protocol::reply::ErrorReply {
-            code: 1835,
-            state: "HY000",
-            message: "Malformed communication packet.".to_owned(),
-        };
-        self.refuse(&error)
     }
 
     /// The server keeps long data until an execution that never comes.
     async fn drop_long_data(&mut self, id: u32) -> Result<(), End> {
         let mut packet = Vec::new();
         let payload = [&[Command::STMT_RESET.0][..], &id.to_le_bytes()].concat();
-        crate::protocol::frame::put_frame(&mut packet, 0, &payload);
+        put_frame(&mut packet, 0, &payload);
         self.exchange(&packet, Shape::Results).await.map(|_| ())
     }
 
@@ -196,27 +189,23 @@ impl Session {
         let function = call.bare.function;
         let mut status = Status(self.status.lasting());
         let mut warnings = 0;
-        if pure.is_empty() && !call.bare.hint && self.may_answer_alone() {
+        let mut metadata = true;
+        if pure.is_empty() && !call.bare.hint && self.may_answer_alone(call.bare.is_do) {
             if call.bare.is_do {
                 self.behind.then_do = true;
             } else {
-                self.behind = Behind {
-                    select: true,
-                    then_do: false,
-                };
+                self.behind = Behind { select: true, then_do: false };
             }
         } else {
             self.behind = Behind::default();
             let verb: &[u8] = if call.bare.is_do { b"DO " } else { b"SELECT " };
             let expression = function.value_expression(self.flavour, value, pure);
             let reply = self.ask(&[verb, &expression].concat()).await?;
-            if let Ending::Ok {
-                status: s,
-                warnings: w,
-            } = reply.ending
-            {
+            if let Ending::Ok { status: s, warnings: w } = reply.ending {
                 (status, warnings) = (s, w);
             }
+            let first = reply.frames().next();
+            metadata = first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
             if call.bare.is_do {
                 return self.send_client(&reply.bytes);
             }
@@ -226,14 +215,7 @@ impl Session {
             put_ok(&mut out, 1, status);
         } else {
             let column = function.column(self.flavour);
-            let reply = OneValue {
-                name,
-                column,
-                value,
-                status,
-                warnings,
-                binary: true,
-            };
+            let reply = OneValue { name, column, value, status, warnings, binary: true, metadata };
             reply.encode(&mut out, self.capabilities);
         }
         self.send_client(&out)

@@ -38,10 +38,7 @@ impl Registry {
         }
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         sessions.insert(id, events);
-        Some(Entry {
-            registry: self.clone(),
-            id,
-        })
+        Some(Entry { registry: self.clone(), id })
     }
 
     /// Tells every session.

@@ -70,10 +70,14 @@ impl Session {
     }
 
     pub(super) fn ended(&mut self, ending: Ending) {
-        if let Ending::Ok { status, .. } = ending
-            && status.0 != 0
-        {
-            self.status = status;
+        match ending {
+            Ending::Ok { status, .. } => {
+                self.status = status;
+                self.status_known = true;
+            }
+            // An error may have ended a transaction, or left one open: it does not say.
+            Ending::Err { .. } => self.status_known = false,
+            Ending::Plain => {}
         }
         if matches!(self.client_state, ClientState::File { .. }) {
             self.client_state = ClientState::Command;
@@ -108,10 +112,7 @@ impl Session {
             return Ok(());
         }
         self.check_lease()?;
-        self.context
-            .metrics
-            .bytes_to_server
-            .inc_by(bytes.len() as u64);
+        self.context.metrics.bytes_to_server.inc_by(bytes.len() as u64);
         let mut sent = 0;
         if self.to_server.is_empty() {
             sent = write_some(&self.server, bytes).map_err(|_| End::ServerGone)?;
@@ -164,11 +165,7 @@ impl Session {
         while at < buffer.len() && !self.parked {
             match &mut self.client_state {
                 ClientState::Pipe => at = buffer.len(),
-                ClientState::Body {
-                    left,
-                    continued,
-                    finder,
-                } => {
+                ClientState::Body { left, continued, finder } => {
                     let n = (*left).min(buffer.len() - at);
                     if let Some(finder) = finder
                         && finder.feed(&buffer[at..at + n])
@@ -236,11 +233,7 @@ impl Session {
             return Ok(Fate::Incomplete);
         };
         let Some(&byte) = bytes.get(HEADER) else {
-            return Ok(if frame.len == 0 {
-                Fate::Forward(None)
-            } else {
-                Fate::Incomplete
-            });
+            return Ok(if frame.len == 0 { Fate::Forward(None) } else { Fate::Incomplete });
         };
         let size = HEADER + frame.len;
         let whole = bytes.len() >= size;
@@ -264,11 +257,7 @@ impl Session {
                     finder.feed(b"");
                     return Ok(Fate::Forward(Some(finder)));
                 }
-                Ok(if may_call(text) {
-                    Fate::Park
-                } else {
-                    Fate::Forward(None)
-                })
+                Ok(if may_call(text) { Fate::Park } else { Fate::Forward(None) })
             }
             Command::CHANGE_USER if !fits => {
                 Err(End::Broken("a change of user longer than a buffer"))
@@ -285,20 +274,14 @@ impl Session {
                 if !self.statements.is_empty() =>
             {
                 let Some(id) = bytes.get(HEADER + 1..HEADER + 5) else {
-                    return Ok(if whole {
-                        Fate::Forward(None)
-                    } else {
-                        Fate::Incomplete
-                    });
+                    return Ok(if whole { Fate::Forward(None) } else { Fate::Incomplete });
                 };
                 let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
                 if !self.is_lock_statement(id) {
                     return Ok(Fate::Forward(None));
                 }
                 if !fits {
-                    return Err(End::Broken(
-                        "a parameter of a lock call longer than a buffer",
-                    ));
+                    return Err(End::Broken("a parameter of a lock call longer than a buffer"));
                 }
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
             }
@@ -334,11 +317,7 @@ impl Session {
         self.client_state = if shape == Shape::Endless {
             ClientState::Pipe
         } else {
-            ClientState::Body {
-                left: frame.len,
-                continued: frame.continued(),
-                finder,
-            }
+            ClientState::Body { left: frame.len, continued: frame.continued(), finder }
         };
         Ok(HEADER)
     }
@@ -346,10 +325,7 @@ impl Session {
     fn owe(&mut self, command: Command, shape: Shape) {
         self.context.commands[usize::from(command.0)].inc();
         if shape != Shape::Nothing {
-            self.owed.push_back(Owed {
-                shape,
-                hidden: false,
-            });
+            self.owed.push_back(Owed { shape, hidden: false });
         }
         self.server_used = tokio::time::Instant::now();
     }
@@ -373,10 +349,7 @@ impl Session {
         for (needed, text) in [(select, "SELECT (NULL OR 1)"), (then_do, "DO (NULL OR 1)")] {
             if needed {
                 let packet = query(text.as_bytes(), self.capabilities);
-                self.owed.push_back(Owed {
-                    shape: Shape::Results,
-                    hidden: true,
-                });
+                self.owed.push_back(Owed { shape: Shape::Results, hidden: true });
                 self.send_server(&packet)?;
             }
         }
@@ -384,8 +357,8 @@ impl Session {
     }
 
     /// Whether a reply that the proxy makes itself can be told from the server's: not while
-    /// state trackers hang flags and blocks on the next reply.
+    /// state trackers hang flags and blocks on the next reply, nor behind an error.
     pub(super) fn status_is_plain(&self) -> bool {
-        !self.status.has(Status::SESSION_STATE_CHANGED)
+        self.status_known && !self.status.has(Status::SESSION_STATE_CHANGED)
     }
 }

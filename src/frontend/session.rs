@@ -59,11 +59,7 @@ pub(super) enum ClientState {
     Command,
     /// The rest of a packet that is forwarded: bytes left in its frame, and whether another
     /// frame follows. A long statement is searched for lock calls on its way.
-    Body {
-        left: usize,
-        continued: bool,
-        finder: Option<Box<Finder>>,
-    },
+    Body { left: usize, continued: bool, finder: Option<Box<Finder>> },
     /// The file that the server asked for, up to an empty packet: bytes left in a frame.
     File { left: usize },
     /// Both sides talk freely (replication).
@@ -101,6 +97,8 @@ pub(super) struct Session {
     pub(super) parked: bool,
     pub(super) client_ended: bool,
     pub(super) status: Status,
+    /// The last response said the status.
+    pub(super) status_known: bool,
     pub(super) held: Held,
     /// The incarnation that granted what is held.
     pub(super) granted_by: Option<ProxyId>,
@@ -133,14 +131,7 @@ impl Session {
         events: mpsc::UnboundedReceiver<SessionEvent>,
         entry: Entry,
     ) -> Self {
-        let Authenticated {
-            client,
-            server,
-            greeting,
-            capabilities,
-            owner,
-            ok,
-        } = login;
+        let Authenticated { client, server, greeting, capabilities, owner, ok } = login;
         let mut session = Self {
             client,
             server,
@@ -159,6 +150,7 @@ impl Session {
             parked: false,
             client_ended: false,
             status: Status(Status::AUTOCOMMIT),
+            status_known: false,
             held: Held::default(),
             granted_by: None,
             behind: Behind::default(),

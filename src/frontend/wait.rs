@@ -40,10 +40,7 @@ impl Session {
         let result = self.until_decided(&mut ticket, until).await;
         drop(waiting);
         if !once {
-            self.context
-                .metrics
-                .wait_seconds
-                .observe(started.elapsed().as_secs_f64());
+            self.context.metrics.wait_seconds.observe(started.elapsed().as_secs_f64());
         }
         match result {
             Ok(Acquired::NotFree) if once && started.elapsed() >= PATIENCE => {

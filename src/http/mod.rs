@@ -35,10 +35,7 @@ pub async fn serve(listener: TcpListener, pages: Pages) -> io::Result<()> {
 }
 
 async fn metrics(State(pages): State<Pages>) -> Response {
-    let kind = [(
-        header::CONTENT_TYPE,
-        "text/plain; version=0.0.4; charset=utf-8",
-    )];
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     (kind, pages.metrics.render()).into_response()
 }
 
@@ -50,10 +47,7 @@ async fn ready(State(pages): State<Pages>) -> (StatusCode, String) {
     } else if lease.proxy().is_none() {
         "not registered in the lock store".to_owned()
     } else if !lease.is_good() {
-        format!(
-            "no grants: startup wait, or the lease was last renewed {:?} ago",
-            lease.age()
-        )
+        format!("no grants: startup wait, or the lease was last renewed {:?} ago", lease.age())
     } else {
         return (StatusCode::OK, "ok\n".to_owned());
     };

@@ -37,11 +37,7 @@ pub fn fenced(locks: usize) -> ErrorReply {
 
 /// ER_SERVER_SHUTDOWN.
 pub fn draining() -> ErrorReply {
-    ErrorReply {
-        code: 1053,
-        state: "08S01",
-        message: "Server shutdown in progress".into(),
-    }
+    ErrorReply { code: 1053, state: "08S01", message: "Server shutdown in progress".into() }
 }
 
 /// CR_CONN_HOST_ERROR as a greeting.
@@ -55,18 +51,10 @@ pub fn unreachable(backend: &str, why: &str) -> ErrorReply {
 
 /// ER_HANDSHAKE_ERROR.
 pub fn bad_handshake() -> ErrorReply {
-    ErrorReply {
-        code: 1043,
-        state: "08S01",
-        message: "Bad handshake".into(),
-    }
+    ErrorReply { code: 1043, state: "08S01", message: "Bad handshake".into() }
 }
 
 /// ER_CON_COUNT_ERROR.
 pub fn too_many_connections() -> ErrorReply {
-    ErrorReply {
-        code: 1040,
-        state: "08004",
-        message: "Too many connections".into(),
-    }
+    ErrorReply { code: 1040, state: "08004", message: "Too many connections".into() }
 }

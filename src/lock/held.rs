@@ -84,10 +84,7 @@ impl Held {
     /// Empties the ledger: acquisitions counted, and what the store must release.
     pub fn take_all(&mut self) -> (u64, Vec<(Key, u64)>) {
         let count = self.locks.values().map(|h| h.count).sum();
-        (
-            count,
-            self.locks.drain().map(|(key, h)| (key, h.token)).collect(),
-        )
+        (count, self.locks.drain().map(|(key, h)| (key, h.token)).collect())
     }
 }
 

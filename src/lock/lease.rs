@@ -50,9 +50,7 @@ mod tests {
     #[test]
     fn a_holder_stops_before_an_observer_may_revoke_even_with_unequal_clocks() {
         for secs in [1, 3, 10, 30, 300] {
-            let terms = Terms {
-                ttl: Duration::from_secs(secs),
-            };
+            let terms = Terms { ttl: Duration::from_secs(secs) };
             let sent = Duration::from_secs(1000);
             // The earliest an observer can see the renewal is when it was sent; the holder's
             // clock may be 1 % slow, the observer's 1 % fast.

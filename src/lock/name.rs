@@ -60,10 +60,7 @@ pub fn plain(bytes: &[u8], flavour: Flavour) -> Option<Name> {
         Flavour::MySql => Key::plain(&bytes.to_ascii_lowercase()),
         Flavour::MariaDb => Key::plain(bytes),
     };
-    Some(Name {
-        key,
-        given: bytes.into(),
-    })
+    Some(Name { key, given: bytes.into() })
 }
 
 /// Judges a name whose folded bytes and length in characters the server has computed.
@@ -77,10 +74,7 @@ pub fn computed(folded: &[u8], chars: u64, given: &[u8], flavour: Flavour) -> Op
     if folded.is_empty() || !fits || folded.len() > MARIADB_MAX_BYTES {
         return None;
     }
-    Some(Name {
-        key: Key::plain(folded),
-        given: given.into(),
-    })
+    Some(Name { key: Key::plain(folded), given: given.into() })
 }
 
 #[cfg(test)]
@@ -91,10 +85,7 @@ mod tests {
     fn letter_case_matters_on_mariadb_only() {
         let key = |n: &[u8], f| plain(n, f).expect("valid").key;
         assert_eq!(key(b"Job A", Flavour::MySql), key(b"job a", Flavour::MySql));
-        assert_ne!(
-            key(b"Job A", Flavour::MariaDb),
-            key(b"job a", Flavour::MariaDb)
-        );
+        assert_ne!(key(b"Job A", Flavour::MariaDb), key(b"job a", Flavour::MariaDb));
     }
 
     #[test]

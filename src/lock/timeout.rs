@@ -31,7 +31,9 @@ impl Timeout {
     pub fn from_int(n: i128, flavour: Flavour) -> Self {
         match flavour {
             Flavour::MySql if n < 0 => Self::Forever,
-            Flavour::MariaDb if n < 0 || n == i128::from(i64::MAX) => Self::Refused,
+            Flavour::MariaDb if n < 0 || n == i128::from(i64::MAX) || n > i128::from(u64::MAX) => {
+                Self::Refused
+            }
             Flavour::MariaDb if n >= MARIADB_OVERFLOW => Self::Once,
             Flavour::MySql | Flavour::MariaDb => {
                 Self::seconds(u64::try_from(n).unwrap_or(u64::MAX))
@@ -44,11 +46,7 @@ impl Timeout {
         match flavour {
             Flavour::MySql => {
                 let rounded = x.round_ties_even();
-                if rounded < 0.0 {
-                    Self::Forever
-                } else {
-                    Self::seconds(whole(rounded))
-                }
+                if rounded < 0.0 { Self::Forever } else { Self::seconds(whole(rounded)) }
             }
             Flavour::MariaDb if x <= -1.0 || x.is_nan() => Self::Refused,
             Flavour::MariaDb if x >= 9.2e18 => Self::Refused,
@@ -73,7 +71,9 @@ impl Timeout {
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         let (int, frac) = digits.split_once('.').unwrap_or((digits, ""));
-        if int.len() > 30 || frac.len() > 15 || int.len() + frac.len() == 0 {
+        // MySQL warns about integers that do not fit; the server shall do so itself.
+        let digits = if flavour == Flavour::MySql { 18 } else { 30 };
+        if int.len() > digits || frac.len() > 15 || int.len() + frac.len() == 0 {
             return None;
         }
         let int: i128 = if int.is_empty() { 0 } else { int.parse().ok()? };
@@ -111,11 +111,7 @@ impl Timeout {
 }
 
 /// A non-negative float as an integer, saturating.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates, x >= 0"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, x >= 0")]
 fn whole(x: f64) -> u64 {
     x as u64
 }
@@ -142,46 +138,25 @@ mod tests {
             ("-0.5", Forever, Once),
             ("-0.4", Once, Once),
         ] {
-            assert_eq!(
-                Timeout::from_decimal(text, Flavour::MySql),
-                Some(mysql),
-                "{text}"
-            );
-            assert_eq!(
-                Timeout::from_decimal(text, Flavour::MariaDb),
-                Some(mariadb),
-                "{text}"
-            );
+            assert_eq!(Timeout::from_decimal(text, Flavour::MySql), Some(mysql), "{text}");
+            assert_eq!(Timeout::from_decimal(text, Flavour::MariaDb), Some(mariadb), "{text}");
         }
     }
 
     #[test]
     fn doubles_round_half_to_even_on_mysql() {
         for (x, seconds) in [(0.5, 0), (1.5, 2), (2.5, 2)] {
-            let want = if seconds == 0 {
-                Timeout::Once
-            } else {
-                ms(seconds * 1000)
-            };
+            let want = if seconds == 0 { Timeout::Once } else { ms(seconds * 1000) };
             assert_eq!(Timeout::from_double(x, Flavour::MySql), want, "{x}");
         }
     }
 
     #[test]
     fn huge_values_never_overflow() {
-        assert_eq!(
-            Timeout::from_int(i128::from(i64::MAX), Flavour::MariaDb),
-            Timeout::Refused
-        );
+        assert_eq!(Timeout::from_int(i128::from(i64::MAX), Flavour::MariaDb), Timeout::Refused);
         assert_eq!(Timeout::from_int(1 << 63, Flavour::MariaDb), Timeout::Once);
         assert_eq!(Timeout::from_int(1 << 63, Flavour::MySql), Timeout::Forever);
-        assert_eq!(
-            Timeout::from_double(1e300, Flavour::MySql),
-            Timeout::Forever
-        );
-        assert_eq!(
-            Timeout::from_double(1e300, Flavour::MariaDb),
-            Timeout::Refused
-        );
+        assert_eq!(Timeout::from_double(1e300, Flavour::MySql), Timeout::Forever);
+        assert_eq!(Timeout::from_double(1e300, Flavour::MariaDb), Timeout::Refused);
     }
 }

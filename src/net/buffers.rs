@@ -16,10 +16,7 @@ pub struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
 impl Buffers {
     /// An empty buffer of [`BUFFER`] bytes capacity.
     pub fn take(&self) -> Vec<u8> {
-        self.0
-            .lock()
-            .pop()
-            .unwrap_or_else(|| Vec::with_capacity(BUFFER))
+        self.0.lock().pop().unwrap_or_else(|| Vec::with_capacity(BUFFER))
     }
 
     /// Gives a buffer back.

@@ -49,10 +49,7 @@ mod tests {
     fn a_frame_reads_back() {
         let mut out = Vec::new();
         put_frame(&mut out, 3, b"abc");
-        assert_eq!(
-            FrameHeader::peek(&out),
-            Some(FrameHeader { len: 3, seq: 3 })
-        );
+        assert_eq!(FrameHeader::peek(&out), Some(FrameHeader { len: 3, seq: 3 }));
         assert_eq!(&out[HEADER..], b"abc");
         assert_eq!(FrameHeader::peek(&out[..3]), None);
     }

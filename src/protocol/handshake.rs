@@ -64,24 +64,12 @@ impl Greeting {
         let plugin = r.nul_bytes().unwrap_or_else(|| r.rest()).to_vec();
         let capabilities = Capabilities(bits);
         let offsets = Offsets { low, high };
-        Some(Self {
-            version,
-            flavour,
-            connection,
-            capabilities,
-            nonce,
-            plugin,
-            offsets,
-        })
+        Some(Self { version, flavour, connection, capabilities, nonce, plugin, offsets })
     }
 
     /// Clears, in the payload this was parsed from, what the proxy cannot honour.
     pub fn mask(&self, payload: &mut [u8]) {
-        let bits = self
-            .capabilities
-            .without(Capabilities::MASKED)
-            .0
-            .to_le_bytes();
+        let bits = self.capabilities.without(Capabilities::MASKED).0.to_le_bytes();
         payload[self.offsets.low..self.offsets.low + 2].copy_from_slice(&bits[..2]);
         payload[self.offsets.high..self.offsets.high + 2].copy_from_slice(&bits[2..4]);
     }
@@ -89,9 +77,7 @@ impl Greeting {
     /// The server's version as one number, `90704` for 9.7.4, for versioned comments.
     pub fn version_number(&self) -> u32 {
         let text = self.version.strip_prefix("5.5.5-").unwrap_or(&self.version);
-        let mut parts = text
-            .split(|c: char| !c.is_ascii_digit())
-            .map(|p| p.parse().unwrap_or(0));
+        let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().unwrap_or(0));
         let mut next = || parts.next().unwrap_or(0u32).min(99);
         next() * 10_000 + next() * 100 + next()
     }
@@ -150,14 +136,7 @@ impl<'a> Login<'a> {
         } else {
             &[]
         };
-        Some(Self {
-            capabilities,
-            collation,
-            user,
-            body,
-            attributes,
-            tail: r.rest(),
-        })
+        Some(Self { capabilities, collation, user, body, attributes, tail: r.rest() })
     }
 
     /// The packet for the server: masked, and tagged with `tag` as its first attribute when the
@@ -165,11 +144,7 @@ impl<'a> Login<'a> {
     pub fn for_server(&self, offered: Capabilities, tag: &[u8]) -> Vec<u8> {
         let asked = self.capabilities.without(Capabilities::MASKED);
         let tagged = offered.has(Capabilities::CONNECT_ATTRS);
-        let bits = if tagged {
-            asked.with(Capabilities::CONNECT_ATTRS)
-        } else {
-            asked
-        };
+        let bits = if tagged { asked.with(Capabilities::CONNECT_ATTRS) } else { asked };
         let mut out = self.body.to_vec();
         out[..4].copy_from_slice(&bits.0.to_le_bytes()[..4]);
         if tagged {
@@ -217,11 +192,7 @@ impl<'a> ChangeUser<'a> {
         }
         let body = &payload[..r.position()];
         let attributes = r.lenenc_bytes().unwrap_or_default();
-        Some(Self {
-            user,
-            body,
-            attributes,
-        })
+        Some(Self { user, body, attributes })
     }
 
     /// The packet with the tag as its first attribute.
@@ -290,9 +261,7 @@ mod tests {
     fn the_tag_comes_first_and_cannot_be_forged() {
         let forged = b"\x0a_lockstead\x01x\x01a\x01b";
         let packet = login(BASE | Capabilities::CONNECT_ATTRS.0, Some(forged));
-        let out = Login::parse(&packet)
-            .expect("parses")
-            .for_server(Capabilities(u64::MAX), b"42");
+        let out = Login::parse(&packet).expect("parses").for_server(Capabilities(u64::MAX), b"42");
         let again = Login::parse(&out).expect("parses");
         assert_eq!(again.attributes, b"\x0a_lockstead\x0242\x01a\x01b");
         assert_eq!(again.user, b"app");
@@ -301,9 +270,7 @@ mod tests {
     #[test]
     fn a_client_without_attributes_gets_the_tag_and_tls_is_masked() {
         let packet = login(BASE | Capabilities::SSL.0, None);
-        let out = Login::parse(&packet)
-            .expect("parses")
-            .for_server(Capabilities(u64::MAX), b"42");
+        let out = Login::parse(&packet).expect("parses").for_server(Capabilities(u64::MAX), b"42");
         let again = Login::parse(&out).expect("parses");
         assert!(again.capabilities.has(Capabilities::CONNECT_ATTRS));
         assert!(!again.capabilities.has(Capabilities::SSL));

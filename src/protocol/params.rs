@@ -39,6 +39,8 @@ pub struct Execute {
     pub types: Vec<u16>,
     /// One value a parameter.
     pub values: Vec<Value>,
+    /// Where the types would stand in the payload, if it binds none.
+    unbound_at: Option<usize>,
 }
 
 /// Cursor flag that says that a parameter count follows (with query attributes).
@@ -72,11 +74,15 @@ impl Execute {
                 flags,
                 types: Vec::new(),
                 values: Vec::new(),
+                unbound_at: None,
             });
         }
         let nulls = r.take(count.div_ceil(8))?;
         let mut types = bound.to_vec();
-        if r.u8()? == 1 {
+        let mut unbound_at = None;
+        if r.u8()? != 1 {
+            unbound_at = Some(r.position());
+        } else {
             types.clear();
             for _ in 0..count {
                 types.push(r.u16()?);
@@ -92,10 +98,7 @@ impl Execute {
         for i in 0..params {
             let value = if let Some(Some(bytes)) = long_data.get(i) {
                 let blob = matches!(types[i] & 0xff, 249..=252);
-                Value::Bytes {
-                    bytes: bytes.clone(),
-                    blob,
-                }
+                Value::Bytes { bytes: bytes.clone(), blob }
             } else if nulls[i / 8] & (1 << (i % 8)) != 0 {
                 Value::Null
             } else {
@@ -103,12 +106,23 @@ impl Execute {
             };
             values.push(value);
         }
-        Some(Self {
-            id,
-            flags,
-            types,
-            values,
-        })
+        Some(Self { id, flags, types, values, unbound_at })
+    }
+
+    /// The payload with its types bound, for a server that has not seen the execution that
+    /// bound them; `None` when it binds them already.
+    pub fn with_types(&self, payload: &[u8], query_attributes: bool) -> Option<Vec<u8>> {
+        let at = self.unbound_at?;
+        let mut out = payload[..at - 1].to_vec();
+        out.push(1);
+        for kind in &self.types {
+            out.extend_from_slice(&kind.to_le_bytes());
+            if query_attributes {
+                out.push(0);
+            }
+        }
+        out.extend_from_slice(&payload[at..]);
+        Some(out)
     }
 }
 
@@ -128,14 +142,8 @@ fn read_value(r: &mut Reader<'_>, kind: u16) -> Option<Value> {
         5 => Value::Double(f64::from_bits(r.u64()?)),
         6 => Value::Null,
         0 | 246 => Value::Decimal(r.lenenc_bytes()?.to_vec()),
-        15 | 253 | 254 => Value::Bytes {
-            bytes: r.lenenc_bytes()?.to_vec(),
-            blob: false,
-        },
-        249..=252 => Value::Bytes {
-            bytes: r.lenenc_bytes()?.to_vec(),
-            blob: true,
-        },
+        15 | 253 | 254 => Value::Bytes { bytes: r.lenenc_bytes()?.to_vec(), blob: false },
+        249..=252 => Value::Bytes { bytes: r.lenenc_bytes()?.to_vec(), blob: true },
         other => {
             skip_value(r, other)?;
             Value::Other

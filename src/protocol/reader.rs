@@ -10,10 +10,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A cursor at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            rest: bytes,
-            len: bytes.len(),
-        }
+        Self { rest: bytes, len: bytes.len() }
     }
 
     /// Bytes read so far.
@@ -114,16 +111,7 @@ mod tests {
 
     #[test]
     fn lenenc_reads_back_at_every_width() {
-        for n in [
-            0,
-            250,
-            251,
-            0xffff,
-            0x1_0000,
-            0x00ff_ffff,
-            0x0100_0000,
-            u64::MAX,
-        ] {
+        for n in [0, 250, 251, 0xffff, 0x1_0000, 0x00ff_ffff, 0x0100_0000, u64::MAX] {
             let mut out = Vec::new();
             put_lenenc(&mut out, n);
             assert_eq!(Reader::new(&out).lenenc(), Some(n));

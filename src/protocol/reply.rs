@@ -57,14 +57,24 @@ pub struct OneValue<'a> {
     pub warnings: u16,
     /// Binary protocol (COM_STMT_EXECUTE) or text.
     pub binary: bool,
+    /// Whether the column's definition is sent, which matters only to clients that negotiated
+    /// to do without.
+    pub metadata: bool,
 }
 
 impl OneValue<'_> {
     /// Encodes the whole response for a client with `capabilities`.
     pub fn encode(&self, out: &mut Vec<u8>, capabilities: Capabilities) {
-        put_frame(out, 1, &[1]);
-        put_frame(out, 2, &self.definition(capabilities));
-        let mut seq = 3;
+        let mut seq = 2;
+        if capabilities.has(Capabilities::OPTIONAL_METADATA) {
+            put_frame(out, 1, &[1, u8::from(self.metadata)]);
+        } else {
+            put_frame(out, 1, &[1]);
+        }
+        if self.metadata || !capabilities.has(Capabilities::OPTIONAL_METADATA) {
+            put_frame(out, seq, &self.definition(capabilities));
+            seq += 1;
+        }
         if !capabilities.has(Capabilities::DEPRECATE_EOF) {
             put_frame(out, seq, &self.end(capabilities, 0));
             seq += 1;
@@ -102,11 +112,7 @@ impl OneValue<'_> {
             (true, Some(v)) => {
                 let mut p = vec![0, 0];
                 let bytes = v.to_le_bytes();
-                p.extend_from_slice(if self.column.kind == 8 {
-                    &bytes
-                } else {
-                    &bytes[..4]
-                });
+                p.extend_from_slice(if self.column.kind == 8 { &bytes } else { &bytes[..4] });
                 p
             }
         }

@@ -60,11 +60,7 @@ impl PrepareOk {
         if r.u8()? != 0 {
             return None;
         }
-        Some(Self {
-            id: r.u32()?,
-            columns: r.u16()?,
-            params: r.u16()?,
-        })
+        Some(Self { id: r.u32()?, columns: r.u16()?, params: r.u16()? })
     }
 }
 
@@ -167,12 +163,7 @@ impl Tracker {
         if self.head_len == 0
             && let Some(frame) = FrameHeader::peek(bytes)
         {
-            let want = HEADER
-                + if self.continues {
-                    0
-                } else {
-                    frame.len.min(HEAD)
-                };
+            let want = HEADER + if self.continues { 0 } else { frame.len.min(HEAD) };
             if bytes.len() >= want {
                 self.frame(frame, &bytes[HEADER..want]);
                 return want;
@@ -242,11 +233,7 @@ impl Tracker {
                 None
             }
             State::PrepareDefinitions(_) => {
-                let ending = if self.deprecates_eof() {
-                    Ending::Plain
-                } else {
-                    eof_ending(head)
-                };
+                let ending = if self.deprecates_eof() { Ending::Plain } else { eof_ending(head) };
                 Some(self.end(ending))
             }
             State::FieldList if first == 0xfe => {
@@ -281,11 +268,7 @@ impl Tracker {
 
     fn row(&mut self, first: u8, len: usize, head: &[u8]) -> Option<Progress> {
         // 0xfe also starts a row whose first value is longer than a frame.
-        let limit = if self.deprecates_eof() {
-            0x00ff_ffff
-        } else {
-            9
-        };
+        let limit = if self.deprecates_eof() { 0x00ff_ffff } else { 9 };
         if first == 0xfe && len < limit {
             let ending = self.terminator(head);
             return self.result_end(ending);
@@ -297,31 +280,21 @@ impl Tracker {
         let Some(ok) = PrepareOk::parse(head) else {
             return Some(self.end(Ending::Plain));
         };
-        // id, columns, params, filler, warnings, then whether metadata follows.
-        let warnings = head
-            .get(10..12)
-            .map_or(0, |w| u16::from_le_bytes([w[0], w[1]]));
+        // Behind id, columns, params, filler and warnings: whether metadata follows.
         let follows = !self.capabilities.has(Capabilities::OPTIONAL_METADATA)
             || head.get(12).is_none_or(|&f| f != 0);
         let eofs = u32::from(!self.deprecates_eof());
         let count = |n: u16| if n > 0 { u32::from(n) + eofs } else { 0 };
-        let definitions = if follows {
-            count(ok.params) + count(ok.columns)
-        } else {
-            0
-        };
+        let definitions = if follows { count(ok.params) + count(ok.columns) } else { 0 };
         if definitions == 0 {
-            let status = Status(0);
-            return Some(self.end(Ending::Ok { status, warnings }));
+            return Some(self.end(Ending::Plain));
         }
         self.state = State::PrepareDefinitions(definitions);
         None
     }
 
     fn error(&mut self, head: &[u8]) -> Option<Progress> {
-        let code = head
-            .get(1..3)
-            .map_or(0, |c| u16::from_le_bytes([c[0], c[1]]));
+        let code = head.get(1..3).map_or(0, |c| u16::from_le_bytes([c[0], c[1]]));
         // MariaDB reports progress as an error packet with the number 0xffff.
         if code == 0xffff && self.capabilities.has(Capabilities::MARIADB_PROGRESS) {
             return None;
@@ -330,19 +303,11 @@ impl Tracker {
     }
 
     fn terminator(&self, head: &[u8]) -> Ending {
-        if self.deprecates_eof() {
-            ok_ending(head)
-        } else {
-            eof_ending(head)
-        }
+        if self.deprecates_eof() { ok_ending(head) } else { eof_ending(head) }
     }
 
     fn after_columns(&self) -> State {
-        if self.deprecates_eof() {
-            State::Rows
-        } else {
-            State::ColumnsEof
-        }
+        if self.deprecates_eof() { State::Rows } else { State::ColumnsEof }
     }
 
     fn deprecates_eof(&self) -> bool {
@@ -376,10 +341,7 @@ fn ok_ending(head: &[u8]) -> Ending {
         Some((r.u16()?, r.u16().unwrap_or(0)))
     })();
     let (status, warnings) = parsed.unwrap_or((0, 0));
-    Ending::Ok {
-        status: Status(status),
-        warnings,
-    }
+    Ending::Ok { status: Status(status), warnings }
 }
 
 /// Reads an EOF packet: header, warnings, status. A longer one is an OK packet in disguise.
@@ -394,8 +356,5 @@ fn eof_ending(head: &[u8]) -> Ending {
         Some((r.u16()?, warnings))
     })();
     let (status, warnings) = parsed.unwrap_or((0, 0));
-    Ending::Ok {
-        status: Status(status),
-        warnings,
-    }
+    Ending::Ok { status: Status(status), warnings }
 }

@@ -87,10 +87,10 @@ pub fn classify(text: &[u8], dialect: Dialect, multi_statements: bool) -> Statem
 /// Judges a statement whose dialect is certain.
 pub fn classify_exactly(text: &[u8], dialect: Dialect, multi_statements: bool) -> Statement {
     let sites = Finder::calls(text, dialect);
-    if sites.is_empty() {
-        return Statement::NoCall;
-    }
     let tokens = tokens(text, dialect);
+    if sites.is_empty() {
+        return if prepares_a_call(text, &tokens) { Statement::Other } else { Statement::NoCall };
+    }
     if is_definition(text, &tokens, multi_statements) {
         return Statement::Definition;
     }
@@ -138,9 +138,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn punct(&mut self, b: u8) -> Option<Token> {
-        self.peek()
-            .filter(|t| t.kind == Kind::Punct(b))
-            .and_then(|_| self.next())
+        self.peek().filter(|t| t.kind == Kind::Punct(b)).and_then(|_| self.next())
     }
 
     fn bytes(&self, t: Token) -> &'a [u8] {
@@ -153,15 +151,8 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
     if tokens.iter().any(|t| t.kind == Kind::Versioned) {
         return None;
     }
-    let tokens: Vec<Token> = tokens
-        .iter()
-        .copied()
-        .filter(|t| t.kind != Kind::Hint)
-        .collect();
-    let mut c = Cursor {
-        text,
-        tokens: &tokens,
-    };
+    let tokens: Vec<Token> = tokens.iter().copied().filter(|t| t.kind != Kind::Hint).collect();
+    let mut c = Cursor { text, tokens: &tokens };
     let is_do = c.word("DO");
     if !is_do && !c.word("SELECT") {
         return None;
@@ -198,14 +189,7 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
         return Some(Statement::WrongCount);
     }
     let call = name.start..close.end;
-    Some(Statement::Bare(BareCall {
-        is_do,
-        function,
-        arguments,
-        call,
-        alias,
-        hint,
-    }))
+    Some(Statement::Bare(BareCall { is_do, function, arguments, call, alias, hint }))
 }
 
 fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
@@ -235,7 +219,8 @@ fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
                 let content = &c.text[inner.clone()];
                 is_plain(content) && !content.contains(&b'\\') && !content.contains(&b'\'')
             };
-            return Some(if plain {
+            let collated = collation(c, &mut end)?;
+            return Some(if plain && !collated {
                 Argument::Plain(inner)
             } else {
                 Argument::Literal(first.start..end)
@@ -249,7 +234,8 @@ fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
                 let _ = c.word("x") || c.word("b");
             }
             if introducer || matches!(word, b"n" | b"N" | b"x" | b"X" | b"b" | b"B") {
-                let end = c.next().filter(|t| t.kind == Kind::String)?.end;
+                let mut end = c.next().filter(|t| t.kind == Kind::String)?.end;
+                collation(c, &mut end)?;
                 return Some(Argument::Literal(first.start..end));
             }
             if word.eq_ignore_ascii_case(b"NULL") && !signed {
@@ -281,11 +267,16 @@ fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
         .iter()
         .enumerate()
         .all(|(i, b)| b.is_ascii_digit() || *b == b'.' || (i == 0 && matches!(b, b'-' | b'+')));
-    Some(if decimal {
-        Argument::Number(span)
-    } else {
-        Argument::Literal(span)
-    })
+    Some(if decimal { Argument::Number(span) } else { Argument::Literal(span) })
+}
+
+/// Reads COLLATE and its name, if they stand there.
+fn collation(c: &mut Cursor<'_>, end: &mut usize) -> Option<bool> {
+    if !c.word("COLLATE") {
+        return Some(false);
+    }
+    *end = c.next().filter(|t| t.kind == Kind::Word)?.end;
+    Some(true)
 }
 
 fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
@@ -296,38 +287,45 @@ fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
     let word = c.bytes(t);
     match t.kind {
         Kind::Word => {
-            let keyword = ["FROM", "LIMIT"]
-                .iter()
-                .any(|k| k.as_bytes().eq_ignore_ascii_case(word));
+            let keyword = ["FROM", "LIMIT"].iter().any(|k| k.as_bytes().eq_ignore_ascii_case(word));
             if !with_as && keyword {
                 return Some(Alias::None);
             }
             c.next();
             let text = t.start..t.end;
             let simple = word.iter().all(u8::is_ascii) && word.len() <= 64;
-            Some(if simple {
-                Alias::Simple { text, bare: true }
-            } else {
-                Alias::Complex
-            })
+            Some(if simple { Alias::Simple { text, bare: true } } else { Alias::Complex })
         }
         Kind::Quoted | Kind::String => {
             c.next();
             let text = t.start + 1..t.end - 1;
             let inner = &c.text[text.clone()];
             let simple = (1..=64).contains(&inner.len())
-                && inner
-                    .iter()
-                    .all(|b| b.is_ascii_alphanumeric() || b"_$-.:".contains(b));
-            Some(if simple {
-                Alias::Simple { text, bare: false }
-            } else {
-                Alias::Complex
-            })
+                && inner.iter().all(|b| b.is_ascii_alphanumeric() || b"_$-.:".contains(b));
+            Some(if simple { Alias::Simple { text, bare: false } } else { Alias::Complex })
         }
         _ if with_as => None,
         _ => Some(Alias::None),
     }
+}
+
+/// PREPARE and EXECUTE IMMEDIATE carry a statement in a string.
+fn prepares_a_call(text: &[u8], tokens: &[Token]) -> bool {
+    let word = |n: usize, word: &str| {
+        tokens.get(n).is_some_and(|t| text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes()))
+    };
+    (word(0, "PREPARE") || (word(0, "EXECUTE") && word(1, "IMMEDIATE")))
+        && Function::ALL.iter().any(|f| {
+            text.windows(f.name().len()).any(|w| w.eq_ignore_ascii_case(f.name().as_bytes()))
+        })
+}
+
+/// Whether one COM_STMT_PREPARE can hold the text: only then does the server's verdict on it say
+/// something about the statement.
+pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
+    let tokens = tokens(text, dialect);
+    let end = tokens.iter().rposition(|t| t.kind != Kind::Punct(b';')).map_or(0, |i| i + 1);
+    tokens[..end].iter().all(|t| t.kind != Kind::Punct(b';'))
 }
 
 /// Whether the text defines a stored program or view. With several statements in one text, the
@@ -335,10 +333,8 @@ fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
 /// cannot be told from it by a scan, and is not taken for one.
 fn is_definition(text: &[u8], tokens: &[Token], multi_statements: bool) -> bool {
     let words = |t: &Token| text[t.start..t.end].to_ascii_uppercase();
-    let plain: Vec<&Token> = tokens
-        .iter()
-        .filter(|t| !matches!(t.kind, Kind::Hint | Kind::Versioned))
-        .collect();
+    let plain: Vec<&Token> =
+        tokens.iter().filter(|t| !matches!(t.kind, Kind::Hint | Kind::Versioned)).collect();
     let Some(first) = plain.first() else {
         return false;
     };
@@ -355,16 +351,9 @@ fn is_definition(text: &[u8], tokens: &[Token], multi_statements: bool) -> bool 
     if !defines {
         return false;
     }
-    let body = plain
-        .iter()
-        .rposition(|t| t.kind != Kind::Punct(b';'))
-        .map_or(0, |i| i + 1);
+    let body = plain.iter().rposition(|t| t.kind != Kind::Punct(b';')).map_or(0, |i| i + 1);
     let several = plain[..body].iter().any(|t| t.kind == Kind::Punct(b';'));
-    let ends = plain[..body]
-        .iter()
-        .rev()
-        .take(2)
-        .any(|t| words(t) == b"END");
+    let ends = plain[..body].iter().rev().take(2).any(|t| words(t) == b"END");
     !multi_statements || !several || ends
 }
 
@@ -390,34 +379,16 @@ mod tests {
     fn bare_calls_are_recognised_with_their_parts() {
         for (sql, name, arguments) in [
             ("SELECT GET_LOCK('k',0)", "GET_LOCK('k',0)", 2),
-            (
-                "  select\tget_lock ( 'k' , 1.5 ) ; ",
-                "get_lock ( 'k' , 1.5 )",
-                2,
-            ),
-            (
-                "SELECT `GET_LOCK`('k',-1) AS locked FROM DUAL LIMIT 1;",
-                "`GET_LOCK`('k',-1)",
-                2,
-            ),
+            ("  select\tget_lock ( 'k' , 1.5 ) ; ", "get_lock ( 'k' , 1.5 )", 2),
+            ("SELECT `GET_LOCK`('k',-1) AS locked FROM DUAL LIMIT 1;", "`GET_LOCK`('k',-1)", 2),
             ("DO RELEASE_LOCK(?)", "RELEASE_LOCK(?)", 1),
-            (
-                "SELECT RELEASE_ALL_LOCKS( /* all */ ) -- bye",
-                "RELEASE_ALL_LOCKS( /* all */ )",
-                0,
-            ),
-            (
-                "SELECT GET_LOCK(_latin1 x'e9', 1e-3) x",
-                "GET_LOCK(_latin1 x'e9', 1e-3)",
-                2,
-            ),
+            ("SELECT RELEASE_ALL_LOCKS( /* all */ ) -- bye", "RELEASE_ALL_LOCKS( /* all */ )", 0),
+            ("SELECT GET_LOCK(_latin1 x'e9', 1e-3) x", "GET_LOCK(_latin1 x'e9', 1e-3)", 2),
             ("SELECT IS_FREE_LOCK(\"it's\")", "IS_FREE_LOCK(\"it's\")", 1),
             ("SELECT GET_LOCK('k',.5)", "GET_LOCK('k',.5)", 2),
             ("SELECT GET_LOCK('a' 'b',TRUE)", "GET_LOCK('a' 'b',TRUE)", 2),
         ] {
-            let Statement::Bare(bare) = judge(sql) else {
-                panic!("{sql}: {:?}", judge(sql))
-            };
+            let Statement::Bare(bare) = judge(sql) else { panic!("{sql}: {:?}", judge(sql)) };
             assert_eq!(&sql[bare.call.clone()], name, "{sql}");
             assert_eq!(bare.arguments.len(), arguments, "{sql}");
         }
@@ -448,10 +419,7 @@ mod tests {
     #[test]
     fn definitions_pass_and_nothing_hides_behind_them() {
         let body = "BEGIN SELECT GET_LOCK('k',0); END";
-        assert_eq!(
-            judge(&format!("CREATE PROCEDURE p() {body}")),
-            Statement::Definition
-        );
+        assert_eq!(judge(&format!("CREATE PROCEDURE p() {body}")), Statement::Definition);
         assert_eq!(
             judge(&format!("CREATE DEFINER=`a`@`%` FUNCTION p() {body};")),
             Statement::Definition
@@ -462,17 +430,8 @@ mod tests {
 
     #[test]
     fn what_depends_on_unknown_modes_is_ambiguous() {
-        assert_eq!(
-            judge("SELECT \"it\\\"s GET_LOCK('k',0)\""),
-            Statement::Ambiguous
-        );
-        assert_eq!(
-            judge("SELECT 'a\\' , GET_LOCK('k',0) , '"),
-            Statement::Ambiguous
-        );
-        assert!(matches!(
-            judge("SELECT GET_LOCK(\"k\",0)"),
-            Statement::Bare(_)
-        ));
+        assert_eq!(judge("SELECT \"it\\\"s GET_LOCK('k',0)\""), Statement::Ambiguous);
+        assert_eq!(judge("SELECT 'a\\' , GET_LOCK('k',0) , '"), Statement::Ambiguous);
+        assert!(matches!(judge("SELECT GET_LOCK(\"k\",0)"), Statement::Bare(_)));
     }
 }

@@ -71,16 +71,10 @@ impl Dialect {
             all.extend(more);
         };
         if has(b'"') {
-            vary(&|d| Self {
-                ansi_quotes: !d.ansi_quotes,
-                ..d
-            });
+            vary(&|d| Self { ansi_quotes: !d.ansi_quotes, ..d });
         }
         if has(b'\\') {
-            vary(&|d| Self {
-                no_backslash_escapes: !d.no_backslash_escapes,
-                ..d
-            });
+            vary(&|d| Self { no_backslash_escapes: !d.no_backslash_escapes, ..d });
         }
         if text.windows(2).any(|w| w[0] >= 0x81 && w[1] < 0x80) {
             let base = all.clone();

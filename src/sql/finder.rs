@@ -37,17 +37,13 @@ const MAX_CALLS: usize = 64;
 impl Finder {
     /// A finder at the start of a statement.
     pub fn new(dialect: Dialect) -> Self {
-        Self {
-            scanner: Scanner::new(dialect),
-            seen: Seen::default(),
-        }
+        Self { scanner: Scanner::new(dialect), seen: Seen::default() }
     }
 
     /// Scans a chunk. True once a call has been seen.
     pub fn feed(&mut self, chunk: &[u8]) -> bool {
         let seen = &mut self.seen;
-        self.scanner
-            .feed(chunk, |token, text| seen.token(token, text));
+        self.scanner.feed(chunk, |token, text| seen.token(token, text));
         !seen.calls.is_empty()
     }
 
@@ -73,10 +69,7 @@ impl Seen {
             }
             Kind::Word | Kind::Quoted => {
                 let function = Function::from_name(text).filter(|_| !self.names_something);
-                self.candidate = function.map(|function| Site {
-                    function,
-                    start: token.start,
-                });
+                self.candidate = function.map(|function| Site { function, start: token.start });
                 self.names_something = token.kind == Kind::Word && names_an_object(text);
             }
             Kind::Punct(b) => {
@@ -119,11 +112,7 @@ mod tests {
     fn dialect(flavour: Flavour) -> Dialect {
         Dialect {
             flavour,
-            version: if flavour == Flavour::MySql {
-                90_704
-            } else {
-                101_119
-            },
+            version: if flavour == Flavour::MySql { 90_704 } else { 101_119 },
             ansi_quotes: false,
             no_backslash_escapes: false,
             multibyte: Multibyte::Safe,
@@ -152,10 +141,7 @@ mod tests {
         ] {
             assert_eq!(count(sql), 1, "{sql}");
         }
-        assert_eq!(
-            count("SELECT GET_LOCK('a',GET_LOCK('b',0)), RELEASE_ALL_LOCKS()"),
-            3
-        );
+        assert_eq!(count("SELECT GET_LOCK('a',GET_LOCK('b',0)), RELEASE_ALL_LOCKS()"), 3);
     }
 
     #[test]
@@ -179,20 +165,14 @@ mod tests {
         ] {
             assert_eq!(count(sql), 0, "{sql}");
         }
-        let mariadb = Finder::calls(
-            b"SELECT /*M! GET_LOCK('a',0) */ 1",
-            dialect(Flavour::MariaDb),
-        );
+        let mariadb = Finder::calls(b"SELECT /*M! GET_LOCK('a',0) */ 1", dialect(Flavour::MariaDb));
         assert_eq!(mariadb.len(), 1);
     }
 
     #[test]
     fn a_trail_byte_that_looks_like_a_backslash_does_not_escape() {
         let sql = b"SELECT '\x81\\', GET_LOCK('a',0)";
-        let gbk = Dialect {
-            multibyte: Multibyte::Gbk,
-            ..dialect(Flavour::MySql)
-        };
+        let gbk = Dialect { multibyte: Multibyte::Gbk, ..dialect(Flavour::MySql) };
         assert_eq!(Finder::calls(sql, gbk).len(), 1);
         assert_eq!(Finder::calls(sql, dialect(Flavour::MySql)).len(), 0);
         assert_eq!(dialect(Flavour::MySql).readings(sql).len(), 6);

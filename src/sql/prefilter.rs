@@ -2,10 +2,8 @@
 
 /// Whether `_LOCK` occurs in any letter case; all five names contain it.
 pub fn may_call(text: &[u8]) -> bool {
-    memchr::memchr_iter(b'_', text).any(|at| {
-        text.get(at + 1..at + 5)
-            .is_some_and(|word| word.eq_ignore_ascii_case(b"lock"))
-    })
+    memchr::memchr_iter(b'_', text)
+        .any(|at| text.get(at + 1..at + 5).is_some_and(|word| word.eq_ignore_ascii_case(b"lock")))
 }
 
 #[cfg(test)]

@@ -89,15 +89,7 @@ impl Scanner {
     /// A scanner at the start of a statement.
     pub fn new(dialect: Dialect) -> Self {
         let text = [0; WORD_MAX];
-        Self {
-            dialect,
-            state: State::Gap,
-            at: 0,
-            start: 0,
-            versioned: false,
-            text,
-            text_len: 0,
-        }
+        Self { dialect, state: State::Gap, at: 0, start: 0, versioned: false, text, text_len: 0 }
     }
 
     /// Scans a chunk; `emit` gets each token that ended in it, with the text of words and quoted
@@ -280,56 +272,25 @@ impl Scanner {
     }
 
     fn open(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) -> bool {
-        let block = |hint| State::Block {
-            star: false,
-            slash: false,
-            depth: 0,
-            hint,
-        };
+        let block = |hint| State::Block { star: false, slash: false, depth: 0, hint };
         match (self.state, b) {
             (State::Open, b'!') => {
-                self.state = State::Version {
-                    digits: 0,
-                    value: 0,
-                    mariadb_only: false,
-                };
+                self.state = State::Version { digits: 0, value: 0, mariadb_only: false };
             }
             (State::Open, b'M') => self.state = State::OpenM,
             (State::OpenM, b'!') => {
-                self.state = State::Version {
-                    digits: 0,
-                    value: 0,
-                    mariadb_only: true,
-                };
+                self.state = State::Version { digits: 0, value: 0, mariadb_only: true };
             }
             (State::Open, b'+') => self.state = block(true),
             (State::Open | State::OpenM, _) => {
                 self.state = block(false);
                 return false;
             }
-            (
-                State::Version {
-                    digits,
-                    value,
-                    mariadb_only,
-                },
-                b'0'..=b'9',
-            ) if digits < 6 => {
+            (State::Version { digits, value, mariadb_only }, b'0'..=b'9') if digits < 6 => {
                 let value = value * 10 + u32::from(b - b'0');
-                self.state = State::Version {
-                    digits: digits + 1,
-                    value,
-                    mariadb_only,
-                };
+                self.state = State::Version { digits: digits + 1, value, mariadb_only };
             }
-            (
-                State::Version {
-                    digits,
-                    value,
-                    mariadb_only,
-                },
-                _,
-            ) => {
+            (State::Version { digits, value, mariadb_only }, _) => {
                 let version = (digits >= 5).then_some(value);
                 if self.dialect.executes(version, mariadb_only) {
                     self.versioned = true;
@@ -337,12 +298,7 @@ impl Scanner {
                     self.state = State::Gap;
                 } else {
                     // Plain comments may stand inside a skipped one.
-                    self.state = State::Block {
-                        star: false,
-                        slash: false,
-                        depth: 1,
-                        hint: false,
-                    };
+                    self.state = State::Block { star: false, slash: false, depth: 1, hint: false };
                 }
                 return false;
             }
@@ -352,52 +308,24 @@ impl Scanner {
     }
 
     fn block(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) {
-        let State::Block {
-            star,
-            slash,
-            depth,
-            hint,
-        } = self.state
-        else {
+        let State::Block { star, slash, depth, hint } = self.state else {
             return;
         };
         self.state = if star && b == b'/' {
             match depth {
-                2.. => State::Block {
-                    star: false,
-                    slash: false,
-                    depth: depth - 1,
-                    hint,
-                },
+                2.. => State::Block { star: false, slash: false, depth: depth - 1, hint },
                 _ => {
                     if hint {
                         let (start, end) = (self.start, self.at + 1);
-                        emit(
-                            Token {
-                                kind: Kind::Hint,
-                                start,
-                                end,
-                            },
-                            &[],
-                        );
+                        emit(Token { kind: Kind::Hint, start, end }, &[]);
                     }
                     State::Gap
                 }
             }
         } else if depth == 1 && slash && b == b'*' {
-            State::Block {
-                star: false,
-                slash: false,
-                depth: 2,
-                hint,
-            }
+            State::Block { star: false, slash: false, depth: 2, hint }
         } else {
-            State::Block {
-                star: b == b'*',
-                slash: b == b'/',
-                depth,
-                hint,
-            }
+            State::Block { star: b == b'*', slash: b == b'/', depth, hint }
         };
     }
 
@@ -417,36 +345,15 @@ impl Scanner {
     }
 
     fn end_text(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8])) {
-        emit(
-            Token {
-                kind,
-                start: self.start,
-                end: self.at,
-            },
-            &self.text[..self.text_len],
-        );
+        emit(Token { kind, start: self.start, end: self.at }, &self.text[..self.text_len]);
     }
 
     fn end_quote(&mut self, q: u8, emit: &mut impl FnMut(Token, &[u8])) {
-        self.end_text(
-            if self.is_string(q) {
-                Kind::String
-            } else {
-                Kind::Quoted
-            },
-            emit,
-        );
+        self.end_text(if self.is_string(q) { Kind::String } else { Kind::Quoted }, emit);
     }
 
     fn emit_at(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8])) {
-        emit(
-            Token {
-                kind,
-                start: self.start,
-                end: self.start + 1,
-            },
-            &[],
-        );
+        emit(Token { kind, start: self.start, end: self.start + 1 }, &[]);
     }
 }
 

@@ -86,11 +86,7 @@ impl StoreConnection {
         debug_assert!(changes.windows(2).all(|w| w[0].key < w[1].key));
         let mut sql = batch_sql(writer, changes, clean, self.flavour());
         sql.push(';');
-        sql.push_str(&read_sql(
-            writer,
-            changes.iter().map(|c| &c.key),
-            self.flavour(),
-        ));
+        sql.push_str(&read_sql(writer, changes.iter().map(|c| &c.key), self.flavour()));
         let mut results = self.query(sql, 2).await?;
         Ok(to_result(&results.pop().unwrap_or_default()))
     }
@@ -110,11 +106,7 @@ impl StoreConnection {
 fn to_result(rows: &[mysql_async::Row]) -> BatchResult {
     // The guard is the first row, under a key no lock can have.
     let guarded = rows.iter().any(|r| column::<Vec<u8>>(r, 0).is_empty());
-    let rows = rows
-        .iter()
-        .map(to_row)
-        .filter(|r| !r.key.is_empty())
-        .collect();
+    let rows = rows.iter().map(to_row).filter(|r| !r.key.is_empty()).collect();
     BatchResult { rows, guarded }
 }
 
@@ -129,11 +121,7 @@ pub(super) fn to_row(row: &mysql_async::Row) -> Row {
 }
 
 fn guard(writer: &Writer, flavour: Flavour) -> String {
-    let Writer {
-        proxy: ProxyId(me),
-        epoch,
-        ..
-    } = writer;
+    let Writer { proxy: ProxyId(me), epoch, .. } = writer;
     let ident = ident_expression(flavour);
     format!(
         "m.id=1 AND m.epoch={epoch} AND m.ident={ident} \
@@ -142,12 +130,7 @@ fn guard(writer: &Writer, flavour: Flavour) -> String {
 }
 
 fn batch_sql(writer: &Writer, changes: &[Change], clean: &[ProxyId], flavour: Flavour) -> String {
-    let Writer {
-        schema,
-        proxy: ProxyId(me),
-        floor,
-        ..
-    } = writer;
+    let Writer { schema, proxy: ProxyId(me), floor, .. } = writer;
     let share = match flavour {
         Flavour::MySql => "FOR SHARE",
         Flavour::MariaDb => "LOCK IN SHARE MODE",
@@ -163,11 +146,7 @@ fn batch_sql(writer: &Writer, changes: &[Change], clean: &[ProxyId], flavour: Fl
     );
     let mut rows = 0;
     let mut row = |sql: &mut String, key: &Key, tok: u64, grant: Option<&Grant>| {
-        sql.push_str(if rows == 0 {
-            "SELECT "
-        } else {
-            " UNION ALL SELECT "
-        });
+        sql.push_str(if rows == 0 { "SELECT " } else { " UNION ALL SELECT " });
         let names = if rows == 0 {
             [" k", " tok", " holder", " sess", " conn", " name", " owner"]
         } else {
@@ -198,11 +177,7 @@ fn batch_sql(writer: &Writer, changes: &[Change], clean: &[ProxyId], flavour: Fl
     let free = format!("(locks.holder=0 OR locks.holder IN ({stealable}))");
     let applies =
         format!("IF(VALUES(holder)=0,locks.holder={me} AND locks.tok=VALUES(tok),{free})");
-    let _ = write!(
-        sql,
-        ") v WHERE {} {share} ON DUPLICATE KEY UPDATE ",
-        guard(writer, flavour)
-    );
+    let _ = write!(sql, ") v WHERE {} {share} ON DUPLICATE KEY UPDATE ", guard(writer, flavour));
     for name in ["sess", "conn", "name", "owner", "since"] {
         let _ = write!(sql, "{name}=IF({applies},VALUES({name}),locks.{name}),");
     }

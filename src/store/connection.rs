@@ -33,13 +33,7 @@ pub enum StoreError {
 impl StoreError {
     /// Rolled back by the server, worth repeating: a deadlock or a lock wait that timed out.
     pub fn is_retryable(&self) -> bool {
-        matches!(
-            self,
-            Self::Refused {
-                code: 1213 | 1205 | 3572,
-                ..
-            }
-        )
+        matches!(self, Self::Refused { code: 1213 | 1205 | 3572, .. })
     }
 
     /// The label `kind` in metrics.
@@ -60,10 +54,7 @@ impl StoreError {
 impl From<mysql_async::Error> for StoreError {
     fn from(e: mysql_async::Error) -> Self {
         match e {
-            mysql_async::Error::Server(e) => Self::Refused {
-                code: e.code,
-                message: e.message,
-            },
+            mysql_async::Error::Server(e) => Self::Refused { code: e.code, message: e.message },
             e => Self::Lost(e.to_string()),
         }
     }
@@ -94,10 +85,7 @@ impl StoreConnection {
         let mut conn = match opened {
             Err(_) => return Err(StoreError::Connect(format!("no answer within {limit:?}"))),
             Ok(Err(mysql_async::Error::Server(e))) => {
-                return Err(StoreError::Refused {
-                    code: e.code,
-                    message: e.message,
-                });
+                return Err(StoreError::Refused { code: e.code, message: e.message });
             }
             Ok(Err(e)) => return Err(StoreError::Connect(e.to_string())),
             Ok(Ok(conn)) => conn,
@@ -135,9 +123,7 @@ impl StoreConnection {
             conn.query_drop(sql).await?;
             Ok(conn.affected_rows())
         };
-        tokio::time::timeout(ANSWER, run)
-            .await
-            .unwrap_or(Err(StoreError::Silent(ANSWER)))
+        tokio::time::timeout(ANSWER, run).await.unwrap_or(Err(StoreError::Silent(ANSWER)))
     }
 
     /// Runs a text of `statements` statements and returns the rows of each.
@@ -157,9 +143,7 @@ impl StoreConnection {
             result.drop_result().await?;
             Ok(all)
         };
-        tokio::time::timeout(ANSWER, run)
-            .await
-            .unwrap_or(Err(StoreError::Silent(ANSWER)))
+        tokio::time::timeout(ANSWER, run).await.unwrap_or(Err(StoreError::Silent(ANSWER)))
     }
 
     /// Says goodbye, within a short limit.
@@ -170,11 +154,7 @@ impl StoreConnection {
 
 /// A byte string as a hexadecimal literal: names are hostile bytes and are never quoted as text.
 pub(super) fn literal(bytes: &[u8]) -> String {
-    if bytes.is_empty() {
-        "''".to_owned()
-    } else {
-        format!("x'{}'", hex::encode(bytes))
-    }
+    if bytes.is_empty() { "''".to_owned() } else { format!("x'{}'", hex::encode(bytes)) }
 }
 
 /// A column of a row, or its type's default where the server sent NULL or another type.
@@ -182,7 +162,5 @@ pub(super) fn column<T: mysql_async::prelude::FromValue + Default>(
     row: &mysql_async::Row,
     index: usize,
 ) -> T {
-    row.get_opt::<T, usize>(index)
-        .and_then(Result::ok)
-        .unwrap_or_default()
+    row.get_opt::<T, usize>(index).and_then(Result::ok).unwrap_or_default()
 }

@@ -55,15 +55,7 @@ impl StoreConnection {
         row: &ProxyRow,
         epoch: u64,
     ) -> Result<(), StoreError> {
-        let ProxyRow {
-            id,
-            rvn,
-            ttl_ms,
-            addr,
-            server_start,
-            conns,
-            ..
-        } = row;
+        let ProxyRow { id, rvn, ttl_ms, addr, server_start, conns, .. } = row;
         let addr = literal(addr.as_bytes());
         let conns = join(conns);
         self.execute(format!(
@@ -102,9 +94,8 @@ impl StoreConnection {
         let results = self.query(sql, 3).await?;
         let meta = results[1].first();
         let proxies: Vec<ProxyRow> = results[2].iter().map(to_proxy).collect();
-        let renewed = proxies
-            .iter()
-            .any(|p| p.id.0 == id && p.state == ProxyState::Live && p.rvn == new);
+        let renewed =
+            proxies.iter().any(|p| p.id.0 == id && p.state == ProxyState::Live && p.rvn == new);
         Ok(Renewal {
             renewed,
             epoch: meta.map(|r| column(r, 0)).unwrap_or_default(),
@@ -137,10 +128,8 @@ impl StoreConnection {
     /// DEAD to CLEAN. Only when no server session of the incarnation is left.
     pub async fn declare_clean(&mut self, schema: &str, id: ProxyId) -> Result<(), StoreError> {
         let id = id.0;
-        self.execute(format!(
-            "UPDATE `{schema}`.proxies SET state=3 WHERE id={id} AND state=2"
-        ))
-        .await?;
+        self.execute(format!("UPDATE `{schema}`.proxies SET state=3 WHERE id={id} AND state=2"))
+            .await?;
         Ok(())
     }
 
@@ -156,10 +145,8 @@ impl StoreConnection {
                  WHERE holder={id}"
             ))
             .await?;
-            self.execute(format!(
-                "DELETE FROM `{schema}`.proxies WHERE id={id} AND state=3"
-            ))
-            .await?;
+            self.execute(format!("DELETE FROM `{schema}`.proxies WHERE id={id} AND state=3"))
+                .await?;
         }
         Ok(())
     }

@@ -38,10 +38,8 @@ impl StoreConnection {
         schema: &str,
         proxy: ProxyId,
     ) -> Result<Vec<Row>, StoreError> {
-        let sql = format!(
-            "SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE holder={}",
-            proxy.0
-        );
+        let sql =
+            format!("SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE holder={}", proxy.0);
         Ok(self.query(sql, 1).await?[0].iter().map(to_row).collect())
     }
 
@@ -62,10 +60,7 @@ impl StoreConnection {
                 format!("SELECT id FROM information_schema.processlist WHERE id IN ({list})")
             }
         };
-        Ok(self.query(sql, 1).await?[0]
-            .iter()
-            .map(|r| column(r, 0))
-            .collect())
+        Ok(self.query(sql, 1).await?[0].iter().map(|r| column(r, 0)).collect())
     }
 
     /// The server sessions of a proxy: those that carry its tag (`tagged`), and those its lock
@@ -79,12 +74,7 @@ impl StoreConnection {
     ) -> Result<Vec<u64>, StoreError> {
         let mut ids = Vec::new();
         if named {
-            ids.extend(
-                self.read_held(schema, proxy)
-                    .await?
-                    .into_iter()
-                    .map(|r| r.conn),
-            );
+            ids.extend(self.read_held(schema, proxy).await?.into_iter().map(|r| r.conn));
         }
         if tagged && self.has_performance_schema().await? {
             let tag = String::from_utf8_lossy(TAG_ATTRIBUTE);
@@ -92,11 +82,7 @@ impl StoreConnection {
                 "SELECT processlist_id FROM performance_schema.session_connect_attrs \
                  WHERE attr_name='{tag}' AND attr_value='{proxy}'"
             );
-            ids.extend(
-                self.query(sql, 1).await?[0]
-                    .iter()
-                    .map(|r| column::<u64>(r, 0)),
-            );
+            ids.extend(self.query(sql, 1).await?[0].iter().map(|r| column::<u64>(r, 0)));
         }
         ids.sort_unstable();
         ids.dedup();
@@ -105,9 +91,7 @@ impl StoreConnection {
     }
 
     async fn has_performance_schema(&mut self) -> Result<bool, StoreError> {
-        let rows = self
-            .query("SELECT @@global.performance_schema".to_owned(), 1)
-            .await?;
+        let rows = self.query("SELECT @@global.performance_schema".to_owned(), 1).await?;
         Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))
     }
 
@@ -116,9 +100,7 @@ impl StoreConnection {
     pub async fn kill(&mut self, id: u64) -> Result<bool, StoreError> {
         match self.execute(format!("KILL CONNECTION {id}")).await {
             Ok(_) | Err(StoreError::Refused { code: 1094, .. }) => Ok(true),
-            Err(StoreError::Refused {
-                code: 1095 | 1227, ..
-            }) => Ok(false),
+            Err(StoreError::Refused { code: 1095 | 1227, .. }) => Ok(false),
             Err(e) => Err(e),
         }
     }
@@ -182,11 +164,7 @@ impl StoreConnection {
             Flavour::MySql => self.still_there(&[0]).await.is_ok(),
             Flavour::MariaDb => true,
         };
-        Ok(Rights {
-            process: global("PROCESS"),
-            kill,
-            performance_schema,
-        })
+        Ok(Rights { process: global("PROCESS"), kill, performance_schema })
     }
 
     /// Tries the rights on the tables that every batch needs; changes nothing.
@@ -195,8 +173,7 @@ impl StoreConnection {
             let column = if table == "locks" { "tok" } else { "epoch" };
             let sql = format!("UPDATE `{schema}`.{table} SET {column}={column} WHERE 1=0");
             self.execute(sql).await?;
-            self.execute(format!("DELETE FROM `{schema}`.{table} WHERE 1=0"))
-                .await?;
+            self.execute(format!("DELETE FROM `{schema}`.{table} WHERE 1=0")).await?;
             let sql = format!(
                 "INSERT INTO `{schema}`.{table} SELECT * FROM `{schema}`.{table} WHERE 1=0"
             );

@@ -108,10 +108,7 @@ impl StoreConnection {
         let rows = self.query(sql, 1).await?;
         let Some(row) = rows[0].first() else {
             let message = format!("`{schema}`.meta is empty: run `lockstead schema install`");
-            return Err(StoreError::Refused {
-                code: 1146,
-                message,
-            });
+            return Err(StoreError::Refused { code: 1146, message });
         };
         Ok(Meta {
             epoch: column(row, 0),

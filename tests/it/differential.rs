@@ -28,12 +28,7 @@ pub(crate) fn check_with(name: &str, text: &str, flavour: Flavour, extra: &[&str
     variants.extend(script.matrix.iter().cloned());
     for (words, variant) in &variants {
         let names = Names::fresh();
-        let runner = Runner {
-            server: &server,
-            script: &script,
-            variant,
-            names: &names,
-        };
+        let runner = Runner { server: &server, script: &script, variant, names: &names };
         let direct = runner.run(server.port, &mut server.root());
         if std::env::var("LOCKSTEAD_DIFF_SHOW").is_ok_and(|v| v == "1") {
             println!("{name} ({words}) on {flavour:?}\n{}", shown_whole(&direct));
@@ -96,12 +91,8 @@ mod comparison_sees {
         let run = |text: &str| {
             let script = Script::parse("a pair", text, flavour);
             let variant = Options::default();
-            let runner = Runner {
-                server: &server,
-                script: &script,
-                variant: &variant,
-                names: &names,
-            };
+            let runner =
+                Runner { server: &server, script: &script, variant: &variant, names: &names };
             runner.run(server.port, &mut server.root())
         };
         let (left, again, right) = (run(one), run(one), run(other));

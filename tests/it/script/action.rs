@@ -33,40 +33,17 @@ pub(crate) enum Pace {
 pub(crate) enum Action {
     Connect,
     Collect,
-    Query {
-        attributes: Vec<(String, String)>,
-        sql: String,
-    },
-    Prepare {
-        handle: String,
-        sql: String,
-    },
-    Execute {
-        handle: String,
-        words: Vec<String>,
-    },
-    Fetch {
-        handle: String,
-        rows: u32,
-    },
-    CloseStatement {
-        handle: String,
-    },
-    ResetStatement {
-        handle: String,
-    },
-    LongData {
-        handle: String,
-        param: u16,
-        text: String,
-    },
+    Query { attributes: Vec<(String, String)>, sql: String },
+    Prepare { handle: String, sql: String },
+    Execute { handle: String, words: Vec<String> },
+    Fetch { handle: String, rows: u32 },
+    CloseStatement { handle: String },
+    ResetStatement { handle: String },
+    LongData { handle: String, param: u16, text: String },
     InitDb(String),
     Ping,
     Statistics,
-    FieldList {
-        table: String,
-        wildcard: String,
-    },
+    FieldList { table: String, wildcard: String },
     SetOption(u16),
     Raw(String),
     Reset,

@@ -44,12 +44,7 @@ pub(crate) fn canon(entry: &Entry, transcript: &Transcript, flavour: Flavour) ->
         .iter()
         .map(|(name, nth, id)| (id.to_string(), format!("<id of {name} {nth}>")))
         .collect();
-    let mut out = Canon {
-        packets: Vec::new(),
-        end: None,
-        pace: None,
-        blocked: None,
-    };
+    let mut out = Canon { packets: Vec::new(), end: None, pace: None, blocked: None };
     match &entry.reply {
         Reply::Login(login) => {
             out.packets = login_packets(login);
@@ -59,10 +54,7 @@ pub(crate) fn canon(entry: &Entry, transcript: &Transcript, flavour: Flavour) ->
             let ids = entry.shows_ids.then_some(&by_id);
             out.packets = response_packets(response, ids, flavour, entry);
             out.end = Some(response.end);
-            out.pace = entry
-                .step
-                .expected_ms
-                .map(|expected| pace(response, expected));
+            out.pace = entry.step.expected_ms.map(|expected| pace(response, expected));
         }
         Reply::Sent(blocked) => out.blocked = *blocked,
     }
@@ -127,18 +119,12 @@ fn response_packets(
             }
             Kind::PrepareOk if flavour == Flavour::MariaDb => {
                 let mut words = render::bytes(&packet.payload[..1]);
-                let _ = write!(
-                    words,
-                    "{:02x?}",
-                    packet.payload.get(5..).unwrap_or_default()
-                );
+                let _ = write!(words, "{:02x?}", packet.payload.get(5..).unwrap_or_default());
                 said(words)
             }
             Kind::Err
                 if flavour == Flavour::MariaDb
-                    && response
-                        .error()
-                        .is_some_and(|e| ABOUT_A_STATEMENT.contains(&e)) =>
+                    && response.error().is_some_and(|e| ABOUT_A_STATEMENT.contains(&e)) =>
             {
                 said(without_numbers(&render::bytes(&packet.payload[1..])))
             }
@@ -202,9 +188,7 @@ fn named(ids: &BTreeMap<String, String>) -> impl Fn(&[u8]) -> String {
         while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
             out.push_str(&rest[..start]);
             rest = &rest[start..];
-            let end = rest
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(rest.len());
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
             let digits = &rest[..end];
             out.push_str(ids.get(digits).map_or(digits, String::as_str));
             rest = &rest[end..];

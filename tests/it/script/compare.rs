@@ -41,11 +41,7 @@ pub(crate) fn compare(
     if direct.entries.len() == proxied.entries.len() {
         Ok(equal)
     } else {
-        Err(format!(
-            "{} steps, then {}",
-            direct.entries.len(),
-            proxied.entries.len()
-        ))
+        Err(format!("{} steps, then {}", direct.entries.len(), proxied.entries.len()))
     }
 }
 
@@ -72,23 +68,14 @@ pub(crate) fn unexpected(direct: &Transcript, flavour: Flavour, names: &Names) -
             let expected = render::bytes(&names.expand(expected, &BTreeMap::new()));
             if said != expected {
                 let shown = render::response(response);
-                out.push(format!(
-                    "{at}\n   expected {expected}, {flavour:?} says {said}\n{shown}"
-                ));
+                out.push(format!("{at}\n   expected {expected}, {flavour:?} says {said}\n{shown}"));
             }
         }
         if let Some(expected) = entry.step.expected_ms {
-            let due = if expected == 0 {
-                "at once"
-            } else {
-                "after the wait"
-            };
+            let due = if expected == 0 { "at once" } else { "after the wait" };
             let was = pace(response, expected);
             if was != due {
-                out.push(format!(
-                    "{at}\n   expected {due}, came {was}: {:?}",
-                    response.took
-                ));
+                out.push(format!("{at}\n   expected {due}, came {was}: {:?}", response.took));
             }
         }
     }
@@ -97,14 +84,11 @@ pub(crate) fn unexpected(direct: &Transcript, flavour: Flavour, names: &Names) -
 
 /// The whole run in words, for whoever writes a script.
 pub(crate) fn shown_whole(transcript: &Transcript) -> String {
-    transcript
-        .entries
-        .iter()
-        .fold(String::new(), |mut out, entry| {
-            let summary = entry.response().map(render::summary).unwrap_or_default();
-            let _ = write!(out, "{}\n= {summary}\n{}", entry.step.text, shown(entry));
-            out
-        })
+    transcript.entries.iter().fold(String::new(), |mut out, entry| {
+        let summary = entry.response().map(render::summary).unwrap_or_default();
+        let _ = write!(out, "{}\n= {summary}\n{}", entry.step.text, shown(entry));
+        out
+    })
 }
 
 fn difference(left: &Entry, right: &Entry, a: &Canon, b: &Canon) -> String {
@@ -121,12 +105,7 @@ fn difference(left: &Entry, right: &Entry, a: &Canon, b: &Canon) -> String {
             a.pace, b.pace, a.blocked, b.blocked, a.end, b.end
         );
     }
-    let _ = write!(
-        out,
-        "direct:\n{}through the proxy:\n{}",
-        shown(left),
-        shown(right)
-    );
+    let _ = write!(out, "direct:\n{}through the proxy:\n{}", shown(left), shown(right));
     out
 }
 
@@ -136,12 +115,7 @@ fn shown(entry: &Entry) -> String {
         Reply::Login(login) => {
             let mut out = format!("  {:?}\n", login.greeting);
             for packet in &login.packets {
-                let _ = writeln!(
-                    out,
-                    "  [{}] {}",
-                    packet.sequence(),
-                    render::decoded(packet, &[])
-                );
+                let _ = writeln!(out, "  [{}] {}", packet.sequence(), render::decoded(packet, &[]));
             }
             let _ = writeln!(out, "  agreed {:032b}, {:?}", login.capabilities, login.end);
             out

@@ -20,16 +20,11 @@ impl Names {
         let mut prefix = String::from("n");
         let mut rest = seed;
         for _ in 0..7 {
-            let digit = u32::try_from(rest % 36)
-                .ok()
-                .and_then(|d| char::from_digit(d, 36));
+            let digit = u32::try_from(rest % 36).ok().and_then(|d| char::from_digit(d, 36));
             prefix.push(digit.expect("a digit below 36"));
             rest /= 36;
         }
-        Names {
-            prefix,
-            digits: (10_000_000 + seed % 80_000_000).to_string(),
-        }
+        Names { prefix, digits: (10_000_000 + seed % 80_000_000).to_string() }
     }
 
     pub(crate) fn database(&self) -> String {
@@ -66,19 +61,12 @@ impl Names {
             return (vec![byte], 4);
         }
         if let Some((inner, used)) = call(text, "$ID(") {
-            let id = ids
-                .get(inner)
-                .unwrap_or_else(|| panic!("no session {inner} for {text}"));
+            let id = ids.get(inner).unwrap_or_else(|| panic!("no session {inner} for {text}"));
             return (id.to_string().into_bytes(), used);
         }
         if let Some((inner, used)) = call(text, "$REP(") {
-            let (unit, times) = inner
-                .rsplit_once(',')
-                .unwrap_or_else(|| panic!("bad {text}"));
-            let times: usize = times
-                .trim()
-                .parse()
-                .unwrap_or_else(|_| panic!("bad {text}"));
+            let (unit, times) = inner.rsplit_once(',').unwrap_or_else(|| panic!("bad {text}"));
+            let times: usize = times.trim().parse().unwrap_or_else(|_| panic!("bad {text}"));
             return (self.expand(unit, ids).repeat(times), used);
         }
         for (name, value) in [

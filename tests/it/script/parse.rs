@@ -34,10 +34,7 @@ impl Script {
                 continue;
             }
             if let Some(expected) = text.strip_prefix('=') {
-                let step = script
-                    .steps
-                    .last_mut()
-                    .unwrap_or_else(|| panic!("{}", here()));
+                let step = script.steps.last_mut().unwrap_or_else(|| panic!("{}", here()));
                 step.expect = Some(expected.trim().to_owned());
             } else if let Some(directive) = text.strip_prefix('@') {
                 match directive.strip_prefix("known-difference ") {
@@ -55,10 +52,7 @@ impl Script {
                 }
             }
         }
-        assert!(
-            !script.steps.is_empty(),
-            "{name} has no steps for {flavour:?}"
-        );
+        assert!(!script.steps.is_empty(), "{name} has no steps for {flavour:?}");
         script
     }
 
@@ -67,19 +61,13 @@ impl Script {
         match word {
             "session" => {
                 let (name, options) = rest.split_once(' ').unwrap_or((rest, ""));
-                self.sessions
-                    .insert(name.to_owned(), parse_options(options, here));
+                self.sessions.insert(name.to_owned(), parse_options(options, here));
             }
-            "matrix" => self
-                .matrix
-                .push((rest.to_owned(), parse_options(rest, here))),
+            "matrix" => self.matrix.push((rest.to_owned(), parse_options(rest, here))),
             "setup" => self.setup.push(rest.to_owned()),
             "global" => {
                 let (name, value) = rest.split_once('=').unwrap_or_else(|| panic!("{}", here()));
-                let least = value
-                    .trim()
-                    .parse()
-                    .unwrap_or_else(|_| panic!("{}", here()));
+                let least = value.trim().parse().unwrap_or_else(|_| panic!("{}", here()));
                 self.globals.push((name.trim().to_owned(), least));
             }
             _ => panic!("unknown directive in {}", here()),
@@ -89,20 +77,13 @@ impl Script {
 
 /// `a*300: …` as 300 and `a: …`; any other line as 1 and itself.
 fn repeated(text: &str) -> (usize, String) {
-    let end = text
-        .find(|c: char| !c.is_ascii_alphanumeric())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
     let (session, rest) = text.split_at(end);
     let Some(rest) = rest.strip_prefix('*') else {
         return (1, text.to_owned());
     };
-    let end = rest
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(rest.len());
-    (
-        rest[..end].parse().unwrap_or(1),
-        format!("{session}{}", &rest[end..]),
-    )
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (rest[..end].parse().unwrap_or(1), format!("{session}{}", &rest[end..]))
 }
 
 /// The line without its flavour mark, or `None` where it holds for the other flavour.
@@ -164,9 +145,7 @@ fn collation(charset: &str) -> Option<u16> {
 }
 
 fn parse_step(text: &str, here: &dyn Fn() -> String) -> Step {
-    let name_end = text
-        .find(|c: char| !c.is_ascii_alphanumeric())
-        .unwrap_or(text.len());
+    let name_end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
     let (session, mut rest) = text.split_at(name_end);
     let mut step = Step {
         line: 0,
@@ -179,9 +158,7 @@ fn parse_step(text: &str, here: &dyn Fn() -> String) -> Step {
         expect: None,
     };
     if let Some(after) = rest.strip_prefix('~') {
-        let end = after
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(after.len());
+        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
         step.expected_ms = after[..end].parse().ok();
         rest = &after[end..];
     }
@@ -201,10 +178,7 @@ fn parse_step(text: &str, here: &dyn Fn() -> String) -> Step {
 
 fn parse_action(rest: &str, here: &dyn Fn() -> String) -> Action {
     if let Some(sql) = rest.strip_prefix(':') {
-        return Action::Query {
-            attributes: Vec::new(),
-            sql: unspaced(sql),
-        };
+        return Action::Query { attributes: Vec::new(), sql: unspaced(sql) };
     }
     let rest = rest.trim_start();
     let (verb, args) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -226,52 +200,32 @@ fn parse_action(rest: &str, here: &dyn Fn() -> String) -> Action {
         }
         "prepare" => {
             let (handle, sql) = with_sql();
-            Action::Prepare {
-                handle: handle.to_owned(),
-                sql,
-            }
+            Action::Prepare { handle: handle.to_owned(), sql }
         }
         "execute" => {
             let (handle, params) = first_word();
-            Action::Execute {
-                handle: handle.to_owned(),
-                words: words(params),
-            }
+            Action::Execute { handle: handle.to_owned(), words: words(params) }
         }
         "fetch" => {
             let (handle, rows) = first_word();
             let rows = rows.parse().unwrap_or_else(|_| panic!("{}", here()));
-            Action::Fetch {
-                handle: handle.to_owned(),
-                rows,
-            }
+            Action::Fetch { handle: handle.to_owned(), rows }
         }
-        "closestmt" => Action::CloseStatement {
-            handle: args.to_owned(),
-        },
-        "resetstmt" => Action::ResetStatement {
-            handle: args.to_owned(),
-        },
+        "closestmt" => Action::CloseStatement { handle: args.to_owned() },
+        "resetstmt" => Action::ResetStatement { handle: args.to_owned() },
         "longdata" => {
             let mut parts = args.splitn(3, ' ');
             let handle = parts.next().unwrap_or_default().to_owned();
             let param = parts.next().and_then(|p| p.parse().ok());
             let param = param.unwrap_or_else(|| panic!("{}", here()));
-            Action::LongData {
-                handle,
-                param,
-                text: parts.next().unwrap_or_default().to_owned(),
-            }
+            Action::LongData { handle, param, text: parts.next().unwrap_or_default().to_owned() }
         }
         "initdb" => Action::InitDb(args.to_owned()),
         "ping" => Action::Ping,
         "statistics" => Action::Statistics,
         "fieldlist" => {
             let (table, wildcard) = first_word();
-            Action::FieldList {
-                table: table.to_owned(),
-                wildcard: wildcard.to_owned(),
-            }
+            Action::FieldList { table: table.to_owned(), wildcard: wildcard.to_owned() }
         }
         "setoption" => Action::SetOption(args.parse().unwrap_or_else(|_| panic!("{}", here()))),
         "raw" => Action::Raw(args.to_owned()),

@@ -84,18 +84,13 @@ impl<'a> Performance<'a> {
             let response = self.client(&name).read_response(shape);
             return self.record(step, Reply::Response(response), shows_ids);
         }
-        assert!(
-            !self.owed.contains_key(&name),
-            "{name} still owes a reply: line {}",
-            step.line
-        );
+        assert!(!self.owed.contains_key(&name), "{name} still owes a reply: line {}", step.line);
         if step.pace == Pace::Now {
             let response = self.ask(step);
             if let (Action::Prepare { handle, .. }, Some(id)) =
                 (&step.action, response.statement_id())
             {
-                self.statements
-                    .insert((name, handle.clone()), Prepared { id, shows_ids });
+                self.statements.insert((name, handle.clone()), Prepared { id, shows_ids });
             }
             return self.record(step, Reply::Response(response), shows_ids);
         }
@@ -107,11 +102,7 @@ impl<'a> Performance<'a> {
     }
 
     fn record(&mut self, step: &Step, reply: Reply, shows_ids: bool) {
-        self.entries.push(Entry {
-            step: step.clone(),
-            reply,
-            shows_ids,
-        });
+        self.entries.push(Entry { step: step.clone(), reply, shows_ids });
     }
 
     fn client(&mut self, name: &str) -> &mut Client {
@@ -121,12 +112,7 @@ impl<'a> Performance<'a> {
     fn connect(&mut self, step: &Step, explicit: bool) {
         let name = &step.session;
         let runner = self.runner;
-        let own = runner
-            .script
-            .sessions
-            .get(name)
-            .cloned()
-            .unwrap_or_default();
+        let own = runner.script.sessions.get(name).cloned().unwrap_or_default();
         let account = self.account(&runner.variant.with(&own));
         let client = Client::connect(&runner.server.host, self.port, &account)
             .unwrap_or_else(|e| panic!("line {}: {name} cannot connect: {e}", step.line));
@@ -137,13 +123,8 @@ impl<'a> Performance<'a> {
             client.login
         );
         self.ids.insert(name.clone(), client.connection_id());
-        let before = self
-            .connections
-            .iter()
-            .filter(|(of, ..)| of == name)
-            .count();
-        self.connections
-            .push((name.clone(), before + 1, client.connection_id()));
+        let before = self.connections.iter().filter(|(of, ..)| of == name).count();
+        self.connections.push((name.clone(), before + 1, client.connection_id()));
         let login = Reply::Login(Box::new(client.login.clone()));
         if client.login.succeeded() {
             self.clients.insert(name.clone(), client);
@@ -214,10 +195,7 @@ impl<'a> Performance<'a> {
                 self.client(&step.session).send_execute(id, &execute);
                 Shape::Execute
             }
-            _ => panic!(
-                "line {}: only queries and executions can be left waiting",
-                step.line
-            ),
+            _ => panic!("line {}: only queries and executions can be left waiting", step.line),
         }
     }
 
@@ -263,21 +241,16 @@ impl<'a> Performance<'a> {
                 let id = statement(handle);
                 self.client(&step.session).reset_statement(id)
             }
-            Action::LongData {
-                handle,
-                param,
-                text,
-            } => {
+            Action::LongData { handle, param, text } => {
                 let id = statement(handle);
-                self.client(&step.session)
-                    .send_long_data(id, *param, &expand(text))
+                self.client(&step.session).send_long_data(id, *param, &expand(text))
             }
             Action::InitDb(database) => self.client(&step.session).init_db(&expand(database)),
             Action::Ping => self.client(&step.session).ping(),
             Action::Statistics => self.client(&step.session).statistics(),
-            Action::FieldList { table, wildcard } => self
-                .client(&step.session)
-                .field_list(&expand(table), &expand(wildcard)),
+            Action::FieldList { table, wildcard } => {
+                self.client(&step.session).field_list(&expand(table), &expand(wildcard))
+            }
             Action::SetOption(option) => self.client(&step.session).set_option(*option),
             Action::Raw(hex) => self.raw(&step.session, &expand(hex)),
             Action::Reset => self.client(&step.session).reset_connection(),

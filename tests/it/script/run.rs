@@ -105,10 +105,7 @@ impl Runner<'_> {
         let ids: Vec<u32> = connections.iter().map(|(.., id)| *id).collect();
         root.see_off(self.names, if direct { &ids } else { &[] });
         root.tear_down(self.names);
-        Transcript {
-            entries,
-            connections,
-        }
+        Transcript { entries, connections }
     }
 }
 

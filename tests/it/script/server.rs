@@ -70,18 +70,10 @@ impl Server {
     pub(crate) fn root(&self) -> Root {
         let client = Client::connect(&self.host, self.port, &self.root);
         let client = client.unwrap_or_else(|e| panic!("no connection to {}: {e}", self.url));
-        assert!(
-            client.login.succeeded(),
-            "root cannot log in at {}",
-            self.url
-        );
+        assert!(client.login.succeeded(), "root cannot log in at {}", self.url);
         let greeting = client.login.greeting.clone().unwrap_or_default();
         let mariadb = String::from_utf8_lossy(&greeting.version).contains("MariaDB");
-        let processes = if mariadb {
-            MARIADB_PROCESSES
-        } else {
-            MYSQL_PROCESSES
-        };
+        let processes = if mariadb { MARIADB_PROCESSES } else { MYSQL_PROCESSES };
         Root { client, processes }
     }
 
@@ -89,11 +81,7 @@ impl Server {
     pub(crate) fn warm_up(&self, user: &str, password: &str) {
         let client = Client::connect(&self.host, self.port, &Account::new(user, password));
         let client = client.unwrap_or_else(|e| panic!("no connection to {}: {e}", self.url));
-        assert!(
-            client.login.succeeded(),
-            "{user} cannot log in at {}",
-            self.url
-        );
+        assert!(client.login.succeeded(), "{user} cannot log in at {}", self.url);
     }
 }
 
@@ -123,13 +111,7 @@ impl Root {
             .packets
             .iter()
             .filter(|p| p.kind == Kind::TextRow)
-            .filter_map(|p| {
-                text_row(&p.payload)?
-                    .first()
-                    .copied()
-                    .flatten()
-                    .map(<[u8]>::to_vec)
-            })
+            .filter_map(|p| text_row(&p.payload)?.first().copied().flatten().map(<[u8]>::to_vec))
             .map(|value| String::from_utf8_lossy(&value).into_owned())
             .collect()
     }
@@ -140,9 +122,7 @@ impl Root {
         let database = names.database();
         self.run(&format!("CREATE DATABASE {database} CHARACTER SET utf8mb4"));
         for user in [names.user(), names.second_user()] {
-            self.run(&format!(
-                "CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'"
-            ));
+            self.run(&format!("CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'"));
             self.run(&format!("GRANT ALL ON {database}.* TO {user}@'%'"));
         }
     }
@@ -179,11 +159,7 @@ impl Root {
     /// Waits until no statement of the run's accounts is running and none of `ids` is connected;
     /// what does not go by itself is killed.
     pub(crate) fn see_off(&mut self, names: &Names, ids: &[u32]) {
-        let ids: Vec<String> = ids
-            .iter()
-            .map(u32::to_string)
-            .chain(["0".to_owned()])
-            .collect();
+        let ids: Vec<String> = ids.iter().map(u32::to_string).chain(["0".to_owned()]).collect();
         let left = format!(
             "SELECT ID FROM {} WHERE ID IN ({}) \
              OR (USER IN ('{}', '{}') AND COMMAND <> 'Sleep')",
@@ -198,10 +174,7 @@ impl Root {
             if ids.is_empty() {
                 return;
             }
-            assert!(
-                began.elapsed() < 3 * FAREWELL,
-                "sessions {ids:?} cannot be ended"
-            );
+            assert!(began.elapsed() < 3 * FAREWELL, "sessions {ids:?} cannot be ended");
             if began.elapsed() > FAREWELL {
                 for id in ids {
                     // It may have gone in this moment, so its error does not matter.

@@ -14,9 +14,7 @@ pub(crate) fn execute(words: &[String], names: &Names, ids: &BTreeMap<String, u3
             "keep" => execute.keep_types = true,
             _ => match word.strip_prefix("attr:").and_then(|w| w.split_once('=')) {
                 Some((name, value)) => {
-                    execute
-                        .attributes
-                        .push((name.to_owned(), param(value, names, ids)));
+                    execute.attributes.push((name.to_owned(), param(value, names, ids)));
                 }
                 None => execute.params.push(param(word, names, ids)),
             },
@@ -33,9 +31,7 @@ pub(crate) fn param(word: &str, names: &Names, ids: &BTreeMap<String, u32>) -> P
     };
     let bad = || -> ! { panic!("not a parameter: {word}") };
     let text = || {
-        let inner = literal
-            .strip_prefix('\'')
-            .and_then(|l| l.strip_suffix('\''));
+        let inner = literal.strip_prefix('\'').and_then(|l| l.strip_suffix('\''));
         names.expand(inner.unwrap_or(literal), ids)
     };
     let plain = String::from_utf8(text()).unwrap_or_default();

@@ -1,14 +1,5 @@
 # Comments that hold code, and comments that only look like it.
 @matrix caps=-DEPRECATE_EOF
-a: SELECT /*!50000 GET_LOCK('$Nk',0) */
-= 1
-a: SELECT /*!GET_LOCK('$Nk',0)*/
-= 1
-a: SELECT /*!50000GET_LOCK*/('$Nk',0)
-a: /*!50000 SELECT */ GET_LOCK('$Nk',0)
-= 1
-a: SELECT GET_LOCK('$Nk',0) /*!50000 AS x */
-= 1
 a: SELECT GET_LOCK('$Nk',0 /*!99999 ,'too','many' */)
 = 1
 a: SELECT GET_LOCK('$Nk',0 /*!00000 ,'too','many' */)

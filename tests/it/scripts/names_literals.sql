@@ -12,12 +12,6 @@ b: SELECT IS_USED_LOCK(0x$X61)
 b: SELECT IS_FREE_LOCK(x'$X41')
 [mysql] = 0
 [mariadb] = 1
-b: SELECT IS_FREE_LOCK(CAST('$NA' AS BINARY))
-[mysql] = 0
-[mariadb] = 1
-b: SELECT IS_FREE_LOCK(BINARY '$NA')
-[mysql] = 0 W1
-[mariadb] = 1
 a: SELECT GET_LOCK(x'$Xff',0)
 [mysql] = ERR 3057/42000
 [mariadb] = 1

@@ -106,8 +106,6 @@ a execute f 5.5
 [mysql] = 1
 [mariadb] = ERR 4079/HY000
 a execute f f:1.5
-a execute g dt:2024-01-02T03:04:05 0
-a execute r dt:2024-01-02T03:04:05
 # NULL and empty names.
 a execute g null 0
 [mysql] = ERR 3057/42000

@@ -58,16 +58,12 @@ a prepare p13 : SELECT GET_LOCK('$N?',?)
 = prepared
 a execute p13 0
 = 1
-a prepare p14 : SELECT GET_LOCK(?,?),?
-= prepared
 a prepare p15 : SELECT GET_LOCK(?,
 = ERR 1064/42000
 a prepare p16 : SELECT GET_LOCK(?)
 = ERR 1582/42000
 a prepare p17 : SELECT GET_LOCK(nosuch,?)
 = ERR 1054/42S22
-a prepare p18 : SELECT GET_LOCK('$Nx',0); SELECT 1
-= ERR 1064/42000
 a prepare p19 : SELECT GET_LOCK(5,?)
 [mysql] = prepared
 [mariadb] = ERR 4079/HY000
@@ -93,8 +89,6 @@ a prepare p26 :
 a execute all
 = ERR 1243/HY000
 # SQL's own PREPARE and EXECUTE.
-a: PREPARE s FROM 'SELECT GET_LOCK(?,?)'
-= OK
 a: DEALLOCATE PREPARE s
 = OK
 a: SELECT RELEASE_ALL_LOCKS()

@@ -49,8 +49,6 @@ a: SELECT `get_lock` ('$Nk',0)
 = 1
 a: SELECT `Release_Lock`('$Nk')
 = 1
-a: SELECT {fn GET_LOCK('$Nk',0)}
-= 1
 a: SELECT GET_LOCK('$Nk',0);
 = 1
 a: SELECT GET_LOCK('$Nk',0) ;

@@ -1,7 +1,6 @@
 # One of each verb.
 a: SELECT GET_LOCK('$Nk',0)
 = 1
-a: SELECT IS_USED_LOCK('$Nk'), CONNECTION_ID()
 b~0: SELECT GET_LOCK('$Nk',0)
 = 0
 b!: SELECT GET_LOCK('$Nk',5)

@@ -68,8 +68,6 @@ a: SELECT GET_LOCK("$Nk",0)
 a: CREATE PROCEDURE quotes() SET SESSION sql_mode = 'ANSI_QUOTES'
 a: SET SESSION sql_mode = ''
 a: CALL quotes()
-a: SELECT GET_LOCK("$Nk",0)
-= 1
 a: SET SESSION sql_mode = ''
 a: SELECT GET_LOCK("$Nk",0)
 = 1

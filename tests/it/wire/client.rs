@@ -79,29 +79,15 @@ impl Client {
         if let Some(header) = packets.last().and_then(|p| p.headers.last()) {
             self.last_sequence = header[3];
         }
-        Response {
-            packets,
-            end,
-            took: self.sent.elapsed(),
-        }
+        Response { packets, end, took: self.sent.elapsed() }
     }
 
     fn read_auth(&mut self) -> Response {
         let mut packets: Vec<Packet> = Vec::new();
         let greeting = self.login.greeting.clone().unwrap_or_default();
         let deadline = Instant::now() + self.patience;
-        let end = converse(
-            &mut self.frames,
-            &self.account,
-            &greeting,
-            deadline,
-            &mut packets,
-        );
-        Response {
-            packets,
-            end,
-            took: self.sent.elapsed(),
-        }
+        let end = converse(&mut self.frames, &self.account, &greeting, deadline, &mut packets);
+        Response { packets, end, took: self.sent.elapsed() }
     }
 
     /// Everything up to the peer's close, for packets nobody asked for.
@@ -152,11 +138,7 @@ impl Client {
 
     /// Closes a statement; no response is owed.
     pub(crate) fn close_statement(&mut self, statement: u32) -> Response {
-        self.command(
-            command::STMT_CLOSE,
-            &statement.to_le_bytes(),
-            Shape::Nothing,
-        )
+        self.command(command::STMT_CLOSE, &statement.to_le_bytes(), Shape::Nothing)
     }
 
     pub(crate) fn reset_statement(&mut self, statement: u32) -> Response {
@@ -238,8 +220,6 @@ impl Client {
     pub(crate) fn reset_tcp(self) {
         // std cannot set a zero linger time on stable, and only that turns close() into a reset.
         let socket = socket2::SockRef::from(self.frames.stream());
-        socket
-            .set_linger(Some(Duration::ZERO))
-            .expect("a zero linger time");
+        socket.set_linger(Some(Duration::ZERO)).expect("a zero linger time");
     }
 }

@@ -20,8 +20,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn u32(&mut self) -> Option<u32> {
-        self.take(4)
-            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        self.take(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
     }
 
     /// A length-encoded integer; the NULL marker 0xfb is not one.
@@ -95,11 +94,8 @@ impl Column {
     pub(crate) fn parse(payload: &[u8]) -> Option<Column> {
         let mut c = Cursor(payload);
         c.lenenc_bytes()?;
-        let origin = [
-            c.lenenc_bytes()?.to_vec(),
-            c.lenenc_bytes()?.to_vec(),
-            c.lenenc_bytes()?.to_vec(),
-        ];
+        let origin =
+            [c.lenenc_bytes()?.to_vec(), c.lenenc_bytes()?.to_vec(), c.lenenc_bytes()?.to_vec()];
         let name = c.lenenc_bytes()?.to_vec();
         let org_name = c.lenenc_bytes()?.to_vec();
         c.lenenc()?;
@@ -172,11 +168,7 @@ pub(crate) fn binary_integer(column: &Column, value: &[u8]) -> Option<String> {
         8 => 8,
         _ => return None,
     };
-    let mut wide = if !unsigned && value.last()? & 0x80 != 0 {
-        [0xff; 8]
-    } else {
-        [0; 8]
-    };
+    let mut wide = if !unsigned && value.last()? & 0x80 != 0 { [0xff; 8] } else { [0; 8] };
     wide[..width].copy_from_slice(value.get(..width)?);
     Some(if unsigned {
         u64::from_le_bytes(wide).to_string()

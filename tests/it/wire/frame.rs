@@ -26,11 +26,7 @@ pub(crate) struct Frames {
 
 impl Frames {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        Frames {
-            stream,
-            buffer: Vec::new(),
-            taken: 0,
-        }
+        Frames { stream, buffer: Vec::new(), taken: 0 }
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
@@ -65,9 +61,7 @@ impl Frames {
             if left.is_zero() {
                 return Err(Missing::TimedOut);
             }
-            self.stream
-                .set_read_timeout(Some(left))
-                .expect("a positive read timeout");
+            self.stream.set_read_timeout(Some(left)).expect("a positive read timeout");
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Err(Missing::Closed),
                 Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
@@ -85,9 +79,7 @@ impl Frames {
         let mut rest = payload;
         loop {
             let (part, after) = rest.split_at(rest.len().min(MAX_PAYLOAD));
-            let length = u32::try_from(part.len())
-                .expect("at most 24 bits")
-                .to_le_bytes();
+            let length = u32::try_from(part.len()).expect("at most 24 bits").to_le_bytes();
             let mut out = Vec::with_capacity(4 + part.len());
             out.extend_from_slice(&[length[0], length[1], length[2], sequence]);
             out.extend_from_slice(part);

@@ -81,15 +81,7 @@ impl Greeting {
         c.take(1)?;
         let capabilities = u32::from(low) | (u32::from(high) << 16);
         let plugin = c.nul_bytes().to_vec();
-        Some(Greeting {
-            version,
-            connection_id,
-            salt,
-            capabilities,
-            collation,
-            status,
-            plugin,
-        })
+        Some(Greeting { version, connection_id, salt, capabilities, collation, status, plugin })
     }
 }
 
@@ -118,40 +110,17 @@ impl Login {
 /// Logs in over a fresh connection.
 pub(crate) fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Login {
     let deadline = Instant::now() + patience;
-    let mut reader = Reader {
-        frames,
-        capabilities: 0,
-        deadline,
-        packets: Vec::new(),
-    };
-    let first = reader.next(|p| {
-        if p.first() == Some(&0xff) {
-            Kind::Err
-        } else {
-            Kind::Auth
-        }
-    });
+    let mut reader = Reader { frames, capabilities: 0, deadline, packets: Vec::new() };
+    let first = reader.next(|p| if p.first() == Some(&0xff) { Kind::Err } else { Kind::Auth });
     let mut packets = reader.packets;
-    let greeting = first
-        .as_ref()
-        .ok()
-        .and_then(|p| Greeting::parse(&p.payload));
+    let greeting = first.as_ref().ok().and_then(|p| Greeting::parse(&p.payload));
     let (Ok(first), Some(greeting)) = (first.clone(), greeting) else {
         let end = first.err().unwrap_or(End::Complete);
-        return Login {
-            greeting: None,
-            packets,
-            capabilities: 0,
-            end,
-        };
+        return Login { greeting: None, packets, capabilities: 0, end };
     };
     packets.clear();
-    let wanted = account.capabilities
-        | if account.database.is_some() {
-            CONNECT_WITH_DB
-        } else {
-            0
-        };
+    let wanted =
+        account.capabilities | if account.database.is_some() { CONNECT_WITH_DB } else { 0 };
     let capabilities = wanted & greeting.capabilities;
     let response = handshake_response(account, &greeting, capabilities);
     let sent = frames.write(&response, first.sequence().wrapping_add(1));
@@ -160,12 +129,7 @@ pub(crate) fn log_in(frames: &mut Frames, account: &Account, patience: Duration)
     } else {
         End::Closed
     };
-    Login {
-        greeting: Some(greeting),
-        packets,
-        capabilities,
-        end,
-    }
+    Login { greeting: Some(greeting), packets, capabilities, end }
 }
 
 fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32) -> Vec<u8> {
@@ -175,11 +139,7 @@ fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32)
     out.extend_from_slice(&[0; 23]);
     out.extend_from_slice(account.user.as_bytes());
     out.push(0);
-    let proof = proof(
-        &greeting.plugin,
-        &greeting.salt,
-        account.password.as_bytes(),
-    );
+    let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
     put_lenenc(&mut out, proof.len() as u64);
     out.extend_from_slice(&proof);
     if capabilities & CONNECT_WITH_DB != 0 {
@@ -204,11 +164,7 @@ pub(crate) fn change_user_body(
 ) -> Vec<u8> {
     let mut out = account.user.as_bytes().to_vec();
     out.push(0);
-    let proof = proof(
-        &greeting.plugin,
-        &greeting.salt,
-        account.password.as_bytes(),
-    );
+    let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
     out.push(u8::try_from(proof.len()).expect("a proof is short"));
     out.extend_from_slice(&proof);
     out.extend_from_slice(account.database.as_deref().unwrap_or_default().as_bytes());
@@ -235,12 +191,7 @@ pub(crate) fn converse(
     let password = account.password.as_bytes();
     let mut salt = greeting.salt.clone();
     loop {
-        let mut reader = Reader {
-            frames,
-            capabilities: 0,
-            deadline,
-            packets: Vec::new(),
-        };
+        let mut reader = Reader { frames, capabilities: 0, deadline, packets: Vec::new() };
         let read = reader.next(|payload| match payload.first() {
             Some(0x00) => Kind::Ok,
             Some(0xff) => Kind::Err,
@@ -266,10 +217,7 @@ pub(crate) fn converse(
             [0x01, key @ ..] => encrypted(password, &salt, key),
             _ => return End::Complete,
         };
-        if frames
-            .write(&answer, packet.sequence().wrapping_add(1))
-            .is_err()
-        {
+        if frames.write(&answer, packet.sequence().wrapping_add(1)).is_err() {
             return End::Closed;
         }
     }
@@ -277,13 +225,9 @@ pub(crate) fn converse(
 
 fn proof(plugin: &[u8], salt: &[u8], password: &[u8]) -> Vec<u8> {
     if plugin == NATIVE {
-        scramble::scramble_native(salt, password)
-            .map(Vec::from)
-            .unwrap_or_default()
+        scramble::scramble_native(salt, password).map(Vec::from).unwrap_or_default()
     } else if plugin == CACHING_SHA2 {
-        scramble::scramble_sha256(salt, password)
-            .map(Vec::from)
-            .unwrap_or_default()
+        scramble::scramble_sha256(salt, password).map(Vec::from).unwrap_or_default()
     } else {
         Vec::new()
     }

@@ -100,14 +100,7 @@ impl Execute {
         const PARAMETER_COUNT_AVAILABLE: u8 = 8;
         // libmysqlclient counts and names its parameters whenever it has the capability.
         let counted = query_attributes;
-        let mut out = vec![
-            self.cursor
-                | if counted {
-                    PARAMETER_COUNT_AVAILABLE
-                } else {
-                    0
-                },
-        ];
+        let mut out = vec![self.cursor | if counted { PARAMETER_COUNT_AVAILABLE } else { 0 }];
         out.extend_from_slice(&1_u32.to_le_bytes());
         let mut all: Vec<(&str, &Param)> = self.params.iter().map(|p| ("", p)).collect();
         if counted {

@@ -41,23 +41,17 @@ impl Reader<'_> {
         let mut payload = Vec::new();
         loop {
             let (header, part) =
-                self.frames
-                    .read(self.deadline)
-                    .map_err(|missing| match missing {
-                        Missing::Closed => End::Closed,
-                        Missing::TimedOut => End::TimedOut,
-                    })?;
+                self.frames.read(self.deadline).map_err(|missing| match missing {
+                    Missing::Closed => End::Closed,
+                    Missing::TimedOut => End::TimedOut,
+                })?;
             headers.push(header);
             payload.extend_from_slice(&part);
             if part.len() < MAX_PAYLOAD {
                 break;
             }
         }
-        let packet = Packet {
-            kind: kind(&payload),
-            headers,
-            payload,
-        };
+        let packet = Packet { kind: kind(&payload), headers, payload };
         self.packets.push(packet.clone());
         Ok(packet)
     }
@@ -131,11 +125,7 @@ impl Reader<'_> {
 
     /// Packets up to the EOF, or its successor, or an ERR; answers the status flags.
     fn rows(&mut self, row: Kind) -> Result<u16, Stop> {
-        let longest = if self.deprecates_eof() {
-            MAX_PAYLOAD
-        } else {
-            9
-        };
+        let longest = if self.deprecates_eof() { MAX_PAYLOAD } else { 9 };
         loop {
             let packet = self.next(|payload| match payload.first() {
                 Some(0xfe) if payload.len() < longest => {
@@ -166,9 +156,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let counts = |at: usize| {
-            head.payload
-                .get(at..at + 2)
-                .map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
+            head.payload.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
         };
         let optional = self.capabilities & OPTIONAL_RESULTSET_METADATA != 0;
         let follows = !optional || head.payload.get(12) != Some(&0);
@@ -185,17 +173,9 @@ impl Reader<'_> {
 }
 
 fn column_or_err(payload: &[u8]) -> Kind {
-    if payload.first() == Some(&0xff) {
-        Kind::Err
-    } else {
-        Kind::Column
-    }
+    if payload.first() == Some(&0xff) { Kind::Err } else { Kind::Column }
 }
 
 fn eof_or_err(payload: &[u8]) -> Kind {
-    if payload.first() == Some(&0xff) {
-        Kind::Err
-    } else {
-        Kind::Eof
-    }
+    if payload.first() == Some(&0xff) { Kind::Err } else { Kind::Eof }
 }

@@ -58,12 +58,7 @@ pub(crate) fn response(response: &Response) -> String {
             hex(&packet.payload)
         );
     }
-    let _ = writeln!(
-        out,
-        "  {:?} after {:.3} s",
-        response.end,
-        response.took.as_secs_f64()
-    );
+    let _ = writeln!(out, "  {:?} after {:.3} s", response.end, response.took.as_secs_f64());
     out
 }
 
@@ -87,12 +82,7 @@ pub(crate) fn decoded(packet: &Packet, columns: &[Column]) -> String {
         ),
         Kind::Err => {
             let err = ErrPacket::parse(payload);
-            format!(
-                "ERR {}/{} {}",
-                err.code,
-                bytes(&err.state),
-                short(&err.message)
-            )
+            format!("ERR {}/{} {}", err.code, bytes(&err.state), short(&err.message))
         }
         Kind::Eof => match parse_eof(payload) {
             Some((warnings, status)) => format!("EOF warnings {warnings} status {status}"),
@@ -118,10 +108,7 @@ pub(crate) fn decoded(packet: &Packet, columns: &[Column]) -> String {
         Kind::ColumnCount => format!("columns: {}", payload.first().copied().unwrap_or_default()),
         Kind::PrepareOk => "prepared".to_owned(),
         Kind::LocalInfile => {
-            format!(
-                "LOCAL INFILE '{}'",
-                short(payload.get(1..).unwrap_or_default())
-            )
+            format!("LOCAL INFILE '{}'", short(payload.get(1..).unwrap_or_default()))
         }
         Kind::Auth => "auth data".to_owned(),
         Kind::Text => format!("text '{}'", short(payload)),
@@ -133,11 +120,7 @@ pub(crate) fn decoded(packet: &Packet, columns: &[Column]) -> String {
 pub(crate) fn row(packet: &Packet, columns: &[Column]) -> Vec<String> {
     let show = |value: Option<&[u8]>| value.map_or_else(|| "NULL".to_owned(), short);
     if packet.kind == Kind::TextRow {
-        text_row(&packet.payload)
-            .unwrap_or_default()
-            .into_iter()
-            .map(show)
-            .collect()
+        text_row(&packet.payload).unwrap_or_default().into_iter().map(show).collect()
     } else {
         binary_row(&packet.payload, columns)
             .unwrap_or_default()

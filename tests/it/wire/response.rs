@@ -156,10 +156,6 @@ impl ErrPacket {
             Some(b'#') => c.take(6).map(|s| s[1..].to_vec()).unwrap_or_default(),
             Some(_) | None => Vec::new(),
         };
-        ErrPacket {
-            code,
-            state,
-            message: c.0.to_vec(),
-        }
+        ErrPacket { code, state, message: c.0.to_vec() }
     }
 }

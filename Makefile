@@ -1,0 +1,27 @@
+# One entry for people and for CI; the work is in dev/ and .ci/.
+FLAVOUR ?= mysql
+ARGS ?=
+
+.PHONY: help demo run test bench check clean
+
+help: ## this list
+	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' Makefile
+
+demo: ## show what Lockstead does, in about half a minute, against a private FLAVOUR server
+	@dev/demo.sh $(FLAVOUR)
+
+run: ## a private FLAVOUR server and a proxy to try, until Ctrl-C
+	@dev/run.sh $(FLAVOUR)
+
+test: ## all tests, against private MySQL and MariaDB servers; ARGS go to the test runner
+	@dev/test.sh $(ARGS)
+
+bench: ## benchmarks against private servers; ARGS go to dev/bench.sh
+	@dev/bench.sh $(ARGS)
+
+check: ## formatting, lints, licences, duplicate crates, scripts
+	@dev/check.sh
+
+clean: ## remove what was built, but not the fetched servers
+	cargo clean

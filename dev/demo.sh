@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# What Lockstead does, against a private server, each step checked:
+#
+#   dev/demo.sh [mysql|mariadb]
+set -euo pipefail
+# shellcheck source=dev/common.sh
+. "$(dirname "$0")/common.sh"
+
+# --- sessions: the servers' own client, fed line by line through a pipe --------
+
+declare -A in out client # of each session: two file descriptors, a process id
+
+# session NAME PORT: logs in as the application, through the proxy on PORT.
+session() {
+  local fd
+  mkfifo "$tmp/$1.in" "$tmp/$1.out"
+  # Both ends held open: nobody waits for the other side to open its end.
+  exec {fd}<>"$tmp/$1.in"
+  in[$1]=$fd
+  exec {fd}<>"$tmp/$1.out"
+  out[$1]=$fd
+  group "${CLIENT%% *}" --defaults-file="$tmp/app.cnf" -P "$2" -n -N -B <"$tmp/$1.in" >"$tmp/$1.out" 2>&1
+  client[$1]=$pid
+}
+
+# ask NAME SQL
+ask() {
+  say "  $1> $2"
+  printf '%s;\n' "$2" >&"${in[$1]}"
+}
+
+# answer NAME SECONDS VALUE: the next line that the client prints, in time.
+answer() {
+  local got
+  read -r -t "$2" -u "${out[$1]}" got || die "session $1 has no answer after $2 s"
+  [ "$got" = "$3" ] || die "session $1 should have got $3, but got: $got"
+  say "  $1: $got"
+}
+
+# waits NAME PORT: no answer for a second, and the proxy on PORT says why.
+waits() {
+  local got
+  ! read -r -t 1 -u "${out[$1]}" got || die "session $1 should wait, but got: $got"
+  [ "$(metric "$2" lockstead_locks_waiting)" = 1 ] || die "the proxy counts no waiting session"
+  say "  $1 waits (lockstead_locks_waiting 1)"
+}
+
+# slay PID
+slay() {
+  disown "$1" # or bash would report it
+  kill -KILL "$1"
+}
+
+now() { printf '%s\n' $((${EPOCHREALTIME//[!0-9]/} / 1000)); }
+
+# took FROM LEAST MOST: sets $ms, the milliseconds since FROM.
+took() {
+  ms=$(($(now) - $1))
+  ((ms >= $2 && ms <= $3)) || die "that took $ms ms, not $2 to $3"
+}
+
+step=0
+step() {
+  step=$((step + 1))
+  printf '\n%s. %s\n' "$step" "$*"
+}
+
+# held: shows the held locks; sets $token, that of the only one.
+held() {
+  sql -t -e 'SELECT name, token, proxy, proxy_state AS state, connection_id, owner FROM lockstead.held_locks'
+  local name
+  read -r name token < <(sql -N -e 'SELECT name, token FROM lockstead.held_locks')
+  [ "$name" = nightly ] || die "lockstead.held_locks should show the lock"
+}
+
+# --- the story ------------------------------------------------------------------
+
+flavour=${1:-mysql}
+start_server "$flavour"
+a=$(free_port 0) a_http=$(free_port 0) b=$(free_port 0) b_http=$(free_port 0)
+start_proxy A "$a" "$a_http"
+proxy_a=$pid
+start_proxy B "$b" "$b_http"
+proxy_b=$pid
+say "A private $flavour $(sql -N -e 'SELECT VERSION()') on port $PORT; before it the proxies A (port $a) and B"
+say "(port $b), with a lease of 3 s. The sessions are plain $flavour clients."
+
+step "ann takes a lock through proxy A, and it is a row on the server."
+session ann "$a"
+ask ann "SELECT GET_LOCK('nightly', 10)"
+answer ann 10 1
+held
+
+step "bob wants it too, and waits."
+session bob "$a"
+ask bob "SELECT GET_LOCK('nightly', 30)"
+waits bob "$a_http"
+
+step "ann releases it: bob has it."
+from=$(now)
+ask ann "SELECT RELEASE_LOCK('nightly')"
+answer ann 10 1
+answer bob 10 1
+took "$from" 0 1000
+say "  handed over in $ms ms"
+
+step "bob's client is killed (kill -9): the lock is free, and carol takes it."
+session carol "$a"
+slay "${client[bob]}"
+from=$(now)
+ask carol "SELECT GET_LOCK('nightly', 10)"
+answer carol 10 1
+took "$from" 0 1000
+say "  free and taken in $ms ms"
+
+step "dave, at proxy B, waits for carol's lock. Then proxy A is killed (kill -9)."
+held
+before=$token
+session dave "$b"
+ask dave "SELECT GET_LOCK('nightly', 30)"
+waits dave "$b_http"
+slay "$proxy_a"
+from=$(now)
+answer dave 30 1
+# Less than a lease by what had passed since the last renewal, at most; more by
+# the margin for clocks that differ, and by ending A's sessions at the server.
+took "$from" 2000 6000
+say "  proxy A's lease ran out, and dave has the lock $ms ms after the kill, with a greater token:"
+held
+[ "$token" -gt "$before" ] || die "the token should have grown beyond $before"
+
+step "What proxy B counted:"
+metrics=$(http "$b_http" /metrics | grep -E '^lockstead_(takeovers_total|locks_held|lease_good|lease_age_seconds|lock_calls_total\{.*get_lock.*)' -i) ||
+  die "no such metrics"
+say "$metrics" | sed 's/^/  /'
+grep -qx 'lockstead_takeovers_total 1' <<<"$metrics" || die "the takeover was not counted"
+
+step "Proxy B is told to end (SIGTERM): it gives back the lock and its lease."
+from=$(now)
+kill "$proxy_b"
+wait "$proxy_b" || die "proxy B ended with status $?"
+took "$from" 0 5000
+for table in proxies held_locks; do
+  rows=$(sql -N -e "SELECT COUNT(*) FROM lockstead.$table")
+  [ "$rows" = 0 ] || die "lockstead.$table should be empty, but has rows: $rows"
+  say "  lockstead.$table: 0 rows"
+done
+say "  ended in $ms ms"
+
+printf '\nAll as it should be.\n'

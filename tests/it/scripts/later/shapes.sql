@@ -1,0 +1,2 @@
+a: SELECT {fn GET_LOCK('$Nk',0)}
+= 1

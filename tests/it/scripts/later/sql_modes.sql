@@ -1,0 +1,2 @@
+a: SELECT GET_LOCK("$Nk",0)
+= 1
