@@ -415,11 +415,12 @@ report() {
     function median(s, f, n, v, m) { return med[s, f, n, v, m] }
     function ratio(s, f, n, m, a, b) { return median(s, f, n, b, m) ? median(s, f, n, a, m) / median(s, f, n, b, m) : 0 }
     function judge(what, value, sign, target,   met, text) {
+      target += 0 # a number, or awk would compare texts
       met = sign == ">=" ? value >= target : sign == ">" ? value > target : value <= target
-      text = sprintf("%-62s %8.2f   %-2s %5.2f   %s", what, value, sign, target, met ? "met" : "MISSED")
+      text = sprintf("%-62s %8.2f   %-2s %5.2f   %s", what, value, sign, target, (met ? "met" : "MISSED"))
       verdicts[++nverdicts] = text
       gsub(/"/, "", what)
-      targets = targets (targets ? ",\n" : "") sprintf("    {\"target\": \"%s\", \"value\": %.4f, \"must_be\": \"%s %s\", \"met\": %s}", what, value, sign, target, met ? "true" : "false")
+      targets = targets (targets ? ",\n" : "") sprintf("    {\"target\": \"%s\", \"value\": %.4f, \"must_be\": \"%s %.2f\", \"met\": %s}", what, value, sign, target, met ? "true" : "false")
     }
     END {
       for (i = 1; i <= total; i++) {
@@ -471,8 +472,8 @@ write_json() {
     echo '{'
     printf '  "date": "%s",\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     printf '  "commit": "%s",\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)"
-    printf '  "machine": {"processors": %d, "model": "%s", "kernel": "%s"},\n' "$(nproc)" \
-      "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1 | tr -dc '[:alnum:] ().@_-')" "$(uname -r)"
+    printf '  "machine": {"processors": %d, "model": "%s", "kernel": "%s", "load_before": %s},\n' "$(nproc)" \
+      "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1 | tr -dc '[:alnum:] ().@_-')" "$(uname -r)" "$load"
     printf '  "settings": {"rounds": %d, "most_rounds": %d, "seconds": %d, "proxy_threads": %d},\n' \
       "$rounds" "$most_rounds" "$seconds" "$threads"
     printf '  "versions": {"haproxy": "%s", "lockstead": "%s"' \
@@ -481,13 +482,17 @@ write_json() {
     printf '},\n'
     cat "$work/summary"
     echo '  "samples": ['
-    awk -F'\t' '{ printf "%s    [\"%s\", \"%s\", %d, \"%s\", \"%s\", %s]", NR > 1 ? ",\n" : "", $1, $2, $3, $4, $5, $6 } END { print "" }' "$samples"
+    awk -F'\t' '{ printf "%s    [\"%s\", \"%s\", %d, \"%s\", \"%s\", %s]", (NR > 1 ? ",\n" : ""), $1, $2, $3, $4, $5, $6 } END { print "" }' "$samples"
     printf '  ]\n}\n'
   } >"$work/result.json"
   mv "$work/result.json" "$file"
   printf '\nall figures: %s\n' "$file"
 }
 
+load=$(cut -d ' ' -f 1 /proc/loadavg)
+if awk -v load="$load" 'BEGIN { exit !(load > 0.5) }'; then
+  say "the machine is not idle (load $load): the figures will be less certain"
+fi
 for flavour in "${flavours[@]}"; do
   start_server "$flavour"
   for section in points idle locks; do

@@ -48,7 +48,8 @@ impl Call<'_> {
             Alias::Simple { text, .. } => &self.text[text.clone()],
             Alias::Complex => return None,
         };
-        name.is_ascii().then(|| &name[..name.len().min(NAME_MAX)])
+        let plain = name.iter().all(|b| b.is_ascii() && *b != 0);
+        plain.then(|| &name[..name.len().min(NAME_MAX)])
     }
 }
 
@@ -96,7 +97,12 @@ impl Session {
         value: Option<u64>,
         pure: &[Vec<u8>],
     ) -> Result<(), End> {
-        let simple = pure.is_empty() && !call.bare.hint && self.may_answer_alone(call.bare.is_do);
+        // A failed attempt empties MariaDB's list of warnings, which only the server can do.
+        let emptied = empties_warnings(call.bare.function, self.flavour, value);
+        let simple = pure.is_empty()
+            && !call.bare.hint
+            && !emptied
+            && self.may_answer_alone(call.bare.is_do);
         if let Some(name) = call.plain_name().filter(|_| simple) {
             let mut out = Vec::with_capacity(128);
             let status = Status(self.status.lasting());
@@ -105,7 +111,15 @@ impl Session {
                 self.behind.then_do = true;
             } else {
                 let column = call.bare.function.column(self.flavour);
-                let reply = OneValue { name, column, value, status, warnings: 0, binary: false, metadata: true };
+                let reply = OneValue {
+                    name,
+                    column,
+                    value,
+                    status,
+                    warnings: 0,
+                    binary: false,
+                    metadata: true,
+                };
                 reply.encode(&mut out, self.capabilities);
                 self.behind = Behind { select: true, then_do: false };
             }
@@ -144,8 +158,9 @@ impl Session {
             return Ok(None);
         }
         let name = &call.text[call.bare.call.clone()];
-        let mut name = if name.is_ascii() { name.to_vec() } else { self.converted(name).await? };
-        name.truncate(NAME_MAX);
+        let mut name =
+            if name.is_ascii() { self.legible(name) } else { self.converted(name).await? };
+        cut(&mut name, self.flavour);
         Ok(Some(name))
     }
 
@@ -156,6 +171,9 @@ impl Session {
         let Some([Some(client), results]) = row.as_deref() else { return Ok(name.to_vec()) };
         let client = String::from_utf8_lossy(client).into_owned();
         let results = results.as_deref().map_or("utf8mb3".into(), String::from_utf8_lossy);
+        if client.starts_with("utf8") && results.starts_with("utf8") {
+            return Ok(self.legible(name));
+        }
         let text = hex::encode(name);
         let sql = format!(
             "SELECT HEX(CONVERT(CONVERT(CONVERT(x'{text}' USING {client}) USING utf8mb3) USING {results}))"
@@ -170,6 +188,10 @@ impl Session {
         let mut out = Vec::with_capacity(name.len());
         for chunk in name.utf8_chunks() {
             for c in chunk.valid().chars() {
+                if c == '\0' && self.flavour == Flavour::MariaDb {
+                    out.extend_from_slice(b"\\x00");
+                    continue;
+                }
                 // The server's own character set ends at three bytes.
                 let c = if c.len_utf8() > 3 { '?' } else { c };
                 out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -183,4 +205,20 @@ impl Session {
         }
         out
     }
+}
+
+/// Cuts a name where the server does: behind 255 bytes, at a whole character; MySQL also at NUL.
+fn cut(name: &mut Vec<u8>, flavour: Flavour) {
+    if flavour == Flavour::MySql
+        && let Some(nul) = memchr::memchr(0, name)
+    {
+        name.truncate(nul);
+    }
+    let whole = std::str::from_utf8(name).map(|text| text.floor_char_boundary(NAME_MAX));
+    name.truncate(whole.unwrap_or(NAME_MAX));
+}
+
+/// MariaDB empties the warnings of earlier statements when GET_LOCK answers 0.
+pub(super) fn empties_warnings(function: Function, flavour: Flavour, value: Option<u64>) -> bool {
+    flavour == Flavour::MariaDb && function == Function::GetLock && value == Some(0)
 }

@@ -126,9 +126,7 @@ impl Session {
                 b" USING utf8mb4) COLLATE utf8mb4_bin",
             ]
             .concat(),
-            Flavour::MariaDb => {
-                [b"SELECT HEX(", e, b"),0,HEX(CONVERT(", e, b" USING utf8mb4)),1"].concat()
-            }
+            Flavour::MariaDb => [b"SELECT HEX(", e, b"),0,HEX(", e, b"),1"].concat(),
         };
         let Some(row) = self.ask_row(&sql).await? else {
             return Ok(Judged::Native);

@@ -3,7 +3,7 @@
 //! The server prepares the statement itself, so metadata, errors and ids are its own; only its
 //! execution is the proxy's.
 
-use super::answer::Call;
+use super::answer::{Call, empties_warnings};
 use super::arguments::Given;
 use super::intercept::Outcome;
 use super::session::{Behind, End, Session};
@@ -34,6 +34,8 @@ pub(super) struct LockStatement {
     /// Types of the last execution that bound any.
     types: Vec<u16>,
     long_data: Vec<Option<Vec<u8>>>,
+    /// Long data came for a parameter that does not exist: the server has an error for it.
+    refused_data: bool,
 }
 
 impl Session {
@@ -75,6 +77,7 @@ impl Session {
                 name,
                 types: Vec::new(),
                 long_data: vec![None; params],
+                refused_data: false,
             };
             self.statements.insert(ok.id, statement);
         }
@@ -96,18 +99,20 @@ impl Session {
             Command::STMT_RESET => {
                 if let Some(statement) = self.statements.get_mut(&id) {
                     statement.long_data.iter_mut().for_each(|d| *d = None);
+                    statement.refused_data = false;
                 }
                 self.forward(&packet)
             }
             Command::STMT_SEND_LONG_DATA => {
-                if let (Some(statement), Some(index)) = (self.statements.get_mut(&id), r.u16())
-                    && let Some(data) = statement.long_data.get_mut(usize::from(index))
-                {
-                    let data = data.get_or_insert_default();
-                    if data.len() + r.rest().len() > MAX_LONG_DATA {
-                        return Err(End::Broken("long data for a lock call beyond 64 KiB"));
+                if let (Some(statement), Some(index)) = (self.statements.get_mut(&id), r.u16()) {
+                    let slot = statement.long_data.get_mut(usize::from(index));
+                    statement.refused_data |= slot.is_none();
+                    if let Some(data) = slot.map(Option::get_or_insert_default) {
+                        if data.len() + r.rest().len() > MAX_LONG_DATA {
+                            return Err(End::Broken("long data for a lock call beyond 64 KiB"));
+                        }
+                        data.extend_from_slice(r.rest());
                     }
-                    data.extend_from_slice(r.rest());
                 }
                 // The server gets it too: a call that turns out to be its own needs it.
                 self.forward(&packet)
@@ -130,6 +135,9 @@ impl Session {
             }
             return self.forward(&packet);
         };
+        if std::mem::take(&mut statement.refused_data) {
+            return self.forward(&packet);
+        }
         let parsed = Execute::parse(
             &packet[HEADER..],
             statement.params,
@@ -190,7 +198,9 @@ impl Session {
         let mut status = Status(self.status.lasting());
         let mut warnings = 0;
         let mut metadata = true;
-        if pure.is_empty() && !call.bare.hint && self.may_answer_alone(call.bare.is_do) {
+        let emptied = empties_warnings(function, self.flavour, value);
+        if pure.is_empty() && !call.bare.hint && !emptied && self.may_answer_alone(call.bare.is_do)
+        {
             if call.bare.is_do {
                 self.behind.then_do = true;
             } else {

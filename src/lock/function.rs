@@ -101,9 +101,14 @@ impl Function {
                 }));
                 [b"(", tests.join(joined.as_bytes()).as_slice(), b")"].concat()
             };
-        let never = || tested("IS NULL", " OR ", "<>");
-        let always = || tested("IS NOT NULL", " AND ", "=");
+        let never = || tested("<>1", " OR ", "<>");
+        let always = || tested("=1", " AND ", "=");
         let text = match (self, flavour, value) {
+            // A derived table makes MariaDB empty its list of warnings, as a failed attempt does.
+            (Self::GetLock, Flavour::MariaDb, Some(0)) => {
+                return [b"(NULL AND ", never().as_slice(), b" AND (SELECT 0 FROM (SELECT 0) d))"]
+                    .concat();
+            }
             (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, _, Some(0)) => {
                 return [b"(NULL AND ", never().as_slice(), b")"].concat();
             }
@@ -114,9 +119,12 @@ impl Function {
                 return [b"(NULL OR ", never().as_slice(), b")"].concat();
             }
             (Self::IsUsedLock, Flavour::MySql, Some(n)) => {
-                format!("IF(1,CAST({n} AS UNSIGNED),NULL)")
+                let n = format!(",CAST({n} AS UNSIGNED),NULL)");
+                return [b"IF(", always().as_slice(), n.as_bytes()].concat();
             }
-            (Self::IsUsedLock, Flavour::MySql, None) => "IF(0,CAST(1 AS UNSIGNED),NULL)".into(),
+            (Self::IsUsedLock, Flavour::MySql, None) => {
+                return [b"IF(", never().as_slice(), b",CAST(1 AS UNSIGNED),NULL)"].concat();
+            }
             (_, _, Some(n)) => format!("CAST({n} AS UNSIGNED)"),
             (_, _, None) => "NULL".into(),
         };

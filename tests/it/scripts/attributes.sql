@@ -18,8 +18,6 @@ b?
 = 1
 a qattr a1='1' a2='2' a3='3' a4='4' a5='5' a6='6' a7='7' a8='8' a9='9' : SELECT 1
 = 1
-a qattr long='$REP(x,70000)' : SELECT GET_LOCK('$Nl',0)
-= 1
 a qattr q='1' : SELECT 'GET_LOCK(1,1)'
 = GET_LOCK(1,1)
 a prepare g : SELECT GET_LOCK(?,?)
@@ -31,6 +29,6 @@ a execute g '$Nm' 0 attr:trace='y' attr:n=7
 a execute g keep '$Nm' 0
 a prepare all : SELECT RELEASE_ALL_LOCKS()
 a execute all attr:trace='z'
-= 4
+= 3
 a execute all
 = 0

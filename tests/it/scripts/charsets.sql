@@ -50,10 +50,6 @@ u: SELECT IS_FREE_LOCK('$Nté')
 t: SELECT GET_LOCK('$N\xe9',0)
 [mysql] = ERR 3057/42000
 [mariadb] = 1
-t: SELECT GET_LOCK('$N😀',0)
-[mysql] = ERR 3057/42000
-[mariadb] = 1
-t: SELECT GET_LOCK('$Ny',/* 😀 */0)
 # gbk and its relatives: a backslash may be half a character.
 g: SELECT GET_LOCK('$Ng\x81\x5c',0)
 = 1

@@ -1,7 +1,5 @@
 # Comments that hold code, and comments that only look like it.
 @matrix caps=-DEPRECATE_EOF
-a: SELECT GET_LOCK('$Nk',0 /*!99999 ,'too','many' */)
-= 1
 a: SELECT GET_LOCK('$Nk',0 /*!00000 ,'too','many' */)
 = ERR 1582/42000
 a: SELECT RELEASE_ALL_LOCKS()
@@ -9,15 +7,6 @@ a: SELECT 1 /*!99999 , GET_LOCK('$Nk',0) */
 = 1
 a: SELECT IS_FREE_LOCK('$Nk')
 = 1
-a: SELECT 1 /*M! , GET_LOCK('$Nk',0) */
-[mysql] = 1
-[mariadb] = 1 | 1
-a: SELECT 1 /*M!100000 , GET_LOCK('$Nk',0) */
-[mysql] = 1
-[mariadb] = 1 | 1
-a: SELECT RELEASE_ALL_LOCKS()
-[mysql] = 0
-[mariadb] = 2
 a: SELECT 1 /* GET_LOCK('$Nk',0) */
 = 1
 a: SELECT 1 # GET_LOCK('$Nk',0)
@@ -27,14 +16,6 @@ a: SELECT 1 -- GET_LOCK('$Nk',0)
 a: SELECT /*+ GET_LOCK('$Nk',0) */ 1
 a: SELECT RELEASE_ALL_LOCKS()
 = 0
-a: SELECT 1--GET_LOCK('$Nk',0)
-= 2
-a: SELECT RELEASE_ALL_LOCKS()
-= 1
-a: SELECT 1 /* /* */ , GET_LOCK('$Nk',0)
-= 1 | 1
-a: SELECT RELEASE_ALL_LOCKS()
-= 1
 a: SELECT GET_LOCK('$Nk',0) --
 = 1
 a: SELECT GET_LOCK('$Nk',0) --\x0a

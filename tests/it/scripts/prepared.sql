@@ -69,9 +69,6 @@ a execute g '$Né' 0
 a execute r '$NÉ'
 [mysql] = 1
 [mariadb] = NULL
-a execute g '$N😀' 0
-[mysql] = ERR 3057/42000
-[mariadb] = 1
 a execute g '$Na\x00b' 0
 = 1
 a execute u '$Na'

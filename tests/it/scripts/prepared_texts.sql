@@ -88,7 +88,4 @@ a prepare p26 :
 # Too few parameters were sent: an error, or what the bytes happen to mean.
 a execute all
 = ERR 1243/HY000
-# SQL's own PREPARE and EXECUTE.
-a: DEALLOCATE PREPARE s
-= OK
 a: SELECT RELEASE_ALL_LOCKS()

@@ -81,9 +81,6 @@ b?
 a: SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1
 a~2000: SELECT GET_LOCK('$Nk',2)
 = 0
-a: SET SESSION sql_select_limit = 0
-a: SELECT GET_LOCK('$Nz',0)
-a: SET SESSION sql_select_limit = DEFAULT
 a: SELECT IS_FREE_LOCK('$Nz')
 a: SET SESSION max_error_count = 0
 a: SELECT GET_LOCK('$Nz','abc')

@@ -79,7 +79,7 @@ a: SELECT GET_LOCK('$Nf14',_latin1'1')
 a: SELECT GET_LOCK('$Nf15',b'1')
 a: SELECT GET_LOCK('$Nf16',0x01)
 a: SHOW WARNINGS
-a: SELECT RELEASE_ALL_LOCKS()
+a: DO RELEASE_ALL_LOCKS()
 # Strict mode does not make warnings of a SELECT into errors.
 a: SET SESSION sql_mode = 'TRADITIONAL'
 = OK

@@ -4,3 +4,15 @@ b: SELECT IS_FREE_LOCK(CAST('$NA' AS BINARY))
 b: SELECT IS_FREE_LOCK(BINARY '$NA')
 [mysql] = 0 W1
 [mariadb] = 1
+a: SELECT GET_LOCK(CONVERT('$Nwide' USING ucs2),0)
+[mysql] = 1 W1
+[mariadb] = 1
+b: SELECT IS_FREE_LOCK('$Nwide')
+[mysql] = 0
+[mariadb] = 1
+a: SELECT RELEASE_LOCK(CONVERT('$Nwide' USING ucs2))
+[mysql] = 1 W1
+[mariadb] = 1
+a: SELECT IS_FREE_LOCK(DATE'2024-01-02')
+a: SELECT RELEASE_LOCK(\N)
+a: SELECT IS_FREE_LOCK(TIMESTAMP'2024-01-02 03:04:05')

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# What can be said of the code without running it:
+#
+#   dev/check.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf 'check: %s\n' "$*"; }
+
+say formatting
+cargo fmt --check
+
+say lints
+cargo clippy --locked --all-targets -- -D warnings
+
+# One version for all: what it finds, and its configuration, change with it.
+deny=0.20.2
+tool=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}/cargo-deny-$deny
+if [ ! -x "$tool/bin/cargo-deny" ]; then
+  say "building cargo-deny $deny, some minutes, once"
+  # Not among the user's own programs, and with nothing left but the program.
+  cargo install --quiet --locked --root "$tool" --version "=$deny" cargo-deny
+fi
+say 'licences and duplicate crates'
+"$tool/bin/cargo-deny" --locked check --hide-inclusion-graph licenses bans
+
+say 'white space'
+# Everything tracked, as a change to an empty tree; Markdown's line breaks apart.
+git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'
+
+if command -v shellcheck >/dev/null; then
+  say scripts
+  shellcheck -x dev/*.sh .ci/run
+else
+  say 'scripts: left out, shellcheck is not installed'
+fi
+say ok

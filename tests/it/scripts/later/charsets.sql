@@ -1,0 +1,10 @@
+t: SELECT GET_LOCK('$N😀',0)
+[mysql] = ERR 3057/42000
+[mariadb] = 1
+t: SELECT GET_LOCK('$Ny',/* 😀 */0)
+g: SELECT GET_LOCK('$Ng\x81\x5c',0)
+= 1
+t: SELECT GET_LOCK('$N😀',0)
+[mysql] = ERR 3057/42000
+[mariadb] = 1
+t: SELECT GET_LOCK('$Ny',/* 😀 */0)
