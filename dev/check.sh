@@ -24,6 +24,9 @@ fi
 say 'licences and duplicate crates'
 "$tool/bin/cargo-deny" --locked check --hide-inclusion-graph licenses bans
 
+say 'rules of this repository'
+cargo test --quiet --locked --test tidy
+
 say 'white space'
 # Everything tracked, as a change to an empty tree; Markdown's line breaks apart.
 git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'

@@ -100,7 +100,7 @@ impl Session {
         // A failed attempt empties MariaDB's list of warnings, which only the server can do.
         let emptied = empties_warnings(call.bare.function, self.flavour, value);
         let simple = pure.is_empty()
-            && !call.bare.hint
+            && !call.bare.special
             && !emptied
             && self.may_answer_alone(call.bare.is_do);
         if let Some(name) = call.plain_name().filter(|_| simple) {

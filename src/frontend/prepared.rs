@@ -199,7 +199,10 @@ impl Session {
         let mut warnings = 0;
         let mut metadata = true;
         let emptied = empties_warnings(function, self.flavour, value);
-        if pure.is_empty() && !call.bare.hint && !emptied && self.may_answer_alone(call.bare.is_do)
+        if pure.is_empty()
+            && !call.bare.special
+            && !emptied
+            && self.may_answer_alone(call.bare.is_do)
         {
             if call.bare.is_do {
                 self.behind.then_do = true;

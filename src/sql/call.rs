@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::dialect::Dialect;
 use super::finder::Finder;
-use super::scanner::{Kind, Scanner, Token};
+use super::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
 use crate::lock::name::is_plain;
 
@@ -39,8 +39,8 @@ pub struct BareCall {
     pub call: Range<usize>,
     /// The alias.
     pub alias: Alias,
-    /// An optimizer hint stands in the statement.
-    pub hint: bool,
+    /// An optimizer hint or something behind the semicolon: only the server's own reply will do.
+    pub special: bool,
 }
 
 /// An argument as written.
@@ -85,14 +85,15 @@ pub fn classify(text: &[u8], dialect: Dialect, multi_statements: bool) -> Statem
 /// Judges a statement whose dialect is certain.
 pub fn classify_exactly(text: &[u8], dialect: Dialect, multi_statements: bool) -> Statement {
     let sites = Finder::calls(text, dialect);
-    let tokens = tokens(text, dialect);
+    let (tokens, whole) = tokens(text, dialect);
     if sites.is_empty() {
         return if prepares_a_call(text, &tokens) { Statement::Other } else { Statement::NoCall };
     }
     if is_definition(text, &tokens, multi_statements) {
         return Statement::Definition;
     }
-    if sites.len() == 1
+    if whole
+        && sites.len() == 1
         && let Some(bare) = bare(text, &tokens)
     {
         return bare;
@@ -100,12 +101,13 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect, multi_statements: bool) -
     Statement::Other
 }
 
-fn tokens(text: &[u8], dialect: Dialect) -> Vec<Token> {
+/// All tokens, and whether the text ends outside strings and comments.
+fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool) {
     let mut tokens = Vec::new();
     let mut scanner = Scanner::new(dialect);
     scanner.feed(text, |token, _| tokens.push(token));
-    scanner.finish(|token, _| tokens.push(token));
-    tokens
+    let whole = scanner.finish(|token, _| tokens.push(token));
+    (tokens, whole)
 }
 
 /// Reads tokens from left to right.
@@ -184,6 +186,9 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
     if !is_do && c.word("LIMIT") && !c.word("1") {
         return None;
     }
+    // What stands behind a semicolon may be an empty statement with a result of its own.
+    let tail = c.peek().map_or(text.len(), |t| t.end);
+    let more = !text[tail..].iter().all(|b| is_space(*b));
     while c.punct(b';').is_some() || c.punct(0).is_some() {}
     if c.peek().is_some() {
         return None;
@@ -192,7 +197,14 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
         return Some(Statement::WrongCount);
     }
     let call = name.start..close.end;
-    Some(Statement::Bare(BareCall { is_do, function, arguments, call, alias, hint }))
+    Some(Statement::Bare(BareCall {
+        is_do,
+        function,
+        arguments,
+        call,
+        alias,
+        special: hint || more,
+    }))
 }
 
 fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
@@ -326,7 +338,7 @@ fn prepares_a_call(text: &[u8], tokens: &[Token]) -> bool {
 /// Whether one COM_STMT_PREPARE can hold the text: only then does the server's verdict on it say
 /// something about the statement.
 pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
-    let tokens = tokens(text, dialect);
+    let (tokens, _) = tokens(text, dialect);
     let end = tokens.iter().rposition(|t| t.kind != Kind::Punct(b';')).map_or(0, |i| i + 1);
     tokens[..end].iter().all(|t| t.kind != Kind::Punct(b';'))
 }

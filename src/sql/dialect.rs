@@ -23,6 +23,11 @@ impl Multibyte {
         }
     }
 
+    /// Whether `byte` may end one.
+    pub fn trails(byte: u8) -> bool {
+        matches!(byte, 0x40..=0x7e | 0x80..=0xfe)
+    }
+
     /// Whether `byte` starts a two-byte character.
     pub fn leads(self, byte: u8) -> bool {
         match self {

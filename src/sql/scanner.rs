@@ -3,7 +3,7 @@
 //! The scanner keeps a few bytes of state, so a statement of any size is scanned as it streams
 //! past. Rules: sql_lex.cc of both servers, and native-semantics, section 5a.
 
-use super::dialect::Dialect;
+use super::dialect::{Dialect, Multibyte};
 
 /// Longest word whose text is kept: more than the longest function name.
 const WORD_MAX: usize = 24;
@@ -100,7 +100,7 @@ impl Scanner {
             // Long strings and comments are skipped at memchr's speed.
             if let State::InQuote(q) = self.state
                 && self.text_len == WORD_MAX
-                && self.dialect.multibyte == super::dialect::Multibyte::Safe
+                && self.dialect.multibyte == Multibyte::Safe
             {
                 let n = memchr::memchr2(q, b'\\', &chunk[i..]).unwrap_or(chunk.len() - i);
                 i += n;
@@ -116,17 +116,37 @@ impl Scanner {
         }
     }
 
-    /// Ends the statement.
-    pub fn finish(&mut self, mut emit: impl FnMut(Token, &[u8])) {
-        match self.state {
-            State::Word | State::Trail(TrailOf::Word) => self.end_text(Kind::Word, &mut emit),
-            State::Dash => self.emit_at(Kind::Punct(b'-'), &mut emit),
-            State::Slash => self.emit_at(Kind::Punct(b'/'), &mut emit),
-            State::Star => self.emit_at(Kind::Punct(b'*'), &mut emit),
-            State::MaybeEnd(q) => self.end_quote(q, &mut emit),
-            _ => {}
-        }
+    /// Ends the statement. False when it ends inside a string or a comment.
+    pub fn finish(&mut self, mut emit: impl FnMut(Token, &[u8])) -> bool {
+        let whole = match self.state {
+            State::Word | State::Trail(TrailOf::Word) => {
+                self.end_text(Kind::Word, &mut emit);
+                true
+            }
+            State::Dash => self.emit_last(b'-', &mut emit),
+            State::Slash => self.emit_last(b'/', &mut emit),
+            State::Star => self.emit_last(b'*', &mut emit),
+            State::MaybeEnd(q) => {
+                self.end_quote(q, &mut emit);
+                true
+            }
+            // `--` at the very end is a comment.
+            State::Gap | State::LineComment | State::DashDash => true,
+            State::Open
+            | State::OpenM
+            | State::Version { .. }
+            | State::Block { .. }
+            | State::InQuote(_)
+            | State::Escaped(_)
+            | State::Trail(TrailOf::Quote(_)) => false,
+        };
         self.state = State::Gap;
+        whole && !self.versioned
+    }
+
+    fn emit_last(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) -> bool {
+        self.emit_at(Kind::Punct(b), emit);
+        true
     }
 
     /// Handles one byte; false when the byte must be looked at again in the new state.
@@ -147,11 +167,15 @@ impl Scanner {
                 true
             }
             State::Trail(of) => {
-                self.keep(b);
                 self.state = match of {
                     TrailOf::Word => State::Word,
                     TrailOf::Quote(q) => State::InQuote(q),
                 };
+                // A lead byte before anything else stands alone.
+                if !Multibyte::trails(b) {
+                    return false;
+                }
+                self.keep(b);
                 true
             }
             State::InQuote(_) | State::Escaped(_) | State::MaybeEnd(_) => self.quote(b, emit),

@@ -29,21 +29,29 @@ pub(crate) fn check_with(name: &str, text: &str, flavour: Flavour, extra: &[&str
     for (words, variant) in &variants {
         let names = Names::fresh();
         let runner = Runner { server: &server, script: &script, variant, names: &names };
-        let direct = runner.run(server.port, &mut server.root());
-        if std::env::var("LOCKSTEAD_DIFF_SHOW").is_ok_and(|v| v == "1") {
-            println!("{name} ({words}) on {flavour:?}\n{}", shown_whole(&direct));
-        }
-        let wrong = unexpected(&direct, flavour, &names);
-        assert!(
-            wrong.is_empty(),
-            "{name} ({words}): {flavour:?} itself is not as expected\n{}",
-            wrong.join("\n")
-        );
-        let proxied = match &proxy {
-            Some(proxy) => runner.run(proxy.port, &mut Silent),
-            None => runner.run(server.port, &mut server.root()),
+        let once = || {
+            let direct = runner.run(server.port, &mut server.root());
+            if std::env::var("LOCKSTEAD_DIFF_SHOW").is_ok_and(|v| v == "1") {
+                println!("{name} ({words}) on {flavour:?}\n{}", shown_whole(&direct));
+            }
+            let wrong = unexpected(&direct, flavour, &names);
+            if !wrong.is_empty() {
+                return Err(format!("{flavour:?} itself is not as expected\n{}", wrong.join("\n")));
+            }
+            let proxied = match &proxy {
+                Some(proxy) => runner.run(proxy.port, &mut Silent),
+                None => runner.run(server.port, &mut server.root()),
+            };
+            compare(&direct, &proxied, flavour)
         };
-        match compare(&direct, &proxied, flavour) {
+        // A busy machine delays a reply now and then, a wrong wait is there every time.
+        let mut result = once();
+        for _ in 0..3 {
+            if matches!(&result, Err(e) if e.contains("pace Some") || e.contains(", came ")) {
+                result = once();
+            }
+        }
+        match result {
             Ok(equal) => println!(
                 "{name} ({words}): {} steps equal, {} known differences ({} equal after all)",
                 equal.steps, equal.known, equal.known_not_seen
@@ -68,7 +76,7 @@ macro_rules! scripts {
 scripts! {
     mysql: crate::script::Flavour::MySql =>
         arguments attributes big_packets charsets commands comments cursors diagnostics infile
-        lifecycle logins many mentions names_emoji names_folding names_length names_literals
+        lifecycle logins long_columns many mentions names_emoji names_folding names_length names_literals
         no_metadata ordinary prepared prepared_texts prepared_timeouts several_results shapes
         smoke sql_modes timeouts_long timeouts_numbers timeouts_special timeouts_strings
         trackers transactions values waits;

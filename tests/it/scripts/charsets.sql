@@ -55,9 +55,8 @@ g: SELECT GET_LOCK('$Ng\x81\x5c',0)
 = 1
 g: SELECT IS_USED_LOCK('$Ng\x81\x5c')
 = <g>
-g: SELECT GET_LOCK('$Ng\xe9',0)
+[mysql] g: SELECT GET_LOCK('$Ng\xe9',0)
 [mysql] = ERR 4163/42000
-[mariadb] = 1
 g: SELECT GET_LOCK('$Ng\xc4\xe3',0)
 = 1
 u: SELECT IS_FREE_LOCK('$Ng你')
@@ -72,9 +71,8 @@ s: SELECT GET_LOCK('$Ns\x81\x5c',0)
 = 1
 s: SELECT IS_USED_LOCK('$Ns\x81\x5c')
 = <s>
-s: SELECT GET_LOCK('$Ns\xe9',0)
+[mysql] s: SELECT GET_LOCK('$Ns\xe9',0)
 [mysql] = ERR 4163/42000
-[mariadb] = 1
 s: SELECT GET_LOCK('$Ns\x83\x41',0)
 = 1
 u: SELECT IS_FREE_LOCK('$Nsア')

@@ -31,6 +31,3 @@ a: SELECT /**/ /***/ /* * / */ GET_LOCK('$Nk',0)
 = 1
 a: SELECT /*+ MAX_EXECUTION_TIME(60000) */ GET_LOCK('$Nk',0)
 = 1
-a: SELECT /*+ nonsense */ GET_LOCK('$Nk',0)
-[mariadb] = 1
-a: SHOW WARNINGS

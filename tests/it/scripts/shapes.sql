@@ -134,12 +134,6 @@ a: SELECT GET_LOCK('$Nk',/*$REP(c,225)*/0)
 = 1
 a: SELECT GET_LOCK('$Nk',/*$REP(c,226)*/0)
 = 1
-a: SELECT GET_LOCK('$Nk',/*$REP(c,484)*/0)
-= 1
-a: SELECT GET_LOCK('$Nk',/*$REP(c,5000)*/0)
-= 1
-a: SELECT GET_LOCK('$Nk',$REP( ,300)0)
-= 1
 # Names with quotes and escapes in them.
 a: SELECT GET_LOCK('$Nk''s',0)
 = 1

@@ -1,0 +1,207 @@
+//! How sessions end, and that their locks pass on only when the server is done with them.
+
+use std::time::Duration;
+
+use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::Proxy;
+use crate::script::Server;
+use crate::session::{Raw, Session, account, until_busy};
+use crate::stage::{Database, eventually, on_both};
+use crate::wire::command::QUERY;
+use crate::wire::{Client, End};
+
+on_both! {
+    a_dead_clients_statements_run_to_their_end_before_its_lock_passes_on
+    a_dead_clients_transaction_is_rolled_back_before_its_lock_passes_on
+    a_killed_sessions_lock_passes_on_when_its_rollback_is_over
+    a_client_that_dies_inside_a_packet_leaves_no_lock
+    a_session_that_the_server_gives_up_hears_why_and_leaves_no_lock
+    a_session_killed_while_it_waits_leaves_the_queue
+    a_server_that_shuts_down_says_goodbye_in_its_own_words
+}
+
+/// A table with one row of value 0 for each id from 1.
+fn filled(server: &Server, database: &Database, doublings: u32) -> String {
+    let table = database.table("t");
+    let mut root = server.root();
+    root.run(&format!(
+        "CREATE TABLE {table} (id INT AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL, w CHAR(60) NOT NULL)"
+    ));
+    root.run(&format!("INSERT INTO {table} (v, w) VALUES (0, '')"));
+    for _ in 0..doublings {
+        root.run(&format!("INSERT INTO {table} (v, w) SELECT 0, '' FROM {table}"));
+    }
+    table
+}
+
+fn until_waiting(proxy: &Proxy, sessions: f64) {
+    eventually("sessions wait", || {
+        (proxy.metric("lockstead_locks_waiting") >= sessions).then_some(())
+    });
+}
+
+fn a_dead_clients_statements_run_to_their_end_before_its_lock_passes_on(server: &Server) {
+    let ways: [fn(Session); 2] = [|s| s.client.hang_up(), |s| s.client.reset_tcp()];
+    let proxy = Proxy::start(&server.url, &[]);
+    let database = Database::create(server);
+    let table = filled(server, &database, 0);
+    let count = format!("SELECT COUNT(*) FROM {table}");
+    for (before, leave) in (1..).zip(ways) {
+        let mut holder = Session::at(proxy.port);
+        let mut waiter = Session::at(proxy.port);
+        holder.lock("k");
+        waiter.ask_for("k");
+        until_waiting(&proxy, 1.0);
+        holder.send(&format!("SELECT SLEEP(1); INSERT INTO {table} (v, w) VALUES (1, '')"));
+        until_busy(&mut server.root(), holder.id());
+        leave(holder);
+        waiter.gets_it();
+        assert_eq!(waiter.value(&count), Some((before + 1).to_string()), "granted too early");
+        waiter.unlock("k");
+    }
+}
+
+fn a_dead_clients_transaction_is_rolled_back_before_its_lock_passes_on(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let database = Database::create(server);
+    let table = filled(server, &database, 12);
+    for busy in [false, true] {
+        let mut holder = Session::at(proxy.port);
+        let mut waiter = Session::at(proxy.port);
+        holder.lock("k");
+        waiter.ask_for("k");
+        until_waiting(&proxy, 1.0);
+        holder.run(&format!("BEGIN; UPDATE {table} SET v=v+1"));
+        if busy {
+            holder.send(&format!("SELECT SLEEP(1); UPDATE {table} SET v=v+1"));
+            until_busy(&mut server.root(), holder.id());
+        }
+        holder.client.reset_tcp();
+        waiter.gets_it();
+        assert_untouched(&mut waiter, &table);
+        waiter.unlock("k");
+    }
+}
+
+/// Every row has its old value and is free to be locked at once.
+fn assert_untouched(session: &mut Session, table: &str) {
+    session.run("BEGIN");
+    let sql = format!("SELECT v FROM {table} WHERE id=1 FOR UPDATE NOWAIT");
+    assert_eq!(session.value(&sql).as_deref(), Some("0"));
+    let sql = format!("SELECT MAX(v) FROM {table}");
+    assert_eq!(session.value(&sql).as_deref(), Some("0"));
+    session.run("ROLLBACK");
+}
+
+fn a_killed_sessions_lock_passes_on_when_its_rollback_is_over(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let other = Proxy::start_on(&server.url, &proxy.schema, &[]);
+    let database = Database::create(server);
+    let table = filled(server, &database, 16);
+    for port in [proxy.port, other.port] {
+        let mut holder = Session::at(proxy.port);
+        let mut waiter = Session::at(port);
+        holder.lock("k");
+        waiter.ask_for("k");
+        holder.run(&format!("BEGIN; UPDATE {table} SET v=v+1, w='changed'"));
+        let mut root = server.root();
+        root.run(&format!("KILL {}", holder.id()));
+        waiter.gets_it();
+        assert_untouched(&mut waiter, &table);
+        holder.last_words();
+        waiter.unlock("k");
+    }
+}
+
+fn a_client_that_dies_inside_a_packet_leaves_no_lock(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut waiter = Session::at(proxy.port);
+    // The proxy holds a short statement back until it is whole and forwards a long one as it
+    // comes. The second value says how much of the packet is sent.
+    for (length, sent) in [(100_u32, 10), (60_000, 30_000), (1_000_000, 300_000)] {
+        let mut holder = Raw::at(proxy.port);
+        holder.command(&[&[QUERY][..], b"SELECT GET_LOCK('k', 0)"].concat());
+        let shown = "lockstead_locks_held";
+        eventually("the lock is held", || (proxy.metric(shown) >= 1.0).then_some(()));
+        waiter.ask_for("k");
+        until_waiting(&proxy, 1.0);
+        let mut packet = length.to_le_bytes()[..3].to_vec();
+        packet.extend_from_slice(&[0, QUERY]);
+        packet.extend_from_slice(b"SELECT '");
+        packet.resize(sent, b'x');
+        holder.bytes(&packet);
+        drop(holder);
+        waiter.gets_it();
+        waiter.unlock("k");
+    }
+}
+
+fn a_session_that_the_server_gives_up_hears_why_and_leaves_no_lock(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut waiter = Session::at(proxy.port);
+    let mut direct = Session::at(server.port);
+    let mut holder = Session::at(proxy.port);
+    holder.lock("k");
+    waiter.ask_for("k");
+    for session in [&mut direct, &mut holder] {
+        session.run("SET SESSION wait_timeout=1");
+    }
+    let expected = direct.client.read_until_closed();
+    let heard = holder.client.read_until_closed();
+    assert_eq!(heard.end, End::Closed);
+    assert_eq!(heard.packets, expected.packets);
+    waiter.gets_it();
+}
+
+fn a_session_killed_while_it_waits_leaves_the_queue(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut holder = Session::at(proxy.port);
+    let mut killed = Session::at(proxy.port);
+    let mut waiter = Session::at(proxy.port);
+    holder.lock("k");
+    killed.lock("other");
+    killed.ask_for("k");
+    until_waiting(&proxy, 1.0);
+    waiter.ask_for("k");
+    until_waiting(&proxy, 2.0);
+    server.root().run(&format!("KILL {}", killed.id()));
+    killed.last_words();
+    holder.unlock("k");
+    waiter.gets_it();
+    waiter.run("SELECT GET_LOCK('other', 600)");
+}
+
+fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    let proxy = Proxy::start(&own.server.url, &[]);
+    let connect = |port| {
+        let mut client = Client::connect("127.0.0.1", port, &account()).expect("a connection");
+        client.patience = Duration::from_secs(60);
+        client
+    };
+    let mut idle = [connect(own.server.port), connect(proxy.port)];
+    let mut busy = [connect(own.server.port), connect(proxy.port)];
+    let mut holder = Session::at(proxy.port);
+    holder.lock("k");
+    for client in &mut busy {
+        client.send_query(b"SELECT SLEEP(300)", &[]);
+        until_busy(&mut own.server.root(), u64::from(client.connection_id()));
+    }
+    own.stop();
+    for pair in [&mut idle, &mut busy] {
+        let [direct, proxied] = pair.each_mut().map(Client::read_until_closed);
+        assert_eq!(proxied.end, End::Closed);
+        assert_eq!(proxied.packets, direct.packets);
+    }
+    holder.last_words();
+    // And when it is back, the lock is to be had again.
+    own.restart();
+    eventually("the lock is free", || {
+        let mut next = Client::connect("127.0.0.1", proxy.port, &account()).ok()?;
+        next.login.succeeded().then_some(())?;
+        next.query(b"DO GET_LOCK('k', 0)");
+        let id = next.connection_id().to_string();
+        let sql = format!("SELECT connection_id FROM {}.held_locks", proxy.schema);
+        (own.server.root().column(&sql) == [id]).then_some(())
+    });
+}

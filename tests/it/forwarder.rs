@@ -1,0 +1,77 @@
+//! A piece of network between a proxy and a server: bytes pass through, until they are stalled.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+
+/// Forwards from a port of its own to a server as long as the process lives.
+pub(crate) struct Forwarder {
+    pub(crate) port: u16,
+    stalled: Arc<AtomicBool>,
+}
+
+impl Forwarder {
+    /// Forwards to a port of this machine, from `source`.
+    pub(crate) fn start(target: u16, source: Ipv4Addr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        let stalled = Arc::new(AtomicBool::new(false));
+        let state = Arc::clone(&stalled);
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let state = Arc::clone(&state);
+                std::thread::spawn(move || forward(client, target, source, &state));
+            }
+        });
+        Self { port, stalled }
+    }
+
+    /// From now on nothing arrives, as when a cable is cut: no byte, no end, no connection.
+    pub(crate) fn stall(&self) {
+        self.stalled.store(true, Ordering::SeqCst);
+    }
+
+    /// What was under way arrives after all, and what comes next.
+    pub(crate) fn heal(&self) {
+        self.stalled.store(false, Ordering::SeqCst);
+    }
+}
+
+fn forward(client: TcpStream, target: u16, source: Ipv4Addr, stalled: &Arc<AtomicBool>) {
+    while_stalled(stalled);
+    let Ok(server) = connect(target, source) else { return };
+    let (Ok(from), Ok(to)) = (server.try_clone(), client.try_clone()) else { return };
+    let state = Arc::clone(stalled);
+    std::thread::spawn(move || pump(from, to, &state));
+    pump(client, server, stalled);
+}
+
+fn connect(target: u16, source: Ipv4Addr) -> std::io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddr::from((source, 0)).into())?;
+    socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, target)).into())?;
+    socket.set_tcp_nodelay(true)?;
+    Ok(socket.into())
+}
+
+fn pump(mut from: TcpStream, mut to: TcpStream, stalled: &AtomicBool) {
+    let mut buffer = vec![0; 65536];
+    loop {
+        let n = from.read(&mut buffer).unwrap_or(0);
+        while_stalled(stalled);
+        if n == 0 || to.write_all(&buffer[..n]).is_err() {
+            let _ = to.shutdown(Shutdown::Write);
+            return;
+        }
+    }
+}
+
+fn while_stalled(stalled: &AtomicBool) {
+    while stalled.load(Ordering::SeqCst) {
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}

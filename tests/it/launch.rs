@@ -1,0 +1,78 @@
+//! The built program with arguments of a test's own choice.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+
+use crate::proxy::free_port;
+use crate::stage::eventually;
+
+/// A proxy that was started with a backend and a store of its own; killed when dropped.
+pub(crate) struct Launched {
+    pub(crate) port: u16,
+    pub(crate) child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+/// The program, without anything that the environment may say to it.
+pub(crate) fn program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockstead"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("LOCKSTEAD_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments);
+    command
+}
+
+/// Runs the program to its end.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    program(arguments).output().expect("the program runs")
+}
+
+impl Launched {
+    /// Starts `serve`, on a free port and without pages, and waits until it has its lease.
+    pub(crate) fn start(backend: &str, store: &str, extra: &[&str]) -> Self {
+        let port = free_port();
+        let listen = format!("127.0.0.1:{port}");
+        let fixed = ["serve", "--workers", "1", "--http", "off", "--listen", &listen];
+        let place = ["--backend", backend, "--store", store];
+        let mut child = program(&[&fixed[..], &place, extra].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the proxy starts");
+        let log = Arc::new(Mutex::new(String::new()));
+        let stderr = BufReader::new(child.stderr.take().expect("piped"));
+        let copy = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let mut log = copy.lock().expect("log");
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        let mut launched = Self { port, child, log };
+        eventually("the proxy is registered", || {
+            let ended = launched.child.try_wait().expect("child");
+            assert!(ended.is_none(), "the proxy did not start:\n{}", launched.log());
+            launched.log().contains("registered").then_some(())
+        });
+        launched
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().expect("log").clone()
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("--- log of the proxy on {} ---\n{}", self.port, self.log());
+        }
+    }
+}

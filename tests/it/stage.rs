@@ -1,0 +1,81 @@
+//! What a test stands on: one run for each server family, patience, and a schema of its own.
+
+use std::time::{Duration, Instant};
+
+use crate::proxy::fresh_schema;
+use crate::script::server::Root;
+use crate::script::{Flavour, Server};
+
+/// How long anything may take that must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Makes of each function, which takes a [`Server`], a test with MySQL and one with MariaDB.
+macro_rules! on_both {
+    ($($test:ident)*) => {
+        mod mysql {
+            $(#[test]
+            fn $test() {
+                super::$test(&crate::script::Server::from_env(crate::script::Flavour::MySql));
+            })*
+        }
+        mod mariadb {
+            $(#[test]
+            fn $test() {
+                super::$test(&crate::script::Server::from_env(crate::script::Flavour::MariaDb));
+            })*
+        }
+    };
+}
+pub(crate) use on_both;
+
+/// Looks until there is something, and fails by name when patience ends.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// A database for a test's own tables, dropped with it.
+pub(crate) struct Database {
+    pub(crate) name: String,
+    server: Server,
+}
+
+impl Database {
+    /// An empty database.
+    pub(crate) fn create(server: &Server) -> Self {
+        let name = fresh_schema().replace("lockstead_t", "lockstead_d");
+        server.root().run(&format!("CREATE DATABASE {name}"));
+        Self { name, server: server.clone() }
+    }
+
+    /// The name of a table in it.
+    pub(crate) fn table(&self, table: &str) -> String {
+        format!("{}.{table}", self.name)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // A failed test may leave a session with a lock on a table: not worth waiting for.
+        if !std::thread::panicking() {
+            self.server.root().run(&format!("DROP DATABASE {}", self.name));
+        }
+    }
+}
+
+/// Whether the server still works for a connection. MySQL's process list hides a killed one
+/// that still rolls back.
+pub(crate) fn is_at_server(root: &mut Root, flavour: Flavour, id: u64) -> bool {
+    let table = if flavour == Flavour::MySql {
+        format!("performance_schema.threads WHERE processlist_id={id}")
+    } else {
+        format!("information_schema.processlist WHERE id={id}")
+    };
+    root.column(&format!("SELECT COUNT(*) FROM {table}")) != ["0"]
+}

@@ -1,0 +1,277 @@
+//! Proxies that die, freeze or lose their store: nobody else has their locks before they are
+//! certainly lost, and then everybody may.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use crate::forwarder::Forwarder;
+use crate::launch::Launched;
+use crate::own_server::flavour_of;
+use crate::proxy::{Proxy, fresh_schema};
+use crate::script::Server;
+use crate::session::{Session, until_busy};
+use crate::stage::{Database, PATIENCE, eventually, is_at_server, on_both};
+
+on_both! {
+    the_locks_of_a_killed_proxy_pass_on_after_its_lease
+    a_frozen_proxy_finds_its_sessions_fenced
+    a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock
+    a_proxy_that_lost_its_store_keeps_sessions_without_locks
+    a_proxy_told_to_stop_hands_its_locks_over
+    a_proxy_told_to_stop_lets_statements_end
+    a_proxy_told_to_stop_ends_open_transactions_at_its_limit
+}
+
+const LEASE: [&str; 2] = ["--lease", "3s"];
+/// A lease of three seconds less two heartbeats, one that the dead proxy may have sent just before
+/// its end and one until the other sees it, and something for the test's own clock.
+const NOT_BEFORE: Duration = Duration::from_millis(2400);
+/// A lease and generous time for everything else.
+const NOT_AFTER: Duration = Duration::from_secs(13);
+
+/// What has happened shows within this time.
+const AT_ONCE: Duration = Duration::from_millis(50);
+
+/// A lease that no test outlives: what comes before its end comes for another reason.
+const ENDLESS: [&str; 2] = ["--lease", "10m"];
+
+fn token(server: &Server, schema: &str, name: &str) -> u64 {
+    let sql = format!("SELECT token FROM {schema}.held_locks WHERE name='{name}'");
+    server.root().column(&sql)[0].parse().expect("a token")
+}
+
+/// A second proxy on the schema, behind its startup wait.
+fn join(server: &Server, first: &Proxy, extra: &[&str]) -> Proxy {
+    let proxy = Proxy::start_on(&server.url, &first.schema, extra);
+    eventually("the proxy grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
+    proxy
+}
+
+fn until_waiting(proxy: &Proxy) {
+    eventually("a session waits", || {
+        (proxy.metric("lockstead_locks_waiting") >= 1.0).then_some(())
+    });
+}
+
+/// A table that sessions write to when they should not.
+fn ledger(server: &Server, database: &Database) -> String {
+    let table = database.table("ledger");
+    server.root().run(&format!("CREATE TABLE {table} (entry VARCHAR(20))"));
+    table
+}
+
+fn the_locks_of_a_killed_proxy_pass_on_after_its_lease(server: &Server) {
+    let mut a = Proxy::start(&server.url, &LEASE);
+    let b = join(server, &a, &LEASE);
+    let database = Database::create(server);
+    let table = ledger(server, &database);
+    let mut root = server.root();
+    let mut busy = Session::at(a.port);
+    let mut waiter = Session::at(b.port);
+    busy.lock("k");
+    waiter.ask_for("k");
+    until_waiting(&b);
+    let before = token(server, &a.schema, "k");
+    // The server does not notice that its peer is gone while a statement runs.
+    busy.send(&format!("SELECT SLEEP(20); INSERT INTO {table} VALUES ('late')"));
+    until_busy(&mut root, busy.id());
+    a.signal("KILL");
+    let died = Instant::now();
+    a.wait();
+    waiter.gets_it();
+    let took = died.elapsed();
+    assert!(!is_at_server(&mut root, flavour_of(server), busy.id()), "its session still works");
+    assert!(took > NOT_BEFORE, "granted after {took:?}, within the lease");
+    assert!(took < NOT_AFTER, "granted after {took:?}");
+    assert!(token(server, &b.schema, "k") > before);
+    let count = format!("SELECT COUNT(*) FROM {table}");
+    assert_eq!(waiter.value(&count).as_deref(), Some("0"));
+    eventually("the dead proxy's row is swept", || {
+        let rows = root.column(&format!("SELECT addr FROM {}.proxies", b.schema));
+        (rows == [format!("127.0.0.1:{}", b.port)]).then_some(())
+    });
+}
+
+fn a_frozen_proxy_finds_its_sessions_fenced(server: &Server) {
+    let a = Proxy::start(&server.url, &LEASE);
+    let b = join(server, &a, &LEASE);
+    let database = Database::create(server);
+    let table = ledger(server, &database);
+    let mut early = Session::at(a.port);
+    let mut late = Session::at(a.port);
+    let mut silent = Session::at(a.port);
+    let mut waiter = Session::at(b.port);
+    early.lock("early");
+    late.lock("late");
+    silent.lock("silent");
+    waiter.ask_for("late");
+    until_waiting(&b);
+    a.signal("STOP");
+    early.send(&format!("INSERT INTO {table} VALUES ('early')"));
+    waiter.gets_it();
+    waiter.run("SELECT GET_LOCK('early', 600)");
+    late.send(&format!("INSERT INTO {table} VALUES ('late')"));
+    a.signal("CONT");
+    for session in [&mut early, &mut late, &mut silent] {
+        session.last_words();
+    }
+    let mut again = Session::at(a.port);
+    eventually("the resumed proxy grants again", || {
+        (again.value("SELECT GET_LOCK('silent', 1)").as_deref() == Some("1")).then_some(())
+    });
+    assert_eq!(again.value("SELECT GET_LOCK('late', 0)").as_deref(), Some("0"));
+    let entries = server.root().column(&format!("SELECT entry FROM {table}"));
+    assert!(entries.is_empty(), "written without the lock: {entries:?}");
+}
+
+/// A proxy whose way to its store can be stalled, and that way.
+fn start_on_a_thread(server: &Server, schema: &str) -> (Launched, Forwarder) {
+    let link = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
+    let backend = format!("127.0.0.1:{}", server.port);
+    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", link.port);
+    let extra = ["--create-schema", LEASE[0], LEASE[1]];
+    (Launched::start(&backend, &store, &extra), link)
+}
+
+fn a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock(server: &Server) {
+    let b = Proxy::start(&server.url, &LEASE);
+    let (a, link) = start_on_a_thread(server, &b.schema);
+    let database = Database::create(server);
+    let table = ledger(server, &database);
+    let mut root = server.root();
+    let mut holder = Session::at(a.port);
+    let mut busy = Session::at(a.port);
+    let mut waiter = Session::at(b.port);
+    holder.run("SELECT GET_LOCK('k', 600)");
+    busy.run("SELECT GET_LOCK('busy', 600)");
+    waiter.ask_for("k");
+    until_waiting(&b);
+    let before = token(server, &b.schema, "k");
+    busy.send(&format!("SELECT SLEEP(20); INSERT INTO {table} VALUES ('late')"));
+    until_busy(&mut root, busy.id());
+    link.stall();
+    let cut = Instant::now();
+    waiter.gets_it();
+    let took = cut.elapsed();
+    assert!(took > NOT_BEFORE && took < NOT_AFTER, "granted after {took:?}");
+    for session in [&mut holder, &mut busy] {
+        assert!(session.client.readable_within(AT_ONCE), "open while another has its lock");
+        assert!(!is_at_server(&mut root, flavour_of(server), session.id()));
+    }
+    let words = holder.last_words().expect("a reason").message;
+    assert!(String::from_utf8_lossy(&words).contains("lost its lease"), "{words:?}");
+    busy.last_words();
+    assert!(token(server, &b.schema, "k") > before);
+    waiter.run("SELECT GET_LOCK('busy', 600)");
+    link.heal();
+    let mut next = Session::at(a.port);
+    eventually("the proxy grants again", || {
+        let sql = "SELECT GET_LOCK('new', 1)";
+        (next.client.query(sql.as_bytes()).error().is_none() && !waiter.is_free("new"))
+            .then_some(())
+    });
+    assert_eq!(next.value("SELECT GET_LOCK('k', 0)").as_deref(), Some("0"), "still the waiter's");
+    let entries = root.column(&format!("SELECT entry FROM {table}"));
+    assert!(entries.is_empty(), "written without the lock: {entries:?}");
+}
+
+fn a_proxy_that_lost_its_store_keeps_sessions_without_locks(server: &Server) {
+    let schema = fresh_schema();
+    let (a, link) = start_on_a_thread(server, &schema);
+    let mut holder = Session::at(a.port);
+    let mut bystander = Session::at(a.port);
+    holder.lock("k");
+    bystander.lock("b");
+    bystander.unlock("b");
+    let mut root = server.root();
+    let first = root.column(&format!("SELECT id FROM {schema}.proxies"));
+    link.stall();
+    let words = holder.last_words().expect("a reason").message;
+    assert!(String::from_utf8_lossy(&words).contains("lost its lease"), "{words:?}");
+    assert_eq!(bystander.value("SELECT 1").as_deref(), Some("1"));
+    link.heal();
+    let mut next = Session::at(a.port);
+    eventually("the proxy grants again", || {
+        next.client.query(b"DO GET_LOCK('k', 1)");
+        let sql = format!("SELECT connection_id FROM {schema}.held_locks WHERE name='k'");
+        (root.column(&sql) == [next.id().to_string()]).then_some(())
+    });
+    assert_eq!(bystander.value("SELECT 1").as_deref(), Some("1"));
+    assert_eq!(bystander.value("SELECT GET_LOCK('b', 600)").as_deref(), Some("1"));
+    eventually("only its new incarnation is left", || {
+        let now = root.column(&format!("SELECT id FROM {schema}.proxies"));
+        (now.len() == 1 && now != first).then_some(())
+    });
+    assert_eq!(bystander.value("SELECT RELEASE_LOCK('b')").as_deref(), Some("1"));
+}
+
+fn assert_no_row(server: &Server, proxy: &Proxy) {
+    let sql = format!("SELECT addr FROM {}.proxies", proxy.schema);
+    let left = server.root().column(&sql);
+    assert!(!left.contains(&format!("127.0.0.1:{}", proxy.port)), "{left:?}");
+}
+
+fn a_proxy_told_to_stop_hands_its_locks_over(server: &Server) {
+    let mut a = Proxy::start(&server.url, &ENDLESS);
+    let b = join(server, &a, &ENDLESS);
+    let mut holder = Session::at(a.port);
+    let mut waiting_there = Session::at(a.port);
+    let mut waiter = Session::at(b.port);
+    holder.lock("k");
+    waiting_there.ask_for("k");
+    until_waiting(&a);
+    waiter.ask_for("k");
+    until_waiting(&b);
+    a.signal("TERM");
+    assert_eq!(a.wait(), Some(0));
+    waiter.gets_it();
+    assert_no_row(server, &a);
+    for session in [&mut holder, &mut waiting_there] {
+        assert_eq!(session.last_words().expect("a reason").code, 1053);
+    }
+}
+
+fn a_proxy_told_to_stop_lets_statements_end(server: &Server) {
+    let mut a = Proxy::start(&server.url, &ENDLESS);
+    let database = Database::create(server);
+    let table = ledger(server, &database);
+    let mut busy = Session::at(a.port);
+    let mut idle = Session::at(a.port);
+    busy.lock("k");
+    idle.lock("i");
+    busy.send(&format!("INSERT INTO {table} SELECT SLEEP(2)"));
+    until_busy(&mut server.root(), busy.id());
+    a.signal("TERM");
+    assert_eq!(idle.last_words().expect("a reason").code, 1053);
+    let refused = std::net::TcpStream::connect(("127.0.0.1", a.port));
+    assert!(refused.is_err(), "a new client is taken while the proxy drains");
+    let inserted = busy.client.read_response(crate::wire::Shape::Query);
+    assert_eq!(inserted.error(), None);
+    busy.last_words();
+    assert_eq!(a.wait(), Some(0));
+    assert_no_row(server, &a);
+    let count = format!("SELECT COUNT(*) FROM {table}");
+    assert_eq!(server.root().column(&count), ["1"]);
+    let sql = format!("SELECT COUNT(*) FROM {}.held_locks", a.schema);
+    assert_eq!(server.root().column(&sql), ["0"]);
+}
+
+fn a_proxy_told_to_stop_ends_open_transactions_at_its_limit(server: &Server) {
+    let limit = ["--lease", "10m", "--drain-timeout", "1s"];
+    let mut a = Proxy::start(&server.url, &limit);
+    let database = Database::create(server);
+    let table = ledger(server, &database);
+    let mut open = Session::at(a.port);
+    open.lock("k");
+    open.run(&format!("BEGIN; INSERT INTO {table} VALUES ('never')"));
+    let told = Instant::now();
+    a.signal("TERM");
+    assert_eq!(a.wait(), Some(0));
+    assert!(told.elapsed() < PATIENCE);
+    assert_eq!(open.last_words().expect("a reason").code, 1053);
+    assert_no_row(server, &a);
+    let mut root = server.root();
+    assert_eq!(root.column(&format!("SELECT COUNT(*) FROM {table}")), ["0"]);
+    let sql = format!("SELECT COUNT(*) FROM {}.held_locks", a.schema);
+    assert_eq!(root.column(&sql), ["0"]);
+}
