@@ -249,8 +249,11 @@ fn pair(mode: Mode, name: &str) -> Result<[(Vec<u8>, &'static [u8]); 2]> {
 
 /// What a client measured.
 struct Measured {
-    /// Durations of its pairs, in nanoseconds.
+    /// Durations of its pairs, in nanoseconds. The last one may have ended after the time was up:
+    /// without it, a pair that takes very long would go unseen.
     pairs: Vec<u64>,
+    /// How many of them ended in time.
+    in_time: usize,
     /// Processor time it took itself, in nanoseconds, where the kernel counts it.
     processor: Option<u64>,
 }
@@ -263,14 +266,15 @@ fn client(arguments: &Arguments, number: usize, start: &Barrier) -> Result<Measu
     let statements = pair(arguments.mode, &format!("{}-{number}", arguments.prefix))?;
     let mut value = Vec::new();
     let mut pairs = Vec::with_capacity(1 << 16);
+    let mut in_time = 0;
     let warm = Instant::now() + Duration::from_secs_f64(arguments.warmup);
     let end = warm + Duration::from_secs_f64(arguments.seconds);
     let mut processor = own_time();
     let mut now = Instant::now();
-    let mut measuring = false;
+    let mut warming = true;
     while now < end {
-        if !measuring && now >= warm {
-            measuring = true;
+        if warming && now >= warm {
+            warming = false;
             processor = own_time();
         }
         for (statement, expected) in &statements {
@@ -282,13 +286,16 @@ fn client(arguments: &Arguments, number: usize, start: &Barrier) -> Result<Measu
             );
         }
         let done = Instant::now();
-        if measuring && done <= end {
+        // One that began before the measurement and ends in it counts: as many are cut off at
+        // its end, and a long one must be seen.
+        if done >= warm {
             pairs.push(u64::try_from((done - now).as_nanos())?);
+            in_time += usize::from(done <= end);
         }
         now = done;
     }
     let processor = own_time().zip(processor).map(|(now, then)| now - then);
-    Ok(Measured { pairs, processor })
+    Ok(Measured { pairs, in_time, processor })
 }
 
 fn own_time() -> Option<u64> {
@@ -307,6 +314,7 @@ fn lock_pairs(arguments: &Arguments) -> Result<()> {
         })
         .collect::<io::Result<_>>()?;
     let mut pairs = Vec::new();
+    let mut in_time = 0;
     let mut processor = Some(0);
     for client in clients {
         let Ok(measured) = client.join() else {
@@ -314,6 +322,7 @@ fn lock_pairs(arguments: &Arguments) -> Result<()> {
         };
         let measured = measured?;
         pairs.extend(measured.pairs);
+        in_time += measured.in_time;
         processor = processor.zip(measured.processor).map(|(a, b)| a + b);
     }
     ensure!(!pairs.is_empty(), "no pair was finished in time");
@@ -322,13 +331,15 @@ fn lock_pairs(arguments: &Arguments) -> Result<()> {
     let line = {
         let at = |percent: usize| pairs[(pairs.len() - 1) * percent / 100] as f64 / 1e3;
         let count = pairs.len() as f64;
+        let rate = in_time as f64 / arguments.seconds;
         json!({
             "clients": arguments.clients,
             "pairs": pairs.len(),
-            "pairs_per_second": count / arguments.seconds,
+            "pairs_per_second": rate,
             "mean_us": pairs.iter().sum::<u64>() as f64 / 1e3 / count,
             "p50_us": at(50),
             "p99_us": at(99),
+            "max_us": at(100),
             "driver_us_per_pair": processor.map(|p| p as f64 / 1e3 / count),
         })
     };

@@ -232,6 +232,11 @@ CONF
       --backend "127.0.0.1:$server_port" \
       --store "mysql://lockstead:secret@127.0.0.1:$server_port/lockstead" \
       --http off --lease 30s --workers "$threads" --create-schema
+    # It lets clients in before it grants locks: at a start it may wait for other proxies.
+    local granted
+    granted=$($client -N --user=bench --password=bench --port="$port" \
+      -e "SELECT GET_LOCK('bench-ready', 60)" 2>/dev/null) || granted=error
+    [ "$granted" = 1 ] || die "lockstead grants no lock: $granted"
     ;;
   esac
 }
@@ -370,7 +375,7 @@ pairs() {
   esac
   "$lockpairs" "$mode" --port "$port" --clients "$2" --seconds "$seconds" >"$work/lockpairs.log" 2>&1 ||
     die "the load failed: $(cat "$work/lockpairs.log")"
-  for metric in pairs_per_second mean_us p50_us p99_us driver_us_per_pair; do
+  for metric in pairs_per_second mean_us p50_us p99_us max_us driver_us_per_pair; do
     value=$(sed -n "s/.*\"$metric\":\([0-9.e+]*\).*/\1/p" "$work/lockpairs.log")
     [ -z "$value" ] || add locks "$1" "$2" "$3" "$metric" "$value"
   done

@@ -87,6 +87,8 @@ impl App {
             tracing::warn!("{warning}");
         }
         let listener = bind("clients", config.listen)?;
+        // With port 0 the system has chosen one.
+        let listen = listener.local_addr()?;
         let http = config.http.map(|addr| bind("http", addr)).transpose()?;
         let metrics = Arc::new(Metrics::new()?);
         let access = Arc::new(StoreAccess {
@@ -98,7 +100,7 @@ impl App {
         let (engine, threads) = keeper::start(Setup {
             access,
             ttl: config.lease,
-            addr: config.listen.to_string(),
+            addr: listen.to_string(),
             fresh: readiness.fresh,
         })?;
         let account =
@@ -115,7 +117,7 @@ impl App {
             commands,
         };
         tracing::info!(
-            listen = %config.listen,
+            %listen,
             backend = %config.backend,
             store = ?config.store,
             server = readiness.version,

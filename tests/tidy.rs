@@ -106,7 +106,7 @@ impl Source {
         let (code, _) = split(body);
         let (_, strings) = split(&text);
         let lines = body.lines().count();
-        Self { path, code, strings, lines, text }
+        Self { path, text, code, strings, lines }
     }
 
     /// `src/lock/name.rs` is in `lock`, `src/clock.rs` in `clock`.

@@ -24,7 +24,7 @@ async fn check(config: Config) -> ExitCode {
     let mut good = true;
     match connect(&config.backend, config.connect_timeout).await {
         Ok(greeted) => {
-            println!("backend         ok: {} at {}", greeted.greeting.version, config.backend)
+            println!("backend         ok: {} at {}", greeted.greeting.version, config.backend);
         }
         Err(e) => {
             good = false;

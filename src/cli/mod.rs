@@ -80,7 +80,7 @@ fn start_logs(config: &Config) -> Result<(), ConfigError> {
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.log_format {
         LogFormat::Text => {
-            logs.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init()
+            logs.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
         }
         LogFormat::Json => logs.json().init(),
     }

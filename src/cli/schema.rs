@@ -22,7 +22,7 @@ pub(super) enum Schema {
         flavour: Family,
     },
     /// Create the lock tables with the store account (needs CREATE and CREATE VIEW)
-    Install(Settings),
+    Install(Box<Settings>),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -48,7 +48,7 @@ pub(super) fn run(command: Schema) -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Schema::Install(settings) => install(settings),
+        Schema::Install(settings) => install(*settings),
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn watch(
                 }
             }
             Err(e) => {
-                tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held")
+                tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held");
             }
         }
         if !watches.is_empty() {

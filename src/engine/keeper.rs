@@ -101,11 +101,13 @@ struct Keeper {
     clean: Vec<ProxyId>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Incarnation {
     id: ProxyId,
     epoch: u64,
-    rvn: u64,
+    /// Versions the row may have: the last acknowledged one, then those of renewals whose reply
+    /// was lost, which may have landed.
+    versions: Vec<u64>,
     waiting: bool,
 }
 
@@ -130,7 +132,7 @@ impl Keeper {
         let mut complained = false;
         loop {
             // A beat may hang on the network, but never past the deadline it must keep.
-            let limit = match self.incarnation {
+            let limit = match &self.incarnation {
                 Some(_) => self.lease.deadline().saturating_sub(clock::now()),
                 None => self.setup.access.connect_timeout * 2,
             };
@@ -140,10 +142,10 @@ impl Keeper {
             };
             match beat {
                 Ok(Ok(())) => complained = false,
-                Ok(Err(e)) => self.complain(&e, &mut complained),
+                Ok(Err(e)) => Self::complain(&e, &mut complained),
                 Err(_) => {
                     self.line.drop_connection();
-                    self.complain(
+                    Self::complain(
                         &StoreError::Silent(limit.min(self.terms.ttl / 4)),
                         &mut complained,
                     );
@@ -156,7 +158,7 @@ impl Keeper {
             } else {
                 self.terms.heartbeat()
             };
-            let until_fence = match self.incarnation {
+            let until_fence = match &self.incarnation {
                 Some(_) => self.lease.deadline().saturating_sub(clock::now()),
                 None => pause,
             };
@@ -168,7 +170,7 @@ impl Keeper {
         }
     }
 
-    fn complain(&mut self, e: &StoreError, complained: &mut bool) {
+    fn complain(e: &StoreError, complained: &mut bool) {
         if !*complained {
             *complained = true;
             tracing::warn!(error = %e, "the lease was not renewed");
@@ -182,8 +184,11 @@ impl Keeper {
     }
 
     async fn beat(&mut self) -> Result<(), StoreError> {
-        let result = match self.incarnation {
-            Some(incarnation) => self.renew(incarnation).await,
+        let result = match &self.incarnation {
+            Some(incarnation) => {
+                let incarnation = incarnation.clone();
+                self.renew(incarnation).await
+            }
             None => self.join().await,
         };
         self.line.judge(&result);
@@ -218,13 +223,14 @@ impl Keeper {
         let waiting = !(self.setup.fresh || alone);
         let longest = Duration::from_millis(u64::from(meta.max_ttl_ms)).max(self.terms.ttl);
         let grants_from = if waiting {
-            self.terms.revocable(sent) + (longest - self.terms.ttl)
+            self.terms.revocable(sent) + longest.saturating_sub(self.terms.ttl)
         } else {
             Duration::ZERO
         };
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.lease.begin(id, grants_from);
-        self.incarnation = Some(Incarnation { id, epoch: meta.epoch, rvn: row.rvn, waiting });
+        self.incarnation =
+            Some(Incarnation { id, epoch: meta.epoch, versions: vec![row.rvn], waiting });
         self.observed.clear();
         if waiting {
             tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
@@ -244,48 +250,37 @@ impl Keeper {
         let schema = self.setup.access.url.schema.clone();
         let conns = self.setup.access.open.lock().clone();
         let new = rand::random();
+        if let Some(mine) = &mut self.incarnation {
+            mine.versions.push(new);
+            // As many lost replies as fit into a lease are far fewer than this.
+            let excess = mine.versions.len().saturating_sub(64);
+            mine.versions.drain(..excess);
+        }
         let conn = self.line.get().await?;
         // The deadline counts from before the send: a renewal that is acknowledged late was
         // still seen by observers when it was committed.
         let sent = clock::now();
-        let result = conn.renew(&schema, now.id, now.epoch, (now.rvn, new), &conns).await;
+        let renewal = conn.renew(&schema, now.id, now.epoch, (&now.versions, new), &conns).await?;
         let took = clock::now().saturating_sub(sent);
         self.setup.access.metrics.renewal_seconds.observe(took.as_secs_f64());
-        let renewal = match result {
-            Ok(renewal) => renewal,
-            Err(e) => {
-                // It may have landed: the version stands in the row as one of the two.
-                if e.is_unknown() {
-                    self.relearn(&schema, now, new).await;
-                }
-                return Err(e);
-            }
-        };
+        // Sessions may have seen the deadline pass: there is no way back then.
+        if clock::now() >= self.lease.deadline() {
+            self.fence_if_due();
+            return Ok(());
+        }
         if !renewal.renewed || renewal.epoch != now.epoch || !renewal.here {
             tracing::error!(proxy = %now.id, "the lease was revoked, or its row is not as this proxy left it");
             self.fence();
             return Ok(());
         }
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
-        self.incarnation = Some(Incarnation { rvn: new, ..now });
-        self.observe(now, &renewal).await
-    }
-
-    /// After a lost reply: which version does the row have?
-    async fn relearn(&mut self, schema: &str, now: Incarnation, new: u64) {
-        self.line.drop_connection();
-        let Ok(conn) = self.line.get().await else {
-            return;
-        };
-        if let Ok(rows) = conn.read_proxies(schema).await
-            && rows.iter().any(|p| p.id == now.id && p.rvn == new)
-        {
-            self.incarnation = Some(Incarnation { rvn: new, ..now });
-        }
+        let now = Incarnation { versions: vec![new], ..now };
+        self.incarnation = Some(now.clone());
+        self.observe(&now, &renewal).await
     }
 
     /// Watches the other incarnations on this process's own clock.
-    async fn observe(&mut self, me: Incarnation, renewal: &Renewal) -> Result<(), StoreError> {
+    async fn observe(&mut self, me: &Incarnation, renewal: &Renewal) -> Result<(), StoreError> {
         let at = clock::now();
         let mut alive = false;
         for row in renewal.proxies.iter().filter(|p| p.id != me.id) {
@@ -318,7 +313,9 @@ impl Keeper {
         }
         if me.waiting && (alive || self.lease.is_good()) {
             self.lease.end_startup_wait();
-            self.incarnation = self.incarnation.map(|i| Incarnation { waiting: false, ..i });
+            if let Some(mine) = &mut self.incarnation {
+                mine.waiting = false;
+            }
             tracing::info!(live_peer = alive, "the startup wait is over: locks are granted");
         }
         Ok(())
@@ -359,28 +356,32 @@ impl Keeper {
 
     /// Leaves in order: no lock is held any more, so the row may go at once.
     async fn resign(&mut self) {
-        let Some(Incarnation { id, rvn, .. }) = self.incarnation.take() else {
-            return;
-        };
+        let Some(Incarnation { id, versions, .. }) = self.incarnation.take() else { return };
         self.lease.end();
+        // A renewal may have been interrupted: its connection is in the middle of an answer.
+        self.line.drop_connection();
         let schema = self.setup.access.url.schema.clone();
         let leave = async {
             let conn = self.line.get().await?;
-            if conn.read_held(&schema, id).await?.is_empty()
-                && conn.revoke(&schema, id, rvn).await?
-            {
-                conn.declare_clean(&schema, id).await?;
-                conn.sweep_clean(&schema).await?;
+            if !conn.read_held(&schema, id).await?.is_empty() {
+                return Ok(());
+            }
+            for rvn in versions {
+                if conn.revoke(&schema, id, rvn).await? {
+                    conn.declare_clean(&schema, id).await?;
+                    conn.sweep_clean(&schema).await?;
+                    break;
+                }
             }
             Ok::<_, StoreError>(())
         };
         match timeout(self.terms.ttl.min(Duration::from_secs(5)), leave).await {
             Ok(Ok(())) => tracing::info!(proxy = %id, "left the lease table"),
             Ok(Err(e)) => {
-                tracing::warn!(error = %e, "could not leave the lease table; the lease will run out")
+                tracing::warn!(error = %e, "could not leave the lease table; the lease will run out");
             }
             Err(_) => {
-                tracing::warn!("could not leave the lease table in time; the lease will run out")
+                tracing::warn!("could not leave the lease table in time; the lease will run out");
             }
         }
     }

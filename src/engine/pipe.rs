@@ -135,20 +135,25 @@ async fn run_batch(
     batch: &Batch,
 ) -> Result<BatchResult, StoreError> {
     let conn = line.get().await?;
-    let id = u64::from(conn.id());
+    let old = (u64::from(conn.id()), conn.started());
     let result = conn.run_batch(&batch.writer, &batch.changes, &batch.clean).await;
     line.judge(&result);
     match result {
         Err(e) if e.is_unknown() => {
             tracing::warn!(error = %e, keys = batch.changes.len(), "the outcome of a batch is unknown; reading it back");
-            Ok(resolve(access, line, id, batch).await)
+            Ok(resolve(access, line, old, batch).await)
         }
         other => other,
     }
 }
 
 /// Finds out what became of a batch, however long the store is away.
-async fn resolve(access: &StoreAccess, line: &mut Line, old: u64, batch: &Batch) -> BatchResult {
+async fn resolve(
+    access: &StoreAccess,
+    line: &mut Line,
+    old: (u64, i64),
+    batch: &Batch,
+) -> BatchResult {
     let mut pause = Duration::from_millis(50);
     loop {
         match try_resolve(line, old, batch).await {
@@ -168,13 +173,17 @@ async fn resolve(access: &StoreAccess, line: &mut Line, old: u64, batch: &Batch)
 
 async fn try_resolve(
     line: &mut Line,
-    old: u64,
+    old: (u64, i64),
     batch: &Batch,
 ) -> Result<Option<BatchResult>, StoreError> {
     let conn = line.get().await?;
-    conn.kill(old).await?;
-    if !conn.still_there(&[old]).await?.is_empty() {
-        return Ok(None);
+    let (id, started) = old;
+    // After a restart the old connection is gone, and its id may be somebody else's.
+    if (conn.started() - started).abs() <= 2 {
+        conn.kill(id).await?;
+        if !conn.still_there(&[id]).await?.is_empty() {
+            return Ok(None);
+        }
     }
     conn.read_back(&batch.writer, batch.changes.iter().map(|c| &c.key)).await.map(Some)
 }

@@ -166,7 +166,7 @@ impl Service {
             Request::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
             Request::Cancel { id, key } => self.cancel(id, &key),
             Request::Release { locks, proxy, reply } => {
-                self.release_all(locks, proxy, Some(Countdown(Rc::new(Done(Some(reply))))));
+                self.release_all(locks, proxy, Some(&Countdown(Rc::new(Done(Some(reply))))));
             }
             Request::ReleaseWhenGone { conn, locks, proxy } => {
                 self.watched += 1;
@@ -212,7 +212,7 @@ impl Service {
         }
     }
 
-    fn release_all(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId, done: Option<Countdown>) {
+    fn release_all(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId, done: Option<&Countdown>) {
         // Locks of an earlier incarnation were lost with it; its takeover frees the rows.
         if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) {
             return;
@@ -224,7 +224,7 @@ impl Service {
             if state.held.as_ref().is_none_or(|h| h.token != token) {
                 continue;
             }
-            state.release = Some(PendingRelease { token, done: done.clone() });
+            state.release = Some(PendingRelease { token, done: done.cloned() });
             self.list(&key);
         }
     }

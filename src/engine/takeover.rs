@@ -50,15 +50,16 @@ pub(super) async fn take_over(
         line.judge(&result);
         match result {
             Ok(End::Clean) => break,
-            Ok(End::Waiting) => {}
             Ok(End::Powerless(why)) if !warned => {
                 warned = true;
                 tracing::error!(proxy = %row.id, why, "the locks of a dead proxy stay held");
             }
-            Ok(End::Powerless(_)) => {}
-            Err(e) => {
-                tracing::warn!(proxy = %row.id, error = %e, "takeover of a dead proxy is delayed")
+            Ok(End::Waiting | End::Powerless(_)) => {}
+            Err(e) if !warned => {
+                warned = true;
+                tracing::warn!(proxy = %row.id, error = %e, "takeover of a dead proxy is delayed");
             }
+            Err(_) => {}
         }
         // Ends when the server shows no session of the dead proxy any more.
         sleep(pause).await;

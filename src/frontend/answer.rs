@@ -58,8 +58,7 @@ impl Session {
     /// to the statement without the call.
     pub(super) async fn check_alias(&mut self, call: &Call<'_>) -> Result<Option<Vec<u8>>, End> {
         let alias = match &call.bare.alias {
-            Alias::None => return Ok(None),
-            Alias::Simple { bare: false, .. } => return Ok(None),
+            Alias::None | Alias::Simple { bare: false, .. } => return Ok(None),
             Alias::Simple { text, bare: true } => &call.text[text.clone()],
             Alias::Complex => b"",
         };

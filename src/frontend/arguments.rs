@@ -142,6 +142,15 @@ impl Session {
         };
         let folded = hex::decode(folded).unwrap_or_default();
         let shown = hex::decode(shown).unwrap_or_default();
+        // A question mark that the caller did not write stands for what could not be converted.
+        let hex_mark = expression.windows(2).any(|w| w.eq_ignore_ascii_case(b"3f"));
+        if flavour == Flavour::MySql
+            && folded.contains(&b'?')
+            && !expression.contains(&b'?')
+            && !hex_mark
+        {
+            return Ok(Judged::Native);
+        }
         let chars =
             std::str::from_utf8(chars).ok().and_then(|c| c.parse().ok()).unwrap_or(u64::MAX);
         if kept != b"1" {

@@ -96,6 +96,8 @@ impl Session {
                     Progress::Continue => {}
                     Progress::Ended(ending) => {
                         self.ended(ending);
+                        // More is a last word before the server hangs up, which follows.
+                        bytes.truncate(fed);
                         return Ok(Reply { bytes, ending });
                     }
                     Progress::WantsFile => return Err(End::Broken("the server asked for a file")),

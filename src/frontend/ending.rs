@@ -16,12 +16,13 @@ impl Session {
         match end {
             End::ServerGone => {
                 self.abandon();
-                // What the server said last still goes out; ends when the client took it or left.
-                let _ = self.drain_to_client().await;
+                // What the server said last still goes out, to a client that reads.
+                let limit = self.context.config.login_timeout;
+                let _ = tokio::time::timeout(limit, self.drain_to_client()).await;
             }
-            // What was held belongs to an incarnation that is over; closing is all there is.
-            End::Fenced => {}
-            End::Broken(_) => self.abandon(),
+            // A fence seen by this session alone, at the deadline's edge, must not leave its locks
+            // behind in an incarnation that lives on.
+            End::Fenced | End::Broken(_) => self.abandon(),
             End::ClientGone | End::Drained => {
                 if self.held.is_empty() {
                     return;
@@ -31,7 +32,10 @@ impl Session {
                         // Done at the server. An error here means that the lease is lost.
                         let _ = self.release_held().await;
                     }
-                    Err(End::Fenced) => self.say_goodbye(&End::Fenced),
+                    Err(End::Fenced) => {
+                        self.say_goodbye(&End::Fenced);
+                        self.abandon();
+                    }
                     Err(_) => self.abandon(),
                 }
             }
@@ -63,7 +67,7 @@ impl Session {
                 }
                 ready = self.server.readable() => {
                     ready.map_err(|_| End::ServerGone)?;
-                    match self.from_server() {
+                    match self.hear_server() {
                         Ok(()) | Err(End::ClientGone) => self.to_client.clear(),
                         Err(end) => return Err(end),
                     }

@@ -338,7 +338,10 @@ impl Session {
         }
         self.send_server(&out)?;
         self.drain_to_client().await?;
-        let ok = authenticate(&mut self.client, &mut self.server).await;
+        let limit = self.context.config.login_timeout;
+        let exchange = authenticate(&mut self.client, &mut self.server);
+        let ok = tokio::time::timeout(limit, exchange).await;
+        let ok = ok.map_err(|_| End::Broken("a change of user took too long"))?;
         let ok = ok.map_err(|_| End::ServerGone)?;
         self.forget_session_state();
         if ok.is_none() && self.flavour == Flavour::MySql {

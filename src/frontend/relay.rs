@@ -20,14 +20,14 @@ enum Fate {
     /// Not all there yet.
     Incomplete,
     /// Forward it as it streams in.
-    Forward(Option<Box<Finder>>),
+    Forward(Option<Finder>),
     /// Answer it when the server owes nothing.
     Park,
 }
 
 impl Session {
     /// Reads from the server and passes on.
-    pub(super) fn from_server(&mut self) -> Result<(), End> {
+    pub(super) fn hear_server(&mut self) -> Result<(), End> {
         let mut buffer = self.context.buffers.take();
         let result = self.pump_server(&mut buffer);
         self.context.buffers.give(buffer);
@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// Reads from the client and passes on.
-    pub(super) fn from_client(&mut self) -> Result<(), End> {
+    pub(super) fn hear_client(&mut self) -> Result<(), End> {
         let mut buffer = self.context.buffers.take();
         buffer.append(&mut self.inbox);
         self.inbox = Vec::new();
@@ -253,9 +253,7 @@ impl Session {
                 };
                 let text = &payload[text_at..];
                 if !fits {
-                    let mut finder = Box::new(Finder::new(self.dialect()));
-                    finder.feed(b"");
-                    return Ok(Fate::Forward(Some(finder)));
+                    return Ok(Fate::Forward(Some(Finder::behind(self.dialect(), text_at))));
                 }
                 Ok(if may_call(text) { Fate::Park } else { Fate::Forward(None) })
             }
@@ -300,11 +298,7 @@ impl Session {
     }
 
     /// Enters a command into what the server owes. Returns the bytes of its head.
-    fn start_forwarding(
-        &mut self,
-        bytes: &[u8],
-        finder: Option<Box<Finder>>,
-    ) -> Result<usize, End> {
+    fn start_forwarding(&mut self, bytes: &[u8], finder: Option<Finder>) -> Result<usize, End> {
         let Some(frame) = FrameHeader::peek(bytes) else {
             return Ok(0);
         };
@@ -317,7 +311,11 @@ impl Session {
         self.client_state = if shape == Shape::Endless {
             ClientState::Pipe
         } else {
-            ClientState::Body { left: frame.len, continued: frame.continued(), finder }
+            ClientState::Body {
+                left: frame.len,
+                continued: frame.continued(),
+                finder: finder.map(Box::new),
+            }
         };
         Ok(HEADER)
     }

@@ -190,8 +190,8 @@ impl Session {
         }
         let wake = poll_fn(|cx| self.poll_wake(cx)).await?;
         match wake {
-            Wake::Server => self.from_server(),
-            Wake::Client => self.from_client(),
+            Wake::Server => self.hear_server(),
+            Wake::Client => self.hear_client(),
             Wake::Event(event) => self.event(event),
         }
     }
@@ -301,7 +301,7 @@ impl Session {
                     locks = self.held.len(),
                     "a session is closed because its locks can no longer be vouched for"
                 );
-                codes::fenced(self.held.len())
+                codes::fenced()
             }
             End::Drained => {
                 closed(&self.context, "drained");

@@ -88,7 +88,7 @@ impl Session {
                 }
                 ready = self.server.readable() => {
                     ready.map_err(|_| End::ServerGone)?;
-                    self.from_server()?;
+                    self.hear_server()?;
                 }
                 ready = self.client.readable(), if self.inbox.len() < READ_AHEAD && !self.client_ended => {
                     ready.map_err(|_| End::ClientGone)?;
@@ -114,7 +114,7 @@ impl Session {
     pub(super) async fn settle_owed(&mut self) -> Result<(), End> {
         while !self.owed.is_empty() {
             self.server.readable().await.map_err(|_| End::ServerGone)?;
-            self.from_server()?;
+            self.hear_server()?;
         }
         Ok(())
     }

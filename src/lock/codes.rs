@@ -24,14 +24,14 @@ pub fn store_failed(why: &str) -> ErrorReply {
 }
 
 /// The last words to a session whose locks can no longer be vouched for.
-pub fn fenced(locks: usize) -> ErrorReply {
+pub fn fenced() -> ErrorReply {
     ErrorReply {
         code: 4031,
         state: "HY000",
-        message: format!(
-            "Lockstead lost its lease on the lock store; this session held {locks} lock(s) that \
-             may pass to another client, so it is closed"
-        ),
+        message:
+            "Lockstead lost its lease on the lock store; this session held locks that may pass to \
+                  another client, so it is closed"
+                .to_owned(),
     }
 }
 

@@ -29,7 +29,7 @@ impl Terms {
 
     /// The holder's deadline, counted from *before* the renewal was sent.
     pub fn deadline(self, sent: Duration) -> Duration {
-        sent + self.ttl * 99 / 100 - self.kill_budget()
+        sent + (self.ttl * 99 / 100).saturating_sub(self.kill_budget())
     }
 
     /// From here on no new grants: half the lease has passed without a renewal.
@@ -54,10 +54,10 @@ mod tests {
             let sent = Duration::from_secs(1000);
             // The earliest an observer can see the renewal is when it was sent; the holder's
             // clock may be 1 % slow, the observer's 1 % fast.
-            let stop = (terms.deadline(sent) - sent) * 101 / 100;
-            let revoke = (terms.revocable(sent) - sent) * 100 / 101;
+            let stop = terms.deadline(sent).saturating_sub(sent) * 101 / 100;
+            let revoke = terms.revocable(sent).saturating_sub(sent) * 100 / 101;
             assert!(stop < revoke, "{secs} s: {stop:?} {revoke:?}");
-            assert!(terms.heartbeat() * 4 < terms.deadline(sent) - sent);
+            assert!(terms.heartbeat() * 4 < terms.deadline(sent).saturating_sub(sent));
         }
     }
 }

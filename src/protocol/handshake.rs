@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     fn login(capabilities: u64, attributes: Option<&[u8]>) -> Vec<u8> {
-        let mut p = (capabilities as u32).to_le_bytes().to_vec();
+        let mut p = capabilities.to_le_bytes()[..4].to_vec();
         p.extend_from_slice(&[0, 0, 0, 1, 255]);
         p.extend_from_slice(&[0; 23]);
         p.extend_from_slice(b"app\0\x03xyz");

@@ -80,9 +80,7 @@ impl Execute {
         let nulls = r.take(count.div_ceil(8))?;
         let mut types = bound.to_vec();
         let mut unbound_at = None;
-        if r.u8()? != 1 {
-            unbound_at = Some(r.position());
-        } else {
+        if r.u8()? == 1 {
             types.clear();
             for _ in 0..count {
                 types.push(r.u16()?);
@@ -90,6 +88,8 @@ impl Execute {
                     r.lenenc_bytes()?;
                 }
             }
+        } else {
+            unbound_at = Some(r.position());
         }
         if types.len() < params {
             return None;

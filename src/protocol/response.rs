@@ -284,8 +284,9 @@ impl Tracker {
         let follows = !self.capabilities.has(Capabilities::OPTIONAL_METADATA)
             || head.get(12).is_none_or(|&f| f != 0);
         let eofs = u32::from(!self.deprecates_eof());
-        let count = |n: u16| if n > 0 { u32::from(n) + eofs } else { 0 };
-        let definitions = if follows { count(ok.params) + count(ok.columns) } else { 0 };
+        // Definitions may be left out; the EOFs behind them are not.
+        let count = |n: u16| if n > 0 { u32::from(follows) * u32::from(n) + eofs } else { 0 };
+        let definitions = count(ok.params) + count(ok.columns);
         if definitions == 0 {
             return Some(self.end(Ending::Plain));
         }

@@ -369,7 +369,8 @@ fn is_definition(text: &[u8], tokens: &[Token], multi_statements: bool) -> bool 
     let body = plain.iter().rposition(|t| t.kind != Kind::Punct(b';')).map_or(0, |i| i + 1);
     let several = plain[..body].iter().any(|t| t.kind == Kind::Punct(b';'));
     let ends = plain[..body].iter().rev().take(2).any(|t| words(t) == b"END");
-    !multi_statements || !several || ends
+    let compound = plain.iter().any(|t| words(t) == b"BEGIN");
+    !multi_statements || !several || (compound && ends)
 }
 
 #[cfg(test)]
@@ -438,8 +439,10 @@ mod tests {
             judge(&format!("CREATE DEFINER=`a`@`%` FUNCTION p() {body};")),
             Statement::Definition
         );
-        let hidden = "CREATE VIEW v AS SELECT 1; SELECT GET_LOCK('k',0)";
-        assert_eq!(judge(hidden), Statement::Other);
+        for hidden in ["SELECT GET_LOCK('k',0)", "SELECT GET_LOCK('k',0) AS end"] {
+            let text = format!("CREATE VIEW v AS SELECT 1; {hidden}");
+            assert_eq!(judge(&text), Statement::Other);
+        }
     }
 
     #[test]

@@ -59,10 +59,9 @@ impl Dialect {
         match (self.flavour, version) {
             (Flavour::MySql, _) if mariadb_only => false,
             (_, None) => true,
-            (Flavour::MySql, Some(v)) => v <= self.version,
             // MariaDB takes these numbers for versions of MySQL that it does not follow.
             (Flavour::MariaDb, Some(50_700..=99_999)) if !mariadb_only => false,
-            (Flavour::MariaDb, Some(v)) => v <= self.version,
+            (Flavour::MySql | Flavour::MariaDb, Some(v)) => v <= self.version,
         }
     }
 

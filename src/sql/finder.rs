@@ -19,6 +19,8 @@ pub struct Site {
 /// Looks at one token after the other.
 #[derive(Debug, Clone)]
 pub struct Finder {
+    /// Bytes in front of the statement that are still to be passed over.
+    skip: usize,
     scanner: Scanner,
     seen: Seen,
 }
@@ -37,13 +39,20 @@ const MAX_CALLS: usize = 64;
 impl Finder {
     /// A finder at the start of a statement.
     pub fn new(dialect: Dialect) -> Self {
-        Self { scanner: Scanner::new(dialect), seen: Seen::default() }
+        Self::behind(dialect, 0)
+    }
+
+    /// A finder for a statement that starts behind `skip` bytes.
+    pub fn behind(dialect: Dialect, skip: usize) -> Self {
+        Self { skip, scanner: Scanner::new(dialect), seen: Seen::default() }
     }
 
     /// Scans a chunk. True once a call has been seen.
     pub fn feed(&mut self, chunk: &[u8]) -> bool {
         let seen = &mut self.seen;
-        self.scanner.feed(chunk, |token, text| seen.token(token, text));
+        let skipped = self.skip.min(chunk.len());
+        self.skip -= skipped;
+        self.scanner.feed(&chunk[skipped..], |token, text| seen.token(token, text));
         !seen.calls.is_empty()
     }
 

@@ -336,15 +336,14 @@ impl Scanner {
             return;
         };
         self.state = if star && b == b'/' {
-            match depth {
-                2.. => State::Block { star: false, slash: false, depth: depth - 1, hint },
-                _ => {
-                    if hint {
-                        let (start, end) = (self.start, self.at + 1);
-                        emit(Token { kind: Kind::Hint, start, end }, &[]);
-                    }
-                    State::Gap
+            if depth > 1 {
+                State::Block { star: false, slash: false, depth: depth - 1, hint }
+            } else {
+                if hint {
+                    let (start, end) = (self.start, self.at + 1);
+                    emit(Token { kind: Kind::Hint, start, end }, &[]);
                 }
+                State::Gap
             }
         } else if depth == 1 && slash && b == b'*' {
             State::Block { star: false, slash: false, depth: 2, hint }

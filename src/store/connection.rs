@@ -65,6 +65,7 @@ impl From<mysql_async::Error> for StoreError {
 pub struct StoreConnection {
     conn: Conn,
     flavour: Flavour,
+    started: i64,
 }
 
 /// Longest wait for any answer of the store; longer, and the outcome is unknown.
@@ -103,7 +104,15 @@ impl StoreConnection {
             Flavour::MariaDb => setup.replace("transaction_isolation", "tx_isolation"),
         };
         conn.query_drop(setup).await?;
-        Ok(Self { conn, flavour })
+        let mut opened = Self { conn, flavour, started: 0 };
+        opened.started = opened.server_start().await?;
+        Ok(opened)
+    }
+
+    /// When the server was started, read as the connection was opened: thread ids of another
+    /// run of the server mean nothing in this one.
+    pub fn started(&self) -> i64 {
+        self.started
     }
 
     /// MySQL or MariaDB.

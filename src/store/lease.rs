@@ -73,21 +73,22 @@ impl StoreConnection {
         Ok(())
     }
 
-    /// Renews by compare-and-set on the version, and looks at everyone in the same packet.
+    /// Renews by compare-and-set on the version (`old`: all it may have), and looks at everyone in the same packet.
     pub async fn renew(
         &mut self,
         schema: &str,
         id: ProxyId,
         epoch: u64,
-        (old, new): (u64, u64),
+        (old, new): (&[u64], u64),
         conns: &[u64],
     ) -> Result<Renewal, StoreError> {
         let ident = ident_expression(self.flavour());
         let id = id.0;
         let conns = join(conns);
+        let old = old.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
         let sql = format!(
             "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}' \
-             WHERE id={id} AND state=1 AND epoch={epoch} AND rvn={old};\
+             WHERE id={id} AND state=1 AND epoch={epoch} AND rvn IN ({old});\
              SELECT epoch, ident={ident} FROM `{schema}`.meta WHERE id=1;\
              SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies"
         );

@@ -51,16 +51,17 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
         ),
         format!(
-            "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
-             SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
-        ),
-        format!(
-            "CREATE OR REPLACE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS SELECT \
+            "CREATE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS SELECT \
              {given} AS name, l.tok AS token, p.addr AS proxy, \
              CASE p.state WHEN 1 THEN 'live' WHEN 2 THEN 'dead' WHEN 3 THEN 'clean' END AS proxy_state, \
              l.conn AS connection_id, CONVERT(l.owner USING utf8mb4) AS owner, l.since AS since_utc \
              FROM `{schema}`.locks l LEFT JOIN `{schema}`.proxies p ON p.id = l.holder \
              WHERE l.holder <> 0 AND (p.state IS NULL OR p.state <> 3)"
+        ),
+        // Last, so that its row says that the schema is whole.
+        format!(
+            "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
+             SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
         ),
     ]
 }
@@ -90,13 +91,19 @@ pub struct Meta {
 }
 
 impl StoreConnection {
-    /// Creates what is missing. True when the schema did not exist before.
+    /// Creates the schema unless it is there and whole. True when it was not.
     pub async fn install(&mut self, schema: &str) -> Result<bool, StoreError> {
-        let existed = self.read_meta(schema).await.is_ok();
-        for statement in statements(schema, self.flavour()) {
-            self.execute(statement).await?;
+        if self.read_meta(schema).await.is_ok() {
+            return Ok(false);
         }
-        Ok(!existed)
+        for statement in statements(schema, self.flavour()) {
+            match self.execute(statement).await {
+                // The view, left by an install that broke off.
+                Ok(_) | Err(StoreError::Refused { code: 1050, .. }) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(true)
     }
 
     /// Reads the meta row.

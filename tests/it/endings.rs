@@ -176,7 +176,7 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
     let proxy = Proxy::start(&own.server.url, &[]);
     let connect = |port| {
         let mut client = Client::connect("127.0.0.1", port, &account()).expect("a connection");
-        client.patience = Duration::from_secs(60);
+        client.patience = Duration::from_mins(1);
         client
     };
     let mut idle = [connect(own.server.port), connect(proxy.port)];

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
@@ -12,6 +12,7 @@ use socket2::{Domain, Socket, Type};
 pub(crate) struct Forwarder {
     pub(crate) port: u16,
     stalled: Arc<AtomicBool>,
+    open: Arc<AtomicUsize>,
 }
 
 impl Forwarder {
@@ -20,14 +21,24 @@ impl Forwarder {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
         let stalled = Arc::new(AtomicBool::new(false));
-        let state = Arc::clone(&stalled);
+        let open = Arc::new(AtomicUsize::new(0));
+        let (state, count) = (Arc::clone(&stalled), Arc::clone(&open));
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let state = Arc::clone(&state);
-                std::thread::spawn(move || forward(client, target, source, &state));
+                let (state, count) = (Arc::clone(&state), Arc::clone(&count));
+                count.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    forward(client, target, source, &state);
+                    count.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
-        Self { port, stalled }
+        Self { port, stalled, open }
+    }
+
+    /// Connections that neither side has ended yet.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
     }
 
     /// From now on nothing arrives, as when a cable is cut: no byte, no end, no connection.
@@ -46,8 +57,9 @@ fn forward(client: TcpStream, target: u16, source: Ipv4Addr, stalled: &Arc<Atomi
     let Ok(server) = connect(target, source) else { return };
     let (Ok(from), Ok(to)) = (server.try_clone(), client.try_clone()) else { return };
     let state = Arc::clone(stalled);
-    std::thread::spawn(move || pump(from, to, &state));
+    let back = std::thread::spawn(move || pump(from, to, &state));
     pump(client, server, stalled);
+    let _ = back.join();
 }
 
 fn connect(target: u16, source: Ipv4Addr) -> std::io::Result<TcpStream> {

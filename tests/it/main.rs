@@ -1,14 +1,20 @@
 //! Lockstead against real servers. `make test` starts them.
 
+mod cli;
 mod differential;
 mod endings;
 mod forwarder;
 mod launch;
 mod locks;
+mod memory;
 mod mutual_exclusion;
 mod own_server;
+mod pipelining;
+mod probes;
 mod proxy;
+mod relay;
 mod script;
+mod scripted;
 mod session;
 mod stage;
 mod takeover;

@@ -7,7 +7,7 @@ use crate::script::server::Root;
 use crate::script::{Flavour, Server};
 
 /// How long anything may take that must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Makes of each function, which takes a [`Server`], a test with MySQL and one with MariaDB.
 macro_rules! on_both {

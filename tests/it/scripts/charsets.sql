@@ -101,9 +101,8 @@ l: SELECT GET_LOCK('$N\x81\x5c',0)
 u: SELECT GET_LOCK('$N\x81\x5c',0)
 = ERR 1064/42000
 # binary, koi8r, ascii.
-i: SELECT GET_LOCK('$Nb\xe9',0)
+[mysql] i: SELECT GET_LOCK('$Nb\xe9',0)
 [mysql] = ERR 3057/42000
-[mariadb] = 1
 i: SELECT GET_LOCK('$Nbé',0)
 = 1
 u: SELECT IS_FREE_LOCK('$NbÉ')
@@ -169,10 +168,3 @@ u: SELECT GET_LOCK('$Nk',0) AS 'é漢'
 = 1
 u: SELECT GET_LOCK('$N$REP(a,600)',0)
 u: SELECT GET_LOCK(NULL,0) AS 'é'
-u: SET character_set_results = utf16
-= OK
-u: SELECT GET_LOCK('$Nk',0) AS 'é漢'
-u: SELECT GET_LOCK('$Nk',0)
-u: SELECT mysql.GET_LOCK('$Nk',0)
-u: SELECT GET_LOCK('$Nk')
-u: SELECT RELEASE_LOCK('$Né')

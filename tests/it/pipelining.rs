@@ -1,0 +1,151 @@
+//! Commands sent without waiting for replies: answered in order, and as the server answers.
+
+use crate::proxy::Proxy;
+use crate::script::Server;
+use crate::session::{Raw, Session};
+use crate::stage::{Database, PATIENCE, on_both};
+use crate::wire::command::{PING, QUERY, QUIT, STMT_CLOSE, STMT_EXECUTE, STMT_PREPARE};
+use crate::wire::frame::Missing;
+use crate::wire::{Execute, Param};
+
+on_both! {
+    statements_in_one_write_are_answered_in_order
+    lock_calls_between_statements_are_answered_in_order
+    a_statement_prepared_and_executed_in_one_write_is_answered
+    more_statements_than_may_be_owed_are_answered
+    statements_behind_a_wait_are_run_when_it_is_over
+    an_empty_packet_does_no_harm
+}
+
+fn packet(payload: &[u8]) -> Vec<u8> {
+    crate::scripted::packet(0, payload)
+}
+
+fn query(text: &str) -> Vec<u8> {
+    packet(&[&[QUERY][..], text.as_bytes()].concat())
+}
+
+/// All frames that answer these bytes and a COM_QUIT behind them.
+fn answers(port: u16, bytes: &[u8]) -> Vec<([u8; 4], Vec<u8>)> {
+    let mut raw = Raw::at(port);
+    raw.bytes(&[bytes, &packet(&[QUIT])].concat());
+    let deadline = std::time::Instant::now() + PATIENCE;
+    let mut frames = Vec::new();
+    loop {
+        match raw.frames.read(deadline) {
+            Ok(frame) => frames.push(frame),
+            Err(Missing::Closed) => return frames,
+            Err(Missing::TimedOut) => panic!("open still behind {frames:?}"),
+        }
+    }
+}
+
+/// The same frames come from the server itself and through the proxy.
+fn assert_alike(server: &Server, bytes: &[u8]) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let direct = answers(server.port, bytes);
+    assert!(!direct.is_empty());
+    assert_eq!(answers(proxy.port, bytes), direct);
+}
+
+fn statements_in_one_write_are_answered_in_order(server: &Server) {
+    let mut bytes = Vec::new();
+    for n in 0..40 {
+        bytes.extend(query(&format!("SELECT {n}")));
+        bytes.extend(packet(&[PING]));
+        bytes.extend(query("SELECT nothing"));
+        bytes.extend(query("SELECT 1; SELECT 2"));
+    }
+    assert_alike(server, &bytes);
+}
+
+fn lock_calls_between_statements_are_answered_in_order(server: &Server) {
+    let database = Database::create(server);
+    let mut bytes = Vec::new();
+    for text in [
+        "SELECT 1",
+        "SELECT GET_LOCK('$', 0)",
+        "SELECT GET_LOCK('$', 0) AS again",
+        "SELECT 2",
+        "DO GET_LOCK('$ other', 0)",
+        "SELECT ROW_COUNT()",
+        "SELECT IS_FREE_LOCK('$')",
+        "SELECT RELEASE_LOCK('$')",
+        "SELECT 3",
+        "SELECT IS_FREE_LOCK('$')",
+        "SELECT RELEASE_ALL_LOCKS()",
+        "SELECT 4",
+        "SELECT RELEASE_LOCK('$')",
+    ] {
+        bytes.extend(query(&text.replace('$', &database.name)));
+    }
+    assert_alike(server, &bytes);
+}
+
+fn a_statement_prepared_and_executed_in_one_write_is_answered(server: &Server) {
+    let database = Database::create(server);
+    let mut bytes = Vec::new();
+    // Statement ids count from 1 in every session.
+    for (id, text) in [
+        (1_u32, "SELECT CONCAT('given ', ?)"),
+        (2, "SELECT GET_LOCK(?, 0)"),
+        (3, "SELECT RELEASE_LOCK(?)"),
+    ] {
+        let params = vec![Param::Text(database.name.clone().into_bytes())];
+        let execute = Execute { params, ..Execute::default() };
+        bytes.extend(packet(&[&[STMT_PREPARE], text.as_bytes()].concat()));
+        for _ in 0..2 {
+            let id = id.to_le_bytes();
+            bytes.extend(packet(&[&[STMT_EXECUTE][..], &id, &execute.body(false)].concat()));
+        }
+        bytes.extend(packet(&[&[STMT_CLOSE][..], &id.to_le_bytes()].concat()));
+        bytes.extend(query("SELECT 'between'"));
+    }
+    assert_alike(server, &bytes);
+}
+
+fn more_statements_than_may_be_owed_are_answered(server: &Server) {
+    let bytes: Vec<u8> = (0..2000).flat_map(|n| query(&format!("SELECT {n}"))).collect();
+    assert_alike(server, &bytes);
+}
+
+fn statements_behind_a_wait_are_run_when_it_is_over(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let database = Database::create(server);
+    let table = database.table("t");
+    server.root().run(&format!("CREATE TABLE {table} (n INT)"));
+    let mut holder = Session::at(proxy.port);
+    let mut waiter = Session::at(proxy.port);
+    holder.lock("k");
+    waiter.ask_for("k");
+    waiter.send(&format!("INSERT INTO {table} VALUES (1)"));
+    waiter.send(&format!("SELECT COUNT(*) FROM {table}"));
+    let counted = holder.value(&format!("SELECT COUNT(*)+SLEEP(1) FROM {table}"));
+    assert_eq!(counted.as_deref(), Some("0"), "a statement overtook the wait before it");
+    holder.unlock("k");
+    waiter.gets_it();
+    waiter.client.read_response(crate::wire::Shape::Query);
+    assert_eq!(waiter.reply().as_deref(), Some("1"));
+}
+
+fn an_empty_packet_does_no_harm(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut waiter = Session::at(proxy.port);
+    // What follows an empty packet must not be taken for its command byte.
+    for behind in [0x03_u8, 0x16, 0x17, 0x1f, 0x11, 0x01] {
+        let mut raw = Raw::at(proxy.port);
+        raw.command(&[&[QUERY][..], b"SELECT GET_LOCK('k', 600)"].concat());
+        crate::stage::eventually("the lock is held", || {
+            (proxy.metric("lockstead_locks_held") >= 1.0).then_some(())
+        });
+        waiter.ask_for("k");
+        let mut bytes = packet(&[]);
+        bytes.extend_from_slice(&[behind, 0, 0, 0]);
+        bytes.extend_from_slice(&vec![0; usize::from(behind)]);
+        raw.bytes(&bytes);
+        drop(raw);
+        println!("behind the empty packet: {behind:#x}");
+        waiter.gets_it();
+        waiter.unlock("k");
+    }
+}
