@@ -54,12 +54,11 @@ pub(super) async fn take_over(
                 warned = true;
                 tracing::error!(proxy = %row.id, why, "the locks of a dead proxy stay held");
             }
-            Ok(End::Waiting | End::Powerless(_)) => {}
             Err(e) if !warned => {
                 warned = true;
                 tracing::warn!(proxy = %row.id, error = %e, "takeover of a dead proxy is delayed");
             }
-            Err(_) => {}
+            Ok(End::Waiting | End::Powerless(_)) | Err(_) => {}
         }
         // Ends when the server shows no session of the dead proxy any more.
         sleep(pause).await;

@@ -1,1 +1,308 @@
-//! x
+//! The command line: what it refuses and how it says so, its exit codes, its pages.
+
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Output;
+
+use crate::launch::{Launched, run};
+use crate::own_server::flavour_of;
+use crate::proxy::{Proxy, fresh_schema};
+use crate::script::{Flavour, Server};
+use crate::session::{Session, account, until_busy};
+use crate::stage::{eventually, on_both};
+use crate::wire::Account;
+
+on_both! {
+    a_wrong_password_is_refused
+    a_missing_right_on_the_tables_is_refused_with_the_grant
+    a_missing_schema_is_refused_with_ways_to_make_it
+    an_account_that_may_not_see_or_end_sessions_is_warned_about
+    check_tells_what_is_there_and_what_is_missing
+    the_printed_schema_and_the_least_rights_are_enough
+    the_least_rights_are_enough_to_take_over
+    the_pages_tell_how_the_proxy_is
+}
+
+fn text(output: &Output) -> String {
+    let both = [&output.stdout[..], &output.stderr[..]].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+/// A file that is removed with it.
+struct File(PathBuf);
+
+impl File {
+    fn create(contents: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("{}.toml", fresh_schema()));
+        std::fs::write(&path, contents).expect("a file");
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("a plain path")
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// An account with these rights and the password `pw`, dropped with it. `$` is the schema.
+struct Person {
+    name: String,
+    server: Server,
+}
+
+impl Person {
+    fn create(server: &Server, schema: &str, rights: &[&str]) -> Self {
+        let name = fresh_schema().replace("lockstead_t", "lt_");
+        let mut root = server.root();
+        root.run(&format!("CREATE USER {name}@'%' IDENTIFIED BY 'pw'"));
+        for right in rights {
+            let right = right.replace('$', schema);
+            root.run(&format!("GRANT {right} TO {name}@'%'"));
+        }
+        Self { name, server: server.clone() }
+    }
+
+    fn store(&self, schema: &str) -> String {
+        format!("mysql://{}:pw@127.0.0.1:{}/{schema}", self.name, self.server.port)
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.server.root().run(&format!("DROP USER {}@'%'", self.name));
+        }
+    }
+}
+
+const ON_TABLES: &str = "SELECT, INSERT, UPDATE, DELETE ON $.*";
+
+/// The documented least rights.
+fn least_rights(server: &Server) -> Vec<&'static str> {
+    match flavour_of(server) {
+        Flavour::MySql => vec![
+            ON_TABLES,
+            "SELECT ON performance_schema.*",
+            "PROCESS ON *.*",
+            "CONNECTION_ADMIN ON *.*",
+        ],
+        Flavour::MariaDb => vec![ON_TABLES, "PROCESS ON *.*", "CONNECTION ADMIN ON *.*"],
+    }
+}
+
+/// Runs what `schema print` prints, as a DBA does.
+fn install(server: &Server, schema: &str) {
+    let flavour = match flavour_of(server) {
+        Flavour::MySql => "mysql",
+        Flavour::MariaDb => "mariadb",
+    };
+    let printed = run(&["schema", "print", "--schema", schema, "--flavour", flavour]);
+    assert_eq!(printed.status.code(), Some(0));
+    let sql = String::from_utf8(printed.stdout).expect("text");
+    Session::at(server.port).run(sql.trim().trim_end_matches(';'));
+}
+
+fn backend(server: &Server) -> String {
+    format!("127.0.0.1:{}", server.port)
+}
+
+/// `serve` must end by itself with this exit code; what it said.
+fn refused(arguments: &[&str], code: i32) -> String {
+    let output = run(&[&["serve", "--http", "off", "--listen", "127.0.0.1:0"], arguments].concat());
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    said
+}
+
+#[test]
+fn the_version_is_printed() {
+    for arguments in [&["version"], &["--version"]] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(text(&output), format!("lockstead {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}
+
+#[test]
+fn a_wrong_setting_is_refused_by_its_line_before_a_socket_opens() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    server.set_nonblocking(true).expect("nonblocking");
+    let place = server.local_addr().expect("bound");
+    let good = format!("backend = \"{place}\"\nstore = \"mysql://a:b@{place}/c\"\n");
+    for (line, key, fix) in [
+        ("lisen = \"127.0.0.1:6033\"", "lisen", "listen"),
+        ("listen = \"6033\"", "listen", "127.0.0.1:6033"),
+        ("lease = \"30\"", "lease", "30s"),
+        ("lease = \"10ms\"", "lease", "1s to 1h"),
+        ("workers = 1000", "workers", "256"),
+        ("workers = \"many\"", "workers", "usize"),
+        ("max_connections = 0", "max_connections", "1 to"),
+        ("log_format = \"xml\"", "log_format", "json"),
+        ("http = \"here\"", "http", "127.0.0.1:"),
+    ] {
+        let file = File::create(&format!("# settings\n{good}{line}\n"));
+        for command in ["serve", "check"] {
+            let output = run(&[command, "--config", file.path()]);
+            let said = text(&output);
+            assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+            assert!(said.contains(key) && said.contains(fix), "{line}: {said}");
+            let at_line = said.contains(&format!("{}:4", file.path())) || said.contains("line 4");
+            assert!(said.contains(file.path()) && at_line, "{line}: {said}");
+        }
+    }
+    let nobody = server.accept().expect_err("a connection was made");
+    assert_eq!(nobody.kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_missing_setting_is_refused_with_an_example() {
+    let said = refused(&["--backend", "127.0.0.1:3306"], 2);
+    assert!(said.contains("`store`") && said.contains("mysql://"), "{said}");
+    let said = refused(&["--config", "/no/such/file.toml"], 2);
+    assert!(said.contains("/no/such/file.toml"), "{said}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_and_check_fails() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let place = listener.local_addr().expect("bound").to_string();
+    drop(listener);
+    let store = format!("mysql://root:secret@{place}/locks");
+    let said = refused(&["--backend", &place, "--store", &store], 1);
+    assert!(said.contains("Is the server up") && said.contains(&place), "{said}");
+    assert!(!said.contains("secret"), "the password is shown: {said}");
+    let output = run(&["check", "--backend", &place, "--store", &store]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output).matches("FAILED").count(), 2, "{}", text(&output));
+}
+
+fn a_wrong_password_is_refused(server: &Server) {
+    let store = format!("mysql://root:wrong@127.0.0.1:{}/locks", server.port);
+    let said = refused(&["--backend", &backend(server), "--store", &store], 1);
+    assert!(said.contains("Access denied") && said.contains("user and password"), "{said}");
+}
+
+fn a_missing_schema_is_refused_with_ways_to_make_it(server: &Server) {
+    let store = format!("{}{}", server.url, fresh_schema());
+    let said = refused(&["--backend", &backend(server), "--store", &store], 1);
+    assert!(said.contains("--create-schema") && said.contains("schema print"), "{said}");
+}
+
+fn a_missing_right_on_the_tables_is_refused_with_the_grant(server: &Server) {
+    let schema = fresh_schema();
+    install(server, &schema);
+    let grant = format!("GRANT {}", ON_TABLES.replace('$', &format!("`{schema}`")));
+    for missing in ["INSERT", "UPDATE", "DELETE"] {
+        let rights = ON_TABLES.replace(&format!("{missing}, "), "");
+        let rights = rights.replace(&format!(", {missing} "), " ");
+        let person = Person::create(server, &schema, &[&rights]);
+        let store = person.store(&schema);
+        let said = refused(&["--backend", &backend(server), "--store", &store], 1);
+        assert!(said.contains(&grant), "without {missing}: {said}");
+    }
+}
+
+fn an_account_that_may_not_see_or_end_sessions_is_warned_about(server: &Server) {
+    let schema = fresh_schema();
+    install(server, &schema);
+    let person = Person::create(server, &schema, &[ON_TABLES]);
+    let store = person.store(&schema);
+    // Such an account cannot know that no other proxy was here, so it waits a lease at first.
+    let proxy = Launched::start(&backend(server), &store, &["--lease", "1s"]);
+    eventually("both rights are missed", || {
+        let log = proxy.log();
+        let warnings = || log.lines().filter(|l| l.contains("WARN"));
+        let both = ["lacks PROCESS", "lacks CONNECTION_ADMIN"];
+        both.iter().all(|right| warnings().any(|l| l.contains(right))).then_some(())
+    });
+    let mut session = Session::at(proxy.port);
+    session.ask_for("k");
+    session.gets_it();
+    let output = run(&["check", "--backend", &backend(server), "--store", &store]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output).matches("MISSING").count(), 2, "{}", text(&output));
+}
+
+fn check_tells_what_is_there_and_what_is_missing(server: &Server) {
+    let schema = fresh_schema();
+    let store = format!("{}{schema}", server.url);
+    let place = ["--backend", &backend(server), "--store", &store];
+    let output = run(&[&["check"][..], &place].concat());
+    assert_eq!(output.status.code(), Some(1), "no schema yet: {}", text(&output));
+    for expected in ["created", "already there"] {
+        let output = run(&[&["schema", "install"][..], &place].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        assert!(text(&output).contains(expected), "{}", text(&output));
+    }
+    let output = run(&[&["check"][..], &place].concat());
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(!said.contains("MISSING") && !said.contains("warning"), "{said}");
+    assert!(!said.contains("rootpw"), "the password is shown: {said}");
+}
+
+fn the_printed_schema_and_the_least_rights_are_enough(server: &Server) {
+    let schema = fresh_schema();
+    install(server, &schema);
+    let person = Person::create(server, &schema, &least_rights(server));
+    let store = person.store(&schema);
+    let output = run(&["check", "--backend", &backend(server), "--store", &store]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(!text(&output).contains("MISSING"), "{}", text(&output));
+    let proxy = Launched::start(&backend(server), &store, &[]);
+    assert!(!proxy.log().contains("WARN"), "{}", proxy.log());
+    let mut holder = Session::at(proxy.port);
+    let mut waiter = Session::at(proxy.port);
+    holder.lock("k");
+    waiter.ask_for("k");
+    server.root().run(&format!("KILL {}", holder.id()));
+    waiter.gets_it();
+    waiter.unlock("k");
+}
+
+fn the_least_rights_are_enough_to_take_over(server: &Server) {
+    let schema = fresh_schema();
+    install(server, &schema);
+    let person = Person::create(server, &schema, &least_rights(server));
+    let client = Person::create(server, &schema, &[]);
+    let store = person.store(&schema);
+    let start = || Launched::start(&backend(server), &store, &["--lease", "3s"]);
+    let a = start();
+    let mut busy = Session::of(
+        a.port,
+        &Account { user: client.name.clone(), password: "pw".into(), ..account() },
+    );
+    busy.lock("k");
+    busy.send("SELECT SLEEP(600)");
+    until_busy(&mut server.root(), busy.id());
+    drop(a);
+    let b = start();
+    let mut next = Session::at(b.port);
+    next.ask_for("k");
+    next.gets_it();
+}
+
+fn the_pages_tell_how_the_proxy_is(server: &Server) {
+    let mut dead = Proxy::start(&server.url, &["--lease", "10m"]);
+    eventually("it is ready", || dead.page("/readyz").starts_with("HTTP/1.1 200").then_some(()));
+    assert!(dead.page("/livez").starts_with("HTTP/1.1 200"));
+    assert!(dead.page("/nothing").starts_with("HTTP/1.1 404"));
+    Session::at(dead.port).run("DO GET_LOCK('k', 0)");
+    let page = dead.page("/metrics");
+    assert!(page.contains("text/plain; version=0.0.4"), "{page}");
+    let call = "lockstead_lock_calls_total{function=\"get_lock\",outcome=\"one\"} 1";
+    assert!(page.contains(call), "{page}");
+    dead.signal("KILL");
+    dead.wait();
+    // Nothing is granted while the dead one's lease may run.
+    let waiting = Proxy::start_on(&server.url, &dead.schema, &[]);
+    let page = waiting.page("/readyz");
+    assert!(page.starts_with("HTTP/1.1 503") && page.contains("startup wait"), "{page}");
+    assert!(waiting.page("/livez").starts_with("HTTP/1.1 200"));
+}
