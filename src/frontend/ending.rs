@@ -12,6 +12,10 @@ use crate::types::Flavour;
 impl Session {
     /// Ends the other side and gives the locks back.
     pub(super) async fn finish(mut self, end: End) {
+        let end = match end {
+            End::ServerGone if self.check_lease().is_err() => End::Fenced,
+            end => end,
+        };
         self.say_goodbye(&end);
         match end {
             End::ServerGone => {

@@ -150,7 +150,8 @@ impl Session {
     fn client_closed(&mut self) -> Result<(), End> {
         self.client_ended = true;
         let at_command = matches!(self.client_state, ClientState::Command);
-        if !self.held.is_empty() || !at_command || self.owed.is_empty() {
+        let nothing_due = self.owed.is_empty() && self.to_client.is_empty();
+        if !self.held.is_empty() || !at_command || nothing_due {
             return Err(End::ClientGone);
         }
         // Half a close for half a close; the server answers and hangs up.
@@ -232,6 +233,9 @@ impl Session {
         let Some(frame) = FrameHeader::peek(bytes) else {
             return Ok(Fate::Incomplete);
         };
+        if frame.len == 0 {
+            return Ok(Fate::Forward(None));
+        }
         let Some(&byte) = bytes.get(HEADER) else {
             return Ok(if frame.len == 0 { Fate::Forward(None) } else { Fate::Incomplete });
         };
@@ -302,7 +306,8 @@ impl Session {
         let Some(frame) = FrameHeader::peek(bytes) else {
             return Ok(0);
         };
-        let command = Command(bytes.get(HEADER).copied().unwrap_or(0));
+        let first = if frame.len == 0 { None } else { bytes.get(HEADER).copied() };
+        let command = Command(first.unwrap_or(0));
         let shape = command.response();
         if shape != Shape::Nothing {
             self.catch_up()?;

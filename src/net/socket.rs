@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 /// No delay, and keepalive probes that find a vanished peer within about two minutes.
@@ -19,7 +20,18 @@ pub fn set_options(stream: &TcpStream) -> io::Result<()> {
 /// Reads into the buffer's free room. `Ok(None)` when nothing is there yet, `Ok(Some(0))` at the
 /// peer's end.
 pub fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
-    match stream.try_read_buf(buffer) {
+    let room = buffer.capacity() - buffer.len();
+    let mut read = Err(io::ErrorKind::WouldBlock.into());
+    // A read that leaves room has emptied the socket: saying so spares the next call, which
+    // would only find that out. An end of the stream stays visible all the same.
+    let _ = stream.try_io(Interest::READABLE, || {
+        read = stream.try_read_buf(buffer);
+        match read {
+            Ok(n) if 0 < n && n < room => Err(io::ErrorKind::WouldBlock.into()),
+            _ => Ok(()),
+        }
+    });
+    match read {
         Ok(n) => Ok(Some(n)),
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(e) => Err(e),

@@ -34,18 +34,28 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
 impl Launched {
     /// Starts `serve`, on a free port and without pages, and waits until it has its lease.
     pub(crate) fn start(backend: &str, store: &str, extra: &[&str]) -> Self {
-        let port = free_port();
+        let place = ["--backend", backend, "--store", store];
+        // Another process may take a free port before the proxy does: try again then.
+        for _ in 0..5 {
+            if let Some(launched) = Self::try_start(free_port(), &[&place, extra].concat()) {
+                return launched;
+            }
+        }
+        panic!("no free port found for the proxy");
+    }
+
+    /// `None` when the port was taken meanwhile.
+    fn try_start(port: u16, arguments: &[&str]) -> Option<Self> {
         let listen = format!("127.0.0.1:{port}");
         let fixed = ["serve", "--workers", "1", "--http", "off", "--listen", &listen];
-        let place = ["--backend", backend, "--store", store];
-        let mut child = program(&[&fixed[..], &place, extra].concat())
+        let mut child = program(&[&fixed, arguments].concat())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the proxy starts");
         let log = Arc::new(Mutex::new(String::new()));
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
         let copy = Arc::clone(&log);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 let mut log = copy.lock().expect("log");
                 log.push_str(&line);
@@ -53,12 +63,17 @@ impl Launched {
             }
         });
         let mut launched = Self { port, child, log };
-        eventually("the proxy is registered", || {
-            let ended = launched.child.try_wait().expect("child");
-            assert!(ended.is_none(), "the proxy did not start:\n{}", launched.log());
-            launched.log().contains("registered").then_some(())
+        let ended = eventually("the proxy is registered or ends", || {
+            let ended = launched.child.try_wait().expect("child").is_some();
+            (ended || launched.log().contains("registered")).then_some(ended)
         });
-        launched
+        if ended {
+            reader.join().expect("the log is read to its end");
+            let log = launched.log();
+            assert!(log.contains("cannot listen"), "the proxy did not start:\n{log}");
+            return None;
+        }
+        Some(launched)
     }
 
     /// What it has logged so far.

@@ -69,7 +69,7 @@ fn no_change_is_lost_while_engine_connections_are_killed(server: &Server) {
 /// Kills store connections, at random and one at a time; how many.
 fn kill_for_a_while(server: &Server, schema: &str) -> usize {
     let began = Instant::now();
-    let mut killer = Session::at(server.port);
+    let mut session = Session::at(server.port);
     let mut root = server.root();
     let mut killed = 0;
     while began.elapsed() < RUN {
@@ -77,10 +77,11 @@ fn kill_for_a_while(server: &Server, schema: &str) -> usize {
         let ids: Vec<&str> = rows.iter().flat_map(|r| r.split(',')).collect();
         if let Some(id) = ids.get(rand::random_range(0..ids.len().max(1))) {
             // It may have gone in this moment.
-            killed +=
-                usize::from(killer.client.query(format!("KILL {id}").as_bytes()).error().is_none());
+            killed += usize::from(
+                session.client.query(format!("KILL {id}").as_bytes()).error().is_none(),
+            );
         }
-        killer.run("DO SLEEP(0.03)");
+        session.run("DO SLEEP(0.03)");
     }
     killed
 }

@@ -15,6 +15,7 @@ on_both! {
     a_statement_prepared_and_executed_in_one_write_is_answered
     more_statements_than_may_be_owed_are_answered
     statements_behind_a_wait_are_run_when_it_is_over
+    an_empty_packet_does_no_harm
 }
 
 fn packet(payload: &[u8]) -> Vec<u8> {
@@ -141,4 +142,25 @@ fn statements_behind_a_wait_are_run_when_it_is_over(server: &Server) {
     waiter.gets_it();
     waiter.client.read_response(crate::wire::Shape::Query);
     assert_eq!(waiter.reply().as_deref(), Some("1"));
+}
+
+fn an_empty_packet_does_no_harm(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut waiter = Session::at(proxy.port);
+    // What follows an empty packet must not be taken for its command byte.
+    for behind in [0x03_u8, 0x16, 0x17, 0x1f, 0x11, 0x01] {
+        let mut raw = Raw::at(proxy.port);
+        raw.command(&[&[QUERY][..], b"SELECT GET_LOCK('k', 600)"].concat());
+        crate::stage::eventually("the lock is held", || {
+            (proxy.metric("lockstead_locks_held") >= 1.0).then_some(())
+        });
+        waiter.ask_for("k");
+        let mut bytes = packet(&[]);
+        bytes.extend_from_slice(&[behind, 0, 0, 0]);
+        bytes.extend_from_slice(&vec![0; usize::from(behind)]);
+        raw.bytes(&bytes);
+        drop(raw);
+        waiter.gets_it();
+        waiter.unlock("k");
+    }
 }

@@ -53,6 +53,20 @@ fn until_waiting(proxy: &Proxy) {
     });
 }
 
+/// Stops a proxy; the signal is sent before its last thread has noticed.
+fn freeze(proxy: &Proxy) {
+    proxy.signal("STOP");
+    let tasks = format!("/proc/{}/task", proxy.pid());
+    eventually("every thread has stopped", || {
+        let tasks = std::fs::read_dir(&tasks).expect("the proxy's threads");
+        let mut states = tasks.flatten().filter_map(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
+            Some(stat.rsplit_once(')')?.1.trim_start().starts_with('T'))
+        });
+        states.all(|stopped| stopped).then_some(())
+    });
+}
+
 /// A table that sessions write to when they should not.
 fn ledger(server: &Server, database: &Database) -> String {
     let table = database.table("ledger");
@@ -106,14 +120,16 @@ fn a_frozen_proxy_finds_its_sessions_fenced(server: &Server) {
     silent.lock("silent");
     waiter.ask_for("late");
     until_waiting(&b);
-    a.signal("STOP");
+    freeze(&a);
     early.send(&format!("INSERT INTO {table} VALUES ('early')"));
     waiter.gets_it();
     waiter.run("SELECT GET_LOCK('early', 600)");
     late.send(&format!("INSERT INTO {table} VALUES ('late')"));
     a.signal("CONT");
     for session in [&mut early, &mut late, &mut silent] {
-        session.last_words();
+        let words = session.last_words().expect("a reason");
+        let words = String::from_utf8_lossy(&words.message).into_owned();
+        assert!(words.contains("lost its lease"), "{words}");
     }
     let mut again = Session::at(a.port);
     eventually("the resumed proxy grants again", || {
