@@ -143,7 +143,8 @@ impl Session {
         let folded = hex::decode(folded).unwrap_or_default();
         let shown = hex::decode(shown).unwrap_or_default();
         // A question mark that the caller did not write stands for what could not be converted.
-        let hex_mark = expression.windows(2).any(|w| w.eq_ignore_ascii_case(b"3f"));
+        let has = |pair: &[u8]| expression.windows(2).any(|w| w.eq_ignore_ascii_case(pair));
+        let hex_mark = has(b"3f") && (has(b"x'") || has(b"0x"));
         if flavour == Flavour::MySql
             && folded.contains(&b'?')
             && !expression.contains(&b'?')

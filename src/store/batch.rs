@@ -4,7 +4,8 @@
 //! packets. Its guard share-locks the meta row and the proxy's own row: a proxy that is no longer
 //! LIVE, or on another server or epoch, changes nothing (I3, I14). Rows are in key order, so
 //! batches cannot deadlock. The rows are read back behind it: a key was won if it then names this
-//! proxy and this grant.
+//! proxy and this grant. A lone grant or release, the common case of a quiet proxy, says all that
+//! in its own reply and is not read back.
 
 use std::fmt::Write as _;
 
@@ -84,11 +85,63 @@ impl StoreConnection {
         clean: &[ProxyId],
     ) -> Result<BatchResult, StoreError> {
         debug_assert!(changes.windows(2).all(|w| w[0].key < w[1].key));
+        match changes {
+            [Change { key, release: Some(token), acquire: None }] => {
+                return self.release_one(writer, key, *token).await;
+            }
+            [Change { key, release: None, acquire: Some(grant) }] => {
+                return self.acquire_one(writer, key, grant, clean).await;
+            }
+            _ => {}
+        }
         let mut sql = batch_sql(writer, changes, clean, self.flavour());
         sql.push(';');
         sql.push_str(&read_sql(writer, changes.iter().map(|c| &c.key), self.flavour()));
         let mut results = self.query(sql, 2).await?;
         Ok(to_result(&results.pop().unwrap_or_default()))
+    }
+
+    /// A release alone: bound to its token, it needs neither guard nor read-back.
+    async fn release_one(
+        &mut self,
+        writer: &Writer,
+        key: &Key,
+        token: u64,
+    ) -> Result<BatchResult, StoreError> {
+        let Writer { schema, proxy: ProxyId(me), .. } = writer;
+        let key = literal(key.as_bytes());
+        self.execute(format!(
+            "UPDATE `{schema}`.locks SET sess=0,conn=0,name='',owner='',holder=0 \
+             WHERE k={key} AND holder={me} AND tok={token}"
+        ))
+        .await?;
+        Ok(BatchResult { rows: Vec::new(), guarded: true })
+    }
+
+    /// A grant alone: the statement's own reply says whether it was won, and with which token.
+    async fn acquire_one(
+        &mut self,
+        writer: &Writer,
+        key: &Key,
+        grant: &Grant,
+        clean: &[ProxyId],
+    ) -> Result<BatchResult, StoreError> {
+        let sql = acquire_sql(writer, key, grant, clean, self.flavour());
+        let token = match self.execute_for_id(sql).await? {
+            // A new row starts at the floor; one that was free went on from its last token.
+            (1, _) => writer.floor,
+            (2, Some(token)) => token,
+            // Held by another, or the guard failed: the rows tell.
+            _ => return self.read_back(writer, std::iter::once(key)).await,
+        };
+        let row = Row {
+            key: key.as_bytes().to_vec(),
+            token,
+            holder: writer.proxy.0,
+            grant: grant.id,
+            conn: grant.conn.0,
+        };
+        Ok(BatchResult { rows: vec![row], guarded: true })
     }
 
     /// Reads the rows of `keys` and the guard, changing nothing.
@@ -129,16 +182,57 @@ fn guard(writer: &Writer, flavour: Flavour) -> String {
     )
 }
 
-fn batch_sql(writer: &Writer, changes: &[Change], clean: &[ProxyId], flavour: Flavour) -> String {
-    let Writer { schema, proxy: ProxyId(me), floor, .. } = writer;
-    let share = match flavour {
+/// The locking clause of the guard.
+fn share(flavour: Flavour) -> &'static str {
+    match flavour {
         Flavour::MySql => "FOR SHARE",
         Flavour::MariaDb => "LOCK IN SHARE MODE",
-    };
+    }
+}
+
+/// The condition under which a row may be taken.
+fn free(clean: &[ProxyId]) -> String {
     let mut stealable = String::from("NULL");
     for id in clean {
         let _ = write!(stealable, ",{}", id.0);
     }
+    format!("(locks.holder=0 OR locks.holder IN ({stealable}))")
+}
+
+fn acquire_sql(
+    writer: &Writer,
+    key: &Key,
+    grant: &Grant,
+    clean: &[ProxyId],
+    flavour: Flavour,
+) -> String {
+    let Writer { schema, proxy: ProxyId(me), floor, .. } = writer;
+    let (free, share, guard) = (free(clean), share(flavour), guard(writer, flavour));
+    let key = literal(key.as_bytes());
+    let name = literal(&grant.name[..grant.name.len().min(255)]);
+    let owner = literal(&grant.owner[..grant.owner.len().min(400)]);
+    let (id, conn) = (grant.id, grant.conn.0);
+    let mut sql = format!(
+        "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,since) \
+         SELECT {key},{floor},{me},{id},{conn},{name},{owner},UTC_TIMESTAMP(3) \
+         FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p \
+         WHERE {guard} {share} ON DUPLICATE KEY UPDATE "
+    );
+    // Assignments run from left to right: holder last, tok before it.
+    for column in ["sess", "conn", "name", "owner", "since"] {
+        let _ = write!(sql, "{column}=IF({free},VALUES({column}),locks.{column}),");
+    }
+    let _ = write!(
+        sql,
+        "tok=IF({free},LAST_INSERT_ID(GREATEST(locks.tok+1,VALUES(tok))),locks.tok),\
+         holder=IF({free},VALUES(holder),locks.holder)"
+    );
+    sql
+}
+
+fn batch_sql(writer: &Writer, changes: &[Change], clean: &[ProxyId], flavour: Flavour) -> String {
+    let Writer { schema, proxy: ProxyId(me), floor, .. } = writer;
+    let share = share(flavour);
     let mut sql = format!(
         "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,since) \
          SELECT v.k,v.tok,v.holder,v.sess,v.conn,v.name,v.owner,UTC_TIMESTAMP(3) \
@@ -174,7 +268,7 @@ fn batch_sql(writer: &Writer, changes: &[Change], clean: &[ProxyId], flavour: Fl
         }
     }
     // Assignments run from left to right: holder last, tok before it.
-    let free = format!("(locks.holder=0 OR locks.holder IN ({stealable}))");
+    let free = free(clean);
     let applies =
         format!("IF(VALUES(holder)=0,locks.holder={me} AND locks.tok=VALUES(tok),{free})");
     let _ = write!(sql, ") v WHERE {} {share} ON DUPLICATE KEY UPDATE ", guard(writer, flavour));

@@ -127,10 +127,18 @@ impl StoreConnection {
 
     /// Runs one statement and returns its affected rows.
     pub(super) async fn execute(&mut self, sql: String) -> Result<u64, StoreError> {
+        self.execute_for_id(sql).await.map(|(affected, _)| affected)
+    }
+
+    /// Runs one statement and returns its affected rows and what LAST_INSERT_ID() was set to.
+    pub(super) async fn execute_for_id(
+        &mut self,
+        sql: String,
+    ) -> Result<(u64, Option<u64>), StoreError> {
         let conn = &mut self.conn;
         let run = async {
             conn.query_drop(sql).await?;
-            Ok(conn.affected_rows())
+            Ok((conn.affected_rows(), conn.last_insert_id()))
         };
         tokio::time::timeout(ANSWER, run).await.unwrap_or(Err(StoreError::Silent(ANSWER)))
     }
