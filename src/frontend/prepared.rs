@@ -41,8 +41,12 @@ pub(super) struct LockStatement {
 impl Session {
     /// Whether a statement id is that of a lock call.
     pub(super) fn is_lock_statement(&self, id: u32) -> bool {
-        // MariaDB's clients execute "the statement prepared last" as -1.
-        id == u32::MAX || self.statements.contains_key(&id)
+        self.statements.contains_key(&self.meant(id))
+    }
+
+    /// The statement an id means: MariaDB's clients execute "the one prepared last" as −1.
+    fn meant(&self, id: u32) -> u32 {
+        self.last_prepared.filter(|_| id == u32::MAX).unwrap_or(id)
     }
 
     /// COM_STMT_PREPARE of a text that may call.
@@ -80,6 +84,7 @@ impl Session {
                 refused_data: false,
             };
             self.statements.insert(ok.id, statement);
+            self.last_prepared = Some(ok.id);
         }
         self.send_client(&reply.bytes)
     }
@@ -91,6 +96,7 @@ impl Session {
         let (Some(byte), Some(id)) = (r.u8(), r.u32()) else {
             return self.forward(&packet);
         };
+        let id = self.meant(id);
         match Command(byte) {
             Command::STMT_CLOSE => {
                 self.statements.remove(&id);
@@ -128,11 +134,6 @@ impl Session {
     async fn execute(&mut self, id: u32, packet: Vec<u8>) -> Result<(), End> {
         let attributes = self.capabilities.has(Capabilities::QUERY_ATTRIBUTES);
         let Some(statement) = self.statements.get_mut(&id) else {
-            if id == u32::MAX {
-                return self.refuse(&codes::unsupported(
-                    "executing \"the last prepared statement\" after a lock call was prepared",
-                ));
-            }
             return self.forward(&packet);
         };
         if std::mem::take(&mut statement.refused_data) {

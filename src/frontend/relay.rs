@@ -326,6 +326,9 @@ impl Session {
     }
 
     fn owe(&mut self, command: Command, shape: Shape) {
+        if shape == Shape::Prepare {
+            self.last_prepared = None;
+        }
         self.context.commands[usize::from(command.0)].inc();
         if shape != Shape::Nothing {
             self.owed.push_back(Owed { shape, hidden: false });

@@ -107,6 +107,9 @@ pub(super) struct Session {
     pub(super) server_used: Instant,
     /// Prepared lock calls, by the server's statement id.
     pub(super) statements: HashMap<u32, LockStatement>,
+    /// The lock call that was prepared last, if no other statement has been since: what MariaDB's
+    /// clients mean by the id −1.
+    pub(super) last_prepared: Option<u32>,
     /// The last alias that the server accepted as one.
     pub(super) good_alias: Option<Box<[u8]>>,
     pub(super) events_in: EventSender,
@@ -156,6 +159,7 @@ impl Session {
             behind: Behind::default(),
             server_used: Instant::now(),
             statements: HashMap::new(),
+            last_prepared: None,
             good_alias: None,
             events_in,
             events,
