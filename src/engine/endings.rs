@@ -10,12 +10,16 @@ use tokio::time::sleep;
 
 use super::pipe::{Line, StoreAccess};
 use crate::lock::name::Key;
+use crate::store::connection::{StoreError, same_run};
 use crate::types::{ConnectionId, ProxyId};
 
 /// Locks to release when the server no longer works for `conn`.
 #[derive(Debug)]
 pub(super) struct Watch {
     pub(super) conn: ConnectionId,
+    /// The server's start when the locks were granted. Connection ids begin anew with each start:
+    /// in a later run this one may be somebody else's.
+    pub(super) run: i64,
     pub(super) locks: Vec<(Key, u64)>,
     pub(super) proxy: ProxyId,
 }
@@ -32,8 +36,6 @@ pub(super) async fn watch(
     let mut line = Line::new(Arc::clone(&access));
     let mut watches: Vec<Watch> = Vec::new();
     let mut pause = PAUSE.0;
-    // Connection ids restart with the server: ids of an earlier run are all gone.
-    let mut server_start = None;
     loop {
         if watches.is_empty() {
             match inbox.recv().await {
@@ -47,9 +49,11 @@ pub(super) async fn watch(
             pause = PAUSE.0;
         }
         let ids: Vec<u64> = watches.iter().map(|w| w.conn.0).collect();
-        match look(&mut line, &ids, &mut server_start).await {
-            Ok(there) => {
-                let (still, over) = watches.into_iter().partition(|w| there.contains(&w.conn.0));
+        match look(&mut line, &ids).await {
+            Ok((run, there)) => {
+                let (still, over) = watches
+                    .into_iter()
+                    .partition(|w| same_run(w.run, run) && there.contains(&w.conn.0));
                 watches = still;
                 for watch in over {
                     let _ = gone.send(watch);
@@ -66,19 +70,11 @@ pub(super) async fn watch(
     }
 }
 
-async fn look(
-    line: &mut Line,
-    ids: &[u64],
-    server_start: &mut Option<i64>,
-) -> Result<Vec<u64>, crate::store::connection::StoreError> {
+/// The run of the server, and which of `ids` it works for in this run.
+async fn look(line: &mut Line, ids: &[u64]) -> Result<(i64, Vec<u64>), StoreError> {
     let conn = line.get().await?;
-    let result = async {
-        let start = conn.server_start().await?;
-        let restarted = server_start.is_some_and(|known| (start - known).abs() > 2);
-        *server_start = Some(start);
-        if restarted { Ok(Vec::new()) } else { conn.still_there(ids).await }
-    }
-    .await;
+    let run = conn.started();
+    let result = conn.still_there(ids).await.map(|there| (run, there));
     line.judge(&result);
     result
 }

@@ -14,9 +14,9 @@ use super::service::{self, LeaseEvent};
 use super::takeover::{Running, take_over};
 use crate::clock;
 use crate::lock::lease::Terms;
-use crate::store::batch::Writer;
 use crate::store::connection::StoreError;
 use crate::store::lease::{ProxyRow, ProxyState, Renewal};
+use crate::store::statement::Writer;
 use crate::types::ProxyId;
 
 /// What the engine is started with.

@@ -30,6 +30,8 @@ impl Waiter {
 pub(super) struct Held {
     pub(super) token: u64,
     pub(super) conn: ConnectionId,
+    /// The server's start when it was granted; `conn` is of this run.
+    pub(super) run: i64,
     pub(super) events: EventSender,
     pub(super) since: Instant,
 }

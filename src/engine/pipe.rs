@@ -13,8 +13,9 @@ use tokio::time::{Instant, sleep};
 use crate::config::StoreUrl;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::store::batch::{BatchResult, Change, Row, Writer};
-use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::batch::{BatchResult, Row};
+use crate::store::connection::{StoreConnection, StoreError, same_run};
+use crate::store::statement::{Change, Writer};
 use crate::types::ProxyId;
 
 /// How to reach the store, and which connections stand open there.
@@ -106,7 +107,8 @@ pub(super) struct Batch {
 pub(super) struct Finished {
     pub(super) pipe: usize,
     pub(super) batch: Batch,
-    pub(super) result: Result<BatchResult, StoreError>,
+    /// With the start of the server that took the batch.
+    pub(super) result: Result<(i64, BatchResult), StoreError>,
 }
 
 /// Runs batches until the service drops its end.
@@ -133,7 +135,7 @@ async fn run_batch(
     access: &StoreAccess,
     line: &mut Line,
     batch: &Batch,
-) -> Result<BatchResult, StoreError> {
+) -> Result<(i64, BatchResult), StoreError> {
     let conn = line.get().await?;
     let old = (u64::from(conn.id()), conn.started());
     let result = conn.run_batch(&batch.writer, &batch.changes, &batch.clean).await;
@@ -141,9 +143,9 @@ async fn run_batch(
     match result {
         Err(e) if e.is_unknown() => {
             tracing::warn!(error = %e, keys = batch.changes.len(), "the outcome of a batch is unknown; reading it back");
-            Ok(resolve(access, line, old, batch).await)
+            Ok((old.1, resolve(access, line, old, batch).await))
         }
-        other => other,
+        other => other.map(|result| (old.1, result)),
     }
 }
 
@@ -179,7 +181,7 @@ async fn try_resolve(
     let conn = line.get().await?;
     let (id, started) = old;
     // After a restart the old connection is gone, and its id may be somebody else's.
-    if (conn.started() - started).abs() <= 2 {
+    if same_run(conn.started(), started) {
         conn.kill(id).await?;
         if !conn.still_there(&[id]).await?.is_empty() {
             return Ok(None);

@@ -18,8 +18,9 @@ use super::lease::Lease;
 use super::pipe::{Batch, Finished, Read, StoreAccess, run_pipe, run_reader};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::store::batch::{Change, Grant as RowGrant, Row, Writer};
+use crate::store::batch::Row;
 use crate::store::connection::StoreError;
+use crate::store::statement::{Change, Grant as RowGrant, Writer};
 use crate::types::{ConnectionId, ProxyId};
 
 /// Batches under way at once.
@@ -77,6 +78,8 @@ pub(super) struct Service {
     poll_every: Duration,
     poll_at: Option<Instant>,
     retry_at: Option<Instant>,
+    /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.
+    last_token: u64,
     endings: mpsc::UnboundedSender<endings::Watch>,
     gone: mpsc::UnboundedReceiver<endings::Watch>,
     watched: usize,
@@ -119,6 +122,7 @@ pub(super) fn build(
         poll_every: POLL.0,
         poll_at: None,
         retry_at: None,
+        last_token: 0,
         endings,
         gone,
         watched: 0,
@@ -168,10 +172,7 @@ impl Service {
             Request::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(&Countdown(Rc::new(Done(Some(reply))))));
             }
-            Request::ReleaseWhenGone { conn, locks, proxy } => {
-                self.watched += 1;
-                let _ = self.endings.send(endings::Watch { conn, locks, proxy });
-            }
+            Request::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             Request::Look { key, reply } => self.look(key, reply),
             Request::Settled { reply } => self.settling.push(reply),
         }
@@ -226,6 +227,19 @@ impl Service {
             }
             state.release = Some(PendingRelease { token, done: done.cloned() });
             self.list(&key);
+        }
+    }
+
+    fn watch(&mut self, conn: ConnectionId, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+        let held = |(key, token): &(Key, u64)| {
+            let held = self.keys.get(key)?.held.as_ref()?;
+            (held.token == *token).then_some(held.run)
+        };
+        // The connection was there before its first grant. Without one there is nothing to wait
+        // for: the locks were lost meanwhile.
+        if let Some(run) = locks.iter().filter_map(held).min() {
+            self.watched += 1;
+            let _ = self.endings.send(endings::Watch { conn, run, locks, proxy });
         }
     }
 
@@ -299,10 +313,14 @@ impl Service {
             state.in_flight = true;
             let acquire = state.granting.as_ref().map(|w| RowGrant {
                 id: w.id,
+                token: writer.floor.max(self.last_token + 1),
                 conn: w.claim.conn,
                 name: w.claim.name.given.clone(),
                 owner: Arc::clone(&w.claim.owner),
             });
+            if let Some(grant) = &acquire {
+                self.last_token = grant.token;
+            }
             changes.push(Change { key, release, acquire });
         }
         if !held_back.is_empty() {
@@ -319,16 +337,18 @@ impl Service {
         let Finished { pipe, batch, result } = done;
         self.pipes[pipe].1 = true;
         match result {
-            Ok(result) => {
+            Ok((run, result)) => {
                 if !result.guarded {
                     tracing::warn!("a batch was refused: the lease is no longer this proxy's");
                     self.retry_later();
                 }
                 let mut rows: HashMap<&[u8], &Row> =
                     result.rows.iter().map(|r| (r.key.as_slice(), r)).collect();
+                self.last_token =
+                    result.rows.iter().fold(self.last_token, |last, row| last.max(row.token));
                 for change in batch.changes {
                     let row = rows.remove(change.key.as_bytes());
-                    self.apply(&batch.writer, change, row, result.guarded);
+                    self.apply(&batch.writer, change, row, result.guarded, run);
                 }
             }
             Err(e) => self.undo(batch, &e),
@@ -336,7 +356,14 @@ impl Service {
     }
 
     /// Takes one key's outcome from its row.
-    fn apply(&mut self, writer: &Writer, change: Change, row: Option<&Row>, guarded: bool) {
+    fn apply(
+        &mut self,
+        writer: &Writer,
+        change: Change,
+        row: Option<&Row>,
+        guarded: bool,
+        run: i64,
+    ) {
         let Change { key, release, acquire } = change;
         let current = self.writer.as_ref().is_some_and(|w| w.proxy == writer.proxy);
         let vouched = self.lease.vouches_for(writer.proxy);
@@ -365,7 +392,7 @@ impl Service {
                     let grant = Grant { token, proxy: writer.proxy };
                     let (conn, events) = (waiter.claim.conn, waiter.claim.events.clone());
                     let heard = waiter.answer(Acquired::Granted(grant));
-                    state.held = Some(Held { token, conn, events, since: Instant::now() });
+                    state.held = Some(Held { token, conn, run, events, since: Instant::now() });
                     self.metrics.held.inc();
                     if !heard {
                         state.release = Some(PendingRelease { token, done: None });
@@ -385,6 +412,7 @@ impl Service {
                         state.held = Some(Held {
                             token,
                             conn: ConnectionId(ghost.conn),
+                            run,
                             events: waiter.claim.events.clone(),
                             since: Instant::now(),
                         });
@@ -508,6 +536,9 @@ impl Service {
             Ok(rows) => Ok(rows.iter().map(|r| (r.key.as_slice(), r)).collect()),
             Err(e) => Err(e.to_string()),
         };
+        if let Ok(rows) = &result {
+            self.last_token = rows.iter().fold(self.last_token, |last, row| last.max(row.token));
+        }
         for key in keys {
             let look = match &rows {
                 Err(e) => Look::Failed(e.clone()),

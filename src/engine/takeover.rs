@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::pipe::{Line, StoreAccess};
-use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::lease::ProxyRow;
 use crate::types::ProxyId;
 
@@ -87,7 +87,7 @@ async fn end_sessions(
     own: bool,
 ) -> Result<End, StoreError> {
     let rights = conn.rights().await?;
-    let restarted = (conn.server_start().await? - row.server_start).abs() > 2;
+    let restarted = !same_run(conn.started(), row.server_start);
     let mut ids = conn.sessions_of(schema, row.id, !own, !restarted).await?;
     if !restarted && !own {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));

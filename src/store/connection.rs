@@ -5,6 +5,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 
+use super::statement::Statement;
 use crate::config::StoreUrl;
 use crate::types::Flavour;
 
@@ -31,9 +32,10 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Rolled back by the server, worth repeating: a deadlock or a lock wait that timed out.
+    /// Not executed, worth repeating: a deadlock, a lock wait that timed out, or a prepared
+    /// statement that the server lost in a change of its tables.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Refused { code: 1213 | 1205 | 3572, .. })
+        matches!(self, Self::Refused { code: 1213 | 1205 | 1615 | 3572, .. })
     }
 
     /// The label `kind` in metrics.
@@ -67,6 +69,9 @@ pub struct StoreConnection {
     flavour: Flavour,
     started: i64,
 }
+
+/// The server's max_prepared_stmt_count is reached: applications may have used it up.
+const TOO_MANY_PREPARED: u16 = 1461;
 
 /// Longest wait for any answer of the store; longer, and the outcome is unknown.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -127,17 +132,29 @@ impl StoreConnection {
 
     /// Runs one statement and returns its affected rows.
     pub(super) async fn execute(&mut self, sql: String) -> Result<u64, StoreError> {
-        self.execute_for_id(sql).await.map(|(affected, _)| affected)
-    }
-
-    /// Runs one statement and returns its affected rows and what LAST_INSERT_ID() was set to.
-    pub(super) async fn execute_for_id(
-        &mut self,
-        sql: String,
-    ) -> Result<(u64, Option<u64>), StoreError> {
         let conn = &mut self.conn;
         let run = async {
             conn.query_drop(sql).await?;
+            Ok(conn.affected_rows())
+        };
+        tokio::time::timeout(ANSWER, run).await.unwrap_or(Err(StoreError::Silent(ANSWER)))
+    }
+
+    /// Runs a statement, prepared once and kept, and returns its affected rows and what it set
+    /// LAST_INSERT_ID() to.
+    pub(super) async fn change(
+        &mut self,
+        statement: &Statement,
+    ) -> Result<(u64, Option<u64>), StoreError> {
+        let conn = &mut self.conn;
+        let run = async {
+            match conn.prep(statement.sql.as_str()).await {
+                Ok(prepared) => conn.exec_drop(prepared, statement.values.clone()).await?,
+                Err(mysql_async::Error::Server(e)) if e.code == TOO_MANY_PREPARED => {
+                    conn.query_drop(statement.to_text()).await?;
+                }
+                Err(e) => return Err(e.into()),
+            }
             Ok((conn.affected_rows(), conn.last_insert_id()))
         };
         tokio::time::timeout(ANSWER, run).await.unwrap_or(Err(StoreError::Silent(ANSWER)))
@@ -169,9 +186,10 @@ impl StoreConnection {
     }
 }
 
-/// A byte string as a hexadecimal literal: names are hostile bytes and are never quoted as text.
-pub(super) fn literal(bytes: &[u8]) -> String {
-    if bytes.is_empty() { "''".to_owned() } else { format!("x'{}'", hex::encode(bytes)) }
+/// Whether two readings of [`StoreConnection::started`] are of one run of the server: they differ
+/// by at most two seconds then.
+pub fn same_run(a: i64, b: i64) -> bool {
+    (a - b).abs() <= 2
 }
 
 /// A column of a row, or its type's default where the server sent NULL or another type.

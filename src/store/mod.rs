@@ -5,3 +5,4 @@ pub mod connection;
 pub mod lease;
 pub mod reads;
 pub mod schema;
+pub mod statement;

@@ -1,7 +1,8 @@
 //! Looking: at lock rows, at the server's sessions, at what the account may do.
 
 use super::batch::{Row, to_row};
-use super::connection::{StoreConnection, StoreError, column, literal};
+use super::connection::{StoreConnection, StoreError, column};
+use super::statement::literal;
 use crate::lock::name::Key;
 use crate::protocol::handshake::TAG_ATTRIBUTE;
 use crate::types::{Flavour, ProxyId};

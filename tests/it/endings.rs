@@ -194,8 +194,10 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
         assert_eq!(proxied.packets, direct.packets);
     }
     holder.last_words();
-    // And when it is back, the lock is to be had again.
+    // And when it is back, the lock is to be had again, though others now have the ids of before.
     own.restart();
+    let others: Vec<Client> = (0..50).map(|_| connect(own.server.port)).collect();
+    assert!(others.iter().any(|other| u64::from(other.connection_id()) == holder.id()));
     eventually("the lock is free", || {
         let mut next = Client::connect("127.0.0.1", proxy.port, &account()).ok()?;
         next.login.succeeded().then_some(())?;

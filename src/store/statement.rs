@@ -1,0 +1,206 @@
+//! The one statement that changes locks: acquires, releases and hand-overs of many keys at once.
+//!
+//! A batch is a single autocommit statement, so no transaction of the engine ever spans two
+//! packets. Its guard share-locks the meta row and the proxy's own row: a proxy that is no longer
+//! LIVE, or on another server or epoch, changes nothing (I3, I14). Rows are in key order, so
+//! batches cannot deadlock.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use mysql_async::Value;
+
+use super::schema::ident_expression;
+use crate::lock::name::Key;
+use crate::types::{ConnectionId, Flavour, ProxyId};
+
+/// Who writes, and in which epoch.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    /// Schema of the lock tables.
+    pub schema: String,
+    /// The incarnation.
+    pub proxy: ProxyId,
+    /// The epoch it joined.
+    pub epoch: u64,
+    /// Floor of new tokens.
+    pub floor: u64,
+}
+
+/// What one key asks for: a release, a grant, or a hand-over from one to the other.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The key.
+    pub key: Key,
+    /// Token to release first.
+    pub release: Option<u64>,
+    /// Grant to try then.
+    pub acquire: Option<Grant>,
+}
+
+/// A grant to try.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    /// Unique id of the request.
+    pub id: u64,
+    /// Proposed token. The row gets it, or one above its last if that is not smaller.
+    pub token: u64,
+    /// The client's connection id.
+    pub conn: ConnectionId,
+    /// The name as given.
+    pub name: Box<[u8]>,
+    /// user@host.
+    pub owner: Arc<[u8]>,
+}
+
+/// A statement with `?` for its values.
+#[derive(Debug)]
+pub(super) struct Statement {
+    /// The text; of few different lengths, so that the server can keep it prepared.
+    pub(super) sql: String,
+    /// Its values, in order.
+    pub(super) values: Vec<Value>,
+    /// Rows that it is to change.
+    pub(super) changes: u64,
+}
+
+impl Statement {
+    /// The statement with its values in it.
+    pub(super) fn to_text(&self) -> String {
+        let mut pieces = self.sql.split('?');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for (piece, value) in pieces.zip(&self.values) {
+            match value {
+                Value::Bytes(bytes) => text.push_str(&literal(bytes)),
+                value => text.push_str(&value.as_sql(true)),
+            }
+            text.push_str(piece);
+        }
+        text
+    }
+}
+
+/// A byte string as a hexadecimal literal: names are hostile bytes and are never quoted as text.
+pub(super) fn literal(bytes: &[u8]) -> String {
+    if bytes.is_empty() { "''".to_owned() } else { format!("x'{}'", hex::encode(bytes)) }
+}
+
+/// A release alone.
+pub(super) fn release_sql(writer: &Writer, key: &Key, token: u64) -> Statement {
+    let Writer { schema, proxy: ProxyId(me), .. } = writer;
+    let sql = format!(
+        "UPDATE `{schema}`.locks SET sess=0,conn=0,name='',owner='',holder=0 \
+         WHERE k=? AND holder={me} AND tok=?"
+    );
+    Statement { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
+}
+
+/// Numbers of rows for which statements are made; between them the last row is repeated, which
+/// changes nothing, since it has then done its work or been refused.
+fn padded(rows: usize) -> usize {
+    let power = rows.next_power_of_two();
+    if rows <= power / 4 * 3 && power >= 4 { power / 4 * 3 } else { power }
+}
+
+/// The columns of the first row, which give the others their types.
+const TYPED: &str = "CAST(? AS BINARY) k,CAST(? AS UNSIGNED) tok,CAST(? AS UNSIGNED) holder,\
+    CAST(? AS UNSIGNED) sess,CAST(? AS UNSIGNED) conn,CAST(? AS BINARY) name,CAST(? AS BINARY) owner";
+const COLUMNS: usize = 7;
+
+/// All changes of a batch.
+///
+/// Its affected rows are two for each row that was there and was changed. What LAST_INSERT_ID()
+/// is set to is the token of a grant that got another than the proposed one.
+pub(super) fn change_sql(
+    writer: &Writer,
+    changes: &[Change],
+    clean: &[ProxyId],
+    flavour: Flavour,
+) -> Statement {
+    let Writer { schema, proxy: ProxyId(me), .. } = writer;
+    let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
+    for Change { key, release, acquire } in changes {
+        // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
+        // grant of a hand-over stands right behind the release: both are one commit.
+        if let Some(token) = *release {
+            let zero = || Value::UInt(0);
+            let none = || Value::Bytes(Vec::new());
+            values.push(key.as_bytes().into());
+            values.extend([token.into(), zero(), zero(), zero(), none(), none()]);
+        }
+        if let Some(grant) = acquire {
+            values.push(key.as_bytes().into());
+            values.extend([grant.token.into(), (*me).into(), grant.id.into(), grant.conn.0.into()]);
+            values.push(grant.name[..grant.name.len().min(255)].into());
+            values.push(grant.owner[..grant.owner.len().min(400)].into());
+        }
+    }
+    let rows = values.len() / COLUMNS;
+    let padded = padded(rows);
+    for _ in rows..padded {
+        values.extend_from_within(values.len() - COLUMNS..);
+    }
+    let mut sql = format!(
+        "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,since) \
+         SELECT v.*,UTC_TIMESTAMP(3) \
+         FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p STRAIGHT_JOIN (SELECT {TYPED}"
+    );
+    for _ in 1..padded {
+        sql.push_str(" UNION ALL SELECT ?,?,?,?,?,?,?");
+    }
+    let (free, guard) = (free(clean), guard(writer, flavour));
+    let share = match flavour {
+        Flavour::MySql => "FOR SHARE OF m,p",
+        Flavour::MariaDb => "LOCK IN SHARE MODE",
+    };
+    let applies =
+        format!("IF(VALUES(holder)=0,locks.holder={me} AND locks.tok=VALUES(tok),{free})");
+    let _ = write!(sql, ") v WHERE {guard} {share} ON DUPLICATE KEY UPDATE ");
+    // Assignments run from left to right: holder last, tok before it.
+    for name in ["sess", "conn", "name", "owner", "since"] {
+        let _ = write!(sql, "{name}=IF({applies},VALUES({name}),locks.{name}),");
+    }
+    let _ = write!(
+        sql,
+        "tok=IF(VALUES(holder)=0 OR NOT {free},locks.tok,\
+         IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1))),\
+         holder=IF({applies},VALUES(holder),locks.holder)"
+    );
+    Statement { sql, values, changes: rows as u64 }
+}
+
+/// Reads the rows of `keys`, and before them one with an empty key if the guard holds.
+pub(super) fn read_sql<'a>(
+    writer: &Writer,
+    keys: impl Iterator<Item = &'a Key>,
+    flavour: Flavour,
+) -> String {
+    let schema = &writer.schema;
+    let keys: Vec<String> = keys.map(|k| literal(k.as_bytes())).collect();
+    format!(
+        "SELECT '' k,0 tok,0 holder,0 sess,0 conn FROM `{schema}`.meta m STRAIGHT_JOIN \
+         `{schema}`.proxies p WHERE {} UNION ALL \
+         SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE k IN ({})",
+        guard(writer, flavour),
+        keys.join(",")
+    )
+}
+
+fn guard(writer: &Writer, flavour: Flavour) -> String {
+    let Writer { proxy: ProxyId(me), epoch, .. } = writer;
+    let ident = ident_expression(flavour);
+    format!(
+        "m.id=1 AND m.epoch={epoch} AND m.ident={ident} \
+         AND p.id={me} AND p.state=1 AND p.epoch={epoch}"
+    )
+}
+
+/// The condition under which a row may be taken. Never NULL.
+fn free(clean: &[ProxyId]) -> String {
+    let mut free = String::from("locks.holder IN (0");
+    for id in clean {
+        let _ = write!(free, ",{}", id.0);
+    }
+    free.push(')');
+    free
+}
