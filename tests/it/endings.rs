@@ -1,5 +1,6 @@
 //! How sessions end, and that their locks pass on only when the server is done with them.
 
+use std::thread::sleep;
 use std::time::Duration;
 
 use crate::own_server::{OwnServer, flavour_of};
@@ -187,6 +188,8 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
         client.send_query(b"SELECT SLEEP(300)", &[]);
         until_busy(&mut own.server.root(), u64::from(client.connection_id()));
     }
+    // Two starts of a server within two seconds cannot be told apart.
+    sleep(Duration::from_secs(3));
     own.stop();
     for pair in [&mut idle, &mut busy] {
         let [direct, proxied] = pair.each_mut().map(Client::read_until_closed);
