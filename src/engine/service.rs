@@ -3,32 +3,30 @@
 //! While a batch is at the store the next one gathers: no timer, no waiting for company. One
 //! change of a key is under way at a time, a release and the grant it makes room for together.
 
+mod batches;
+mod looks;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 use super::endings;
-use super::handle::{Acquired, Engine, Grant, Look, Request, SessionEvent};
-use super::keys::{Held, KeyState, PendingRelease, Waiter};
+use super::handle::{Acquired, Engine, Look, Request, SessionEvent};
+use super::keys::{KeyState, PendingRelease, Waiter};
 use super::lease::Lease;
 use super::pipe::{Batch, Finished, Read, StoreAccess, run_pipe, run_reader};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::store::batch::Row;
-use crate::store::connection::StoreError;
-use crate::store::statement::{Change, Grant as RowGrant, Writer};
+use crate::store::statement::Writer;
 use crate::types::{ConnectionId, ProxyId};
 
 /// Batches under way at once.
 const PIPES: usize = 2;
-/// Keys in a batch at most.
-const BATCH: usize = 256;
-/// Keys in a read at most.
-const READ: usize = 1024;
 /// Bounds of the poll for locks that other proxies hold.
 const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
 /// Pause before something that the store refused is tried again.
@@ -60,6 +58,15 @@ impl Drop for Done {
     }
 }
 
+/// The service's end of a pipe.
+struct Pipe {
+    work: mpsc::Sender<Batch>,
+    /// Keys of its batch at the store; 0: idle.
+    keys: usize,
+    /// When that batch went out.
+    since: Instant,
+}
+
 /// The service's state.
 pub(super) struct Service {
     lease: Arc<Lease>,
@@ -69,7 +76,7 @@ pub(super) struct Service {
     keys: HashMap<Key, KeyState>,
     /// Keys with something to send.
     ready: VecDeque<Key>,
-    pipes: Vec<(mpsc::Sender<Batch>, bool)>,
+    pipes: Vec<Pipe>,
     finished: mpsc::UnboundedReceiver<Finished>,
     reader: mpsc::Sender<Vec<Key>>,
     reading: bool,
@@ -100,7 +107,7 @@ pub(super) fn build(
         .map(|n| {
             let (work, inbox) = mpsc::channel(1);
             tokio::spawn(run_pipe(n, Arc::clone(access), inbox, finished_in.clone()));
-            (work, true)
+            Pipe { work, keys: 0, since: Instant::now() }
         })
         .collect();
     let (reader, reads) = mpsc::channel(1);
@@ -139,10 +146,18 @@ impl Service {
         mut lease_events: mpsc::UnboundedReceiver<LeaseEvent>,
     ) {
         loop {
+            let patience = self.patience();
             tokio::select! {
                 biased;
                 Some(event) = lease_events.recv() => self.lease_event(event),
-                Some(done) = self.finished.recv() => self.finish(done),
+                Some(done) = self.finished.recv() => {
+                    // What has gathered goes out before the answers of this batch: the store
+                    // works while they are given.
+                    self.pipes[done.pipe].keys = 0;
+                    self.dispatch();
+                    yield_now().await;
+                    self.finish(done);
+                }
                 request = requests.recv() => match request {
                     Some(request) => self.request(request),
                     None => return,
@@ -154,6 +169,8 @@ impl Service {
                 }
                 () = at(self.poll_at) => self.poll(),
                 () = at(self.retry_at) => self.retry(),
+                // Only to dispatch.
+                () = at(patience) => {}
             }
             // Take what else has come in before sending: it goes into the same batch.
             while let Ok(request) = requests.try_recv() {
@@ -268,213 +285,6 @@ impl Service {
         }
     }
 
-    /// Fills idle pipes with what is ready.
-    fn dispatch(&mut self) {
-        let Some(writer) = self.writer.clone() else {
-            return;
-        };
-        for pipe in 0..self.pipes.len() {
-            if !self.pipes[pipe].1 || self.ready.is_empty() {
-                continue;
-            }
-            let changes = self.gather(&writer);
-            if changes.is_empty() {
-                continue;
-            }
-            let clean = self.clean.iter().copied().collect();
-            let batch = Batch { writer: Arc::clone(&writer), changes, clean };
-            self.pipes[pipe].1 = false;
-            // The pipe is idle, so its channel of one has room.
-            let _ = self.pipes[pipe].0.try_send(batch);
-        }
-    }
-
-    fn gather(&mut self, writer: &Writer) -> Vec<Change> {
-        let grants = self.lease.allows_grants(writer.proxy);
-        let mut changes = Vec::new();
-        let mut held_back = Vec::new();
-        while changes.len() < BATCH
-            && let Some(key) = self.ready.pop_front()
-        {
-            let Some(state) = self.keys.get_mut(&key) else {
-                continue;
-            };
-            state.listed = false;
-            if !state.has_work(grants) {
-                if state.has_work(true) {
-                    held_back.push(key);
-                }
-                continue;
-            }
-            let release = state.release.as_ref().map(|r| r.token);
-            if grants && state.may_grant() {
-                state.granting = state.queue.pop_front();
-            }
-            state.in_flight = true;
-            let acquire = state.granting.as_ref().map(|w| RowGrant {
-                id: w.id,
-                token: writer.floor.max(self.last_token + 1),
-                conn: w.claim.conn,
-                name: w.claim.name.given.clone(),
-                owner: Arc::clone(&w.claim.owner),
-            });
-            if let Some(grant) = &acquire {
-                self.last_token = grant.token;
-            }
-            changes.push(Change { key, release, acquire });
-        }
-        if !held_back.is_empty() {
-            for key in &held_back {
-                self.list(key);
-            }
-            self.retry_later();
-        }
-        changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        changes
-    }
-
-    fn finish(&mut self, done: Finished) {
-        let Finished { pipe, batch, result } = done;
-        self.pipes[pipe].1 = true;
-        match result {
-            Ok((run, result)) => {
-                if !result.guarded {
-                    tracing::warn!("a batch was refused: the lease is no longer this proxy's");
-                    self.retry_later();
-                }
-                let mut rows: HashMap<&[u8], &Row> =
-                    result.rows.iter().map(|r| (r.key.as_slice(), r)).collect();
-                self.last_token =
-                    result.rows.iter().fold(self.last_token, |last, row| last.max(row.token));
-                for change in batch.changes {
-                    let row = rows.remove(change.key.as_bytes());
-                    self.apply(&batch.writer, change, row, result.guarded, run);
-                }
-            }
-            Err(e) => self.undo(batch, &e),
-        }
-    }
-
-    /// Takes one key's outcome from its row.
-    fn apply(
-        &mut self,
-        writer: &Writer,
-        change: Change,
-        row: Option<&Row>,
-        guarded: bool,
-        run: i64,
-    ) {
-        let Change { key, release, acquire } = change;
-        let current = self.writer.as_ref().is_some_and(|w| w.proxy == writer.proxy);
-        let vouched = self.lease.vouches_for(writer.proxy);
-        let Some(state) = self.keys.get_mut(&key) else {
-            return;
-        };
-        state.in_flight = false;
-        let mine = row.filter(|r| r.holder == writer.proxy.0);
-        if let Some(token) = release
-            && current
-            && mine.is_none_or(|r| r.token != token)
-        {
-            state.release = None;
-            if let Some(held) = state.held.take_if(|h| h.token == token) {
-                self.metrics.held.dec();
-                self.metrics.hold_seconds.observe(held.since.elapsed().as_secs_f64());
-            }
-        }
-        if let Some(mut waiter) = state.granting.take()
-            && acquire.is_some()
-        {
-            let won = mine.filter(|r| r.grant == waiter.id).map(|r| r.token);
-            match won {
-                // The deadline is checked here, behind the reply and before the client hears.
-                Some(token) if current && vouched => {
-                    let grant = Grant { token, proxy: writer.proxy };
-                    let (conn, events) = (waiter.claim.conn, waiter.claim.events.clone());
-                    let heard = waiter.answer(Acquired::Granted(grant));
-                    state.held = Some(Held { token, conn, run, events, since: Instant::now() });
-                    self.metrics.held.inc();
-                    if !heard {
-                        state.release = Some(PendingRelease { token, done: None });
-                    }
-                }
-                // Won for an incarnation that is over: its takeover frees the row.
-                Some(_) => state.queue.push_front(waiter),
-                None => {
-                    if let Some(ghost) = mine.filter(|_| current && state.held.is_none()) {
-                        // Ours, but nobody's here: left by a change whose outcome was unknown.
-                        tracing::warn!(
-                            token = ghost.token,
-                            "a lock row without a session is freed"
-                        );
-                        let token = ghost.token;
-                        state.release = Some(PendingRelease { token, done: None });
-                        state.held = Some(Held {
-                            token,
-                            conn: ConnectionId(ghost.conn),
-                            run,
-                            events: waiter.claim.events.clone(),
-                            since: Instant::now(),
-                        });
-                        self.metrics.held.inc();
-                        state.queue.push_front(waiter);
-                    } else if waiter.reply.is_none() {
-                        // Gave up meanwhile.
-                    } else if waiter.claim.once && guarded {
-                        waiter.answer(Acquired::NotFree);
-                    } else {
-                        if guarded {
-                            state.remote = true;
-                            self.poll_every = POLL.0;
-                            self.poll_at.get_or_insert(Instant::now() + POLL.0);
-                        }
-                        state.queue.push_front(waiter);
-                    }
-                }
-            }
-        }
-        self.after(&key, guarded);
-    }
-
-    /// Keeps, drops or sends on a key whose change has come back.
-    fn after(&mut self, key: &Key, at_once: bool) {
-        let Some(state) = self.keys.get(key) else {
-            return;
-        };
-        if state.is_idle() {
-            self.keys.remove(key);
-        } else if state.has_work(true) {
-            self.list(key);
-            if !at_once {
-                self.retry_later();
-            }
-        }
-    }
-
-    /// A batch that was certainly not executed.
-    fn undo(&mut self, batch: Batch, e: &StoreError) {
-        let retry = e.is_retryable();
-        if !retry {
-            tracing::warn!(error = %e, keys = batch.changes.len(), "the lock store did not take a batch");
-            self.retry_later();
-        }
-        for change in batch.changes {
-            let Some(state) = self.keys.get_mut(&change.key) else {
-                continue;
-            };
-            state.in_flight = false;
-            if let Some(mut waiter) = state.granting.take() {
-                let hopeless = waiter.claim.once || matches!(e, StoreError::Refused { .. });
-                if !retry && hopeless {
-                    waiter.answer(Acquired::Failed(e.to_string()));
-                } else if waiter.reply.is_some() {
-                    state.queue.push_front(waiter);
-                }
-            }
-            self.after(&change.key, retry);
-        }
-    }
-
     fn lease_event(&mut self, event: LeaseEvent) {
         match event {
             LeaseEvent::Joined(writer) => {
@@ -502,68 +312,6 @@ impl Service {
                 self.clean = ids.into_iter().collect();
                 self.poll_at = self.poll_at.map(|_| Instant::now());
             }
-        }
-    }
-
-    fn poll(&mut self) {
-        self.poll_at = None;
-        let keys: Vec<Key> = self.remote_keys();
-        for key in keys {
-            self.looks.entry(key).or_default();
-        }
-    }
-
-    fn remote_keys(&self) -> Vec<Key> {
-        self.keys
-            .iter()
-            .filter(|(_, s)| s.remote && !s.queue.is_empty())
-            .map(|(k, _)| k.clone())
-            .collect()
-    }
-
-    fn dispatch_reads(&mut self) {
-        if self.reading || self.looks.is_empty() {
-            return;
-        }
-        let keys: Vec<Key> = self.looks.keys().take(READ).cloned().collect();
-        self.reading = self.reader.try_send(keys).is_ok();
-    }
-
-    fn finish_read(&mut self, read: Read) {
-        self.reading = false;
-        let Read { keys, result } = read;
-        let rows: Result<HashMap<&[u8], &Row>, _> = match &result {
-            Ok(rows) => Ok(rows.iter().map(|r| (r.key.as_slice(), r)).collect()),
-            Err(e) => Err(e.to_string()),
-        };
-        if let Ok(rows) = &result {
-            self.last_token = rows.iter().fold(self.last_token, |last, row| last.max(row.token));
-        }
-        for key in keys {
-            let look = match &rows {
-                Err(e) => Look::Failed(e.clone()),
-                Ok(rows) => match rows.get(key.as_bytes()) {
-                    Some(r) if r.holder != 0 && !self.clean.contains(&ProxyId(r.holder)) => {
-                        Look::Used(ConnectionId(r.conn))
-                    }
-                    _ => Look::Free,
-                },
-            };
-            for reply in self.looks.remove(&key).unwrap_or_default() {
-                let _ = reply.send(look.clone());
-            }
-            if look == Look::Free
-                && let Some(state) = self.keys.get_mut(&key).filter(|s| s.remote)
-            {
-                state.remote = false;
-                self.list(&key);
-            }
-        }
-        if self.remote_keys().is_empty() {
-            self.poll_at = None;
-        } else if self.poll_at.is_none() {
-            self.poll_every = (self.poll_every * 6 / 5).min(POLL.1);
-            self.poll_at = Some(Instant::now() + self.poll_every);
         }
     }
 

@@ -56,7 +56,8 @@ impl StoreConnection {
             let rows = changes.iter().map(|change| expected(writer, change)).collect();
             return Ok(BatchResult { rows, guarded: true });
         }
-        self.read_back(writer, changes.iter().map(|c| &c.key)).await
+        let read = self.read_back(writer, changes.iter().map(|c| &c.key)).await;
+        read.map_err(StoreError::behind_a_change)
     }
 
     /// Reads the rows of `keys` and the guard, changing nothing.

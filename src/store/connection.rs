@@ -47,6 +47,11 @@ impl StoreError {
         }
     }
 
+    /// The same error met by a later statement, when a change may have been made already.
+    pub(super) fn behind_a_change(self) -> Self {
+        Self::Lost(self.to_string())
+    }
+
     /// Whether the statement may have been executed all the same.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Silent(_))

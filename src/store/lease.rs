@@ -143,7 +143,7 @@ impl StoreConnection {
         for row in &rows[0] {
             let id: u64 = column(row, 0);
             self.execute(format!(
-                "UPDATE `{schema}`.locks SET holder=0, sess=0, conn=0, name='', owner='' \
+                "UPDATE `{schema}`.locks SET holder=0 \
                  WHERE holder={id}"
             ))
             .await?;

@@ -44,10 +44,10 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              k VARBINARY(255) NOT NULL PRIMARY KEY,\n  \
              tok BIGINT UNSIGNED NOT NULL COMMENT 'fencing token, grows with every grant',\n  \
              holder BIGINT UNSIGNED NOT NULL COMMENT 'proxies.id, 0 free',\n  \
-             sess BIGINT UNSIGNED NOT NULL COMMENT 'id of the grant',\n  \
-             conn BIGINT UNSIGNED NOT NULL COMMENT 'CONNECTION_ID() of the holder',\n  \
+             sess BIGINT UNSIGNED NOT NULL COMMENT 'id of the last grant',\n  \
+             conn BIGINT UNSIGNED NOT NULL COMMENT 'CONNECTION_ID() of the last holder',\n  \
              name VARBINARY(255) NOT NULL COMMENT 'as the client wrote it',\n  \
-             owner VARBINARY(400) NOT NULL COMMENT 'user@host of the client',\n  \
+             owner VARBINARY(400) NOT NULL COMMENT 'user@host of the last holder',\n  \
              since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
         ),
         format!(

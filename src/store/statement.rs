@@ -88,10 +88,7 @@ pub(super) fn literal(bytes: &[u8]) -> String {
 /// A release alone.
 pub(super) fn release_sql(writer: &Writer, key: &Key, token: u64) -> Statement {
     let Writer { schema, proxy: ProxyId(me), .. } = writer;
-    let sql = format!(
-        "UPDATE `{schema}`.locks SET sess=0,conn=0,name='',owner='',holder=0 \
-         WHERE k=? AND holder={me} AND tok=?"
-    );
+    let sql = format!("UPDATE `{schema}`.locks SET holder=0 WHERE k=? AND holder={me} AND tok=?");
     Statement { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
 }
 
@@ -102,9 +99,14 @@ fn padded(rows: usize) -> usize {
     if rows <= power / 4 * 3 && power >= 4 { power / 4 * 3 } else { power }
 }
 
-/// The columns of the first row, which give the others their types.
-const TYPED: &str = "CAST(? AS BINARY) k,CAST(? AS UNSIGNED) tok,CAST(? AS UNSIGNED) holder,\
-    CAST(? AS UNSIGNED) sess,CAST(? AS UNSIGNED) conn,CAST(? AS BINARY) name,CAST(? AS BINARY) owner";
+/// The first row gives the others their types. MySQL takes a tenth less time for rows of VALUES
+/// than for a UNION; MariaDB has no ROW() and makes no difference.
+const MYSQL_FIRST: &str = "(VALUES ROW(CAST(? AS BINARY),CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),\
+    CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),CAST(? AS BINARY),CAST(? AS BINARY))";
+const MYSQL_LAST: &str = ") v(k,tok,holder,sess,conn,name,owner)";
+const MARIADB_FIRST: &str = "(SELECT CAST(? AS BINARY) k,CAST(? AS UNSIGNED) tok,\
+    CAST(? AS UNSIGNED) holder,CAST(? AS UNSIGNED) sess,CAST(? AS UNSIGNED) conn,\
+    CAST(? AS BINARY) name,CAST(? AS BINARY) owner";
 const COLUMNS: usize = 7;
 
 /// All changes of a batch.
@@ -143,28 +145,33 @@ pub(super) fn change_sql(
     let mut sql = format!(
         "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,since) \
          SELECT v.*,UTC_TIMESTAMP(3) \
-         FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p STRAIGHT_JOIN (SELECT {TYPED}"
+         FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p STRAIGHT_JOIN "
     );
-    for _ in 1..padded {
-        sql.push_str(" UNION ALL SELECT ?,?,?,?,?,?,?");
-    }
-    let (free, guard) = (free(clean), guard(writer, flavour));
-    let share = match flavour {
-        Flavour::MySql => "FOR SHARE OF m,p",
-        Flavour::MariaDb => "LOCK IN SHARE MODE",
+    let (first, next, last, share) = match flavour {
+        Flavour::MySql => (MYSQL_FIRST, ",ROW(?,?,?,?,?,?,?)", MYSQL_LAST, "FOR SHARE OF m,p"),
+        Flavour::MariaDb => {
+            (MARIADB_FIRST, " UNION ALL SELECT ?,?,?,?,?,?,?", ") v", "LOCK IN SHARE MODE")
+        }
     };
-    let applies =
-        format!("IF(VALUES(holder)=0,locks.holder={me} AND locks.tok=VALUES(tok),{free})");
-    let _ = write!(sql, ") v WHERE {guard} {share} ON DUPLICATE KEY UPDATE ");
-    // Assignments run from left to right: holder last, tok before it.
+    sql.push_str(first);
+    for _ in 1..padded {
+        sql.push_str(next);
+    }
+    sql.push_str(last);
+    let (free, guard) = (free(clean), guard(writer, flavour));
+    let _ = write!(sql, " WHERE {guard} {share} ON DUPLICATE KEY UPDATE ");
+    // Assignments run from left to right: holder last, tok before it. A release leaves what the
+    // row says of its last holder: a row that keeps its size is changed in place.
+    let granted = format!("VALUES(holder)<>0 AND {free}");
     for name in ["sess", "conn", "name", "owner", "since"] {
-        let _ = write!(sql, "{name}=IF({applies},VALUES({name}),locks.{name}),");
+        let _ = write!(sql, "{name}=IF({granted},VALUES({name}),locks.{name}),");
     }
     let _ = write!(
         sql,
-        "tok=IF(VALUES(holder)=0 OR NOT {free},locks.tok,\
-         IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1))),\
-         holder=IF({applies},VALUES(holder),locks.holder)"
+        "tok=IF({granted},\
+         IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1)),locks.tok),\
+         holder=IF({granted} OR (VALUES(holder)=0 AND locks.holder={me} AND \
+         locks.tok=VALUES(tok)),VALUES(holder),locks.holder)"
     );
     Statement { sql, values, changes: rows as u64 }
 }

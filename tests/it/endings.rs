@@ -1,11 +1,10 @@
 //! How sessions end, and that their locks pass on only when the server is done with them.
 
-use std::thread::sleep;
 use std::time::Duration;
 
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::Proxy;
-use crate::script::Server;
+use crate::script::{Flavour, Server};
 use crate::session::{Raw, Session, account, until_busy};
 use crate::stage::{Database, eventually, on_both};
 use crate::wire::command::QUERY;
@@ -189,7 +188,14 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
         until_busy(&mut own.server.root(), u64::from(client.connection_id()));
     }
     // Two starts of a server within two seconds cannot be told apart.
-    sleep(Duration::from_secs(3));
+    eventually("the server has run a while", || {
+        let uptime = "SELECT VARIABLE_VALUE > 3 FROM {}.global_status WHERE VARIABLE_NAME='Uptime'";
+        let schema = match flavour_of(server) {
+            Flavour::MySql => "performance_schema",
+            Flavour::MariaDb => "information_schema",
+        };
+        (own.server.root().column(&uptime.replace("{}", schema)) == ["1"]).then_some(())
+    });
     own.stop();
     for pair in [&mut idle, &mut busy] {
         let [direct, proxied] = pair.each_mut().map(Client::read_until_closed);

@@ -1,0 +1,245 @@
+//! Filling batches, and taking in what became of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::handle::{Acquired, Grant};
+use super::super::keys::{Held, PendingRelease};
+use super::super::pipe::{Batch, Finished};
+use super::{POLL, Service};
+use crate::lock::name::Key;
+use crate::store::batch::Row;
+use crate::store::connection::StoreError;
+use crate::store::statement::{Change, Grant as RowGrant, Writer};
+use crate::types::ConnectionId;
+
+/// How long a smaller batch waits for one under way.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Keys in a batch at most.
+const BATCH: usize = 256;
+
+impl Service {
+    /// Fills idle pipes with what is ready.
+    pub(super) fn dispatch(&mut self) {
+        let Some(writer) = self.writer.clone() else {
+            return;
+        };
+        for pipe in 0..self.pipes.len() {
+            if self.pipes[pipe].keys > 0 || self.ready.len() < self.under_way().max(1) {
+                continue;
+            }
+            let changes = self.gather(&writer);
+            if changes.is_empty() {
+                continue;
+            }
+            let clean = self.clean.iter().copied().collect();
+            self.pipes[pipe].keys = changes.len();
+            self.pipes[pipe].since = Instant::now();
+            let batch = Batch { writer: Arc::clone(&writer), changes, clean };
+            // The pipe is idle, so its channel of one has room.
+            let _ = self.pipes[pipe].work.try_send(batch);
+        }
+    }
+
+    /// Keys at the store, for which a further batch waits unless it is as large: what a batch
+    /// costs the store is mostly the same for few keys as for many. A batch that takes long does
+    /// not count, it may be stuck.
+    fn under_way(&self) -> usize {
+        self.pipes.iter().filter(|p| p.since.elapsed() < PATIENCE).map(|p| p.keys).sum()
+    }
+
+    /// When the next batch under way is found to take long.
+    pub(super) fn patience(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let busy = self.pipes.iter().filter(|p| p.keys > 0).map(|p| p.since + PATIENCE);
+        busy.filter(|end| *end > now && !self.ready.is_empty()).min()
+    }
+
+    fn gather(&mut self, writer: &Writer) -> Vec<Change> {
+        let grants = self.lease.allows_grants(writer.proxy);
+        let mut changes = Vec::new();
+        let mut held_back = Vec::new();
+        while changes.len() < BATCH
+            && let Some(key) = self.ready.pop_front()
+        {
+            let Some(state) = self.keys.get_mut(&key) else {
+                continue;
+            };
+            state.listed = false;
+            if !state.has_work(grants) {
+                if state.has_work(true) {
+                    held_back.push(key);
+                }
+                continue;
+            }
+            let release = state.release.as_ref().map(|r| r.token);
+            if grants && state.may_grant() {
+                state.granting = state.queue.pop_front();
+            }
+            state.in_flight = true;
+            let acquire = state.granting.as_ref().map(|w| RowGrant {
+                id: w.id,
+                token: writer.floor.max(self.last_token + 1),
+                conn: w.claim.conn,
+                name: w.claim.name.given.clone(),
+                owner: Arc::clone(&w.claim.owner),
+            });
+            if let Some(grant) = &acquire {
+                self.last_token = grant.token;
+            }
+            changes.push(Change { key, release, acquire });
+        }
+        if !held_back.is_empty() {
+            for key in &held_back {
+                self.list(key);
+            }
+            self.retry_later();
+        }
+        changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        changes
+    }
+
+    pub(super) fn finish(&mut self, done: Finished) {
+        let Finished { batch, result, .. } = done;
+        match result {
+            Ok((run, result)) => {
+                if !result.guarded {
+                    tracing::warn!("a batch was refused: the lease is no longer this proxy's");
+                    self.retry_later();
+                }
+                let mut rows: HashMap<&[u8], &Row> =
+                    result.rows.iter().map(|r| (r.key.as_slice(), r)).collect();
+                self.last_token =
+                    result.rows.iter().fold(self.last_token, |last, row| last.max(row.token));
+                for change in batch.changes {
+                    let row = rows.remove(change.key.as_bytes());
+                    self.apply(&batch.writer, change, row, result.guarded, run);
+                }
+            }
+            Err(e) => self.undo(batch, &e),
+        }
+    }
+
+    /// Takes one key's outcome from its row.
+    fn apply(
+        &mut self,
+        writer: &Writer,
+        change: Change,
+        row: Option<&Row>,
+        guarded: bool,
+        run: i64,
+    ) {
+        let Change { key, release, acquire } = change;
+        let current = self.writer.as_ref().is_some_and(|w| w.proxy == writer.proxy);
+        let vouched = self.lease.vouches_for(writer.proxy);
+        let Some(state) = self.keys.get_mut(&key) else {
+            return;
+        };
+        state.in_flight = false;
+        let mine = row.filter(|r| r.holder == writer.proxy.0);
+        if let Some(token) = release
+            && current
+            && mine.is_none_or(|r| r.token != token)
+        {
+            state.release = None;
+            if let Some(held) = state.held.take_if(|h| h.token == token) {
+                self.metrics.held.dec();
+                self.metrics.hold_seconds.observe(held.since.elapsed().as_secs_f64());
+            }
+        }
+        if let Some(mut waiter) = state.granting.take()
+            && acquire.is_some()
+        {
+            let won = mine.filter(|r| r.grant == waiter.id).map(|r| r.token);
+            match won {
+                // The deadline is checked here, behind the reply and before the client hears.
+                Some(token) if current && vouched => {
+                    let grant = Grant { token, proxy: writer.proxy };
+                    let (conn, events) = (waiter.claim.conn, waiter.claim.events.clone());
+                    let heard = waiter.answer(Acquired::Granted(grant));
+                    state.held = Some(Held { token, conn, run, events, since: Instant::now() });
+                    self.metrics.held.inc();
+                    if !heard {
+                        state.release = Some(PendingRelease { token, done: None });
+                    }
+                }
+                // Won for an incarnation that is over: its takeover frees the row.
+                Some(_) => state.queue.push_front(waiter),
+                None => {
+                    if let Some(ghost) = mine.filter(|_| current && state.held.is_none()) {
+                        // Ours, but nobody's here: left by a change whose outcome was unknown.
+                        tracing::warn!(
+                            token = ghost.token,
+                            "a lock row without a session is freed"
+                        );
+                        let token = ghost.token;
+                        state.release = Some(PendingRelease { token, done: None });
+                        state.held = Some(Held {
+                            token,
+                            conn: ConnectionId(ghost.conn),
+                            run,
+                            events: waiter.claim.events.clone(),
+                            since: Instant::now(),
+                        });
+                        self.metrics.held.inc();
+                        state.queue.push_front(waiter);
+                    } else if waiter.reply.is_none() {
+                        // Gave up meanwhile.
+                    } else if waiter.claim.once && guarded {
+                        waiter.answer(Acquired::NotFree);
+                    } else {
+                        if guarded {
+                            state.remote = true;
+                            self.poll_every = POLL.0;
+                            self.poll_at.get_or_insert(Instant::now() + POLL.0);
+                        }
+                        state.queue.push_front(waiter);
+                    }
+                }
+            }
+        }
+        self.after(&key, guarded);
+    }
+
+    /// Keeps, drops or sends on a key whose change has come back.
+    fn after(&mut self, key: &Key, at_once: bool) {
+        let Some(state) = self.keys.get(key) else {
+            return;
+        };
+        if state.is_idle() {
+            self.keys.remove(key);
+        } else if state.has_work(true) {
+            self.list(key);
+            if !at_once {
+                self.retry_later();
+            }
+        }
+    }
+
+    /// A batch that was certainly not executed.
+    fn undo(&mut self, batch: Batch, e: &StoreError) {
+        let retry = e.is_retryable();
+        if !retry {
+            tracing::warn!(error = %e, keys = batch.changes.len(), "the lock store did not take a batch");
+            self.retry_later();
+        }
+        for change in batch.changes {
+            let Some(state) = self.keys.get_mut(&change.key) else {
+                continue;
+            };
+            state.in_flight = false;
+            if let Some(mut waiter) = state.granting.take() {
+                let hopeless = waiter.claim.once || matches!(e, StoreError::Refused { .. });
+                if !retry && hopeless {
+                    waiter.answer(Acquired::Failed(e.to_string()));
+                } else if waiter.reply.is_some() {
+                    state.queue.push_front(waiter);
+                }
+            }
+            self.after(&change.key, retry);
+        }
+    }
+}
