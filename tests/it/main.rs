@@ -4,6 +4,7 @@ mod cli;
 mod differential;
 mod endings;
 mod forwarder;
+mod invariants;
 mod launch;
 mod locks;
 mod memory;

@@ -1,0 +1,473 @@
+//! The invariants that the store's statements keep, each by its number in the design of the lock
+//! engine: statements are sent to a real server in states that must not let them do anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockstead::config::StoreUrl;
+use lockstead::lock::name::{Key, plain};
+use lockstead::store::batch::{BatchResult, Row};
+use lockstead::store::connection::StoreConnection;
+use lockstead::store::lease::{ProxyRow, ProxyState};
+use lockstead::store::statement::{Change, Grant, Writer};
+use lockstead::types::{ConnectionId, Flavour, ProxyId};
+use tokio::runtime::Runtime;
+
+use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::fresh_schema;
+use crate::script::Server;
+use crate::stage::on_both;
+
+on_both! {
+    i2_a_lock_leaves_its_holder_only_by_its_token
+    i2_a_lock_is_taken_over_only_from_an_incarnation_that_is_clean
+    i3_a_revoked_proxy_changes_nothing
+    i3_a_revoke_waits_for_a_batch_and_a_batch_for_a_revoke
+    i4_states_only_grow
+    i5_a_renewal_between_look_and_revoke_saves_the_proxy
+    i9_tokens_grow_whatever_is_proposed
+    i13_a_renewal_counts_for_its_own_epoch_and_version
+    i14_nothing_is_written_in_another_epoch_or_on_another_server
+    a_batch_of_any_size_tells_what_became_of_each_key
+    a_name_of_any_bytes_arrives_as_it_is
+    a_batch_does_without_prepared_statements
+}
+
+/// A schema with lock tables, and a connection to them.
+struct Store {
+    runtime: Runtime,
+    conn: StoreConnection,
+    url: StoreUrl,
+    server: Server,
+}
+
+const FLOOR: u64 = 1000;
+
+impl Store {
+    fn new(server: &Server) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let url = StoreUrl {
+            host: server.host.clone(),
+            port: server.port,
+            user: "root".to_owned(),
+            password: "rootpw".to_owned(),
+            schema: fresh_schema(),
+        };
+        let conn = runtime.block_on(async {
+            let mut conn = open(&url).await;
+            conn.install(&url.schema).await.expect("install");
+            conn
+        });
+        Self { runtime, conn, url, server: server.clone() }
+    }
+
+    fn sql(&self, sql: &str) -> Vec<String> {
+        self.server.root().column(&sql.replace("{}", &self.url.schema))
+    }
+
+    /// Registers an incarnation and returns what it writes with.
+    fn join(&mut self, id: u64) -> Writer {
+        let epoch = self.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
+        let row = ProxyRow {
+            id: ProxyId(id),
+            state: ProxyState::Live,
+            rvn: 1,
+            ttl_ms: 1000,
+            addr: "here".to_owned(),
+            server_start: 0,
+            conns: vec![],
+        };
+        let schema = self.url.schema.clone();
+        self.runtime.block_on(self.conn.register(&schema, &row, epoch)).expect("register");
+        Writer { schema, proxy: ProxyId(id), epoch, floor: FLOOR }
+    }
+
+    fn run(&mut self, writer: &Writer, changes: &[Change], clean: &[ProxyId]) -> BatchResult {
+        self.runtime.block_on(self.conn.run_batch(writer, changes, clean)).expect("a batch")
+    }
+
+    fn run_one(&mut self, writer: &Writer, change: Change) -> BatchResult {
+        self.run(writer, &[change], &[])
+    }
+
+    /// Takes a lock and returns its row.
+    fn take(&mut self, writer: &Writer, name: &str, id: u64) -> Row {
+        let result = self.run_one(writer, acquire(name, id, FLOOR));
+        assert!(result.guarded);
+        assert_eq!((result.rows[0].holder, result.rows[0].grant), (writer.proxy.0, id));
+        result.rows[0].clone()
+    }
+
+    fn holder(&self, name: &str) -> String {
+        let sql = format!("SELECT holder FROM {{}}.locks WHERE k=x'{}'", hex(&key(name)));
+        self.sql(&sql).concat()
+    }
+
+    fn revoke(&mut self, id: u64) -> bool {
+        let schema = self.url.schema.clone();
+        self.runtime.block_on(self.conn.revoke(&schema, ProxyId(id), 1)).expect("revoke")
+    }
+
+    fn declare_clean(&mut self, id: u64) {
+        let schema = self.url.schema.clone();
+        self.runtime.block_on(self.conn.declare_clean(&schema, ProxyId(id))).expect("clean");
+    }
+
+    fn state(&self, id: u64) -> String {
+        self.sql(&format!("SELECT state FROM {{}}.proxies WHERE id={id}")).concat()
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.server.root().run(&format!("DROP DATABASE {}", self.url.schema));
+        }
+    }
+}
+
+async fn open(url: &StoreUrl) -> StoreConnection {
+    StoreConnection::open(url, Duration::from_secs(10)).await.expect("a store connection")
+}
+
+fn key(name: &str) -> Key {
+    plain(name.as_bytes(), Flavour::MariaDb).expect("a valid name").key
+}
+
+fn hex(key: &Key) -> String {
+    hex::encode_upper(key.as_bytes())
+}
+
+fn acquire(name: &str, id: u64, token: u64) -> Change {
+    let grant = Grant {
+        id,
+        token,
+        conn: ConnectionId(id + 5),
+        name: name.as_bytes().into(),
+        owner: Arc::from(&b"app@10.0.0.1"[..]),
+    };
+    Change { key: key(name), release: None, acquire: Some(grant) }
+}
+
+fn release(name: &str, token: u64) -> Change {
+    Change { key: key(name), release: Some(token), acquire: None }
+}
+
+fn hand_over(name: &str, token: u64, id: u64) -> Change {
+    Change { release: Some(token), ..acquire(name, id, FLOOR) }
+}
+
+fn i2_a_lock_leaves_its_holder_only_by_its_token(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    let token = store.take(&one, "k", 10).token;
+    let others = [
+        (&two, acquire("k", 20, 9 * FLOOR)),
+        (&two, release("k", token)),
+        (&two, hand_over("k", token, 20)),
+        (&one, acquire("k", 11, 9 * FLOOR)),
+        (&one, release("k", token + 1)),
+        (&one, hand_over("k", token - 1, 11)),
+    ];
+    for (writer, change) in others {
+        let shown = format!("{} {change:?}", writer.proxy);
+        let beside = acquire("beside", 30, FLOOR);
+        store.run_one(writer, change.clone());
+        store.run(writer, &[beside, change], &[]);
+        let row = store.sql("SELECT CONCAT(holder,' ',tok,' ',sess) FROM {}.locks WHERE k='Lk'");
+        assert_eq!(row, [format!("1 {token} 10")], "{shown}");
+    }
+    store.run_one(&one, release("k", token));
+    assert_eq!(store.holder("k"), "0");
+    let next = store.take(&two, "k", 21);
+    let result = store.run_one(&two, hand_over("k", next.token, 22));
+    assert_eq!((result.rows[0].holder, result.rows[0].grant), (2, 22));
+}
+
+fn i2_a_lock_is_taken_over_only_from_an_incarnation_that_is_clean(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    let token = store.take(&one, "k", 10).token;
+    let steal = |id| [acquire("k", id, FLOOR)];
+    store.run(&two, &steal(20), &[ProxyId(3), ProxyId(4)]);
+    assert_eq!(store.holder("k"), "1");
+    let result = store.run(&two, &steal(21), &[ProxyId(3), ProxyId(1)]);
+    assert_eq!((result.rows[0].holder, result.rows[0].grant), (2, 21));
+    assert!(result.rows[0].token > token);
+}
+
+fn i3_a_revoked_proxy_changes_nothing(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    let token = store.take(&one, "held", 10).token;
+    store.run(&two, &[acquire("a", 1, FLOOR), acquire("b", 2, FLOOR)], &[]);
+    let free = store.run(&two, &[acquire("free", 3, FLOOR)], &[]).rows[0].token;
+    store.run_one(&two, release("free", free));
+    assert!(store.revoke(1));
+    for clean in [false, true] {
+        if clean {
+            store.declare_clean(1);
+        }
+        let batches = [
+            vec![acquire("free", 11, FLOOR)],
+            vec![acquire("new", 11, FLOOR)],
+            vec![acquire("free", 12, FLOOR), acquire("new", 13, FLOOR)],
+            vec![acquire("free", 12, FLOOR), hand_over("held", token, 14)],
+        ];
+        for batch in batches {
+            let result = store.run(&one, &batch, &[]);
+            assert!(!result.guarded, "{batch:?}");
+            assert_eq!(store.holder("free"), "0", "{batch:?}");
+            assert_eq!(store.holder("new"), "", "{batch:?}");
+            assert_eq!(store.holder("held"), "1", "{batch:?}");
+        }
+    }
+}
+
+/// Both lock the proxy's row, so one of them comes first and the other sees it.
+fn i3_a_revoke_waits_for_a_batch_and_a_batch_for_a_revoke(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    let schema = store.url.schema.clone();
+    let mut root = server.root();
+    root.run("BEGIN");
+    root.run(&format!("SELECT * FROM {schema}.proxies WHERE id=1 LOCK IN SHARE MODE"));
+    let revoke = store.runtime.block_on(store.conn.revoke(&schema, ProxyId(1), 1));
+    let waited = revoke.expect_err("the revoke does not pass a share lock");
+    assert!(waited.is_retryable(), "{waited}");
+    // A batch shares that lock.
+    store.take(&one, "k", 10);
+    root.run("COMMIT");
+    root.run("BEGIN");
+    root.run(&format!("UPDATE {schema}.proxies SET state=2 WHERE id=1"));
+    let batch = [acquire("l", 11, FLOOR), acquire("m", 12, FLOOR)];
+    let result = store.runtime.block_on(store.conn.run_batch(&one, &batch, &[]));
+    let waited = result.expect_err("the batch does not pass a revoke under way");
+    assert!(waited.is_retryable(), "{waited}");
+    root.run("COMMIT");
+    assert!(!store.run(&one, &batch, &[]).guarded);
+}
+
+fn i4_states_only_grow(server: &Server) {
+    let mut store = Store::new(server);
+    store.join(1);
+    store.declare_clean(1);
+    assert_eq!(store.state(1), "1", "not clean before it is dead");
+    assert!(store.revoke(1));
+    assert!(!store.revoke(1), "revoked once");
+    assert_eq!(store.state(1), "2");
+    store.declare_clean(1);
+    assert_eq!(store.state(1), "3");
+    assert!(!store.revoke(1));
+    assert_eq!(store.state(1), "3");
+    let schema = store.url.schema.clone();
+    let epoch = store.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
+    let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (&[1], 2), &[]);
+    assert!(!store.runtime.block_on(renewal).expect("renew").renewed);
+    assert_eq!(store.state(1), "3");
+}
+
+fn i5_a_renewal_between_look_and_revoke_saves_the_proxy(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    let schema = store.url.schema.clone();
+    let renewal = store.conn.renew(&schema, ProxyId(1), one.epoch, (&[1], 2), &[]);
+    assert!(store.runtime.block_on(renewal).expect("renew").renewed);
+    assert!(!store.revoke(1), "the version seen was 1");
+    assert_eq!(store.state(1), "1");
+}
+
+fn i9_tokens_grow_whatever_is_proposed(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    let mut last = 0;
+    // Below, at and above the last one; alone, beside another key, and handed over.
+    for (id, proposed) in (1..).zip([50, 50, 51, 60, 10, 61, 62, 7]) {
+        let changes = if id % 2 == 0 {
+            vec![acquire("j", 100 + id, 1), acquire("k", id, proposed)]
+        } else {
+            vec![acquire("k", id, proposed)]
+        };
+        let result = store.run(&one, &changes, &[]);
+        let row = result.rows.iter().find(|r| r.key == b"Lk").expect("the row").clone();
+        let at_store = store.sql("SELECT tok FROM {}.locks WHERE k='Lk'").concat();
+        assert_eq!(row.token.to_string(), at_store);
+        assert!(row.token > last, "{} behind {last}", row.token);
+        last = row.token;
+        let mut releases = vec![release("k", last)];
+        if let Some(beside) = result.rows.iter().find(|r| r.key == b"Lj") {
+            releases.insert(0, release("j", beside.token));
+        }
+        store.run(&one, &releases, &[]);
+    }
+    let held = store.take(&one, "k", 90).token;
+    let mut over = hand_over("k", held, 91);
+    over.acquire.as_mut().expect("a grant").token = 3;
+    assert_eq!(store.run_one(&one, over).rows[0].token, held + 1);
+}
+
+fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
+    let mut store = Store::new(server);
+    let Writer { schema, epoch, .. } = store.join(1);
+    let mut renew = |epoch, old: &[u64], new| {
+        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (old, new), &[7]);
+        store.runtime.block_on(renewal).expect("renew").renewed
+    };
+    assert!(!renew(epoch + 1, &[1], 2), "another epoch");
+    assert!(!renew(epoch, &[5, 6], 2), "a version that is not the row's: somebody else renewed");
+    assert!(renew(epoch, &[5, 1], 2));
+    assert!(renew(epoch, &[2], 3));
+    assert_eq!(store.sql("SELECT conns FROM {}.proxies"), ["7"]);
+}
+
+fn i14_nothing_is_written_in_another_epoch_or_on_another_server(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    let wrong = Writer { epoch: one.epoch + 1, ..one.clone() };
+    let batch = [acquire("a", 10, FLOOR), acquire("b", 11, FLOOR)];
+    for changes in [&batch[..], &batch[..1]] {
+        assert!(!store.run(&wrong, changes, &[]).guarded);
+    }
+    let mut root = server.root();
+    let schema = store.url.schema.clone();
+    for change in [
+        "UPDATE {}.meta SET epoch=epoch+1",
+        "UPDATE {}.meta SET epoch=epoch-1, ident=CONCAT('x',ident)",
+    ] {
+        root.run(&change.replace("{}", &schema));
+        for changes in [&batch[..], &batch[..1]] {
+            assert!(!store.run(&one, changes, &[]).guarded, "{change}");
+        }
+    }
+    assert_eq!(store.sql("SELECT COUNT(*) FROM {}.locks"), ["0"]);
+    let meta = store.runtime.block_on(store.conn.read_meta(&schema)).expect("meta");
+    assert!(!meta.here);
+}
+
+/// Won, lost, released, missing and handed over, mixed in batches of all sizes: what is reported
+/// is what the rows say.
+fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    let mut id = 100;
+    for size in (1..20).chain([31, 32, 33, 47, 48, 49, 96, 255, 256]) {
+        for round in 0..3 {
+            let mut changes = Vec::new();
+            for n in 0..size {
+                let name = format!("{n:03}");
+                id += 1;
+                // Every seventh is held by the other proxy, in the last round only.
+                let rivalled = round == 2 && n % 7 == 3;
+                if rivalled {
+                    let result = store.run_one(&two, acquire(&name, id, FLOOR));
+                    assert_eq!(result.rows[0].holder, 2);
+                    id += 1;
+                }
+                changes.push(acquire(&name, id, FLOOR + id));
+            }
+            let result = store.run(&one, &changes, &[]);
+            assert!(result.guarded);
+            let rows = agree(&store, &result, &changes);
+            let won: Vec<&Row> = rows.iter().filter(|r| r.holder == 1).collect();
+            let lost = if round == 2 { (0..size).filter(|n| n % 7 == 3).count() } else { 0 };
+            assert_eq!(won.len(), size - lost, "size {size}, round {round}");
+            // Back again: half of them by a hand-over first.
+            let mut changes: Vec<Change> = won
+                .iter()
+                .enumerate()
+                .map(|(n, row)| Change {
+                    key: key(std::str::from_utf8(&row.key[1..]).expect("ascii")),
+                    release: Some(row.token),
+                    acquire: (n % 2 == 1)
+                        .then(|| acquire("x", 100_000 + id + n as u64, FLOOR + id).acquire)
+                        .flatten(),
+                })
+                .collect();
+            let result = store.run(&one, &changes, &[]);
+            if changes.len() > 1 {
+                let rows = agree(&store, &result, &changes);
+                changes.retain(|c| c.acquire.is_some());
+                for change in &mut changes {
+                    let row = rows.iter().find(|r| r.key == change.key.as_bytes()).expect("a row");
+                    assert_eq!(row.holder, 1);
+                    (change.release, change.acquire) = (Some(row.token), None);
+                }
+                if !changes.is_empty() {
+                    store.run(&one, &changes, &[]);
+                }
+            }
+            for row in rows.iter().filter(|r| r.holder == 2) {
+                let name = std::str::from_utf8(&row.key[1..]).expect("ascii").to_owned();
+                store.run_one(&two, release(&name, row.token));
+            }
+            assert_eq!(store.sql("SELECT COUNT(*) FROM {}.locks WHERE holder<>0"), ["0"]);
+        }
+    }
+}
+
+/// The rows of a result, which must be those of the table.
+fn agree(store: &Store, result: &BatchResult, changes: &[Change]) -> Vec<Row> {
+    let mut there = store.sql("SELECT CONCAT_WS(' ',HEX(k),tok,holder) FROM {}.locks ORDER BY k");
+    there.retain(|row| changes.iter().any(|c| row.starts_with(&hex(&c.key))));
+    let mut rows = result.rows.clone();
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    let told: Vec<String> = rows
+        .iter()
+        .map(|r| {
+            let key = hex::encode_upper(&r.key);
+            format!("{key} {} {}", r.token, r.holder)
+        })
+        .collect();
+    assert_eq!(told, there);
+    rows
+}
+
+fn a_name_of_any_bytes_arrives_as_it_is(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    let bytes: Vec<u8> = (0..=255).collect();
+    let names: Vec<&[u8]> = vec![&bytes[1..190], &bytes[100..255], b"?", b"'\\\"", b"\xff\xfe?"];
+    let mut changes: Vec<Change> = (1..)
+        .zip(&names)
+        .map(|(id, name)| {
+            let mut change = acquire("x", id, FLOOR);
+            change.key = plain(name, Flavour::MariaDb).expect("valid").key;
+            change.acquire.as_mut().expect("a grant").name = (*name).into();
+            change
+        })
+        .collect();
+    changes.sort_by(|a, b| a.key.cmp(&b.key));
+    let check = |store: &Store, changes: &[Change]| {
+        let there = store.sql("SELECT CONCAT_WS(' ',HEX(k),HEX(name)) FROM {}.locks ORDER BY k");
+        let wanted: Vec<String> = changes
+            .iter()
+            .map(|c| {
+                let name = &c.acquire.as_ref().expect("a grant").name;
+                format!("{} {}", hex(&c.key), hex::encode_upper(name))
+            })
+            .collect();
+        assert_eq!(there, wanted);
+    };
+    store.run(&one, &changes, &[]);
+    check(&store, &changes);
+    store.sql("DELETE FROM {}.locks");
+    for change in &changes {
+        store.run_one(&one, change.clone());
+    }
+    check(&store, &changes);
+}
+
+/// Applications may have used up what the server keeps of prepared statements.
+fn a_batch_does_without_prepared_statements(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &["--max-prepared-stmt-count=0"]);
+    let mut store = Store::new(&own.server);
+    let one = store.join(1);
+    let token = store.take(&one, "a'?", 1).token;
+    let batch = [hand_over("a'?", token, 2), acquire("b", 3, FLOOR), acquire("c", 4, FLOOR)];
+    let result = store.run(&one, &batch, &[]);
+    let rows = agree(&store, &result, &batch);
+    assert!(rows.iter().all(|r| r.holder == 1), "{rows:?}");
+    store.run_one(&one, release("b", rows[1].token));
+    assert_eq!(store.holder("b"), "0");
+}
