@@ -24,6 +24,7 @@ use crate::net::buffers::Buffers;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::reads::Rights;
 use crate::store::schema::VERSION;
+use crate::types::version_number;
 
 /// Why the start was refused.
 #[derive(Debug, thiserror::Error)]
@@ -201,6 +202,11 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         .map_err(|e| refuse(connect_advice(&e)))?;
     let fail = |e: StoreError| refuse(e.to_string());
     let settings = conn.read_settings().await.map_err(fail)?;
+    let (oldest, name) = conn.flavour().oldest();
+    if version_number(&settings.version) < oldest {
+        let version = settings.version;
+        return Err(refuse(format!("the server is {version}; locks need {name} or later")));
+    }
     let mut warnings = Vec::new();
     if settings.binlog && settings.binlog_format.eq_ignore_ascii_case("STATEMENT") {
         return Err(refuse(

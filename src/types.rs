@@ -46,11 +46,47 @@ impl Flavour {
         if version.to_ascii_lowercase().contains("mariadb") { Self::MariaDb } else { Self::MySql }
     }
 
+    /// The oldest version whose statements the lock engine can use: its number and its name.
+    pub fn oldest(self) -> (u32, &'static str) {
+        match self {
+            // Rows of VALUES in a FROM clause.
+            Self::MySql => (80_019, "MySQL 8.0.19"),
+            // The oldest that is still maintained.
+            Self::MariaDb => (100_600, "MariaDB 10.6"),
+        }
+    }
+
     /// The name used in messages and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::MySql => "mysql",
             Self::MariaDb => "mariadb",
+        }
+    }
+}
+
+/// A version text as a number: 90704 for `9.7.4`, 101119 for `5.5.5-10.11.19-MariaDB`.
+pub fn version_number(text: &str) -> u32 {
+    // What MariaDB says to clients that know no version above 5.
+    let text = text.strip_prefix("5.5.5-").unwrap_or(text);
+    let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().unwrap_or(0));
+    let mut next = || parts.next().unwrap_or(0u32).min(99);
+    next() * 10_000 + next() * 100 + next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert_eq!(version_number("9.7.4-2"), 90_704);
+        assert_eq!(version_number("5.5.5-10.11.19-MariaDB-log"), 101_119);
+        for (version, old) in [("8.0.18", true), ("8.0.19", false), ("5.7.44-log", true)] {
+            assert_eq!(version_number(version) < Flavour::MySql.oldest().0, old, "{version}");
+        }
+        for (version, old) in [("10.5.29-MariaDB", true), ("11.4.2-MariaDB", false)] {
+            assert_eq!(version_number(version) < Flavour::MariaDb.oldest().0, old, "{version}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::capabilities::Capabilities;
 use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
-use crate::types::{ConnectionId, Flavour};
+use crate::types::{ConnectionId, Flavour, version_number};
 
 /// The connection attribute that tags every server session with the proxy that owns it.
 pub const TAG_ATTRIBUTE: &[u8] = b"_lockstead";
@@ -76,10 +76,7 @@ impl Greeting {
 
     /// The server's version as one number, `90704` for 9.7.4, for versioned comments.
     pub fn version_number(&self) -> u32 {
-        let text = self.version.strip_prefix("5.5.5-").unwrap_or(&self.version);
-        let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().unwrap_or(0));
-        let mut next = || parts.next().unwrap_or(0u32).min(99);
-        next() * 10_000 + next() * 100 + next()
+        version_number(&self.version)
     }
 }
 

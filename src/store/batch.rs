@@ -50,9 +50,10 @@ impl StoreConnection {
         }
         let statement = change_sql(writer, changes, clean, self.flavour());
         let (affected, bumped) = self.change(&statement).await?;
-        // A row that was there and has changed counts as two: then every one was won, and none
-        // had a token above the proposed one.
-        if affected == 2 * statement.changes && bumped.is_none() {
+        // A row that was there and has changed counts as two, a new one as one: then every one was
+        // won, and none had a token above the proposed one.
+        let lone_and_new = statement.changes == 1 && affected == 1;
+        if bumped.is_none() && (affected == 2 * statement.changes || lone_and_new) {
             let rows = changes.iter().map(|change| expected(writer, change)).collect();
             return Ok(BatchResult { rows, guarded: true });
         }
