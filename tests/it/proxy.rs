@@ -6,6 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::script::Server;
+use crate::wire::Client;
+
 /// A running proxy; killed when dropped.
 pub(crate) struct Proxy {
     /// Where clients connect.
@@ -14,6 +17,8 @@ pub(crate) struct Proxy {
     pub(crate) http: u16,
     /// Name of its lock schema.
     pub(crate) schema: String,
+    /// Where its schema is, if it is its own.
+    schema_of: Option<String>,
     child: Child,
     log: Arc<Mutex<String>>,
 }
@@ -30,9 +35,12 @@ pub(crate) fn fresh_schema() -> String {
 }
 
 impl Proxy {
-    /// Starts a proxy in front of `url`, with a new schema and further arguments.
+    /// Starts a proxy in front of `url`, with further arguments and a new schema, which goes when
+    /// the proxy does.
     pub(crate) fn start(url: &str, extra: &[&str]) -> Self {
-        Self::start_on(url, &fresh_schema(), extra)
+        let mut proxy = Self::start_on(url, &fresh_schema(), extra);
+        proxy.schema_of = Some(url.to_owned());
+        proxy
     }
 
     /// Starts a proxy that shares a schema with others.
@@ -61,7 +69,8 @@ impl Proxy {
                     log.push('\n');
                 }
             });
-            let mut proxy = Self { port, http, schema: schema.to_owned(), child, log };
+            let mut proxy =
+                Self { port, http, schema: schema.to_owned(), schema_of: None, child, log };
             match proxy.until_ready() {
                 Ok(()) => return proxy,
                 Err(log) if log.contains("cannot listen") => {}
@@ -135,6 +144,13 @@ impl Drop for Proxy {
         let _ = self.child.wait();
         if std::thread::panicking() {
             eprintln!("--- log of the proxy on {} ---\n{}", self.port, self.log());
+        } else if let Some(server) = self.schema_of.as_deref().and_then(Server::parse)
+            // A server of the test's own may be gone.
+            && let Ok(mut root) = Client::connect(&server.host, server.port, &server.root)
+            && root.login.succeeded()
+        {
+            root.query(b"SET lock_wait_timeout=5");
+            root.query(format!("DROP DATABASE IF EXISTS {}", self.schema).as_bytes());
         }
     }
 }

@@ -52,7 +52,8 @@ impl Server {
             .unwrap_or_else(|| panic!("{variable}={url} is not mysql://user:password@host:port/"))
     }
 
-    fn parse(url: &str) -> Option<Server> {
+    /// The server of a URL `mysql://user:password@host:port/`.
+    pub(crate) fn parse(url: &str) -> Option<Server> {
         let rest = url.strip_prefix("mysql://")?;
         let (login, place) = rest.split_once('@')?;
         let (user, password) = login.split_once(':')?;
