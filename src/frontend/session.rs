@@ -305,7 +305,7 @@ impl Session {
                     locks = self.held.len(),
                     "a session is closed because its locks can no longer be vouched for"
                 );
-                codes::fenced()
+                codes::fenced(&self.held)
             }
             End::Drained => {
                 closed(&self.context, "drained");

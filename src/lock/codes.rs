@@ -1,5 +1,6 @@
 //! Errors about locks that the proxy itself tells a client.
 
+use super::held::Held;
 use crate::protocol::reply::ErrorReply;
 
 /// ER_NOT_SUPPORTED_YET, for a lock call in a form that is not yet covered.
@@ -24,14 +25,32 @@ pub fn store_failed(why: &str) -> ErrorReply {
 }
 
 /// The last words to a session whose locks can no longer be vouched for.
-pub fn fenced() -> ErrorReply {
+pub fn fenced(held: &Held) -> ErrorReply {
+    // Clients cut an error's text at 512 bytes.
+    const ROOM: usize = 300;
+    let mut names = String::new();
+    let mut unnamed = 0;
+    for name in held.names() {
+        if names.len() + name.len() > ROOM {
+            unnamed += 1;
+            continue;
+        }
+        names.push_str(if names.is_empty() { "'" } else { ", '" });
+        names.push_str(&name);
+        names.push('\'');
+    }
+    match (names.is_empty(), unnamed) {
+        (_, 0) => {}
+        (true, n) => names = format!("{n} locks"),
+        (false, n) => names = format!("{names} and {n} more"),
+    }
     ErrorReply {
         code: 4031,
         state: "HY000",
-        message:
-            "Lockstead lost its lease on the lock store; this session held locks that may pass to \
-                  another client, so it is closed"
-                .to_owned(),
+        message: format!(
+            "Lockstead lost its lease on the lock store, and with it this session's {names}: \
+             others may take what it locked, so the session is closed"
+        ),
     }
 }
 
@@ -57,4 +76,26 @@ pub fn bad_handshake() -> ErrorReply {
 /// ER_CON_COUNT_ERROR.
 pub fn too_many_connections() -> ErrorReply {
     ErrorReply { code: 1040, state: "08004", message: "Too many connections".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::name::plain;
+    use crate::types::Flavour;
+
+    #[test]
+    fn a_fence_names_the_locks_as_far_as_an_error_has_room() {
+        let mut held = Held::default();
+        let mut grant = |name: &str| {
+            held.grant(plain(name.as_bytes(), Flavour::MariaDb).expect("valid").key, 1);
+            fenced(&held).message
+        };
+        assert!(grant("job b").contains("'job b':"));
+        assert!(grant("job a").contains("'job a', 'job b':"));
+        for n in 0..200 {
+            assert!(grant(&format!("{n:03} {}", "x".repeat(n % 150))).len() < 512);
+        }
+        assert!(grant("z").contains(" more:"));
+    }
 }

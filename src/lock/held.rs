@@ -37,6 +37,13 @@ impl Held {
         self.locks.is_empty()
     }
 
+    /// The names held, as the server compares them, in order.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.locks.keys().map(Key::shown).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Number of names held.
     pub fn len(&self) -> usize {
         self.locks.len()

@@ -24,6 +24,11 @@ impl Key {
         &self.0
     }
 
+    /// The name, for people.
+    pub fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.0[1..]).into_owned()
+    }
+
     fn plain(folded: &[u8]) -> Self {
         let end = memchr::memchr(0, folded).unwrap_or(folded.len());
         let mut k = Vec::with_capacity(end + 1);

@@ -126,10 +126,11 @@ fn a_frozen_proxy_finds_its_sessions_fenced(server: &Server) {
     waiter.run("SELECT GET_LOCK('early', 600)");
     late.send(&format!("INSERT INTO {table} VALUES ('late')"));
     a.signal("CONT");
-    for session in [&mut early, &mut late, &mut silent] {
+    for (name, session) in [("early", &mut early), ("late", &mut late), ("silent", &mut silent)] {
         let words = session.last_words().expect("a reason");
         let words = String::from_utf8_lossy(&words.message).into_owned();
         assert!(words.contains("lost its lease"), "{words}");
+        assert!(words.contains(&format!("'{name}':")), "{words}");
     }
     let mut again = Session::at(a.port);
     eventually("the resumed proxy grants again", || {
