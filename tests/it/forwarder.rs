@@ -1,9 +1,10 @@
-//! A piece of network between a proxy and a server: bytes pass through, until they are stalled.
+//! A piece of network between a proxy and a server: bytes pass through, until they are stalled or
+//! a connection breaks.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
@@ -12,6 +13,8 @@ use socket2::{Domain, Socket, Type};
 pub(crate) struct Forwarder {
     pub(crate) port: u16,
     stalled: Arc<AtomicBool>,
+    /// A connection that carries these bytes to the server breaks when the reply comes.
+    fatal: Arc<Mutex<Option<Vec<u8>>>>,
     open: Arc<AtomicUsize>,
 }
 
@@ -22,18 +25,32 @@ impl Forwarder {
         let port = listener.local_addr().expect("bound").port();
         let stalled = Arc::new(AtomicBool::new(false));
         let open = Arc::new(AtomicUsize::new(0));
-        let (state, count) = (Arc::clone(&stalled), Arc::clone(&open));
+        let fatal = Arc::default();
+        let (state, last_words, count) =
+            (Arc::clone(&stalled), Arc::clone(&fatal), Arc::clone(&open));
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (state, count) = (Arc::clone(&state), Arc::clone(&count));
+                let (state, last_words, count) =
+                    (Arc::clone(&state), Arc::clone(&last_words), Arc::clone(&count));
                 count.fetch_add(1, Ordering::SeqCst);
                 std::thread::spawn(move || {
-                    forward(client, target, source, &state);
+                    forward(client, target, source, &state, &last_words);
                     count.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
-        Self { port, stalled, open }
+        Self { port, stalled, fatal, open }
+    }
+
+    /// The next connection that carries `bytes` to the server breaks instead of bringing the
+    /// reply: what was asked is done, and nobody hears of it.
+    pub(crate) fn lose_the_reply_to(&self, bytes: &[u8]) {
+        *self.fatal.lock().expect("fatal") = Some(bytes.to_vec());
+    }
+
+    /// Whether that has happened.
+    pub(crate) fn has_lost_it(&self) -> bool {
+        self.fatal.lock().expect("fatal").is_none()
     }
 
     /// Connections that neither side has ended yet.
@@ -52,13 +69,30 @@ impl Forwarder {
     }
 }
 
-fn forward(client: TcpStream, target: u16, source: Ipv4Addr, stalled: &Arc<AtomicBool>) {
+fn forward(
+    client: TcpStream,
+    target: u16,
+    source: Ipv4Addr,
+    stalled: &Arc<AtomicBool>,
+    fatal: &Mutex<Option<Vec<u8>>>,
+) {
     while_stalled(stalled);
     let Ok(server) = connect(target, source) else { return };
     let (Ok(from), Ok(to)) = (server.try_clone(), client.try_clone()) else { return };
     let state = Arc::clone(stalled);
-    let back = std::thread::spawn(move || pump(from, to, &state));
-    pump(client, server, stalled);
+    let doomed = Arc::new(AtomicBool::new(false));
+    let doom = Arc::clone(&doomed);
+    let back = std::thread::spawn(move || {
+        pump(from, to, &state, |_| !doom.load(Ordering::SeqCst));
+    });
+    pump(client, server, stalled, |bytes| {
+        let mut fatal = fatal.lock().expect("fatal");
+        if fatal.as_ref().is_some_and(|f| bytes.windows(f.len()).any(|w| w == f)) {
+            *fatal = None;
+            doomed.store(true, Ordering::SeqCst);
+        }
+        true
+    });
     let _ = back.join();
 }
 
@@ -70,11 +104,22 @@ fn connect(target: u16, source: Ipv4Addr) -> std::io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-fn pump(mut from: TcpStream, mut to: TcpStream, stalled: &AtomicBool) {
+/// Passes on what `good` finds good; at anything else the connection breaks.
+fn pump(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    stalled: &AtomicBool,
+    good: impl Fn(&[u8]) -> bool,
+) {
     let mut buffer = vec![0; 65536];
     loop {
         let n = from.read(&mut buffer).unwrap_or(0);
         while_stalled(stalled);
+        if n > 0 && !good(&buffer[..n]) {
+            let _ = from.shutdown(Shutdown::Both);
+            let _ = to.shutdown(Shutdown::Both);
+            return;
+        }
         if n == 0 || to.write_all(&buffer[..n]).is_err() {
             let _ = to.shutdown(Shutdown::Write);
             return;

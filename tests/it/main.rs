@@ -7,6 +7,7 @@ mod forwarder;
 mod invariants;
 mod launch;
 mod locks;
+mod lost_replies;
 mod memory;
 mod mutual_exclusion;
 mod own_server;

@@ -243,3 +243,93 @@ impl Service {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+    use tokio::sync::{mpsc, oneshot};
+
+    use super::super::super::handle::{Claim, Request};
+    use super::super::super::lease::Lease;
+    use super::super::super::pipe::StoreAccess;
+    use super::super::{LeaseEvent, build};
+    use super::*;
+    use crate::clock;
+    use crate::config::StoreUrl;
+    use crate::lock::name::plain;
+    use crate::metrics::Metrics;
+    use crate::store::batch::BatchResult;
+    use crate::types::{Flavour, ProxyId};
+
+    /// A service whose store is never reached: its batches are answered by the test.
+    fn service(lease: &Arc<Lease>) -> Service {
+        let url = StoreUrl {
+            host: "127.0.0.1".to_owned(),
+            port: 1,
+            user: String::new(),
+            password: String::new(),
+            schema: "lockstead".to_owned(),
+        };
+        let access = Arc::new(StoreAccess {
+            url,
+            connect_timeout: Duration::from_secs(1),
+            open: Mutex::default(),
+            metrics: Arc::new(Metrics::new().expect("metrics")),
+        });
+        let (mut service, _, _) = build(&access, Arc::clone(lease));
+        let writer =
+            Writer { schema: "lockstead".to_owned(), proxy: ProxyId(7), epoch: 1, floor: 100 };
+        service.lease_event(LeaseEvent::Joined(writer));
+        service
+    }
+
+    fn renew(lease: &Lease, deadline: Duration) {
+        lease.renewed(clock::now(), deadline, clock::now() + Duration::from_mins(1));
+    }
+
+    fn ask(service: &mut Service, id: u64) -> oneshot::Receiver<Acquired> {
+        let (reply, outcome) = oneshot::channel();
+        let claim = Claim {
+            name: plain(b"k", Flavour::MariaDb).expect("valid"),
+            conn: ConnectionId(id),
+            owner: Arc::from(&b""[..]),
+            once: false,
+            events: mpsc::unbounded_channel().0,
+        };
+        service.request(Request::Acquire { id, claim, reply });
+        outcome
+    }
+
+    /// Gathers a batch, and answers it as won after the deadline was set.
+    fn win(service: &mut Service, deadline: Duration) {
+        let writer = service.writer.clone().expect("joined");
+        let changes = service.gather(&writer);
+        let to_row = |change: &Change| {
+            let grant = change.acquire.clone().expect("a grant");
+            let key = change.key.as_bytes().to_vec();
+            Row { key, token: grant.token, holder: 7, grant: grant.id, conn: grant.conn.0 }
+        };
+        let rows = changes.iter().map(to_row).collect();
+        let batch = Batch { writer, changes, clean: Vec::new() };
+        renew(&service.lease, deadline);
+        let result = Ok((0, BatchResult { rows, guarded: true }));
+        service.finish(Finished { pipe: 0, batch, result });
+    }
+
+    /// I7.
+    #[tokio::test]
+    async fn the_deadline_is_checked_between_the_stores_reply_and_the_answer() {
+        for in_time in [true, false] {
+            let lease = Arc::new(Lease::default());
+            let mut service = service(&lease);
+            let later = clock::now() + Duration::from_mins(1);
+            renew(&lease, later);
+            lease.begin(ProxyId(7), Duration::ZERO);
+            let mut outcome = ask(&mut service, 1);
+            win(&mut service, if in_time { later } else { clock::now() });
+            let told = matches!(outcome.try_recv(), Ok(Acquired::Granted(_)));
+            let held = service.keys.values().any(|state| state.held.is_some());
+            assert_eq!((told, held), (in_time, in_time));
+        }
+    }
+}
