@@ -1,6 +1,7 @@
 //! What the engine knows of one key: who holds it here, who waits, what is under way.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -36,12 +37,33 @@ pub(super) struct Held {
     pub(super) since: Instant,
 }
 
+/// Tells a caller when the last of several releases is done: when the last clone is dropped.
+#[derive(Debug, Clone)]
+pub(super) struct Countdown(#[expect(dead_code, reason = "dropped with the last clone")] Rc<Done>);
+
+impl Countdown {
+    pub(super) fn new(reply: oneshot::Sender<()>) -> Self {
+        Self(Rc::new(Done(Some(reply))))
+    }
+}
+
+#[derive(Debug)]
+struct Done(Option<oneshot::Sender<()>>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        if let Some(reply) = self.0.take() {
+            let _ = reply.send(());
+        }
+    }
+}
+
 /// A release on its way to the store.
 #[derive(Debug)]
 pub(super) struct PendingRelease {
     pub(super) token: u64,
     #[expect(dead_code, reason = "dropping it tells the caller")]
-    pub(super) done: Option<super::service::Countdown>,
+    pub(super) done: Option<Countdown>,
 }
 
 /// The state of a key. A key without any is dropped from memory.

@@ -7,7 +7,6 @@ mod batches;
 mod looks;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::endings;
 use super::handle::{Acquired, Engine, Look, Request, SessionEvent};
-use super::keys::{KeyState, PendingRelease, Waiter};
+use super::keys::{Countdown, KeyState, PendingRelease, Waiter};
 use super::lease::Lease;
 use super::pipe::{Batch, Finished, Read, StoreAccess, run_pipe, run_reader};
 use crate::lock::name::Key;
@@ -41,21 +40,6 @@ pub(super) enum LeaseEvent {
     Fenced(ProxyId),
     /// These incarnations are CLEAN.
     Clean(Vec<ProxyId>),
-}
-
-/// Tells a caller when the last of several releases is done: when the last clone is dropped.
-#[derive(Debug, Clone)]
-pub(super) struct Countdown(#[expect(dead_code, reason = "dropped with the last clone")] Rc<Done>);
-
-#[derive(Debug)]
-struct Done(Option<oneshot::Sender<()>>);
-
-impl Drop for Done {
-    fn drop(&mut self) {
-        if let Some(reply) = self.0.take() {
-            let _ = reply.send(());
-        }
-    }
 }
 
 /// The service's end of a pipe.
@@ -187,7 +171,7 @@ impl Service {
             Request::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
             Request::Cancel { id, key } => self.cancel(id, &key),
             Request::Release { locks, proxy, reply } => {
-                self.release_all(locks, proxy, Some(&Countdown(Rc::new(Done(Some(reply))))));
+                self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
             Request::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             Request::Look { key, reply } => self.look(key, reply),

@@ -1,8 +1,7 @@
 //! The proxies table: registering, renewing, observing, revoking, cleaning.
 
 use super::connection::{StoreConnection, StoreError, column};
-use super::schema::ident_expression;
-use super::statement::literal;
+use super::statement::{ident_expression, literal};
 use crate::types::ProxyId;
 
 /// State of an incarnation; it only ever grows.

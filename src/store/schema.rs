@@ -1,6 +1,7 @@
 //! The lock schema: its tables, installing it, and what the server must be like to hold it.
 
 use super::connection::{StoreConnection, StoreError, column};
+use super::statement::ident_expression;
 use crate::types::Flavour;
 
 /// Version of the tables; a proxy refuses a newer one and upgrades none by itself.
@@ -64,15 +65,6 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
         ),
     ]
-}
-
-/// The server's own identity, as text, evaluated on that server. A restart keeps it.
-pub fn ident_expression(flavour: Flavour) -> &'static str {
-    match flavour {
-        Flavour::MySql => "@@server_uuid",
-        // server_uid is made of port and network address: it survives a new data directory.
-        Flavour::MariaDb => "CONCAT(@@server_id,':',@@hostname,':',@@port)",
-    }
 }
 
 /// What the engine must know of the store before it starts.

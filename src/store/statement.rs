@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use mysql_async::Value;
 
-use super::schema::ident_expression;
 use crate::lock::name::Key;
 use crate::types::{ConnectionId, Flavour, ProxyId};
 
@@ -83,6 +82,15 @@ impl Statement {
 /// A byte string as a hexadecimal literal: names are hostile bytes and are never quoted as text.
 pub(super) fn literal(bytes: &[u8]) -> String {
     if bytes.is_empty() { "''".to_owned() } else { format!("x'{}'", hex::encode(bytes)) }
+}
+
+/// The server's own identity, as text, evaluated on that server. A restart keeps it.
+pub fn ident_expression(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::MySql => "@@server_uuid",
+        // server_uid is made of port and network address: it survives a new data directory.
+        Flavour::MariaDb => "CONCAT(@@server_id,':',@@hostname,':',@@port)",
+    }
 }
 
 /// A release alone.
