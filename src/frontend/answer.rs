@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::ask::Reply;
 use super::session::{Behind, End, Session};
+use super::settings::{Settings, Trial};
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::rename;
@@ -32,7 +33,7 @@ pub(super) struct Call<'a> {
 
 impl Call<'_> {
     /// The statement with an expression in the call's place.
-    fn spliced(&self, expression: &[u8]) -> Vec<u8> {
+    pub(super) fn spliced(&self, expression: &[u8]) -> Vec<u8> {
         let span = &self.bare.call;
         let (before, after) = (&self.text[..span.start], &self.text[span.end..]);
         let payload = [self.prefix, before, expression, after].concat();
@@ -65,10 +66,8 @@ impl Session {
         if !alias.is_empty() && self.good_alias.as_deref() == Some(alias) {
             return Ok(None);
         }
-        let packet = call.spliced(b"(NULL OR 1)");
-        let reply = self.exchange(&packet, Shape::Results).await?;
-        if reply.is_error() {
-            return Ok(Some(reply.bytes));
+        if let Trial::Refused(reply) = self.try_out(call).await? {
+            return Ok(Some(reply));
         }
         self.good_alias = Some(alias.into());
         Ok(None)
@@ -81,7 +80,9 @@ impl Session {
         let late = by_ok
             && self.capabilities.has(Capabilities::SESSION_TRACK)
             && !self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        let shaped = by_ok || self.settings == Settings::Usual;
         !late
+            && shaped
             && self.context.config.fast_path
             && self.status_is_plain()
             && !self.capabilities.has(Capabilities::OPTIONAL_METADATA)

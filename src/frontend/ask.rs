@@ -110,12 +110,14 @@ impl Session {
         }
     }
 
-    /// Runs a text of one row and returns its values; `None` when the server refuses it.
+    /// Runs a text of one row and returns its values; `None` when the server refuses it. Strings
+    /// must be cast AS BINARY, or they come in whatever character set the session has for results.
     pub(super) async fn ask_row(
         &mut self,
         text: &[u8],
     ) -> Result<Option<Vec<Option<Vec<u8>>>>, End> {
-        let reply = self.ask(text).await?;
+        // Whatever sql_select_limit says.
+        let reply = self.ask(&[text, b" LIMIT 1"].concat()).await?;
         Ok(if reply.is_error() { None } else { reply.row() })
     }
 

@@ -4,6 +4,7 @@ use super::answer::Call;
 use super::arguments::{Given, Judged};
 use super::login::{authenticate, owner};
 use super::session::{Behind, End, Session};
+use super::settings::Settings;
 use crate::engine::handle::{Acquired, Grant, Look};
 use crate::lock::codes;
 use crate::lock::function::Function;
@@ -67,7 +68,12 @@ impl Session {
                 if let Some(refusal) = self.check_alias(&call).await? {
                     return self.send_client(&refusal);
                 }
-                match self.call(function, given).await? {
+                let outcome = if self.gives_no_row(&call).await? {
+                    Outcome::Native
+                } else {
+                    self.call(function, given).await?
+                };
+                match outcome {
                     Outcome::Value(value, pure) => self.answer(&call, value, &pure).await,
                     Outcome::Native => self.forward(&packet),
                     Outcome::Error(error) => self.refuse(&error),
@@ -139,7 +145,8 @@ impl Session {
             Statement::Ambiguous => {}
             statement => return Ok(statement),
         }
-        let row = self.ask_row(b"SELECT @@sql_mode,@@character_set_client").await?;
+        let question = b"SELECT CAST(@@sql_mode AS BINARY),CAST(@@character_set_client AS BINARY)";
+        let row = self.ask_row(question).await?;
         let Some([Some(mode), Some(charset)]) = row.as_deref() else {
             return Ok(Statement::Ambiguous);
         };
@@ -320,6 +327,7 @@ impl Session {
 
     fn forget_session_state(&mut self) {
         self.behind = Behind::default();
+        self.settings = Settings::default();
         self.statements.clear();
         self.good_alias = None;
     }

@@ -13,7 +13,7 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::{Execute, Value};
 use crate::protocol::reader::Reader;
-use crate::protocol::reply::{OneValue, put_ok};
+use crate::protocol::reply::{OneValue, put_ok, query_prefix};
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
 use crate::sql::call::{Argument, BareCall, Statement};
@@ -158,8 +158,12 @@ impl Session {
         let (text, name) = (statement.text.clone(), statement.name.clone());
         self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
         let given = bind(&bare, &text, &execute.values);
-        let call = Call { prefix: &[3], text: &text, bare };
-        let outcome = self.call(call.bare.function, given).await?;
+        let call = Call { prefix: query_prefix(self.capabilities), text: &text, bare };
+        let outcome = if self.gives_no_row(&call).await? {
+            Outcome::Native
+        } else {
+            self.call(call.bare.function, given).await?
+        };
         match outcome {
             Outcome::Value(value, pure) => {
                 if long {
@@ -212,9 +216,10 @@ impl Session {
             }
         } else {
             self.behind = Behind::default();
-            let verb: &[u8] = if call.bare.is_do { b"DO " } else { b"SELECT " };
+            let (verb, limit): (&[u8], &[u8]) =
+                if call.bare.is_do { (b"DO ", b"") } else { (b"SELECT ", b" LIMIT 1") };
             let expression = function.value_expression(self.flavour, value, pure);
-            let reply = self.ask(&[verb, &expression].concat()).await?;
+            let reply = self.ask(&[verb, &expression, limit].concat()).await?;
             if let Ending::Ok { status: s, warnings: w } = reply.ending {
                 (status, warnings) = (s, w);
             }

@@ -2,7 +2,7 @@
 
 use super::capabilities::Capabilities;
 use super::frame::put_frame;
-use super::reader::{put_lenenc, put_lenenc_bytes};
+use super::reader::put_lenenc_bytes;
 use super::status::Status;
 
 /// An error as a client sees it.
@@ -136,14 +136,15 @@ pub fn put_ok(out: &mut Vec<u8>, seq: u8, status: Status) {
     put_frame(out, seq, &p);
 }
 
-/// Encodes a COM_QUERY; with query attributes negotiated the text follows an empty block.
+/// What stands in front of a COM_QUERY's text: with query attributes negotiated, an empty block.
+pub fn query_prefix(capabilities: Capabilities) -> &'static [u8] {
+    if capabilities.has(Capabilities::QUERY_ATTRIBUTES) { &[3, 0, 1] } else { &[3] }
+}
+
+/// Encodes a COM_QUERY without query attributes.
 pub fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
     let mut p = Vec::with_capacity(text.len() + 3);
-    p.push(3);
-    if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {
-        put_lenenc(&mut p, 0);
-        put_lenenc(&mut p, 1);
-    }
+    p.extend_from_slice(query_prefix(capabilities));
     p.extend_from_slice(text);
     let mut out = Vec::with_capacity(p.len() + 4);
     put_frame(&mut out, 0, &p);

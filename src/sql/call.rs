@@ -39,7 +39,9 @@ pub struct BareCall {
     pub call: Range<usize>,
     /// The alias.
     pub alias: Alias,
-    /// An optimizer hint or something behind the semicolon: only the server's own reply will do.
+    /// An optimizer hint, which may set variables for the statement.
+    pub hint: bool,
+    /// A hint or something behind the semicolon: only the server's own reply will do.
     pub special: bool,
 }
 
@@ -203,6 +205,7 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
         arguments,
         call,
         alias,
+        hint,
         special: hint || more,
     }))
 }
