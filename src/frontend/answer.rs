@@ -11,7 +11,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::rename;
 use crate::protocol::command::Shape;
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::reply::{OneValue, put_ok};
+use crate::protocol::reply::{Delivery, OneValue, put_ok};
 use crate::protocol::status::Status;
 use crate::sql::call::{Alias, BareCall};
 use crate::types::Flavour;
@@ -117,7 +117,7 @@ impl Session {
                     value,
                     status,
                     warnings: 0,
-                    binary: false,
+                    delivery: Delivery::Text,
                     metadata: true,
                 };
                 reply.encode(&mut out, self.capabilities);

@@ -5,6 +5,7 @@
 
 use super::answer::{Call, empties_warnings};
 use super::arguments::Given;
+use super::cursor::{self, Cursor};
 use super::intercept::Outcome;
 use super::session::{Behind, End, Session};
 use crate::lock::codes;
@@ -13,10 +14,11 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::{Execute, Value};
 use crate::protocol::reader::Reader;
-use crate::protocol::reply::{OneValue, put_ok, query_prefix};
+use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok, query_prefix};
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
 use crate::sql::call::{Argument, BareCall, Statement};
+use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
 const MAX_STATEMENTS: usize = 16_384;
@@ -36,6 +38,18 @@ pub(super) struct LockStatement {
     long_data: Vec<Option<Vec<u8>>>,
     /// Long data came for a parameter that does not exist: the server has an error for it.
     refused_data: bool,
+    /// The proxy's own cursor.
+    pub(super) cursor: Option<Cursor>,
+    /// The server may have one.
+    server_cursor: bool,
+}
+
+/// What the client is told.
+struct Answer<'a> {
+    name: &'a [u8],
+    column: ColumnType,
+    delivery: Delivery,
+    value: Option<u64>,
 }
 
 impl Session {
@@ -72,6 +86,7 @@ impl Session {
                 .filter(|p| p.starts_with(b"\x03def"))
                 .filter_map(column_name)
                 .last()
+                .filter(|_| ok.columns > 0)
                 .unwrap_or_else(|| text[bare.call.clone()].to_vec());
             let params = usize::from(ok.params);
             let statement = LockStatement {
@@ -82,6 +97,8 @@ impl Session {
                 types: Vec::new(),
                 long_data: vec![None; params],
                 refused_data: false,
+                cursor: None,
+                server_cursor: false,
             };
             self.statements.insert(ok.id, statement);
             self.last_prepared = Some(ok.id);
@@ -106,6 +123,7 @@ impl Session {
                 if let Some(statement) = self.statements.get_mut(&id) {
                     statement.long_data.iter_mut().for_each(|d| *d = None);
                     statement.refused_data = false;
+                    statement.cursor = None;
                 }
                 self.forward(&packet)
             }
@@ -122,6 +140,13 @@ impl Session {
                 }
                 // The server gets it too: a call that turns out to be its own needs it.
                 self.forward(&packet)
+            }
+            Command::STMT_FETCH => {
+                let cursor = self.statements.get(&id).and_then(|s| s.cursor);
+                match (cursor, r.u32()) {
+                    (Some(cursor), Some(rows)) => self.fetch(id, cursor, rows),
+                    _ => self.forward(&packet),
+                }
             }
             Command::STMT_EXECUTE => self.execute(id, packet).await,
             Command::MARIADB_BULK_EXECUTE => {
@@ -153,6 +178,9 @@ impl Session {
         let native = execute.with_types(&packet[HEADER..], attributes);
         let long = statement.long_data.iter().any(Option::is_some);
         statement.long_data.iter_mut().for_each(|d| *d = None);
+        statement.cursor = None;
+        let stale = std::mem::replace(&mut statement.server_cursor, false);
+        let cursor = cursor::wanted(execute.flags);
         statement.types.clone_from(&execute.types);
         let bare = statement.bare.clone();
         let (text, name) = (statement.text.clone(), statement.name.clone());
@@ -166,26 +194,42 @@ impl Session {
         };
         match outcome {
             Outcome::Value(value, pure) => {
-                if long {
-                    self.drop_long_data(id).await?;
+                if long || stale {
+                    self.reset_statement(id).await?;
                 }
-                self.answer_binary(&call, &name, value, &pure).await
+                let mut column = call.bare.function.column(self.flavour);
+                let mut delivery = Delivery::Binary;
+                // MySQL runs DO as a SELECT, and a cursor shows it.
+                if cursor && (self.flavour == Flavour::MySql || !call.bare.is_do) {
+                    delivery = Delivery::Cursor;
+                    column = column.in_cursor();
+                    if let Some(statement) = self.statements.get_mut(&id) {
+                        statement.cursor = Some(Cursor::new(column, value));
+                    }
+                }
+                let answer = Answer { name: &name, column, delivery, value };
+                self.answer_binary(&call, &answer, &pure).await
             }
-            Outcome::Native => match native {
-                // The server has not seen the execution that bound the types.
-                Some(payload) => {
-                    let mut packet = Vec::with_capacity(payload.len() + HEADER);
-                    put_frame(&mut packet, 0, &payload);
-                    self.forward(&packet)
+            Outcome::Native => {
+                if let Some(statement) = self.statements.get_mut(&id) {
+                    statement.server_cursor = cursor;
                 }
-                None => self.forward(&packet),
-            },
+                match native {
+                    // The server has not seen the execution that bound the types.
+                    Some(payload) => {
+                        let mut packet = Vec::with_capacity(payload.len() + HEADER);
+                        put_frame(&mut packet, 0, &payload);
+                        self.forward(&packet)
+                    }
+                    None => self.forward(&packet),
+                }
+            }
             Outcome::Error(error) => self.refuse(&error),
         }
     }
 
-    /// The server keeps long data until an execution that never comes.
-    async fn drop_long_data(&mut self, id: u32) -> Result<(), End> {
+    /// The server keeps long data, and its cursor, until an execution that never comes.
+    async fn reset_statement(&mut self, id: u32) -> Result<(), End> {
         let mut packet = Vec::new();
         let payload = [&[Command::STMT_RESET.0][..], &id.to_le_bytes()].concat();
         put_frame(&mut packet, 0, &payload);
@@ -195,11 +239,14 @@ impl Session {
     async fn answer_binary(
         &mut self,
         call: &Call<'_>,
-        name: &[u8],
-        value: Option<u64>,
+        answer: &Answer<'_>,
         pure: &[Vec<u8>],
     ) -> Result<(), End> {
+        let Answer { name, column, delivery, value } = *answer;
+        let by_ok = call.bare.is_do && delivery == Delivery::Binary;
         let function = call.bare.function;
+        // To MariaDB's FOUND_ROWS(), what a cursor reads was not found yet.
+        let unfound = delivery == Delivery::Cursor && self.flavour == Flavour::MariaDb;
         let mut status = Status(self.status.lasting());
         let mut warnings = 0;
         let mut metadata = true;
@@ -207,34 +254,39 @@ impl Session {
         if pure.is_empty()
             && !call.bare.special
             && !emptied
-            && self.may_answer_alone(call.bare.is_do)
+            && !unfound
+            && self.may_answer_alone(by_ok)
         {
-            if call.bare.is_do {
+            if by_ok {
                 self.behind.then_do = true;
             } else {
                 self.behind = Behind { select: true, then_do: false };
             }
         } else {
             self.behind = Behind::default();
-            let (verb, limit): (&[u8], &[u8]) =
-                if call.bare.is_do { (b"DO ", b"") } else { (b"SELECT ", b" LIMIT 1") };
+            let (before, behind): (&[u8], &[u8]) = if unfound {
+                (b"SELECT 1 FROM DUAL WHERE ", b"=-1")
+            } else if by_ok {
+                (b"DO ", b"")
+            } else {
+                (b"SELECT ", b" LIMIT 1")
+            };
             let expression = function.value_expression(self.flavour, value, pure);
-            let reply = self.ask(&[verb, &expression, limit].concat()).await?;
+            let reply = self.ask(&[before, &expression, behind].concat()).await?;
             if let Ending::Ok { status: s, warnings: w } = reply.ending {
                 (status, warnings) = (s, w);
             }
             let first = reply.frames().next();
             metadata = first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
-            if call.bare.is_do {
+            if by_ok {
                 return self.send_client(&reply.bytes);
             }
         }
         let mut out = Vec::with_capacity(128);
-        if call.bare.is_do {
+        if by_ok {
             put_ok(&mut out, 1, status);
         } else {
-            let column = function.column(self.flavour);
-            let reply = OneValue { name, column, value, status, warnings, binary: true, metadata };
+            let reply = OneValue { name, column, value, status, warnings, delivery, metadata };
             reply.encode(&mut out, self.capabilities);
         }
         self.send_client(&out)
