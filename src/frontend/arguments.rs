@@ -113,13 +113,13 @@ impl Session {
         let e = expression.as_slice();
         let sql: Vec<u8> = match flavour {
             Flavour::MySql => [
-                b"SELECT CAST(HEX(LOWER(CONVERT(",
+                b"SELECT HEX(LOWER(CONVERT(",
                 e,
-                b" USING utf8mb3) COLLATE utf8mb3_general_ci)) AS BINARY),CHAR_LENGTH(CONVERT(",
+                b" USING utf8mb3) COLLATE utf8mb3_general_ci)),CHAR_LENGTH(CONVERT(",
                 e,
-                b" USING utf8mb3)),CAST(HEX(CONVERT(",
+                b" USING utf8mb3)),HEX(CONVERT(",
                 e,
-                b" USING utf8mb4)) AS BINARY),CONVERT(CONVERT(",
+                b" USING utf8mb4)),CONVERT(CONVERT(",
                 e,
                 b" USING utf8mb3) USING utf8mb4)=CONVERT(",
                 e,
@@ -132,10 +132,7 @@ impl Session {
                 b" USING utf8mb3)))",
             ]
             .concat(),
-            Flavour::MariaDb => {
-                let hex = [b"CAST(HEX(", e, b") AS BINARY)"].concat();
-                [b"SELECT ", hex.as_slice(), b",0,", &hex, b",1"].concat()
-            }
+            Flavour::MariaDb => [b"SELECT HEX(", e, b"),0,HEX(", e, b"),1"].concat(),
         };
         let Some(row) = self.ask_row(&sql).await? else {
             return Ok(Judged::Native);
@@ -221,8 +218,7 @@ impl Session {
     /// A literal for characters that were bound: in the client's character set, converted as the
     /// server converts parameters.
     async fn character_literal(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, End> {
-        let question = b"SELECT CAST(@@character_set_client AS BINARY),CAST(@@character_set_connection AS BINARY)";
-        let row = self.ask_row(question).await?;
+        let row = self.ask_row(b"SELECT @@character_set_client,@@character_set_connection").await?;
         let Some([Some(client), Some(connection)]) = row.as_deref() else {
             return Ok(None);
         };

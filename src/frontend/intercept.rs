@@ -16,7 +16,7 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::handshake::ChangeUser;
 use crate::protocol::reply::ErrorReply;
-use crate::protocol::response::{Ending, PrepareOk};
+use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
 use crate::sql::call::{self, Argument, Statement};
 use crate::sql::dialect::{Dialect, Multibyte};
@@ -116,26 +116,11 @@ impl Session {
     /// The server's refusal to prepare a text; `None` when it can be prepared, or when it is
     /// only the protocol that forbids it.
     async fn try_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, End> {
-        let mut packet = Vec::with_capacity(text.len() + HEADER + 1);
-        put_frame(&mut packet, 0, &[&[Command::STMT_PREPARE.0], text].concat());
-        let reply = self.exchange(&packet, Shape::Prepare).await?;
-        match reply.ending {
-            Ending::Err { code: 1295 } => Ok(None),
-            Ending::Err { .. } => Ok(Some(reply.bytes)),
-            Ending::Ok { .. } | Ending::Plain => {
-                let id = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
-                if let Some(PrepareOk { id, .. }) = id {
-                    let mut packet = Vec::new();
-                    put_frame(
-                        &mut packet,
-                        0,
-                        &[&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat(),
-                    );
-                    self.send_server(&packet)?;
-                }
-                Ok(None)
-            }
-        }
+        let reply = self.prepare_and_close(text).await?;
+        Ok(match reply.ending {
+            Ending::Err { code: 1295 } | Ending::Ok { .. } | Ending::Plain => None,
+            Ending::Err { .. } => Some(reply.bytes),
+        })
     }
 
     /// Classifies a text; where that depends on modes only the server knows, it is asked.
@@ -145,8 +130,7 @@ impl Session {
             Statement::Ambiguous => {}
             statement => return Ok(statement),
         }
-        let question = b"SELECT CAST(@@sql_mode AS BINARY),CAST(@@character_set_client AS BINARY)";
-        let row = self.ask_row(question).await?;
+        let row = self.ask_row(b"SELECT @@sql_mode,@@character_set_client").await?;
         let Some([Some(mode), Some(charset)]) = row.as_deref() else {
             return Ok(Statement::Ambiguous);
         };

@@ -3,11 +3,12 @@
 //! The server prepares the statement itself, so metadata, errors and ids are its own; only its
 //! execution is the proxy's.
 
-use super::answer::{Call, empties_warnings};
+use super::answer::{Call, empties_warnings, is_plain_name};
 use super::arguments::Given;
 use super::cursor::{self, Cursor};
 use super::intercept::Outcome;
 use super::session::{Behind, End, Session};
+use super::settings::Settings;
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
@@ -46,6 +47,7 @@ pub(super) struct LockStatement {
 
 /// What the client is told.
 struct Answer<'a> {
+    catalog: &'a [u8],
     name: &'a [u8],
     column: ColumnType,
     delivery: Delivery,
@@ -81,12 +83,10 @@ impl Session {
             }
             // The result column's definition is the last packet that is one.
             let name = reply
-                .frames()
-                .map(|f| &f[HEADER..])
-                .filter(|p| p.starts_with(b"\x03def"))
-                .filter_map(column_name)
+                .column_names()
                 .last()
                 .filter(|_| ok.columns > 0)
+                .map(|(_, name)| name)
                 .unwrap_or_else(|| text[bare.call.clone()].to_vec());
             let params = usize::from(ok.params);
             let statement = LockStatement {
@@ -183,15 +183,20 @@ impl Session {
         let cursor = cursor::wanted(execute.flags);
         statement.types.clone_from(&execute.types);
         let bare = statement.bare.clone();
-        let (text, name) = (statement.text.clone(), statement.name.clone());
+        let (text, mut name) = (statement.text.clone(), statement.name.clone());
         self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
         let given = bind(&bare, &text, &execute.values);
         let call = Call { prefix: query_prefix(self.capabilities), text: &text, bare };
-        let outcome = if self.gives_no_row(&call).await? {
-            Outcome::Native
-        } else {
-            self.call(call.bare.function, given).await?
-        };
+        let mut catalog = b"def".to_vec();
+        let no_row = self.gives_no_row(&call).await?;
+        // The character set of results may be another than when it was prepared. So may the
+        // client's, so that only ASCII means the same again.
+        if (self.settings != Settings::Usual || !is_plain_name(&name)) && text.is_ascii() {
+            let again = self.prepare_and_close(&text).await?.column_names().last();
+            (catalog, name) = again.filter(|_| !call.bare.is_do).unwrap_or((catalog, name));
+        }
+        let outcome =
+            if no_row { Outcome::Native } else { self.call(call.bare.function, given).await? };
         match outcome {
             Outcome::Value(value, pure) => {
                 if long || stale {
@@ -207,7 +212,7 @@ impl Session {
                         statement.cursor = Some(Cursor::new(column, value));
                     }
                 }
-                let answer = Answer { name: &name, column, delivery, value };
+                let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
                 self.answer_binary(&call, &answer, &pure).await
             }
             Outcome::Native => {
@@ -242,7 +247,7 @@ impl Session {
         answer: &Answer<'_>,
         pure: &[Vec<u8>],
     ) -> Result<(), End> {
-        let Answer { name, column, delivery, value } = *answer;
+        let Answer { catalog, name, column, delivery, value } = *answer;
         let by_ok = call.bare.is_do && delivery == Delivery::Binary;
         let function = call.bare.function;
         // To MariaDB's FOUND_ROWS(), what a cursor reads was not found yet.
@@ -286,7 +291,8 @@ impl Session {
         if by_ok {
             put_ok(&mut out, 1, status);
         } else {
-            let reply = OneValue { name, column, value, status, warnings, delivery, metadata };
+            let reply =
+                OneValue { catalog, name, column, value, status, warnings, delivery, metadata };
             reply.encode(&mut out, self.capabilities);
         }
         self.send_client(&out)
@@ -309,12 +315,4 @@ fn bind(bare: &BareCall, text: &[u8], values: &[Value]) -> Vec<Given> {
             literal => Given::from_text(literal, text),
         })
         .collect()
-}
-
-fn column_name(payload: &[u8]) -> Option<Vec<u8>> {
-    let mut r = Reader::new(payload);
-    for _ in 0..4 {
-        r.lenenc_bytes()?;
-    }
-    r.lenenc_bytes().map(<[u8]>::to_vec)
 }

@@ -72,6 +72,8 @@ pub enum Delivery {
 /// A one-row, one-column result set.
 #[derive(Debug, Clone, Copy)]
 pub struct OneValue<'a> {
+    /// `def`, in the client's results character set.
+    pub catalog: &'a [u8],
     /// Column name, in the client's results character set.
     pub name: &'a [u8],
     /// Column type.
@@ -122,7 +124,7 @@ impl OneValue<'_> {
 
     fn definition(&self, capabilities: Capabilities) -> Vec<u8> {
         let mut p = Vec::with_capacity(32 + self.name.len());
-        put_lenenc_bytes(&mut p, b"def");
+        put_lenenc_bytes(&mut p, self.catalog);
         p.extend_from_slice(&[0, 0, 0]);
         put_lenenc_bytes(&mut p, self.name);
         // The column's name in its table.

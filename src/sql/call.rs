@@ -39,6 +39,8 @@ pub struct BareCall {
     pub call: Range<usize>,
     /// The alias.
     pub alias: Alias,
+    /// Where a LIMIT would begin.
+    pub body: usize,
     /// An optimizer hint, which may set variables for the statement.
     pub hint: bool,
     /// A hint or something behind the semicolon: only the server's own reply will do.
@@ -185,6 +187,8 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
     if !is_do && c.word("FROM") && !c.word("DUAL") {
         return None;
     }
+    let unread = c.tokens.len();
+    let body = tokens[..tokens.len() - unread].last().map_or(0, |t| t.end);
     if !is_do && c.word("LIMIT") && !c.word("1") {
         return None;
     }
@@ -205,6 +209,7 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
         arguments,
         call,
         alias,
+        body,
         hint,
         special: hint || more,
     }))
