@@ -261,6 +261,11 @@ fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
                 collation(c, &mut end)?;
                 return Some(Argument::Literal(first.start..end));
             }
+            let typed = [&b"DATE"[..], b"TIME", b"TIMESTAMP"];
+            if typed.iter().any(|t| t.eq_ignore_ascii_case(word)) {
+                let end = c.next().filter(|t| t.kind == Kind::String)?.end;
+                return (!signed).then_some(Argument::Literal(first.start..end));
+            }
             if word.eq_ignore_ascii_case(b"NULL") && !signed {
                 return Some(Argument::Null);
             }
@@ -270,6 +275,11 @@ fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
             }
         }
         Kind::Punct(b'.') => {}
+        // \N, another NULL.
+        Kind::Punct(b'\\') if !signed => {
+            let n = c.next().filter(|t| t.start == end && c.bytes(*t) == b"N")?;
+            return Some(Argument::Literal(first.start..n.end));
+        }
         _ => return None,
     }
     // The rest of a number: points, digits, an exponent with its sign, all without gaps.
