@@ -102,7 +102,8 @@ impl Session {
             Statement::NoCall | Statement::WrongCount | Statement::Bare(_) => self.forward(packet),
             Statement::Other | Statement::Ambiguous => {
                 // What the server refuses anyway it refuses in its own words: nothing is taken.
-                if call::is_single(text, self.dialect())
+                let prepares = packet.get(HEADER) == Some(&Command::STMT_PREPARE.0);
+                if (prepares || !self.several || call::is_single(text, self.dialect()))
                     && let Some(refusal) = self.try_prepare(text).await?
                 {
                     return self.send_client(&refusal);

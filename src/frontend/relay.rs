@@ -292,6 +292,10 @@ impl Session {
                 }
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
             }
+            Command::SET_OPTION => {
+                self.several = true;
+                Ok(Fate::Forward(None))
+            }
             _ => Ok(Fate::Forward(None)),
         }
     }

@@ -105,6 +105,8 @@ pub(super) struct Session {
     pub(super) granted_by: Option<ProxyId>,
     pub(super) behind: Behind,
     pub(super) settings: Settings,
+    /// One text may hold several statements, as far as the proxy knows.
+    pub(super) several: bool,
     /// When the server last heard of this session.
     pub(super) server_used: Instant,
     /// Prepared lock calls, by the server's statement id.
@@ -160,6 +162,7 @@ impl Session {
             granted_by: None,
             behind: Behind::default(),
             settings: Settings::default(),
+            several: capabilities.has(Capabilities::MULTI_STATEMENTS),
             server_used: Instant::now(),
             statements: HashMap::new(),
             last_prepared: None,
