@@ -36,7 +36,9 @@ impl Call<'_> {
     pub(super) fn spliced(&self, expression: &[u8]) -> Vec<u8> {
         let span = &self.bare.call;
         let (before, after) = (&self.text[..span.start], &self.text[span.end..]);
-        let payload = [self.prefix, before, expression, after].concat();
+        let (opens, closes) = self.bare.around;
+        let payload =
+            [self.prefix, before, opens.as_bytes(), expression, closes.as_bytes(), after].concat();
         let mut packet = Vec::with_capacity(payload.len() + HEADER);
         put_frame(&mut packet, 0, &payload);
         packet
@@ -45,6 +47,7 @@ impl Call<'_> {
     /// The column's name, where the server would not have to convert or cut it.
     pub(super) fn plain_name(&self) -> Option<&[u8]> {
         let name = match &self.bare.alias {
+            Alias::None if self.bare.odd => return None,
             Alias::None => &self.text[self.bare.call.clone()],
             Alias::Simple { text, .. } => &self.text[text.clone()],
             Alias::Complex => return None,
@@ -58,6 +61,8 @@ impl Session {
     /// to the statement without the call.
     pub(super) async fn check_alias(&mut self, call: &Call<'_>) -> Result<Option<Vec<u8>>, End> {
         let alias = match &call.bare.alias {
+            // The server must read the comments as the proxy does.
+            _ if call.bare.odd => b"",
             Alias::None | Alias::Simple { bare: false, .. } => return Ok(None),
             Alias::Simple { text, bare: true } => &call.text[text.clone()],
             Alias::Complex => b"",
@@ -161,7 +166,8 @@ impl Session {
         if let Some(name) = call.plain_name().filter(|_| self.settings == Settings::Usual) {
             return Ok(Some(name.to_vec()));
         }
-        let payload = [call.prefix, &call.text[..call.bare.body], b" LIMIT 0"].concat();
+        let (body, none) = call.bare.none;
+        let payload = [call.prefix, &call.text[..body], none.as_bytes()].concat();
         let mut packet = Vec::with_capacity(payload.len() + HEADER);
         put_frame(&mut packet, 0, &payload);
         let reply = self.exchange(&packet, Shape::Results).await?;

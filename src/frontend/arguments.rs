@@ -7,7 +7,7 @@ use super::session::{End, Session};
 use crate::lock::name::{self, Name};
 use crate::lock::timeout::Timeout;
 use crate::protocol::params::Value;
-use crate::sql::call::Argument;
+use crate::sql::argument::Argument;
 use crate::types::Flavour;
 
 /// An argument, from text or bound.

@@ -18,7 +18,8 @@ use crate::protocol::handshake::ChangeUser;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
-use crate::sql::call::{self, Argument, Statement};
+use crate::sql::argument::Argument;
+use crate::sql::call::{self, Statement};
 use crate::sql::dialect::{Dialect, Multibyte};
 use crate::types::Flavour;
 

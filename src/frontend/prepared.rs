@@ -18,7 +18,8 @@ use crate::protocol::reader::Reader;
 use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok, query_prefix};
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
-use crate::sql::call::{Argument, BareCall, Statement};
+use crate::sql::argument::Argument;
+use crate::sql::call::{BareCall, Statement};
 use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
@@ -86,8 +87,7 @@ impl Session {
                 .column_names()
                 .last()
                 .filter(|_| ok.columns > 0)
-                .map(|(_, name)| name)
-                .unwrap_or_else(|| text[bare.call.clone()].to_vec());
+                .map_or_else(|| text[bare.call.clone()].to_vec(), |(_, name)| name);
             let params = usize::from(ok.params);
             let statement = LockStatement {
                 bare,
@@ -189,9 +189,10 @@ impl Session {
         let call = Call { prefix: query_prefix(self.capabilities), text: &text, bare };
         let mut catalog = b"def".to_vec();
         let no_row = self.gives_no_row(&call).await?;
+        let wide = matches!(self.settings, Settings::Unusual { wide: true, .. });
         // The character set of results may be another than when it was prepared. So may the
         // client's, so that only ASCII means the same again.
-        if (self.settings != Settings::Usual || !is_plain_name(&name)) && text.is_ascii() {
+        if (wide || !is_plain_name(&name)) && text.is_ascii() {
             let again = self.prepare_and_close(&text).await?.column_names().last();
             (catalog, name) = again.filter(|_| !call.bare.is_do).unwrap_or((catalog, name));
         }

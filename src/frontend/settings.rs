@@ -18,8 +18,8 @@ pub(super) enum Settings {
     Usual,
     /// Named by a statement since the server was asked.
     Named,
-    /// Only the server's own reply will do. `limited`: `sql_select_limit` is 0.
-    Unusual { limited: bool },
+    /// Only the server's own reply will do: `sql_select_limit` is 0, or ASCII is not sent as it is.
+    Unusual { limited: bool, wide: bool },
 }
 
 /// What a statement does with an expression in the call's place.
@@ -46,7 +46,7 @@ impl Session {
         let row = self.ask_row(question.as_bytes()).await?.unwrap_or_default();
         let [limited, wide] = [0, 1].map(|i| row.get(i) != Some(&Some(b"0".to_vec())));
         self.settings =
-            if limited || wide { Settings::Unusual { limited } } else { Settings::Usual };
+            if limited || wide { Settings::Unusual { limited, wide } } else { Settings::Usual };
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl Session {
         }
         self.learn_settings().await?;
         if call.bare.is_do {
-            return Ok(self.settings == Settings::Unusual { limited: true });
+            return Ok(matches!(self.settings, Settings::Unusual { limited: true, .. }));
         }
         if self.settings == Settings::Usual && !call.bare.hint {
             return Ok(false);

@@ -45,6 +45,7 @@ pub struct ColumnType {
 impl ColumnType {
     /// The type of a column of the temporary table that a cursor reads: always as wide as it must
     /// be, and of no particular bytes.
+    #[must_use]
     pub fn in_cursor(self) -> Self {
         let kind = if self.length == 1 { 3 } else { self.kind };
         Self { kind, length: self.length, flags: self.flags & !0x80 }
