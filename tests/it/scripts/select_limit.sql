@@ -86,10 +86,10 @@ b: SELECT IS_FREE_LOCK('$Nz10')
 [mysql] = empty
 b: SELECT IS_FREE_LOCK('$Nz10')
 = 1
-a: SELECT 1 AS a_limit UNION SELECT 2
+a: SELECT 1 AS sql_select_limit UNION SELECT 2
 a: DO GET_LOCK('$Nz',0)
 a: SELECT FOUND_ROWS(), ROW_COUNT()
-a: SELECT 1/0 AS a_limit
+a: SELECT 1/0 AS sql_select_limit
 a: DO GET_LOCK('$Nz',0)
 a: SHOW WARNINGS
 a: SET SESSION sql_select_limit = 0
