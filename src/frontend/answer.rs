@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use super::ask::Reply;
 use super::session::{Behind, End, Session};
+use super::settings::{Settings, Trial};
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::column::rename;
+use crate::protocol::column::{is_definition, rename};
 use crate::protocol::command::Shape;
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::reply::{OneValue, put_ok};
+use crate::protocol::reply::{Delivery, OneValue, put_ok};
 use crate::protocol::status::Status;
 use crate::sql::call::{Alias, BareCall};
 use crate::types::Flavour;
 
-/// Longest column name, in bytes.
+/// Longest column name that no server cuts, in bytes.
 const NAME_MAX: usize = 255;
 /// A server that has not heard of the session for this long gets the statement itself, so that
 /// its idle timeout counts from the client's last statement.
@@ -32,24 +33,26 @@ pub(super) struct Call<'a> {
 
 impl Call<'_> {
     /// The statement with an expression in the call's place.
-    fn spliced(&self, expression: &[u8]) -> Vec<u8> {
+    pub(super) fn spliced(&self, expression: &[u8]) -> Vec<u8> {
         let span = &self.bare.call;
         let (before, after) = (&self.text[..span.start], &self.text[span.end..]);
-        let payload = [self.prefix, before, expression, after].concat();
+        let (opens, closes) = self.bare.around;
+        let payload =
+            [self.prefix, before, opens.as_bytes(), expression, closes.as_bytes(), after].concat();
         let mut packet = Vec::with_capacity(payload.len() + HEADER);
         put_frame(&mut packet, 0, &payload);
         packet
     }
 
-    /// The column's name, where the server would not have to convert it.
+    /// The column's name, where the server would not have to convert or cut it.
     pub(super) fn plain_name(&self) -> Option<&[u8]> {
         let name = match &self.bare.alias {
+            Alias::None if self.bare.odd => return None,
             Alias::None => &self.text[self.bare.call.clone()],
             Alias::Simple { text, .. } => &self.text[text.clone()],
             Alias::Complex => return None,
         };
-        let plain = name.iter().all(|b| b.is_ascii() && *b != 0);
-        plain.then(|| &name[..name.len().min(NAME_MAX)])
+        is_plain_name(name).then_some(name)
     }
 }
 
@@ -58,6 +61,8 @@ impl Session {
     /// to the statement without the call.
     pub(super) async fn check_alias(&mut self, call: &Call<'_>) -> Result<Option<Vec<u8>>, End> {
         let alias = match &call.bare.alias {
+            // The server must read the comments as the proxy does.
+            _ if call.bare.odd => b"",
             Alias::None | Alias::Simple { bare: false, .. } => return Ok(None),
             Alias::Simple { text, bare: true } => &call.text[text.clone()],
             Alias::Complex => b"",
@@ -65,10 +70,8 @@ impl Session {
         if !alias.is_empty() && self.good_alias.as_deref() == Some(alias) {
             return Ok(None);
         }
-        let packet = call.spliced(b"(NULL OR 1)");
-        let reply = self.exchange(&packet, Shape::Results).await?;
-        if reply.is_error() {
-            return Ok(Some(reply.bytes));
+        if let Trial::Refused(reply) = self.try_out(call).await? {
+            return Ok(Some(reply));
         }
         self.good_alias = Some(alias.into());
         Ok(None)
@@ -81,7 +84,9 @@ impl Session {
         let late = by_ok
             && self.capabilities.has(Capabilities::SESSION_TRACK)
             && !self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        let shaped = by_ok || self.settings == Settings::Usual;
         !late
+            && shaped
             && self.context.config.fast_path
             && self.status_is_plain()
             && !self.capabilities.has(Capabilities::OPTIONAL_METADATA)
@@ -111,12 +116,13 @@ impl Session {
             } else {
                 let column = call.bare.function.column(self.flavour);
                 let reply = OneValue {
+                    catalog: b"def",
                     name,
                     column,
                     value,
                     status,
                     warnings: 0,
-                    binary: false,
+                    delivery: Delivery::Text,
                     metadata: true,
                 };
                 reply.encode(&mut out, self.capabilities);
@@ -141,8 +147,7 @@ impl Session {
         let mut out = Vec::with_capacity(reply.bytes.len() + 64);
         for frame in reply.frames() {
             let payload = &frame[HEADER..];
-            let renamed =
-                payload.starts_with(b"\x03def").then(|| rename(payload, name, column)).flatten();
+            let renamed = is_definition(payload).then(|| rename(payload, name, column)).flatten();
             match renamed {
                 Some(definition) => put_frame(&mut out, frame[HEADER - 1], &definition),
                 None => out.extend_from_slice(frame),
@@ -151,70 +156,28 @@ impl Session {
         out
     }
 
-    /// The column's name where no alias gives it: the call's source text.
+    /// The column's name where no alias gives it: the call's source text, as the server shows it in
+    /// the character set of results. It is asked where it may convert or cut: with LIMIT 0 it
+    /// describes the column and calls nothing.
     async fn source_name(&mut self, call: &Call<'_>) -> Result<Option<Vec<u8>>, End> {
         if call.bare.alias != Alias::None || call.bare.is_do {
             return Ok(None);
         }
-        let name = &call.text[call.bare.call.clone()];
-        let mut name =
-            if name.is_ascii() { self.legible(name) } else { self.converted(name).await? };
-        cut(&mut name, self.flavour);
-        Ok(Some(name))
-    }
-
-    /// Source text as the server shows it in a column's name: from the client's character set
-    /// through the server's own into that of results.
-    async fn converted(&mut self, name: &[u8]) -> Result<Vec<u8>, End> {
-        let row = self.ask_row(b"SELECT @@character_set_client,@@character_set_results").await?;
-        let Some([Some(client), results]) = row.as_deref() else { return Ok(name.to_vec()) };
-        let client = String::from_utf8_lossy(client).into_owned();
-        let results = results.as_deref().map_or("utf8mb3".into(), String::from_utf8_lossy);
-        if client.starts_with("utf8") && results.starts_with("utf8") {
-            return Ok(self.legible(name));
+        if let Some(name) = call.plain_name().filter(|_| self.settings == Settings::Usual) {
+            return Ok(Some(name.to_vec()));
         }
-        let text = hex::encode(name);
-        let sql = format!(
-            "SELECT HEX(CONVERT(CONVERT(CONVERT(x'{text}' USING {client}) USING utf8mb3) USING {results}))"
-        );
-        let row = self.ask_row(sql.as_bytes()).await?;
-        let shown = row.as_deref().and_then(|r| r.first()?.as_deref());
-        Ok(shown.and_then(|hex| hex::decode(hex).ok()).unwrap_or_else(|| self.legible(name)))
-    }
-
-    /// Text with bytes that are no characters, as each server shows them.
-    fn legible(&self, name: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(name.len());
-        for chunk in name.utf8_chunks() {
-            for c in chunk.valid().chars() {
-                if c == '\0' && self.flavour == Flavour::MariaDb {
-                    out.extend_from_slice(b"\\x00");
-                    continue;
-                }
-                // The server's own character set ends at three bytes.
-                let c = if c.len_utf8() > 3 { '?' } else { c };
-                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-            for byte in chunk.invalid() {
-                match self.flavour {
-                    Flavour::MySql => out.push(b'?'),
-                    Flavour::MariaDb => out.extend_from_slice(format!("\\x{byte:02X}").as_bytes()),
-                }
-            }
-        }
-        out
+        let (body, none) = call.bare.none;
+        let payload = [call.prefix, &call.text[..body], none.as_bytes()].concat();
+        let mut packet = Vec::with_capacity(payload.len() + HEADER);
+        put_frame(&mut packet, 0, &payload);
+        let reply = self.exchange(&packet, Shape::Results).await?;
+        Ok(reply.column_names().next().map(|(_, name)| name))
     }
 }
 
-/// Cuts a name where the server does: behind 255 bytes, at a whole character; MySQL also at NUL.
-fn cut(name: &mut Vec<u8>, flavour: Flavour) {
-    if flavour == Flavour::MySql
-        && let Some(nul) = memchr::memchr(0, name)
-    {
-        name.truncate(nul);
-    }
-    let whole = std::str::from_utf8(name).map(|text| text.floor_char_boundary(NAME_MAX));
-    name.truncate(whole.unwrap_or(NAME_MAX));
+/// Whether a name is the same in every usual character set.
+pub(super) fn is_plain_name(name: &[u8]) -> bool {
+    name.len() <= NAME_MAX && name.iter().all(|b| b.is_ascii() && *b != 0)
 }
 
 /// MariaDB empties the warnings of earlier statements when GET_LOCK answers 0.

@@ -7,7 +7,7 @@ use super::session::{End, Session};
 use crate::lock::name::{self, Name};
 use crate::lock::timeout::Timeout;
 use crate::protocol::params::Value;
-use crate::sql::call::Argument;
+use crate::sql::argument::Argument;
 use crate::types::Flavour;
 
 /// An argument, from text or bound.
@@ -21,7 +21,7 @@ pub(super) enum Given {
     /// An integer or float that was bound.
     Double(f64),
     /// Only the server can say: an SQL expression in the client's character set, and whether
-    /// its static type is a number.
+    /// its static type is a number or temporal.
     Expression {
         sql: Vec<u8>,
         numeric: bool,
@@ -48,7 +48,9 @@ impl Given {
                 let numeric = !string
                     && (matches!(sql.first(), Some(b'-' | b'+' | b'.' | b'0'..=b'9'))
                         || lower == b"true"
-                        || lower == b"false");
+                        || lower == b"false"
+                        || lower.starts_with(b"date")
+                        || lower.starts_with(b"time"));
                 Self::Expression { sql, numeric }
             }
             Argument::Parameter => Self::Unknown,
@@ -68,6 +70,9 @@ impl Given {
                 Self::Expression { sql: hex_literal(bytes), numeric: false }
             }
             Value::Bytes { bytes, blob: false } => Self::Characters(bytes.clone()),
+            Value::Moment(literal) => {
+                Self::Expression { sql: literal.clone().into_bytes(), numeric: true }
+            }
             Value::Other => Self::Unknown,
         }
     }

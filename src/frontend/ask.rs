@@ -2,11 +2,12 @@
 
 use super::session::{End, Session};
 use crate::net::socket::read_some;
-use crate::protocol::command::Shape;
-use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::column;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::reader::Reader;
 use crate::protocol::reply::query;
-use crate::protocol::response::{Ending, Progress};
+use crate::protocol::response::{Ending, PrepareOk, Progress};
 
 /// A reply to a question is small; more means that something is wrong.
 const MAX_REPLY: usize = 1 << 20;
@@ -35,12 +36,18 @@ impl Reply {
         })
     }
 
+    /// The names of catalog and column in the column definitions, parameters among them.
+    pub(super) fn column_names(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+        let definitions = self.frames().map(|f| &f[HEADER..]).filter(|p| column::is_definition(p));
+        definitions.filter_map(|p| column::names(p).map(|(c, n)| (c.to_vec(), n.to_vec())))
+    }
+
     /// The values of the only row of a text result.
     pub(super) fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
         let mut frames = self.frames();
         let columns = Reader::new(&frames.next()?[HEADER..]).lenenc()?;
         // Definitions, unless the client turned them off; then perhaps an EOF.
-        let mut row = frames.find(|f| !is_definition(f) && !is_end(f))?;
+        let mut row = frames.find(|f| !column::is_definition(&f[HEADER..]) && !is_end(f))?;
         row = &row[HEADER..];
         let mut r = Reader::new(row);
         let mut values = Vec::new();
@@ -54,10 +61,6 @@ impl Reply {
         }
         Some(values)
     }
-}
-
-fn is_definition(frame: &[u8]) -> bool {
-    frame[HEADER..].starts_with(b"\x03def")
 }
 
 fn is_end(frame: &[u8]) -> bool {
@@ -110,13 +113,36 @@ impl Session {
         }
     }
 
-    /// Runs a text of one row and returns its values; `None` when the server refuses it.
+    /// What the server says to a text that it is to prepare; it does not run it.
+    pub(super) async fn prepare_and_close(&mut self, text: &[u8]) -> Result<Reply, End> {
+        let mut packet = Vec::with_capacity(text.len() + HEADER + 1);
+        put_frame(&mut packet, 0, &[&[Command::STMT_PREPARE.0], text].concat());
+        let reply = self.exchange(&packet, Shape::Prepare).await?;
+        let prepared = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
+        if let Some(PrepareOk { id, .. }) = prepared {
+            let close = [&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat();
+            let mut packet = Vec::new();
+            put_frame(&mut packet, 0, &close);
+            self.send_server(&packet)?;
+        }
+        Ok(reply)
+    }
+
+    /// Runs a text of one row and returns its values, which must be ASCII; `None` when the server
+    /// refuses it.
     pub(super) async fn ask_row(
         &mut self,
         text: &[u8],
     ) -> Result<Option<Vec<Option<Vec<u8>>>>, End> {
-        let reply = self.ask(text).await?;
-        Ok(if reply.is_error() { None } else { reply.row() })
+        // Whatever sql_select_limit says.
+        let reply = self.ask(&[text, b" LIMIT 1"].concat()).await?;
+        if reply.is_error() {
+            return Ok(None);
+        }
+        let mut row = reply.row();
+        // ucs2, utf16 and utf32 as character set of results put zeros beside each letter.
+        row.iter_mut().flatten().flatten().for_each(|value| value.retain(|b| *b != 0));
+        Ok(row)
     }
 
     /// Writes everything queued for the client.

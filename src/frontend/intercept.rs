@@ -4,6 +4,7 @@ use super::answer::Call;
 use super::arguments::{Given, Judged};
 use super::login::{authenticate, owner};
 use super::session::{Behind, End, Session};
+use super::settings::Settings;
 use crate::engine::handle::{Acquired, Grant, Look};
 use crate::lock::codes;
 use crate::lock::function::Function;
@@ -15,9 +16,10 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::handshake::ChangeUser;
 use crate::protocol::reply::ErrorReply;
-use crate::protocol::response::{Ending, PrepareOk};
+use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
-use crate::sql::call::{self, Argument, Statement};
+use crate::sql::argument::Argument;
+use crate::sql::call::{self, Statement};
 use crate::sql::dialect::{Dialect, Multibyte};
 use crate::types::Flavour;
 
@@ -67,7 +69,12 @@ impl Session {
                 if let Some(refusal) = self.check_alias(&call).await? {
                     return self.send_client(&refusal);
                 }
-                match self.call(function, given).await? {
+                let outcome = if self.gives_no_row(&call).await? {
+                    Outcome::Native
+                } else {
+                    self.call(function, given).await?
+                };
+                match outcome {
                     Outcome::Value(value, pure) => self.answer(&call, value, &pure).await,
                     Outcome::Native => self.forward(&packet),
                     Outcome::Error(error) => self.refuse(&error),
@@ -96,7 +103,8 @@ impl Session {
             Statement::NoCall | Statement::WrongCount | Statement::Bare(_) => self.forward(packet),
             Statement::Other | Statement::Ambiguous => {
                 // What the server refuses anyway it refuses in its own words: nothing is taken.
-                if call::is_single(text, self.dialect())
+                let prepares = packet.get(HEADER) == Some(&Command::STMT_PREPARE.0);
+                if (prepares || !self.several || call::is_single(text, self.dialect()))
                     && let Some(refusal) = self.try_prepare(text).await?
                 {
                     return self.send_client(&refusal);
@@ -110,26 +118,11 @@ impl Session {
     /// The server's refusal to prepare a text; `None` when it can be prepared, or when it is
     /// only the protocol that forbids it.
     async fn try_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, End> {
-        let mut packet = Vec::with_capacity(text.len() + HEADER + 1);
-        put_frame(&mut packet, 0, &[&[Command::STMT_PREPARE.0], text].concat());
-        let reply = self.exchange(&packet, Shape::Prepare).await?;
-        match reply.ending {
-            Ending::Err { code: 1295 } => Ok(None),
-            Ending::Err { .. } => Ok(Some(reply.bytes)),
-            Ending::Ok { .. } | Ending::Plain => {
-                let id = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
-                if let Some(PrepareOk { id, .. }) = id {
-                    let mut packet = Vec::new();
-                    put_frame(
-                        &mut packet,
-                        0,
-                        &[&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat(),
-                    );
-                    self.send_server(&packet)?;
-                }
-                Ok(None)
-            }
-        }
+        let reply = self.prepare_and_close(text).await?;
+        Ok(match reply.ending {
+            Ending::Err { code: 1295 } | Ending::Ok { .. } | Ending::Plain => None,
+            Ending::Err { .. } => Some(reply.bytes),
+        })
     }
 
     /// Classifies a text; where that depends on modes only the server knows, it is asked.
@@ -320,6 +313,7 @@ impl Session {
 
     fn forget_session_state(&mut self) {
         self.behind = Behind::default();
+        self.settings = Settings::default();
         self.statements.clear();
         self.good_alias = None;
     }

@@ -12,5 +12,7 @@ pub mod session;
 mod answer;
 mod arguments;
 mod ask;
+mod cursor;
 mod prepared;
+mod settings;
 mod wait;

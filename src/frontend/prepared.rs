@@ -3,20 +3,24 @@
 //! The server prepares the statement itself, so metadata, errors and ids are its own; only its
 //! execution is the proxy's.
 
-use super::answer::{Call, empties_warnings};
+use super::answer::{Call, empties_warnings, is_plain_name};
 use super::arguments::Given;
+use super::cursor::{self, Cursor};
 use super::intercept::Outcome;
 use super::session::{Behind, End, Session};
+use super::settings::Settings;
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::{Execute, Value};
 use crate::protocol::reader::Reader;
-use crate::protocol::reply::{OneValue, put_ok};
+use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok, query_prefix};
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
-use crate::sql::call::{Argument, BareCall, Statement};
+use crate::sql::argument::Argument;
+use crate::sql::call::{BareCall, Statement};
+use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
 const MAX_STATEMENTS: usize = 16_384;
@@ -36,6 +40,19 @@ pub(super) struct LockStatement {
     long_data: Vec<Option<Vec<u8>>>,
     /// Long data came for a parameter that does not exist: the server has an error for it.
     refused_data: bool,
+    /// The proxy's own cursor.
+    pub(super) cursor: Option<Cursor>,
+    /// The server may have one.
+    server_cursor: bool,
+}
+
+/// What the client is told.
+struct Answer<'a> {
+    catalog: &'a [u8],
+    name: &'a [u8],
+    column: ColumnType,
+    delivery: Delivery,
+    value: Option<u64>,
 }
 
 impl Session {
@@ -67,12 +84,10 @@ impl Session {
             }
             // The result column's definition is the last packet that is one.
             let name = reply
-                .frames()
-                .map(|f| &f[HEADER..])
-                .filter(|p| p.starts_with(b"\x03def"))
-                .filter_map(column_name)
+                .column_names()
                 .last()
-                .unwrap_or_else(|| text[bare.call.clone()].to_vec());
+                .filter(|_| ok.columns > 0)
+                .map_or_else(|| text[bare.call.clone()].to_vec(), |(_, name)| name);
             let params = usize::from(ok.params);
             let statement = LockStatement {
                 bare,
@@ -82,6 +97,8 @@ impl Session {
                 types: Vec::new(),
                 long_data: vec![None; params],
                 refused_data: false,
+                cursor: None,
+                server_cursor: false,
             };
             self.statements.insert(ok.id, statement);
             self.last_prepared = Some(ok.id);
@@ -106,6 +123,7 @@ impl Session {
                 if let Some(statement) = self.statements.get_mut(&id) {
                     statement.long_data.iter_mut().for_each(|d| *d = None);
                     statement.refused_data = false;
+                    statement.cursor = None;
                 }
                 self.forward(&packet)
             }
@@ -122,6 +140,13 @@ impl Session {
                 }
                 // The server gets it too: a call that turns out to be its own needs it.
                 self.forward(&packet)
+            }
+            Command::STMT_FETCH => {
+                let cursor = self.statements.get(&id).and_then(|s| s.cursor);
+                match (cursor, r.u32()) {
+                    (Some(cursor), Some(rows)) => self.fetch(id, cursor, rows),
+                    _ => self.forward(&packet),
+                }
             }
             Command::STMT_EXECUTE => self.execute(id, packet).await,
             Command::MARIADB_BULK_EXECUTE => {
@@ -153,35 +178,64 @@ impl Session {
         let native = execute.with_types(&packet[HEADER..], attributes);
         let long = statement.long_data.iter().any(Option::is_some);
         statement.long_data.iter_mut().for_each(|d| *d = None);
+        statement.cursor = None;
+        let stale = std::mem::replace(&mut statement.server_cursor, false);
+        let cursor = cursor::wanted(execute.flags);
         statement.types.clone_from(&execute.types);
         let bare = statement.bare.clone();
-        let (text, name) = (statement.text.clone(), statement.name.clone());
+        let (text, mut name) = (statement.text.clone(), statement.name.clone());
         self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
         let given = bind(&bare, &text, &execute.values);
-        let call = Call { prefix: &[3], text: &text, bare };
-        let outcome = self.call(call.bare.function, given).await?;
+        let call = Call { prefix: query_prefix(self.capabilities), text: &text, bare };
+        let mut catalog = b"def".to_vec();
+        let no_row = self.gives_no_row(&call).await?;
+        let wide = matches!(self.settings, Settings::Unusual { wide: true, .. });
+        // The character set of results may be another than when it was prepared. So may the
+        // client's, so that only ASCII means the same again.
+        if (wide || !is_plain_name(&name)) && text.is_ascii() {
+            let again = self.prepare_and_close(&text).await?.column_names().last();
+            (catalog, name) = again.filter(|_| !call.bare.is_do).unwrap_or((catalog, name));
+        }
+        let outcome =
+            if no_row { Outcome::Native } else { self.call(call.bare.function, given).await? };
         match outcome {
             Outcome::Value(value, pure) => {
-                if long {
-                    self.drop_long_data(id).await?;
+                if long || stale {
+                    self.reset_statement(id).await?;
                 }
-                self.answer_binary(&call, &name, value, &pure).await
+                let mut column = call.bare.function.column(self.flavour);
+                let mut delivery = Delivery::Binary;
+                // MySQL runs DO as a SELECT, and a cursor shows it.
+                if cursor && (self.flavour == Flavour::MySql || !call.bare.is_do) {
+                    delivery = Delivery::Cursor;
+                    column = column.in_cursor();
+                    if let Some(statement) = self.statements.get_mut(&id) {
+                        statement.cursor = Some(Cursor::new(column, value));
+                    }
+                }
+                let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
+                self.answer_binary(&call, &answer, &pure).await
             }
-            Outcome::Native => match native {
-                // The server has not seen the execution that bound the types.
-                Some(payload) => {
-                    let mut packet = Vec::with_capacity(payload.len() + HEADER);
-                    put_frame(&mut packet, 0, &payload);
-                    self.forward(&packet)
+            Outcome::Native => {
+                if let Some(statement) = self.statements.get_mut(&id) {
+                    statement.server_cursor = cursor;
                 }
-                None => self.forward(&packet),
-            },
+                match native {
+                    // The server has not seen the execution that bound the types.
+                    Some(payload) => {
+                        let mut packet = Vec::with_capacity(payload.len() + HEADER);
+                        put_frame(&mut packet, 0, &payload);
+                        self.forward(&packet)
+                    }
+                    None => self.forward(&packet),
+                }
+            }
             Outcome::Error(error) => self.refuse(&error),
         }
     }
 
-    /// The server keeps long data until an execution that never comes.
-    async fn drop_long_data(&mut self, id: u32) -> Result<(), End> {
+    /// The server keeps long data, and its cursor, until an execution that never comes.
+    async fn reset_statement(&mut self, id: u32) -> Result<(), End> {
         let mut packet = Vec::new();
         let payload = [&[Command::STMT_RESET.0][..], &id.to_le_bytes()].concat();
         put_frame(&mut packet, 0, &payload);
@@ -191,11 +245,14 @@ impl Session {
     async fn answer_binary(
         &mut self,
         call: &Call<'_>,
-        name: &[u8],
-        value: Option<u64>,
+        answer: &Answer<'_>,
         pure: &[Vec<u8>],
     ) -> Result<(), End> {
+        let Answer { catalog, name, column, delivery, value } = *answer;
+        let by_ok = call.bare.is_do && delivery == Delivery::Binary;
         let function = call.bare.function;
+        // To MariaDB's FOUND_ROWS(), what a cursor reads was not found yet.
+        let unfound = delivery == Delivery::Cursor && self.flavour == Flavour::MariaDb;
         let mut status = Status(self.status.lasting());
         let mut warnings = 0;
         let mut metadata = true;
@@ -203,33 +260,40 @@ impl Session {
         if pure.is_empty()
             && !call.bare.special
             && !emptied
-            && self.may_answer_alone(call.bare.is_do)
+            && !unfound
+            && self.may_answer_alone(by_ok)
         {
-            if call.bare.is_do {
+            if by_ok {
                 self.behind.then_do = true;
             } else {
                 self.behind = Behind { select: true, then_do: false };
             }
         } else {
             self.behind = Behind::default();
-            let verb: &[u8] = if call.bare.is_do { b"DO " } else { b"SELECT " };
+            let (before, behind): (&[u8], &[u8]) = if unfound {
+                (b"SELECT 1 FROM DUAL WHERE ", b"=-1")
+            } else if by_ok {
+                (b"DO ", b"")
+            } else {
+                (b"SELECT ", b" LIMIT 1")
+            };
             let expression = function.value_expression(self.flavour, value, pure);
-            let reply = self.ask(&[verb, &expression].concat()).await?;
+            let reply = self.ask(&[before, &expression, behind].concat()).await?;
             if let Ending::Ok { status: s, warnings: w } = reply.ending {
                 (status, warnings) = (s, w);
             }
             let first = reply.frames().next();
             metadata = first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
-            if call.bare.is_do {
+            if by_ok {
                 return self.send_client(&reply.bytes);
             }
         }
         let mut out = Vec::with_capacity(128);
-        if call.bare.is_do {
+        if by_ok {
             put_ok(&mut out, 1, status);
         } else {
-            let column = function.column(self.flavour);
-            let reply = OneValue { name, column, value, status, warnings, binary: true, metadata };
+            let reply =
+                OneValue { catalog, name, column, value, status, warnings, delivery, metadata };
             reply.encode(&mut out, self.capabilities);
         }
         self.send_client(&out)
@@ -252,12 +316,4 @@ fn bind(bare: &BareCall, text: &[u8], values: &[Value]) -> Vec<Given> {
             literal => Given::from_text(literal, text),
         })
         .collect()
-}
-
-fn column_name(payload: &[u8]) -> Option<Vec<u8>> {
-    let mut r = Reader::new(payload);
-    for _ in 0..4 {
-        r.lenenc_bytes()?;
-    }
-    r.lenenc_bytes().map(<[u8]>::to_vec)
 }

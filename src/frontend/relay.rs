@@ -3,6 +3,7 @@
 //! server owes nothing, then `intercept` answers it.
 
 use super::session::{Behind, ClientState, End, Owed, Session};
+use super::settings::Settings;
 use crate::net::buffers::BUFFER;
 use crate::net::socket::{read_some, write_some};
 use crate::protocol::attributes::text_offset;
@@ -13,7 +14,7 @@ use crate::protocol::reply::query;
 use crate::protocol::response::{Ending, Progress};
 use crate::protocol::status::Status;
 use crate::sql::finder::Finder;
-use crate::sql::prefilter::may_call;
+use crate::sql::prefilter::scan;
 
 /// What to do with the command at hand.
 enum Fate {
@@ -259,7 +260,11 @@ impl Session {
                 if !fits {
                     return Ok(Fate::Forward(Some(Finder::behind(self.dialect(), text_at))));
                 }
-                Ok(if may_call(text) { Fate::Park } else { Fate::Forward(None) })
+                let found = scan(text);
+                if found.setting {
+                    self.settings = Settings::Named;
+                }
+                Ok(if found.call { Fate::Park } else { Fate::Forward(None) })
             }
             Command::CHANGE_USER if !fits => {
                 Err(End::Broken("a change of user longer than a buffer"))
@@ -286,6 +291,10 @@ impl Session {
                     return Err(End::Broken("a parameter of a lock call longer than a buffer"));
                 }
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
+            }
+            Command::SET_OPTION => {
+                self.several = true;
+                Ok(Fate::Forward(None))
             }
             _ => Ok(Fate::Forward(None)),
         }

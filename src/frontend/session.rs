@@ -14,6 +14,7 @@ use super::context::Context;
 use super::login::{Authenticated, closed};
 use super::prepared::LockStatement;
 use super::registry::Entry;
+use super::settings::Settings;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::lock::codes;
 use crate::lock::held::Held;
@@ -103,6 +104,9 @@ pub(super) struct Session {
     /// The incarnation that granted what is held.
     pub(super) granted_by: Option<ProxyId>,
     pub(super) behind: Behind,
+    pub(super) settings: Settings,
+    /// One text may hold several statements, as far as the proxy knows.
+    pub(super) several: bool,
     /// When the server last heard of this session.
     pub(super) server_used: Instant,
     /// Prepared lock calls, by the server's statement id.
@@ -157,6 +161,8 @@ impl Session {
             held: Held::default(),
             granted_by: None,
             behind: Behind::default(),
+            settings: Settings::default(),
+            several: capabilities.has(Capabilities::MULTI_STATEMENTS),
             server_used: Instant::now(),
             statements: HashMap::new(),
             last_prepared: None,

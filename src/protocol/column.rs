@@ -3,6 +3,24 @@
 use super::reader::{Reader, put_lenenc_bytes};
 use super::reply::ColumnType;
 
+/// Whether a packet is a column definition: it begins with the catalog's name, `def`, in the
+/// character set of results.
+pub fn is_definition(payload: &[u8]) -> bool {
+    const CATALOGS: [&[u8]; 4] =
+        [b"\x03def", b"\x06\0d\0e\0f", b"\x06d\0e\0f\0", b"\x0c\0\0\0d\0\0\0e\0\0\0f"];
+    CATALOGS.iter().any(|c| payload.starts_with(c))
+}
+
+/// The catalog's name, which is the same for all, and the column's.
+pub fn names(payload: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut r = Reader::new(payload);
+    let catalog = r.lenenc_bytes()?;
+    for _ in 0..3 {
+        r.lenenc_bytes()?;
+    }
+    Some((catalog, r.lenenc_bytes()?))
+}
+
 /// Rebuilds a column definition with the column's `name` (and, when given, another type);
 /// everything else stays as the server sent it. `None` if the packet is not a definition.
 pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -> Option<Vec<u8>> {

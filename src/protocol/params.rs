@@ -24,7 +24,9 @@ pub enum Value {
     },
     /// DECIMAL, sent as text.
     Decimal(Vec<u8>),
-    /// A temporal or other type, that only the server can turn into a name.
+    /// A DATE, DATETIME or TIMESTAMP that exists, in whole seconds: its literal.
+    Moment(String),
+    /// Another type or value, that only the server can turn into a name.
     Other,
 }
 
@@ -144,10 +146,42 @@ fn read_value(r: &mut Reader<'_>, kind: u16) -> Option<Value> {
         0 | 246 => Value::Decimal(r.lenenc_bytes()?.to_vec()),
         15 | 253 | 254 => Value::Bytes { bytes: r.lenenc_bytes()?.to_vec(), blob: false },
         249..=252 => Value::Bytes { bytes: r.lenenc_bytes()?.to_vec(), blob: true },
+        kind @ (7 | 10 | 12) => {
+            let len = usize::from(r.u8()?);
+            moment(kind == 10, r.take(len)?).map_or(Value::Other, Value::Moment)
+        }
         other => {
             skip_value(r, other)?;
             Value::Other
         }
+    })
+}
+
+/// The literal of a date with or without a time; `None` where a literal might be refused.
+fn moment(date: bool, bytes: &[u8]) -> Option<String> {
+    let [y0, y1, month, day, time @ ..] = bytes else { return None };
+    let year = u16::from_le_bytes([*y0, *y1]);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + u8::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    let (hour, minute, second) = match time {
+        [] => (0, 0, 0),
+        [h, m, s] => (*h, *m, *s),
+        _ => return None,
+    };
+    let exists = (1..=9999).contains(&year) && (1..=days).contains(day);
+    if !exists || hour > 23 || minute > 59 || second > 59 || (date && !time.is_empty()) {
+        return None;
+    }
+    let day = format!("{year:04}-{month:02}-{day:02}");
+    Some(if date {
+        format!("DATE'{day}'")
+    } else {
+        format!("TIMESTAMP'{day} {hour:02}:{minute:02}:{second:02}'")
     })
 }
 

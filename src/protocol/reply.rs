@@ -2,7 +2,7 @@
 
 use super::capabilities::Capabilities;
 use super::frame::put_frame;
-use super::reader::{put_lenenc, put_lenenc_bytes};
+use super::reader::put_lenenc_bytes;
 use super::status::Status;
 
 /// An error as a client sees it.
@@ -42,9 +42,39 @@ pub struct ColumnType {
     pub flags: u16,
 }
 
+impl ColumnType {
+    /// The type of a column of the temporary table that a cursor reads: always as wide as it must
+    /// be, and of no particular bytes.
+    #[must_use]
+    pub fn in_cursor(self) -> Self {
+        let kind = if self.length == 1 { 3 } else { self.kind };
+        Self { kind, length: self.length, flags: self.flags & !0x80 }
+    }
+
+    /// The value in a row of the binary protocol.
+    fn binary_row(self, value: Option<u64>) -> Vec<u8> {
+        let Some(value) = value else { return vec![0, 0b100] };
+        let bytes = value.to_le_bytes();
+        [&[0, 0][..], if self.kind == 8 { &bytes[..] } else { &bytes[..4] }].concat()
+    }
+}
+
+/// How a result set's row reaches the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// In the text protocol.
+    Text,
+    /// In the binary protocol (COM_STMT_EXECUTE).
+    Binary,
+    /// By a cursor: the row is fetched later.
+    Cursor,
+}
+
 /// A one-row, one-column result set.
 #[derive(Debug, Clone, Copy)]
 pub struct OneValue<'a> {
+    /// `def`, in the client's results character set.
+    pub catalog: &'a [u8],
     /// Column name, in the client's results character set.
     pub name: &'a [u8],
     /// Column type.
@@ -55,8 +85,8 @@ pub struct OneValue<'a> {
     pub status: Status,
     /// Warnings, counted behind the rows only.
     pub warnings: u16,
-    /// Binary protocol (COM_STMT_EXECUTE) or text.
-    pub binary: bool,
+    /// How the row comes.
+    pub delivery: Delivery,
     /// Whether the column's definition is sent, which matters only to clients that negotiated
     /// to do without.
     pub metadata: bool,
@@ -66,6 +96,9 @@ impl OneValue<'_> {
     /// Encodes the whole response for a client with `capabilities`.
     pub fn encode(&self, out: &mut Vec<u8>, capabilities: Capabilities) {
         let mut seq = 2;
+        let cursor = self.delivery == Delivery::Cursor;
+        let shown = if cursor { Status::CURSOR_EXISTS } else { 0 };
+        let status = Status(self.status.0 | shown);
         if capabilities.has(Capabilities::OPTIONAL_METADATA) {
             put_frame(out, 1, &[1, u8::from(self.metadata)]);
         } else {
@@ -76,19 +109,28 @@ impl OneValue<'_> {
             seq += 1;
         }
         if !capabilities.has(Capabilities::DEPRECATE_EOF) {
-            put_frame(out, seq, &self.end(capabilities, 0));
+            let warnings = if cursor { self.warnings } else { 0 };
+            put_frame(out, seq, &end(status, warnings, capabilities));
+            seq += 1;
+            if cursor {
+                return;
+            }
+        }
+        if !cursor {
+            put_frame(out, seq, &self.row());
             seq += 1;
         }
-        put_frame(out, seq, &self.row());
-        put_frame(out, seq + 1, &self.end(capabilities, self.warnings));
+        put_frame(out, seq, &end(status, self.warnings, capabilities));
     }
 
     fn definition(&self, capabilities: Capabilities) -> Vec<u8> {
         let mut p = Vec::with_capacity(32 + self.name.len());
-        put_lenenc_bytes(&mut p, b"def");
+        put_lenenc_bytes(&mut p, self.catalog);
         p.extend_from_slice(&[0, 0, 0]);
         put_lenenc_bytes(&mut p, self.name);
-        p.push(0);
+        // The column's name in its table.
+        let cursor = self.delivery == Delivery::Cursor;
+        put_lenenc_bytes(&mut p, if cursor { self.name } else { b"" });
         if capabilities.has(Capabilities::MARIADB_EXTENDED_METADATA) {
             p.push(0);
         }
@@ -101,31 +143,40 @@ impl OneValue<'_> {
     }
 
     fn row(&self) -> Vec<u8> {
-        match (self.binary, self.value) {
-            (false, None) => vec![0xfb],
-            (false, Some(v)) => {
+        match (self.delivery, self.value) {
+            (Delivery::Text, None) => vec![0xfb],
+            (Delivery::Text, Some(v)) => {
                 let mut p = Vec::new();
                 put_lenenc_bytes(&mut p, v.to_string().as_bytes());
                 p
             }
-            (true, None) => vec![0, 0b100],
-            (true, Some(v)) => {
-                let mut p = vec![0, 0];
-                let bytes = v.to_le_bytes();
-                p.extend_from_slice(if self.column.kind == 8 { &bytes } else { &bytes[..4] });
-                p
-            }
+            (Delivery::Binary | Delivery::Cursor, value) => self.column.binary_row(value),
         }
     }
+}
 
-    fn end(&self, capabilities: Capabilities, warnings: u16) -> Vec<u8> {
-        let [status, warnings] = [self.status.0, warnings].map(u16::to_le_bytes);
-        if capabilities.has(Capabilities::DEPRECATE_EOF) {
-            [&[0xfe, 0, 0], &status[..], &warnings[..]].concat()
-        } else {
-            [&[0xfe], &warnings[..], &status[..]].concat()
-        }
+/// What ends definitions and rows: an EOF, or an OK in its place.
+fn end(status: Status, warnings: u16, capabilities: Capabilities) -> Vec<u8> {
+    let [status, warnings] = [status.0, warnings].map(u16::to_le_bytes);
+    if capabilities.has(Capabilities::DEPRECATE_EOF) {
+        [&[0xfe, 0, 0], &status[..], &warnings[..]].concat()
+    } else {
+        [&[0xfe], &warnings[..], &status[..]].concat()
     }
+}
+
+/// Encodes the response to COM_STMT_FETCH: a row of one value, or none.
+pub fn put_fetched(
+    out: &mut Vec<u8>,
+    column: ColumnType,
+    row: Option<Option<u64>>,
+    status: Status,
+    capabilities: Capabilities,
+) {
+    if let Some(value) = row {
+        put_frame(out, 1, &column.binary_row(value));
+    }
+    put_frame(out, 1 + u8::from(row.is_some()), &end(status, 0, capabilities));
 }
 
 /// Encodes an OK packet without rows, insert id, warnings or text.
@@ -136,14 +187,15 @@ pub fn put_ok(out: &mut Vec<u8>, seq: u8, status: Status) {
     put_frame(out, seq, &p);
 }
 
-/// Encodes a COM_QUERY; with query attributes negotiated the text follows an empty block.
+/// What stands in front of a COM_QUERY's text: with query attributes negotiated, an empty block.
+pub fn query_prefix(capabilities: Capabilities) -> &'static [u8] {
+    if capabilities.has(Capabilities::QUERY_ATTRIBUTES) { &[3, 0, 1] } else { &[3] }
+}
+
+/// Encodes a COM_QUERY without query attributes.
 pub fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
     let mut p = Vec::with_capacity(text.len() + 3);
-    p.push(3);
-    if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {
-        put_lenenc(&mut p, 0);
-        put_lenenc(&mut p, 1);
-    }
+    p.extend_from_slice(query_prefix(capabilities));
     p.extend_from_slice(text);
     let mut out = Vec::with_capacity(p.len() + 4);
     put_frame(&mut out, 0, &p);

@@ -223,6 +223,12 @@ impl Tracker {
                 None
             }
             State::ColumnsEof => {
+                let ending = eof_ending(head);
+                // The rows behind a cursor are fetched by commands of their own.
+                if matches!(ending, Ending::Ok { status, .. } if status.has(Status::CURSOR_EXISTS))
+                {
+                    return self.result_end(ending);
+                }
                 self.state = State::Rows;
                 None
             }

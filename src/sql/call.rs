@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
+use super::argument::{Argument, Cursor};
 use super::dialect::Dialect;
 use super::finder::Finder;
 use super::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
-use crate::lock::name::is_plain;
 
 /// The verdict on a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,23 +39,17 @@ pub struct BareCall {
     pub call: Range<usize>,
     /// The alias.
     pub alias: Alias,
-    /// An optimizer hint or something behind the semicolon: only the server's own reply will do.
+    /// The column's name is not simply the call's source text.
+    pub odd: bool,
+    /// What must surround an expression in the call's place: half a versioned comment, if one
+    /// begins or ends in the call.
+    pub around: (&'static str, &'static str),
+    /// Where a LIMIT would begin, and what makes the statement one without rows there.
+    pub none: (usize, &'static str),
+    /// An optimizer hint, which may set variables for the statement.
+    pub hint: bool,
+    /// A hint or something behind the semicolon: only the server's own reply will do.
     pub special: bool,
-}
-
-/// An argument as written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Argument {
-    /// NULL.
-    Null,
-    /// A single-quoted string of printable ASCII without escapes: its content.
-    Plain(Range<usize>),
-    /// A number of digits, sign and point.
-    Number(Range<usize>),
-    /// A literal only the server can evaluate.
-    Literal(Range<usize>),
-    /// `?`
-    Parameter,
 }
 
 /// A column alias.
@@ -110,51 +104,20 @@ fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool) {
     (tokens, whole)
 }
 
-/// Reads tokens from left to right.
-struct Cursor<'a> {
-    text: &'a [u8],
-    tokens: &'a [Token],
-}
-
-impl<'a> Cursor<'a> {
-    fn peek(&self) -> Option<Token> {
-        self.tokens.first().copied()
-    }
-
-    fn next(&mut self) -> Option<Token> {
-        let (first, rest) = self.tokens.split_first()?;
-        self.tokens = rest;
-        Some(*first)
-    }
-
-    fn word(&mut self, word: &str) -> bool {
-        let found = self.peek().is_some_and(|t| {
-            t.kind == Kind::Word && self.text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
-        });
-        if found {
-            self.next();
-        }
-        found
-    }
-
-    fn punct(&mut self, b: u8) -> Option<Token> {
-        self.peek().filter(|t| t.kind == Kind::Punct(b)).and_then(|_| self.next())
-    }
-
-    fn bytes(&self, t: Token) -> &'a [u8] {
-        &self.text[t.start..t.end]
-    }
-}
-
 fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
     let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
-    if tokens.iter().any(|t| t.kind == Kind::Versioned) {
-        return None;
-    }
-    let tokens: Vec<Token> = tokens.iter().copied().filter(|t| t.kind != Kind::Hint).collect();
-    let mut c = Cursor { text, tokens: &tokens };
+    let marks: Vec<Token> = tokens.iter().copied().filter(|t| t.kind == Kind::Versioned).collect();
+    let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
+    let tokens: Vec<Token> = tokens.iter().copied().filter(code).collect();
+    // Marks open and close in turn.
+    let inside = |at: usize| marks.iter().filter(|m| m.start < at).count() % 2 == 1;
+    let mut c = Cursor::new(text, &tokens);
     let is_do = c.word("DO");
     if !is_do && !c.word("SELECT") {
+        return None;
+    }
+    let brace = c.punct(b'{');
+    if brace.is_some() && !c.word("fn") {
         return None;
     }
     let name = c.next()?;
@@ -172,17 +135,27 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
         if !arguments.is_empty() {
             c.punct(b',')?;
         }
-        arguments.push(argument(&mut c)?);
+        let argument = c.argument()?;
+        // An expression of its own, which half a comment would break.
+        if let Argument::Literal(span) = &argument
+            && marks.iter().any(|m| span.contains(&m.start))
+        {
+            return None;
+        }
+        arguments.push(argument);
     };
-    // A skipped versioned comment is left out of the column's name.
-    let source = &text[name.start..close.end];
-    if [&b"/*!"[..], b"/*M!"].iter().any(|c| memchr::memmem::find(source, c).is_some()) {
-        return None;
-    }
+    let call = match brace {
+        Some(brace) => brace.start..c.punct(b'}')?.end,
+        None => name.start..close.end,
+    };
+    // Versioned comments are left out of the column's name.
+    let comment = |c: &&[u8]| memchr::memmem::find(&text[call.clone()], c).is_some();
+    let odd = brace.is_some() || !marks.is_empty() || [&b"/*!"[..], b"/*M!"].iter().any(comment);
     let alias = if is_do { Alias::None } else { alias(&mut c)? };
     if !is_do && c.word("FROM") && !c.word("DUAL") {
         return None;
     }
+    let body = tokens[..tokens.len() - c.left()].last().map_or(0, |t| t.end);
     if !is_do && c.word("LIMIT") && !c.word("1") {
         return None;
     }
@@ -196,102 +169,23 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
     if arguments.len() != function.arity() {
         return Some(Statement::WrongCount);
     }
-    let call = name.start..close.end;
+    let (opens, closes) = match (inside(call.start), inside(call.end)) {
+        (true, false) => ("", "*/"),
+        (false, true) => ("/*!", ""),
+        (true, true) | (false, false) => ("", ""),
+    };
     Some(Statement::Bare(BareCall {
         is_do,
         function,
         arguments,
         call,
         alias,
-        special: hint || more,
+        odd,
+        around: (opens, closes),
+        none: (body, if inside(body) { " LIMIT 0 */" } else { " LIMIT 0" }),
+        hint,
+        special: hint || more || odd,
     }))
-}
-
-fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
-    if c.punct(b'?').is_some() {
-        return Some(Argument::Parameter);
-    }
-    let first = c.peek()?;
-    let mut signed = false;
-    while c.punct(b'-').is_some() || c.punct(b'+').is_some() {
-        if signed {
-            return None;
-        }
-        signed = true;
-    }
-    let start = c.next()?;
-    let mut end = start.end;
-    match start.kind {
-        Kind::String => {
-            // Adjacent strings are one.
-            let mut pieces = 1;
-            while c.peek().is_some_and(|t| t.kind == Kind::String) {
-                end = c.next()?.end;
-                pieces += 1;
-            }
-            let inner = start.start + 1..start.end - 1;
-            let plain = pieces == 1 && !signed && c.text[start.start] == b'\'' && {
-                let content = &c.text[inner.clone()];
-                is_plain(content) && !content.contains(&b'\\') && !content.contains(&b'\'')
-            };
-            let collated = collation(c, &mut end)?;
-            return Some(if plain && !collated {
-                Argument::Plain(inner)
-            } else {
-                Argument::Literal(first.start..end)
-            });
-        }
-        Kind::Word => {
-            let word = c.bytes(start);
-            // _charset'…', _charset x'…', N'…', x'…', b'…'
-            let introducer = word[0] == b'_';
-            if introducer {
-                let _ = c.word("x") || c.word("b");
-            }
-            if introducer || matches!(word, b"n" | b"N" | b"x" | b"X" | b"b" | b"B") {
-                let mut end = c.next().filter(|t| t.kind == Kind::String)?.end;
-                collation(c, &mut end)?;
-                return Some(Argument::Literal(first.start..end));
-            }
-            if word.eq_ignore_ascii_case(b"NULL") && !signed {
-                return Some(Argument::Null);
-            }
-            let known = word.eq_ignore_ascii_case(b"TRUE") || word.eq_ignore_ascii_case(b"FALSE");
-            if !known && !word[0].is_ascii_digit() {
-                return None;
-            }
-        }
-        Kind::Punct(b'.') => {}
-        _ => return None,
-    }
-    // The rest of a number: points, digits, an exponent with its sign, all without gaps.
-    while let Some(t) = c.peek() {
-        let exponent = c.text[..t.start].ends_with(b"e") || c.text[..t.start].ends_with(b"E");
-        let part = match t.kind {
-            Kind::Word | Kind::Punct(b'.') => true,
-            Kind::Punct(b'-' | b'+') => exponent,
-            _ => false,
-        };
-        if !part || t.start != end {
-            break;
-        }
-        end = c.next()?.end;
-    }
-    let span = first.start..end;
-    let decimal = c.text[span.clone()]
-        .iter()
-        .enumerate()
-        .all(|(i, b)| b.is_ascii_digit() || *b == b'.' || (i == 0 && matches!(b, b'-' | b'+')));
-    Some(if decimal { Argument::Number(span) } else { Argument::Literal(span) })
-}
-
-/// Reads COLLATE and its name, if they stand there.
-fn collation(c: &mut Cursor<'_>, end: &mut usize) -> Option<bool> {
-    if !c.word("COLLATE") {
-        return Some(false);
-    }
-    *end = c.next().filter(|t| t.kind == Kind::Word)?.end;
-    Some(true)
 }
 
 fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
@@ -314,7 +208,7 @@ fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
         Kind::Quoted | Kind::String => {
             c.next();
             let text = t.start + 1..t.end - 1;
-            let inner = &c.text[text.clone()];
+            let inner = &c.bytes(t)[1..word.len() - 1];
             let simple = (1..=64).contains(&inner.len())
                 && inner.iter().all(|b| b.is_ascii_alphanumeric() || b"_$-.:".contains(b));
             Some(if simple { Alias::Simple { text, bare: false } } else { Alias::Complex })
@@ -402,6 +296,9 @@ mod tests {
             ("SELECT GET_LOCK(_latin1 x'e9', 1e-3) x", "GET_LOCK(_latin1 x'e9', 1e-3)", 2),
             ("SELECT GET_LOCK('k',.5)", "GET_LOCK('k',.5)", 2),
             ("SELECT GET_LOCK('a' 'b',TRUE)", "GET_LOCK('a' 'b',TRUE)", 2),
+            ("SELECT /*!50000 GET_LOCK('k',0) */", "GET_LOCK('k',0)", 2),
+            ("SELECT /*!50000GET_LOCK*/('k',0)", "GET_LOCK*/('k',0)", 2),
+            ("SELECT {fn GET_LOCK('k',0)} AS x", "{fn GET_LOCK('k',0)}", 2),
         ] {
             let Statement::Bare(bare) = judge(sql) else { panic!("{sql}: {:?}", judge(sql)) };
             assert_eq!(&sql[bare.call.clone()], name, "{sql}");
@@ -423,7 +320,9 @@ mod tests {
             "SELECT (GET_LOCK('k',0))",
             "SELECT GET_LOCK('k',(0))",
             "SELECT GET_LOCK('k',1 2)",
-            "SELECT /*!50000 GET_LOCK('k',0) */",
+            "SELECT GET_LOCK('k' /*! 'x', */ 0)",
+            "SELECT {d GET_LOCK('k',0)}",
+            "SELECT {fn GET_LOCK('k',0)",
             "SET @x = GET_LOCK('k',0)",
             "SELECT GET_LOCK('k',0) FOR UPDATE",
         ] {

@@ -1,3 +1,1 @@
-a: SELECT GET_LOCK('$Nk',0); SELECT 1
-= ERR 1064/42000
 a: DO GET_LOCK('$Nk',0) AS x

@@ -36,5 +36,3 @@ a: SHOW WARNINGS
 a: SELECT RELEASE_LOCK('$Nl')
 h?
 = 1
-a execute g cursor '$Nm' 0
-a fetch g 1

@@ -1,8 +1,2 @@
-a: SELECT {fn GET_LOCK('$Nk',0)}
-= 1
 a: SELECT/*$REP(c,100000)*/GET_LOCK('$Nk',0)
-= 1
-a: SELECT GET_LOCK('$Nk',/*x$REP(é,200)*/0)
-= 1
-a: SELECT GET_LOCK('$Nk',/*$REP(é,200)*/0)
 = 1
