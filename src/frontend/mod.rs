@@ -13,4 +13,5 @@ mod answer;
 mod arguments;
 mod ask;
 mod prepared;
+mod streaming;
 mod wait;

@@ -2,7 +2,7 @@
 //! way round. Commands are looked at where they start; a lock call parks the session until the
 //! server owes nothing, then `intercept` answers it.
 
-use super::session::{Behind, ClientState, End, Owed, Session};
+use super::session::{Behind, ClientState, End, Owed, Session, Whose};
 use crate::net::buffers::BUFFER;
 use crate::net::socket::{read_some, write_some};
 use crate::protocol::attributes::text_offset;
@@ -12,15 +12,15 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::reply::query;
 use crate::protocol::response::{Ending, Progress};
 use crate::protocol::status::Status;
-use crate::sql::finder::Finder;
 use crate::sql::prefilter::may_call;
+use crate::sql::stream::Stream;
 
 /// What to do with the command at hand.
 enum Fate {
     /// Not all there yet.
     Incomplete,
     /// Forward it as it streams in.
-    Forward(Option<Finder>),
+    Forward(Option<Stream>),
     /// Answer it when the server owes nothing.
     Park,
 }
@@ -50,10 +50,15 @@ impl Session {
                     None => break,
                 }
             }
-            let hidden = self.owed.front().is_some_and(|o| o.hidden);
             let (n, progress) = self.tracker.feed(&buffer[at..]);
-            if hidden {
+            let instead = match self.owed.front_mut().map(|owed| &mut owed.whose) {
+                None | Some(Whose::Clients) => None,
+                Some(Whose::Hidden) => Some(Vec::new()),
+                Some(Whose::Refused(refusal)) => Some(refusal.feed(&buffer[at..at + n])),
+            };
+            if let Some(instead) = instead {
                 self.send_client(&buffer[shown..at])?;
+                self.send_client(&instead)?;
                 shown = at + n;
             }
             at += n;
@@ -166,32 +171,10 @@ impl Session {
         while at < buffer.len() && !self.parked {
             match &mut self.client_state {
                 ClientState::Pipe => at = buffer.len(),
-                ClientState::Body { left, continued, finder } => {
-                    let n = (*left).min(buffer.len() - at);
-                    if let Some(finder) = finder
-                        && finder.feed(&buffer[at..at + n])
-                    {
-                        // Most of the statement is at the server, which will not run it without
-                        // its end: closing the connection is the only way back.
-                        return Err(End::Broken(
-                            "a lock call in a statement too long to be held back",
-                        ));
-                    }
-                    at += n;
-                    *left -= n;
-                    if *left == 0 && !*continued {
-                        self.client_state = ClientState::Command;
-                    } else if *left == 0 {
-                        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
-                            break;
-                        };
-                        (*left, *continued) = (frame.len, frame.continued());
-                        at += HEADER;
-                        if frame.len == 0 {
-                            self.client_state = ClientState::Command;
-                        }
-                    }
-                }
+                ClientState::Body { .. } => match self.body(&mut buffer[at..]) {
+                    0 => break,
+                    n => at += n,
+                },
                 ClientState::File { left } => {
                     if *left == 0 {
                         let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
@@ -213,10 +196,10 @@ impl Session {
                 ClientState::Command => match self.command(&buffer[at..])? {
                     Fate::Incomplete => break,
                     Fate::Park => self.parked = true,
-                    Fate::Forward(finder) => {
+                    Fate::Forward(stream) => {
                         self.send_server(&buffer[from..at])?;
                         from = at;
-                        at += self.start_forwarding(&buffer[at..], finder)?;
+                        at += self.start_forwarding(&buffer[at..], stream)?;
                     }
                 },
             }
@@ -257,7 +240,7 @@ impl Session {
                 };
                 let text = &payload[text_at..];
                 if !fits {
-                    return Ok(Fate::Forward(Some(Finder::behind(self.dialect(), text_at))));
+                    return Ok(Fate::Forward(Some(Stream::behind(self.dialect(), text_at))));
                 }
                 Ok(if may_call(text) { Fate::Park } else { Fate::Forward(None) })
             }
@@ -302,7 +285,7 @@ impl Session {
     }
 
     /// Enters a command into what the server owes. Returns the bytes of its head.
-    fn start_forwarding(&mut self, bytes: &[u8], finder: Option<Finder>) -> Result<usize, End> {
+    fn start_forwarding(&mut self, bytes: &[u8], stream: Option<Stream>) -> Result<usize, End> {
         let Some(frame) = FrameHeader::peek(bytes) else {
             return Ok(0);
         };
@@ -319,7 +302,7 @@ impl Session {
             ClientState::Body {
                 left: frame.len,
                 continued: frame.continued(),
-                finder: finder.map(Box::new),
+                stream: stream.map(Box::new),
             }
         };
         Ok(HEADER)
@@ -331,7 +314,7 @@ impl Session {
         }
         self.context.commands[usize::from(command.0)].inc();
         if shape != Shape::Nothing {
-            self.owed.push_back(Owed { shape, hidden: false });
+            self.owed.push_back(Owed { shape, whose: Whose::Clients });
         }
         self.server_used = tokio::time::Instant::now();
     }
@@ -355,7 +338,7 @@ impl Session {
         for (needed, text) in [(select, "SELECT (NULL OR 1)"), (then_do, "DO (NULL OR 1)")] {
             if needed {
                 let packet = query(text.as_bytes(), self.capabilities);
-                self.owed.push_back(Owed { shape: Shape::Results, hidden: true });
+                self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Hidden });
                 self.send_server(&packet)?;
             }
         }

@@ -20,10 +20,11 @@ use crate::lock::held::Held;
 use crate::net::socket::write_some;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Shape;
+use crate::protocol::refusal::Refusal;
 use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
 use crate::sql::dialect::{Dialect, Multibyte};
-use crate::sql::finder::Finder;
+use crate::sql::stream::Stream;
 use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// Responses that may be owed before the client is no longer read.
@@ -45,11 +46,21 @@ pub(super) enum End {
 }
 
 /// A response that the server owes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Owed {
     pub(super) shape: Shape,
-    /// Asked by the proxy: not for the client.
-    pub(super) hidden: bool,
+    pub(super) whose: Whose,
+}
+
+/// Who asked for a response.
+#[derive(Debug)]
+pub(super) enum Whose {
+    /// The client, for a statement as it stands.
+    Clients,
+    /// The client, for a statement that was spoilt on its way: the server's refusal is replaced.
+    Refused(Box<Refusal>),
+    /// The proxy: not for the client.
+    Hidden,
 }
 
 /// What the client's next bytes are.
@@ -59,7 +70,7 @@ pub(super) enum ClientState {
     Command,
     /// The rest of a packet that is forwarded: bytes left in its frame, and whether another
     /// frame follows. A long statement is searched for lock calls on its way.
-    Body { left: usize, continued: bool, finder: Option<Box<Finder>> },
+    Body { left: usize, continued: bool, stream: Option<Box<Stream>> },
     /// The file that the server asked for, up to an empty packet: bytes left in a frame.
     File { left: usize },
     /// Both sides talk freely (replication).

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::dialect::Dialect;
 use super::finder::Finder;
+use super::mentions::mention;
 use super::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
 use crate::lock::name::is_plain;
@@ -84,11 +85,13 @@ pub fn classify(text: &[u8], dialect: Dialect, multi_statements: bool) -> Statem
 
 /// Judges a statement whose dialect is certain.
 pub fn classify_exactly(text: &[u8], dialect: Dialect, multi_statements: bool) -> Statement {
-    let sites = Finder::calls(text, dialect);
-    let (tokens, whole) = tokens(text, dialect);
-    if sites.is_empty() {
-        return if prepares_a_call(text, &tokens) { Statement::Other } else { Statement::NoCall };
+    let finder = Finder::of(text, dialect);
+    let sites = finder.calls();
+    let prepares = finder.prepares_behind().is_some_and(|at| mention(&text[at..]).is_some());
+    if sites.is_empty() && !prepares {
+        return Statement::NoCall;
     }
+    let (tokens, whole) = tokens(text, dialect);
     if is_definition(text, &tokens, multi_statements) {
         return Statement::Definition;
     }
@@ -104,9 +107,13 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect, multi_statements: bool) -
 /// All tokens, and whether the text ends outside strings and comments.
 fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool) {
     let mut tokens = Vec::new();
+    let mut keep = |token, _: &[u8]| {
+        tokens.push(token);
+        false
+    };
     let mut scanner = Scanner::new(dialect);
-    scanner.feed(text, |token, _| tokens.push(token));
-    let whole = scanner.finish(|token, _| tokens.push(token));
+    scanner.feed(text, 0, &mut keep);
+    let whole = scanner.finish(&mut keep);
     (tokens, whole)
 }
 
@@ -324,17 +331,6 @@ fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
     }
 }
 
-/// PREPARE and EXECUTE IMMEDIATE carry a statement in a string.
-fn prepares_a_call(text: &[u8], tokens: &[Token]) -> bool {
-    let word = |n: usize, word: &str| {
-        tokens.get(n).is_some_and(|t| text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes()))
-    };
-    (word(0, "PREPARE") || (word(0, "EXECUTE") && word(1, "IMMEDIATE")))
-        && Function::ALL.iter().any(|f| {
-            text.windows(f.name().len()).any(|w| w.eq_ignore_ascii_case(f.name().as_bytes()))
-        })
-}
-
 /// Whether one COM_STMT_PREPARE can hold the text: only then does the server's verdict on it say
 /// something about the statement.
 pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
@@ -420,6 +416,10 @@ mod tests {
             "SELECT GET_LOCK('k',0) FROM t",
             "SELECT GET_LOCK('k',0) INTO @x",
             "SELECT GET_LOCK('k',0) LIMIT 0",
+            "PREPARE s FROM 'SELECT GET_LOCK(1,0)'",
+            "/*! PREPARE s FROM 'SELECT GET_LOCK(1,0)' */",
+            "SELECT 1; PREPARE `s` FROM CONCAT('SELECT GET_LOCK', '(1,0)')",
+            "DO 1; EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
             "SELECT (GET_LOCK('k',0))",
             "SELECT GET_LOCK('k',(0))",
             "SELECT GET_LOCK('k',1 2)",

@@ -4,6 +4,8 @@ mod cli;
 mod differential;
 mod endings;
 mod forwarder;
+
+mod large;
 mod launch;
 mod locks;
 mod memory;
