@@ -34,6 +34,9 @@ pub(super) enum Outcome {
 impl Session {
     /// Handles the command at the front of the inbox.
     pub(super) async fn intercept(&mut self) -> Result<(), End> {
+        if let Some(dropped) = self.refused.take() {
+            return self.refuse_dropped(dropped).await;
+        }
         let Some(frame) = FrameHeader::peek(&self.inbox) else {
             return Ok(());
         };

@@ -12,6 +12,7 @@ pub mod session;
 mod answer;
 mod arguments;
 mod ask;
+mod oversize;
 mod prepared;
 mod streaming;
 mod wait;

@@ -13,7 +13,7 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::{Execute, Value};
 use crate::protocol::reader::Reader;
-use crate::protocol::reply::{OneValue, put_ok};
+use crate::protocol::reply::{ErrorReply, OneValue, put_ok};
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
 use crate::sql::call::{Argument, BareCall, Statement};
@@ -22,6 +22,8 @@ use crate::sql::call::{Argument, BareCall, Statement};
 const MAX_STATEMENTS: usize = 16_384;
 /// Long data kept for a parameter: more than any name or timeout needs.
 const MAX_LONG_DATA: usize = 64 * 1024;
+/// No server takes a name of more bytes, in whatever character set.
+pub(super) const MAX_NAME: u64 = 1024;
 
 /// A prepared bare call.
 #[derive(Debug)]
@@ -34,11 +36,92 @@ pub(super) struct LockStatement {
     /// Types of the last execution that bound any.
     types: Vec<u16>,
     long_data: Vec<Option<Vec<u8>>>,
+    /// Parameters of which the long data was too long to be kept.
+    beyond: Vec<usize>,
     /// Long data came for a parameter that does not exist: the server has an error for it.
     refused_data: bool,
 }
 
+impl LockStatement {
+    /// How many parameters there are.
+    pub(super) fn params(&self) -> usize {
+        self.params
+    }
+
+    fn first_is_the_name(&self) -> bool {
+        self.bare.arguments.first() == Some(&Argument::Parameter)
+    }
+
+    /// Whether the first value of an execution is the lock's name.
+    pub(super) fn name_is_sent_with_execution(&self) -> bool {
+        self.first_is_the_name()
+            && self.long_data.first().is_some_and(Option::is_none)
+            && !self.beyond.contains(&0)
+    }
+
+    /// The server gets an execution as it stands, and forgets long data by it.
+    pub(super) fn run_by_server(&mut self, types: Vec<u16>) {
+        self.types = types;
+        self.forget_long_data();
+    }
+
+    /// Whether there was any.
+    fn forget_long_data(&mut self) -> bool {
+        let any = !self.beyond.is_empty() || self.long_data.iter().any(Option::is_some);
+        self.long_data.iter_mut().for_each(|d| *d = None);
+        self.beyond.clear();
+        self.refused_data = false;
+        any
+    }
+
+    fn keep_long_data(&mut self, index: usize, bytes: &[u8]) {
+        let slot = self.long_data.get_mut(index);
+        self.refused_data |= slot.is_none();
+        let Some(data) = slot.map(Option::get_or_insert_default) else {
+            return;
+        };
+        if data.len() + bytes.len() <= MAX_LONG_DATA {
+            data.extend_from_slice(bytes);
+        } else if !self.beyond.contains(&index) {
+            self.beyond.push(index);
+        }
+    }
+}
+
+/// The refusal of an execution that is too long to be looked at.
+pub(super) fn too_long(command: Command) -> ErrorReply {
+    codes::unsupported(if command == Command::MARIADB_BULK_EXECUTE {
+        "a lock call in a bulk execution"
+    } else {
+        "parameters of a lock call longer than 64 KiB"
+    })
+}
+
 impl Session {
+    /// A prepared lock call.
+    pub(super) fn lock_statement(&mut self, id: u32) -> Option<&mut LockStatement> {
+        let id = self.meant(id);
+        self.statements.get_mut(&id)
+    }
+
+    /// Long data that is not kept came for a parameter.
+    pub(super) fn long_data_beyond_limit(&mut self, id: u32, index: usize) {
+        if let Some(statement) = self.lock_statement(id) {
+            statement.keep_long_data(index, &[]);
+            if index < statement.params && !statement.beyond.contains(&index) {
+                statement.beyond.push(index);
+            }
+        }
+    }
+
+    /// Forgets the long data of an execution that the server does not see.
+    pub(super) async fn forget_long_data(&mut self, id: u32) -> Result<(), End> {
+        if self.lock_statement(id).is_some_and(LockStatement::forget_long_data) {
+            self.drop_long_data(self.meant(id)).await?;
+        }
+        Ok(())
+    }
+
     /// Whether a statement id is that of a lock call.
     pub(super) fn is_lock_statement(&self, id: u32) -> bool {
         self.statements.contains_key(&self.meant(id))
@@ -81,6 +164,7 @@ impl Session {
                 name,
                 types: Vec::new(),
                 long_data: vec![None; params],
+                beyond: Vec::new(),
                 refused_data: false,
             };
             self.statements.insert(ok.id, statement);
@@ -104,29 +188,19 @@ impl Session {
             }
             Command::STMT_RESET => {
                 if let Some(statement) = self.statements.get_mut(&id) {
-                    statement.long_data.iter_mut().for_each(|d| *d = None);
-                    statement.refused_data = false;
+                    statement.forget_long_data();
                 }
                 self.forward(&packet)
             }
             Command::STMT_SEND_LONG_DATA => {
                 if let (Some(statement), Some(index)) = (self.statements.get_mut(&id), r.u16()) {
-                    let slot = statement.long_data.get_mut(usize::from(index));
-                    statement.refused_data |= slot.is_none();
-                    if let Some(data) = slot.map(Option::get_or_insert_default) {
-                        if data.len() + r.rest().len() > MAX_LONG_DATA {
-                            return Err(End::Broken("long data for a lock call beyond 64 KiB"));
-                        }
-                        data.extend_from_slice(r.rest());
-                    }
+                    statement.keep_long_data(usize::from(index), r.rest());
                 }
                 // The server gets it too: a call that turns out to be its own needs it.
                 self.forward(&packet)
             }
             Command::STMT_EXECUTE => self.execute(id, packet).await,
-            Command::MARIADB_BULK_EXECUTE => {
-                self.refuse(&codes::unsupported("a lock call in a bulk execution"))
-            }
+            Command::MARIADB_BULK_EXECUTE => self.refuse(&too_long(Command::MARIADB_BULK_EXECUTE)),
             _ => self.forward(&packet),
         }
     }
@@ -151,15 +225,21 @@ impl Session {
             return self.forward(&packet);
         };
         let native = execute.with_types(&packet[HEADER..], attributes);
-        let long = statement.long_data.iter().any(Option::is_some);
-        statement.long_data.iter_mut().for_each(|d| *d = None);
+        let name_beyond = statement.first_is_the_name() && statement.beyond.contains(&0);
+        let beyond = !statement.beyond.is_empty();
+        let long = statement.forget_long_data();
         statement.types.clone_from(&execute.types);
         let bare = statement.bare.clone();
         let (text, name) = (statement.text.clone(), statement.name.clone());
         self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
         let given = bind(&bare, &text, &execute.values);
         let call = Call { prefix: &[3], text: &text, bare };
-        let outcome = self.call(call.bare.function, given).await?;
+        let outcome = match beyond {
+            // The server has all of the name, and refuses it.
+            true if name_beyond => Outcome::Native,
+            true => Outcome::Error(too_long(Command::STMT_EXECUTE)),
+            false => self.call(call.bare.function, given).await?,
+        };
         match outcome {
             Outcome::Value(value, pure) => {
                 if long {
@@ -176,7 +256,12 @@ impl Session {
                 }
                 None => self.forward(&packet),
             },
-            Outcome::Error(error) => self.refuse(&error),
+            Outcome::Error(error) => {
+                if long {
+                    self.drop_long_data(id).await?;
+                }
+                self.refuse(&error)
+            }
         }
     }
 

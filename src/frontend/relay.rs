@@ -16,13 +16,15 @@ use crate::sql::prefilter::may_call;
 use crate::sql::stream::Stream;
 
 /// What to do with the command at hand.
-enum Fate {
+pub(super) enum Fate {
     /// Not all there yet.
     Incomplete,
     /// Forward it as it streams in.
     Forward(Option<Stream>),
     /// Answer it when the server owes nothing.
     Park,
+    /// Refuse it, an execution of this statement, without looking at it.
+    Drop(u32),
 }
 
 impl Session {
@@ -175,6 +177,13 @@ impl Session {
                     0 => break,
                     n => at += n,
                 },
+                ClientState::Dropped(_) => match self.drop_body(&buffer[at..]) {
+                    0 => break,
+                    n => {
+                        at += n;
+                        from = at;
+                    }
+                },
                 ClientState::File { left } => {
                     if *left == 0 {
                         let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
@@ -196,6 +205,11 @@ impl Session {
                 ClientState::Command => match self.command(&buffer[at..])? {
                     Fate::Incomplete => break,
                     Fate::Park => self.parked = true,
+                    Fate::Drop(id) => {
+                        self.send_server(&buffer[from..at])?;
+                        at += self.start_dropping(id, &buffer[at..]);
+                        from = at;
+                    }
                     Fate::Forward(stream) => {
                         self.send_server(&buffer[from..at])?;
                         from = at;
@@ -266,7 +280,7 @@ impl Session {
                     return Ok(Fate::Forward(None));
                 }
                 if !fits {
-                    return Err(End::Broken("a parameter of a lock call longer than a buffer"));
+                    return self.oversized(id, bytes);
                 }
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
             }

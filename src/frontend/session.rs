@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::context::Context;
 use super::login::{Authenticated, closed};
+use super::oversize::Dropped;
 use super::prepared::LockStatement;
 use super::registry::Entry;
 use crate::engine::handle::{EventSender, SessionEvent};
@@ -71,6 +72,8 @@ pub(super) enum ClientState {
     /// The rest of a packet that is forwarded: bytes left in its frame, and whether another
     /// frame follows. A long statement is searched for lock calls on its way.
     Body { left: usize, continued: bool, stream: Option<Box<Stream>> },
+    /// The rest of a packet that is not forwarded.
+    Dropped(Dropped),
     /// The file that the server asked for, up to an empty packet: bytes left in a frame.
     File { left: usize },
     /// Both sides talk freely (replication).
@@ -106,6 +109,8 @@ pub(super) struct Session {
     pub(super) client_state: ClientState,
     /// The command at the front of the inbox waits until the server owes nothing.
     pub(super) parked: bool,
+    /// A dropped packet, which the parked session is to answer.
+    pub(super) refused: Option<Dropped>,
     pub(super) client_ended: bool,
     pub(super) status: Status,
     /// The last response said the status.
@@ -162,6 +167,7 @@ impl Session {
             tracker: Tracker::new(capabilities),
             client_state: ClientState::Command,
             parked: false,
+            refused: None,
             client_ended: false,
             status: Status(Status::AUTOCOMMIT),
             status_known: false,

@@ -77,13 +77,13 @@ scripts! {
     mysql: crate::script::Flavour::MySql =>
         arguments attributes big_packets charsets commands comments cursors diagnostics infile
         lifecycle logins long_columns many mentions names_emoji names_folding names_length names_literals
-        no_metadata ordinary prepared prepared_texts prepared_timeouts several_results shapes
+        no_metadata ordinary prepared prepared_long prepared_texts prepared_timeouts several_results shapes
         smoke sql_modes timeouts_long timeouts_numbers timeouts_special timeouts_strings
         trackers transactions values waits;
     mariadb: crate::script::Flavour::MariaDb =>
         arguments big_packets charsets commands comments cursors diagnostics infile lifecycle
         logins many mentions names_emoji names_folding names_length names_literals ordinary
-        prepared prepared_texts prepared_timeouts several_results shapes smoke sql_modes
+        prepared prepared_long prepared_texts prepared_timeouts several_results shapes smoke sql_modes
         timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
         values waits;
 }

@@ -2,10 +2,11 @@
 
 use crate::proxy::Proxy;
 use crate::script::Server;
-use crate::session::{Session, first_value};
+use crate::session::{Session, account, first_value};
 use crate::stage::{Database, on_both};
+use crate::wire::capability::QUERY_ATTRIBUTES;
 use crate::wire::response::ErrPacket;
-use crate::wire::{End, Response, Shape};
+use crate::wire::{Account, End, Execute, Param, Response, Shape};
 
 on_both! {
     a_garbled_text_is_refused_in_whatever_state_the_server_reads_it
@@ -16,6 +17,9 @@ on_both! {
     a_long_text_that_is_a_call_in_one_mode_only_is_refused_in_all
     mentions_in_long_texts_pass
     the_server_s_own_errors_about_long_texts_pass
+    long_parameters_of_a_prepared_lock_call_are_refused_and_the_session_lives_on
+    executions_behind_a_dropped_one_are_answered_in_order
+    long_query_attributes_close_the_session
 }
 
 /// Longer than what the proxy holds back.
@@ -28,6 +32,15 @@ fn garbled(prefix: &str, length: usize) -> Vec<u8> {
     let mut text = prefix.as_bytes().to_vec();
     text.extend((0..length).map(|n| if n == 1 { b'\n' } else { 1 }));
     text
+}
+
+fn prepared_id(response: &Response) -> u32 {
+    let id = response.packets[0].payload.get(1..5).expect("an id");
+    u32::from_le_bytes(id.try_into().expect("four bytes"))
+}
+
+fn execution(params: Vec<Param>) -> Execute {
+    Execute { params, ..Execute::default() }
 }
 
 fn code(response: &Response) -> u16 {
@@ -72,6 +85,11 @@ impl Stage {
         assert_eq!(error.code, 1235, "{what}: {message}");
         assert!(message.starts_with("Lockstead does not yet support"), "{message}");
         self.assert_alive(what);
+    }
+
+    /// Prepares a statement and returns its id.
+    fn prepare(&mut self, sql: &str) -> u32 {
+        prepared_id(&self.session.client.prepare(sql.as_bytes()))
     }
 
     fn assert_alive(&mut self, what: &str) {
@@ -312,4 +330,68 @@ fn the_server_s_own_errors_about_long_texts_pass(server: &Server) {
     stage.session.send(&format!("SELECT {} GET_LOCK('k', 0)", comment(limit)));
     let error = stage.session.last_words().expect("the server's last words");
     assert_eq!(error.code, 1153);
+}
+
+fn long_parameters_of_a_prepared_lock_call_are_refused_and_the_session_lives_on(server: &Server) {
+    server.root().raise("max_allowed_packet", 67_108_864);
+    let mut stage = Stage::start(server);
+    let id = stage.prepare("SELECT GET_LOCK(?, ?)");
+    let name = || Param::Text(b"k".to_vec());
+    for length in [70_000, FRAME - 40, FRAME, 2 * FRAME + 5] {
+        let timeout = Param::Text([vec![b'0'; length], b".5".to_vec()].concat());
+        let response = stage.session.client.execute(id, &execution(vec![name(), timeout]));
+        stage.assert_refused(&format!("a timeout of {length} bytes"), &response);
+        assert_eq!(usize::from(response.packets[0].sequence()), length / FRAME + 1);
+    }
+    // The timeout as long data, in pieces of which none is too long, and in one that is.
+    for piece in [40_000, 100_000] {
+        for _ in 0..2 {
+            stage.session.client.send_long_data(id, 1, &vec![b'0'; piece]);
+        }
+        let long = execution(vec![name(), Param::LongData(253)]);
+        let response = stage.session.client.execute(id, &long);
+        stage.assert_refused(&format!("long data in pieces of {piece}"), &response);
+        // What was sent is forgotten, by the server too.
+        let plain = execution(vec![name(), Param::Long(0)]);
+        assert_eq!(code(&stage.session.client.execute(id, &plain)), 0);
+        stage.session.unlock("k");
+    }
+    let response = stage.session.client.execute(
+        id,
+        &Execute {
+            keep_types: true,
+            ..execution(vec![Param::Text(vec![b'x'; 100_000]), Param::Long(0)])
+        },
+    );
+    stage.assert_refused("a name without its type", &response);
+}
+
+fn executions_behind_a_dropped_one_are_answered_in_order(server: &Server) {
+    let mut stage = Stage::start(server);
+    let id = stage.prepare("SELECT GET_LOCK('k', ?)");
+    let client = &mut stage.session.client;
+    client.send_query(b"SELECT SLEEP(0.2), 'first'", &[]);
+    client.send_execute(id, &execution(vec![Param::Text(vec![b'0'; 300_000])]));
+    client.send_query(b"SELECT 'third'", &[]);
+    let response = client.read_response(Shape::Query);
+    assert_eq!(first_value("the first", &response).as_deref(), Some("0"));
+    assert_eq!(code(&client.read_response(Shape::Execute)), 1235);
+    let response = client.read_response(Shape::Query);
+    assert_eq!(first_value("the third", &response).as_deref(), Some("third"));
+    stage.assert_alive("an execution between statements");
+}
+
+fn long_query_attributes_close_the_session(server: &Server) {
+    let stage = Stage::start(server);
+    let with = Account { capabilities: account().capabilities | QUERY_ATTRIBUTES, ..account() };
+    let mut session = Session::of(stage.proxy.port, &with);
+    if session.client.capabilities() & QUERY_ATTRIBUTES == 0 {
+        return;
+    }
+    let attribute = |length| vec![("a".to_owned(), Param::Text(vec![b'x'; length]))];
+    let response = session.client.query_with(b"SELECT GET_LOCK('k', 0)", &attribute(60_000));
+    assert_eq!(first_value("short ones", &response).as_deref(), Some("1"));
+    let response = session.client.query_with(b"SELECT 1", &attribute(100_000));
+    assert_eq!(response.end, End::Closed);
+    assert!(stage.proxy.log().contains("query attributes longer than a buffer"));
 }
