@@ -122,17 +122,19 @@ impl Session {
             Ending::Ok { .. } | Ending::Plain => {
                 let id = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
                 if let Some(PrepareOk { id, .. }) = id {
-                    let mut packet = Vec::new();
-                    put_frame(
-                        &mut packet,
-                        0,
-                        &[&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat(),
-                    );
-                    self.send_server(&packet)?;
+                    self.close_statement(id)?;
                 }
                 Ok(None)
             }
         }
+    }
+
+    /// Closes a statement that the client does not know of.
+    pub(super) fn close_statement(&mut self, id: u32) -> Result<(), End> {
+        let mut packet = Vec::new();
+        let payload = [&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat();
+        put_frame(&mut packet, 0, &payload);
+        self.send_server(&packet)
     }
 
     /// Classifies a text; where that depends on modes only the server knows, it is asked.

@@ -145,6 +145,7 @@ impl Session {
         let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
         if let Some(ok) = first {
             if self.statements.len() >= MAX_STATEMENTS {
+                self.close_statement(ok.id)?;
                 return self
                     .refuse(&codes::unsupported("so many prepared lock calls in one session"));
             }

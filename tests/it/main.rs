@@ -2,6 +2,7 @@
 
 mod cli;
 mod differential;
+mod documented;
 mod endings;
 mod forwarder;
 
