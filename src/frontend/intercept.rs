@@ -152,6 +152,7 @@ impl Session {
         let dialect = Dialect {
             ansi_quotes: mode.contains("ANSI_QUOTES"),
             no_backslash_escapes: mode.contains("NO_BACKSLASH_ESCAPES"),
+            brackets: mode.contains("MSSQL"),
             multibyte: Multibyte::from_charset(&String::from_utf8_lossy(charset)),
             ..self.dialect()
         };

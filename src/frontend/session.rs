@@ -306,6 +306,7 @@ impl Session {
             version: self.version,
             ansi_quotes: self.flavour == Flavour::MariaDb && self.status.has(Status::ANSI_QUOTES),
             no_backslash_escapes: self.status.has(Status::NO_BACKSLASH_ESCAPES),
+            brackets: false,
             multibyte: Multibyte::Safe,
         }
     }

@@ -380,6 +380,7 @@ mod tests {
         version: 90_704,
         ansi_quotes: false,
         no_backslash_escapes: false,
+        brackets: false,
         multibyte: Multibyte::Safe,
     };
 

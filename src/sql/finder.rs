@@ -198,6 +198,7 @@ mod tests {
             version: if flavour == Flavour::MySql { 90_704 } else { 101_119 },
             ansi_quotes: false,
             no_backslash_escapes: false,
+            brackets: false,
             multibyte: Multibyte::Safe,
         }
     }

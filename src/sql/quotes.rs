@@ -1,6 +1,6 @@
 //! The scanner inside quotes, where modes and character sets decide what a byte means.
 
-use super::scanner::{Scanner, State, Token, TrailOf};
+use super::scanner::{Kind, Scanner, State, Token, TrailOf};
 
 /// From here on bytes may start a character of two.
 const FIRST_LEAD: u8 = 0x81;
@@ -47,7 +47,7 @@ impl Scanner {
                     self.state = State::Trail(TrailOf::Quote(q));
                 } else if b == q {
                     self.state = State::MaybeEnd(q);
-                    if q == b'`' {
+                    if matches!(q, b'`' | b']') {
                         self.fork_trail(State::InQuote(q));
                     }
                 } else if b == b'\\' {
@@ -85,6 +85,24 @@ impl Scanner {
             at += 2;
         }
         text.len()
+    }
+
+    /// A bracket where no quote is open.
+    pub(super) fn bracket(&mut self, emit: &mut impl FnMut(Token, &[u8]) -> bool) -> State {
+        let quoting = self.modes.brackets();
+        let mut plain = self.modes.without(quoting);
+        if self.before >= FIRST_LEAD {
+            plain = plain.or(self.modes.multibyte());
+        }
+        if plain.is_empty() {
+            return State::InQuote(b']');
+        }
+        self.emit_at(Kind::Punct(b'['), emit);
+        if !quoting.is_empty() {
+            self.fork = Some((State::InQuote(b']'), quoting));
+            self.modes = plain;
+        }
+        State::Gap
     }
 
     fn behind_backslash(&self, q: u8) -> State {

@@ -118,7 +118,7 @@ impl Scanner {
     /// A scanner for a text whose modes and character set are not known.
     pub fn in_any_mode(dialect: Dialect) -> Self {
         let dialect = Dialect { multibyte: Multibyte::Safe, ..dialect };
-        Self { modes: Modes::ALL, ..Self::new(dialect) }
+        Self { modes: Modes::all(dialect.flavour), ..Self::new(dialect) }
     }
 
     /// A scanner for the modes in which the last byte read otherwise; [`Self::feed`] stops there.
@@ -347,6 +347,7 @@ impl Scanner {
                 self.fork_trail(State::Word);
                 State::InQuote(b)
             }
+            b'[' => self.bracket(emit),
             _ if is_word(b) || self.dialect.multibyte.leads(b) => {
                 self.state = State::Word;
                 return false;

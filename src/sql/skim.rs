@@ -6,7 +6,7 @@ use super::scanner::{WORD_MAX, is_word};
 /// make a statement of a string.
 const STOPS: [bool; 256] = {
     let mut stops = [false; 256];
-    let all = b"'\"`#-/*pPxX";
+    let all = b"'\"`[#-/*pPxX";
     let mut i = 0;
     while i < all.len() {
         stops[all[i] as usize] = true;

@@ -186,6 +186,7 @@ mod tests {
         version: 90_704,
         ansi_quotes: false,
         no_backslash_escapes: false,
+        brackets: false,
         multibyte: Multibyte::Safe,
     };
 
@@ -194,8 +195,14 @@ mod tests {
         b"so long a text (that has nothing, of interest, in it), x=1, and goes on and on \
         and on until there is no word that is near to any other that could matter";
 
+    const MARIADB: Dialect = Dialect { flavour: Flavour::MariaDb, version: 101_119, ..MYSQL };
+
     fn pass(text: &[u8], size: usize) -> (Vec<u8>, Option<Found>) {
-        let mut stream = Stream::behind(MYSQL, 0);
+        pass_in(MYSQL, text, size)
+    }
+
+    fn pass_in(dialect: Dialect, text: &[u8], size: usize) -> (Vec<u8>, Option<Found>) {
+        let mut stream = Stream::behind(dialect, 0);
         let mut out = text.to_vec();
         let mut found = None;
         for chunk in out.chunks_mut(size) {
@@ -255,13 +262,14 @@ mod tests {
     fn dialects(multibyte: &[Multibyte]) -> Vec<Dialect> {
         let mut all = Vec::new();
         for multibyte in multibyte {
-            for n in 0..4 {
+            for n in 0..8 {
                 let (ansi_quotes, no_backslash_escapes) = (n & 1 > 0, n & 2 > 0);
                 all.push(Dialect {
                     ansi_quotes,
                     no_backslash_escapes,
+                    brackets: n & 4 > 0,
                     multibyte: *multibyte,
-                    ..MYSQL
+                    ..MARIADB
                 });
             }
         }
@@ -282,7 +290,7 @@ mod tests {
 
     #[test]
     fn no_call_of_any_reading_is_missed() {
-        const PIECES: [&[u8]; 24] = [
+        const PIECES: [&[u8]; 26] = [
             b"'",
             b"'",
             b"\"",
@@ -300,6 +308,8 @@ mod tests {
             b"/*",
             b"*/",
             b"/*!",
+            b"[",
+            b"]",
             b"-- ",
             b"PREPARE x FROM ",
             b"EXECUTE IMMEDIATE ",
@@ -318,7 +328,7 @@ mod tests {
                 f.first_call().into_iter().chain(prepared).min()
             });
             let first = ends.min();
-            let (out, found) = pass(&text, 1 + n % 400);
+            let (out, found) = pass_in(MARIADB, &text, 1 + n % 400);
             let kept = out.iter().zip(&text).take_while(|(a, b)| a == b).count();
             if let Some(first) = first {
                 let text = String::from_utf8_lossy(&text);
@@ -330,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_call_of_no_reading_is_not_found() {
-        const PIECES: [&[u8]; 15] = [
+        const PIECES: [&[u8]; 17] = [
             b"'",
             b"'",
             b"\"",
@@ -344,6 +354,8 @@ mod tests {
             b"/*",
             b"*/",
             b"/*!",
+            b"[",
+            b"]",
             b", GET_LOCK(",
             LONG,
         ];
@@ -352,7 +364,7 @@ mod tests {
         for n in 0..15_000 {
             let text = random_text(&mut seed, &PIECES);
             let calls = all.iter().filter_map(|d| Finder::of(&text, *d).first_call()).count();
-            let (_, found) = pass(&text, 1 + n % 400);
+            let (_, found) = pass_in(MARIADB, &text, 1 + n % 400);
             assert_eq!(found.is_some(), calls > 0, "{}", String::from_utf8_lossy(&text));
         }
     }

@@ -1,7 +1,8 @@
 //! Lock calls in packets that stream through: refused in the middle, and the session lives on.
 
+use crate::own_server::flavour_of;
 use crate::proxy::Proxy;
-use crate::script::Server;
+use crate::script::{Flavour, Server};
 use crate::session::{Session, account, first_value};
 use crate::stage::{Database, on_both};
 use crate::wire::capability::QUERY_ATTRIBUTES;
@@ -105,6 +106,8 @@ impl Stage {
 fn a_garbled_text_is_refused_in_whatever_state_the_server_reads_it(server: &Server) {
     let mut session = Session::at(server.port);
     session.run("USE mysql");
+    let mariadb = flavour_of(server) == Flavour::MariaDb;
+    let modes = ["", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", if mariadb { "MSSQL" } else { "" }];
     for prefix in [
         "SELECT GET_LOCK(",
         "SELECT 1+GET_LOCK(",
@@ -150,6 +153,7 @@ fn a_garbled_text_is_refused_in_whatever_state_the_server_reads_it(server: &Serv
         "SELECT \"",
         "SELECT \"x\\",
         "SELECT `",
+        "SELECT [",
         "SELECT x'",
         "SELECT b'0",
         "SELECT N'",
@@ -183,7 +187,7 @@ fn a_garbled_text_is_refused_in_whatever_state_the_server_reads_it(server: &Serv
         "",
     ] {
         let line_comment = ["-- ", "--", "# "].iter().any(|c| prefix.ends_with(c));
-        for mode in ["", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES"] {
+        for mode in modes {
             for charset in ["utf8mb4", "gbk", "sjis"] {
                 session.run(&format!("SET sql_mode='{mode}', NAMES {charset}"));
                 for length in [1, 2, 3, 4, 9] {
@@ -295,6 +299,13 @@ fn a_long_text_that_is_a_call_in_one_mode_only_is_refused_in_all(server: &Server
         stage.session.run(&format!("SET sql_mode='{mode}'"));
         let response = stage.query(&sql);
         stage.assert_refused(&sql[sql.len() - 40..], &response);
+    }
+    if flavour_of(server) == Flavour::MariaDb {
+        stage.session.run("SET sql_mode='MSSQL'");
+        for sql in ["[GET_LOCK]('k', 0)", "1 AS [it's], GET_LOCK('k', 0)"] {
+            let response = stage.query(&format!("SELECT {fill} {sql}"));
+            stage.assert_refused(sql, &response);
+        }
     }
     for charset in ["utf8mb4", "gbk", "sjis"] {
         stage.session.run(&format!("SET sql_mode='', NAMES {charset}"));
