@@ -120,10 +120,7 @@ impl Session {
         let reply = self.exchange(&packet, Shape::Prepare).await?;
         let prepared = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
         if let Some(PrepareOk { id, .. }) = prepared {
-            let close = [&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat();
-            let mut packet = Vec::new();
-            put_frame(&mut packet, 0, &close);
-            self.send_server(&packet)?;
+            self.close_statement(id)?;
         }
         Ok(reply)
     }

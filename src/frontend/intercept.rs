@@ -36,6 +36,9 @@ pub(super) enum Outcome {
 impl Session {
     /// Handles the command at the front of the inbox.
     pub(super) async fn intercept(&mut self) -> Result<(), End> {
+        if let Some(dropped) = self.refused.take() {
+            return self.refuse_dropped(dropped).await;
+        }
         let Some(frame) = FrameHeader::peek(&self.inbox) else {
             return Ok(());
         };
@@ -125,10 +128,17 @@ impl Session {
         })
     }
 
+    /// Closes a statement that the client does not know of.
+    pub(super) fn close_statement(&mut self, id: u32) -> Result<(), End> {
+        let mut packet = Vec::new();
+        let payload = [&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat();
+        put_frame(&mut packet, 0, &payload);
+        self.send_server(&packet)
+    }
+
     /// Classifies a text; where that depends on modes only the server knows, it is asked.
     pub(super) async fn classify(&mut self, text: &[u8]) -> Result<Statement, End> {
-        let multi = true;
-        match call::classify(text, self.dialect(), multi) {
+        match call::classify(text, self.dialect()) {
             Statement::Ambiguous => {}
             statement => return Ok(statement),
         }
@@ -140,10 +150,11 @@ impl Session {
         let dialect = Dialect {
             ansi_quotes: mode.contains("ANSI_QUOTES"),
             no_backslash_escapes: mode.contains("NO_BACKSLASH_ESCAPES"),
+            brackets: mode.contains("MSSQL"),
             multibyte: Multibyte::from_charset(&String::from_utf8_lossy(charset)),
             ..self.dialect()
         };
-        Ok(call::classify_exactly(text, dialect, multi))
+        Ok(call::classify_exactly(text, dialect))
     }
 
     /// Does what a call asks.

@@ -9,13 +9,14 @@ use super::cursor::{self, Cursor};
 use super::intercept::Outcome;
 use super::session::{Behind, End, Session};
 use super::settings::Settings;
+use super::statement::LockStatement;
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::{Execute, Value};
 use crate::protocol::reader::Reader;
-use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok, query_prefix};
+use crate::protocol::reply::{ColumnType, Delivery, ErrorReply, OneValue, put_ok, query_prefix};
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
 use crate::sql::argument::Argument;
@@ -24,27 +25,8 @@ use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
 const MAX_STATEMENTS: usize = 16_384;
-/// Long data kept for a parameter: more than any name or timeout needs.
-const MAX_LONG_DATA: usize = 64 * 1024;
-
-/// A prepared bare call.
-#[derive(Debug)]
-pub(super) struct LockStatement {
-    bare: BareCall,
-    text: Vec<u8>,
-    params: usize,
-    /// The column's name as the server described it.
-    name: Vec<u8>,
-    /// Types of the last execution that bound any.
-    types: Vec<u16>,
-    long_data: Vec<Option<Vec<u8>>>,
-    /// Long data came for a parameter that does not exist: the server has an error for it.
-    refused_data: bool,
-    /// The proxy's own cursor.
-    pub(super) cursor: Option<Cursor>,
-    /// The server may have one.
-    server_cursor: bool,
-}
+/// No server takes a name of more bytes, in whatever character set.
+pub(super) const MAX_NAME: u64 = 1024;
 
 /// What the client is told.
 struct Answer<'a> {
@@ -55,7 +37,40 @@ struct Answer<'a> {
     value: Option<u64>,
 }
 
+/// The refusal of an execution that is too long to be looked at.
+pub(super) fn too_long(command: Command) -> ErrorReply {
+    codes::unsupported(if command == Command::MARIADB_BULK_EXECUTE {
+        "a lock call in a bulk execution"
+    } else {
+        "parameters of a lock call longer than 64 KiB"
+    })
+}
+
 impl Session {
+    /// A prepared lock call.
+    pub(super) fn lock_statement(&mut self, id: u32) -> Option<&mut LockStatement> {
+        let id = self.meant(id);
+        self.statements.get_mut(&id)
+    }
+
+    /// Long data that is not kept came for a parameter.
+    pub(super) fn long_data_beyond_limit(&mut self, id: u32, index: usize) {
+        if let Some(statement) = self.lock_statement(id) {
+            statement.keep_long_data(index, &[]);
+            if index < statement.params && !statement.beyond.contains(&index) {
+                statement.beyond.push(index);
+            }
+        }
+    }
+
+    /// Forgets the long data of an execution that the server does not see.
+    pub(super) async fn forget_long_data(&mut self, id: u32) -> Result<(), End> {
+        if self.lock_statement(id).is_some_and(LockStatement::forget_long_data) {
+            self.reset_statement(self.meant(id)).await?;
+        }
+        Ok(())
+    }
+
     /// Whether a statement id is that of a lock call.
     pub(super) fn is_lock_statement(&self, id: u32) -> bool {
         self.statements.contains_key(&self.meant(id))
@@ -79,6 +94,7 @@ impl Session {
         let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
         if let Some(ok) = first {
             if self.statements.len() >= MAX_STATEMENTS {
+                self.close_statement(ok.id)?;
                 return self
                     .refuse(&codes::unsupported("so many prepared lock calls in one session"));
             }
@@ -96,6 +112,7 @@ impl Session {
                 name,
                 types: Vec::new(),
                 long_data: vec![None; params],
+                beyond: Vec::new(),
                 refused_data: false,
                 cursor: None,
                 server_cursor: false,
@@ -121,22 +138,14 @@ impl Session {
             }
             Command::STMT_RESET => {
                 if let Some(statement) = self.statements.get_mut(&id) {
-                    statement.long_data.iter_mut().for_each(|d| *d = None);
-                    statement.refused_data = false;
+                    statement.forget_long_data();
                     statement.cursor = None;
                 }
                 self.forward(&packet)
             }
             Command::STMT_SEND_LONG_DATA => {
                 if let (Some(statement), Some(index)) = (self.statements.get_mut(&id), r.u16()) {
-                    let slot = statement.long_data.get_mut(usize::from(index));
-                    statement.refused_data |= slot.is_none();
-                    if let Some(data) = slot.map(Option::get_or_insert_default) {
-                        if data.len() + r.rest().len() > MAX_LONG_DATA {
-                            return Err(End::Broken("long data for a lock call beyond 64 KiB"));
-                        }
-                        data.extend_from_slice(r.rest());
-                    }
+                    statement.keep_long_data(usize::from(index), r.rest());
                 }
                 // The server gets it too: a call that turns out to be its own needs it.
                 self.forward(&packet)
@@ -149,9 +158,7 @@ impl Session {
                 }
             }
             Command::STMT_EXECUTE => self.execute(id, packet).await,
-            Command::MARIADB_BULK_EXECUTE => {
-                self.refuse(&codes::unsupported("a lock call in a bulk execution"))
-            }
+            Command::MARIADB_BULK_EXECUTE => self.refuse(&too_long(Command::MARIADB_BULK_EXECUTE)),
             _ => self.forward(&packet),
         }
     }
@@ -176,8 +183,9 @@ impl Session {
             return self.forward(&packet);
         };
         let native = execute.with_types(&packet[HEADER..], attributes);
-        let long = statement.long_data.iter().any(Option::is_some);
-        statement.long_data.iter_mut().for_each(|d| *d = None);
+        let name_beyond = statement.first_is_the_name() && statement.beyond.contains(&0);
+        let beyond = !statement.beyond.is_empty();
+        let long = statement.forget_long_data();
         statement.cursor = None;
         let stale = std::mem::replace(&mut statement.server_cursor, false);
         let cursor = cursor::wanted(execute.flags);
@@ -196,8 +204,13 @@ impl Session {
             let again = self.prepare_and_close(&text).await?.column_names().last();
             (catalog, name) = again.filter(|_| !call.bare.is_do).unwrap_or((catalog, name));
         }
-        let outcome =
-            if no_row { Outcome::Native } else { self.call(call.bare.function, given).await? };
+        let outcome = match beyond {
+            // The server has all of the name, and refuses it.
+            true if name_beyond => Outcome::Native,
+            _ if no_row => Outcome::Native,
+            true => Outcome::Error(too_long(Command::STMT_EXECUTE)),
+            false => self.call(call.bare.function, given).await?,
+        };
         match outcome {
             Outcome::Value(value, pure) => {
                 if long || stale {
@@ -230,7 +243,12 @@ impl Session {
                     None => self.forward(&packet),
                 }
             }
-            Outcome::Error(error) => self.refuse(&error),
+            Outcome::Error(error) => {
+                if long || stale {
+                    self.reset_statement(id).await?;
+                }
+                self.refuse(&error)
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //! way round. Commands are looked at where they start; a lock call parks the session until the
 //! server owes nothing, then `intercept` answers it.
 
-use super::session::{Behind, ClientState, End, Owed, Session};
+use super::session::{Behind, ClientState, End, Owed, Session, Whose};
 use super::settings::Settings;
 use crate::net::buffers::BUFFER;
 use crate::net::socket::{read_some, write_some};
@@ -13,17 +13,19 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::reply::query;
 use crate::protocol::response::{Ending, Progress};
 use crate::protocol::status::Status;
-use crate::sql::finder::Finder;
 use crate::sql::prefilter::scan;
+use crate::sql::stream::Stream;
 
 /// What to do with the command at hand.
-enum Fate {
+pub(super) enum Fate {
     /// Not all there yet.
     Incomplete,
     /// Forward it as it streams in.
-    Forward(Option<Finder>),
+    Forward(Option<Stream>),
     /// Answer it when the server owes nothing.
     Park,
+    /// Refuse it, an execution of this statement, without looking at it.
+    Drop(u32),
 }
 
 impl Session {
@@ -51,10 +53,15 @@ impl Session {
                     None => break,
                 }
             }
-            let hidden = self.owed.front().is_some_and(|o| o.hidden);
             let (n, progress) = self.tracker.feed(&buffer[at..]);
-            if hidden {
+            let instead = match self.owed.front_mut().map(|owed| &mut owed.whose) {
+                None | Some(Whose::Clients) => None,
+                Some(Whose::Hidden) => Some(Vec::new()),
+                Some(Whose::Refused(refusal)) => Some(refusal.feed(&buffer[at..at + n])),
+            };
+            if let Some(instead) = instead {
                 self.send_client(&buffer[shown..at])?;
+                self.send_client(&instead)?;
                 shown = at + n;
             }
             at += n;
@@ -167,32 +174,17 @@ impl Session {
         while at < buffer.len() && !self.parked {
             match &mut self.client_state {
                 ClientState::Pipe => at = buffer.len(),
-                ClientState::Body { left, continued, finder } => {
-                    let n = (*left).min(buffer.len() - at);
-                    if let Some(finder) = finder
-                        && finder.feed(&buffer[at..at + n])
-                    {
-                        // Most of the statement is at the server, which will not run it without
-                        // its end: closing the connection is the only way back.
-                        return Err(End::Broken(
-                            "a lock call in a statement too long to be held back",
-                        ));
+                ClientState::Body { .. } => match self.body(&mut buffer[at..]) {
+                    0 => break,
+                    n => at += n,
+                },
+                ClientState::Dropped(_) => match self.drop_body(&buffer[at..]) {
+                    0 => break,
+                    n => {
+                        at += n;
+                        from = at;
                     }
-                    at += n;
-                    *left -= n;
-                    if *left == 0 && !*continued {
-                        self.client_state = ClientState::Command;
-                    } else if *left == 0 {
-                        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
-                            break;
-                        };
-                        (*left, *continued) = (frame.len, frame.continued());
-                        at += HEADER;
-                        if frame.len == 0 {
-                            self.client_state = ClientState::Command;
-                        }
-                    }
-                }
+                },
                 ClientState::File { left } => {
                     if *left == 0 {
                         let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
@@ -214,10 +206,15 @@ impl Session {
                 ClientState::Command => match self.command(&buffer[at..])? {
                     Fate::Incomplete => break,
                     Fate::Park => self.parked = true,
-                    Fate::Forward(finder) => {
+                    Fate::Drop(id) => {
+                        self.send_server(&buffer[from..at])?;
+                        at += self.start_dropping(id, &buffer[at..]);
+                        from = at;
+                    }
+                    Fate::Forward(stream) => {
                         self.send_server(&buffer[from..at])?;
                         from = at;
-                        at += self.start_forwarding(&buffer[at..], finder)?;
+                        at += self.start_forwarding(&buffer[at..], stream)?;
                     }
                 },
             }
@@ -258,7 +255,7 @@ impl Session {
                 };
                 let text = &payload[text_at..];
                 if !fits {
-                    return Ok(Fate::Forward(Some(Finder::behind(self.dialect(), text_at))));
+                    return Ok(Fate::Forward(Some(Stream::behind(self.dialect(), text_at))));
                 }
                 let found = scan(text);
                 if found.setting {
@@ -288,7 +285,7 @@ impl Session {
                     return Ok(Fate::Forward(None));
                 }
                 if !fits {
-                    return Err(End::Broken("a parameter of a lock call longer than a buffer"));
+                    return self.oversized(id, bytes);
                 }
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
             }
@@ -311,7 +308,7 @@ impl Session {
     }
 
     /// Enters a command into what the server owes. Returns the bytes of its head.
-    fn start_forwarding(&mut self, bytes: &[u8], finder: Option<Finder>) -> Result<usize, End> {
+    fn start_forwarding(&mut self, bytes: &[u8], stream: Option<Stream>) -> Result<usize, End> {
         let Some(frame) = FrameHeader::peek(bytes) else {
             return Ok(0);
         };
@@ -328,7 +325,7 @@ impl Session {
             ClientState::Body {
                 left: frame.len,
                 continued: frame.continued(),
-                finder: finder.map(Box::new),
+                stream: stream.map(Box::new),
             }
         };
         Ok(HEADER)
@@ -340,7 +337,7 @@ impl Session {
         }
         self.context.commands[usize::from(command.0)].inc();
         if shape != Shape::Nothing {
-            self.owed.push_back(Owed { shape, hidden: false });
+            self.owed.push_back(Owed { shape, whose: Whose::Clients });
         }
         self.server_used = tokio::time::Instant::now();
     }
@@ -364,7 +361,7 @@ impl Session {
         for (needed, text) in [(select, "SELECT (NULL OR 1)"), (then_do, "DO (NULL OR 1)")] {
             if needed {
                 let packet = query(text.as_bytes(), self.capabilities);
-                self.owed.push_back(Owed { shape: Shape::Results, hidden: true });
+                self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Hidden });
                 self.send_server(&packet)?;
             }
         }

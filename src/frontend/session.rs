@@ -12,19 +12,21 @@ use tokio::time::Instant;
 
 use super::context::Context;
 use super::login::{Authenticated, closed};
-use super::prepared::LockStatement;
+use super::oversize::Dropped;
 use super::registry::Entry;
 use super::settings::Settings;
+use super::statement::LockStatement;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::lock::codes;
 use crate::lock::held::Held;
 use crate::net::socket::write_some;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Shape;
+use crate::protocol::refusal::Refusal;
 use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
 use crate::sql::dialect::{Dialect, Multibyte};
-use crate::sql::finder::Finder;
+use crate::sql::stream::Stream;
 use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// Responses that may be owed before the client is no longer read.
@@ -46,11 +48,21 @@ pub(super) enum End {
 }
 
 /// A response that the server owes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Owed {
     pub(super) shape: Shape,
-    /// Asked by the proxy: not for the client.
-    pub(super) hidden: bool,
+    pub(super) whose: Whose,
+}
+
+/// Who asked for a response.
+#[derive(Debug)]
+pub(super) enum Whose {
+    /// The client, for a statement as it stands.
+    Clients,
+    /// The client, for a statement that was spoilt on its way: the server's refusal is replaced.
+    Refused(Box<Refusal>),
+    /// The proxy: not for the client.
+    Hidden,
 }
 
 /// What the client's next bytes are.
@@ -60,7 +72,9 @@ pub(super) enum ClientState {
     Command,
     /// The rest of a packet that is forwarded: bytes left in its frame, and whether another
     /// frame follows. A long statement is searched for lock calls on its way.
-    Body { left: usize, continued: bool, finder: Option<Box<Finder>> },
+    Body { left: usize, continued: bool, stream: Option<Box<Stream>> },
+    /// The rest of a packet that is not forwarded.
+    Dropped(Dropped),
     /// The file that the server asked for, up to an empty packet: bytes left in a frame.
     File { left: usize },
     /// Both sides talk freely (replication).
@@ -96,6 +110,8 @@ pub(super) struct Session {
     pub(super) client_state: ClientState,
     /// The command at the front of the inbox waits until the server owes nothing.
     pub(super) parked: bool,
+    /// A dropped packet, which the parked session is to answer.
+    pub(super) refused: Option<Dropped>,
     pub(super) client_ended: bool,
     pub(super) status: Status,
     /// The last response said the status.
@@ -155,6 +171,7 @@ impl Session {
             tracker: Tracker::new(capabilities),
             client_state: ClientState::Command,
             parked: false,
+            refused: None,
             client_ended: false,
             status: Status(Status::AUTOCOMMIT),
             status_known: false,
@@ -295,6 +312,7 @@ impl Session {
             version: self.version,
             ansi_quotes: self.flavour == Flavour::MariaDb && self.status.has(Status::ANSI_QUOTES),
             no_backslash_escapes: self.status.has(Status::NO_BACKSLASH_ESCAPES),
+            brackets: false,
             multibyte: Multibyte::Safe,
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-use super::session::{End, Owed, Session};
+use super::session::{End, Owed, Session, Whose};
 use crate::engine::handle::{Acquired, Claim, Ticket};
 use crate::lock::name::Name;
 use crate::lock::timeout::Timeout;
@@ -102,7 +102,7 @@ impl Session {
                     if self.owed.is_empty() {
                         let mut ping = Vec::new();
                         put_frame(&mut ping, 0, &[Command::PING.0]);
-                        self.owed.push_back(Owed { shape: Shape::Results, hidden: true });
+                        self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Hidden });
                         self.send_server(&ping)?;
                     }
                 }

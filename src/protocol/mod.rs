@@ -9,6 +9,7 @@ pub mod frame;
 pub mod handshake;
 pub mod params;
 pub mod reader;
+pub mod refusal;
 pub mod reply;
 pub mod response;
 pub mod status;

@@ -59,40 +59,14 @@ impl Execute {
         query_attributes: bool,
     ) -> Option<Self> {
         let mut r = Reader::new(payload);
-        r.u8()?;
-        let id = r.u32()?;
-        let flags = r.u8()?;
-        r.u32()?;
-        let mut count = params;
-        if query_attributes && (params > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0) {
-            count = usize::try_from(r.lenenc()?).ok()?;
+        let Bindings { id, flags, nulls, types: new } =
+            Bindings::read(&mut r, params, query_attributes)?;
+        if nulls.is_empty() {
+            let (types, values) = (Vec::new(), Vec::new());
+            return Some(Self { id, flags, types, values, unbound_at: None });
         }
-        if count < params || count > payload.len() {
-            return None;
-        }
-        if count == 0 {
-            return Some(Self {
-                id,
-                flags,
-                types: Vec::new(),
-                values: Vec::new(),
-                unbound_at: None,
-            });
-        }
-        let nulls = r.take(count.div_ceil(8))?;
-        let mut types = bound.to_vec();
-        let mut unbound_at = None;
-        if r.u8()? == 1 {
-            types.clear();
-            for _ in 0..count {
-                types.push(r.u16()?);
-                if query_attributes {
-                    r.lenenc_bytes()?;
-                }
-            }
-        } else {
-            unbound_at = Some(r.position());
-        }
+        let unbound_at = new.is_none().then_some(r.position());
+        let types = new.unwrap_or_else(|| bound.to_vec());
         if types.len() < params {
             return None;
         }
@@ -126,6 +100,60 @@ impl Execute {
         out.extend_from_slice(&payload[at..]);
         Some(out)
     }
+}
+
+/// What stands in front of the values.
+struct Bindings<'a> {
+    id: u32,
+    flags: u8,
+    /// A bit for each value; empty when there are none.
+    nulls: &'a [u8],
+    /// The types, if the packet binds them.
+    types: Option<Vec<u16>>,
+}
+
+impl<'a> Bindings<'a> {
+    fn read(r: &mut Reader<'a>, params: usize, query_attributes: bool) -> Option<Self> {
+        r.u8()?;
+        let id = r.u32()?;
+        let flags = r.u8()?;
+        r.u32()?;
+        let mut count = params;
+        if query_attributes && (params > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0) {
+            count = usize::try_from(r.lenenc()?).ok()?;
+        }
+        if count < params || count > r.rest().len() * 8 {
+            return None;
+        }
+        if count == 0 {
+            return Some(Self { id, flags, nulls: &[], types: None });
+        }
+        let nulls = r.take(count.div_ceil(8))?;
+        let mut types = None;
+        if r.u8()? == 1 {
+            let types = types.insert(Vec::new());
+            for _ in 0..count {
+                types.push(r.u16()?);
+                if query_attributes {
+                    r.lenenc_bytes()?;
+                }
+            }
+        }
+        Some(Self { id, flags, nulls, types })
+    }
+}
+
+/// The start of an execution that is not all there: the types that it binds, and how long its
+/// first value is. `None` when it binds no types, or its first value has no length of its own.
+pub fn first_value(head: &[u8], params: usize, query_attributes: bool) -> Option<(Vec<u16>, u64)> {
+    let mut r = Reader::new(head);
+    let Bindings { nulls, types, .. } = Bindings::read(&mut r, params, query_attributes)?;
+    let types = types?;
+    let has_length = matches!(types.first()? & 0xff, 0 | 15 | 246 | 249..=254);
+    if !has_length || nulls.first()? & 1 != 0 {
+        return None;
+    }
+    Some((types, r.lenenc()?))
 }
 
 fn read_value(r: &mut Reader<'_>, kind: u16) -> Option<Value> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::argument::{Argument, Cursor};
 use super::dialect::Dialect;
 use super::finder::Finder;
+use super::mentions::mention;
 use super::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
 
@@ -69,21 +70,22 @@ pub enum Alias {
 }
 
 /// Judges a statement that passed the prefilter.
-pub fn classify(text: &[u8], dialect: Dialect, multi_statements: bool) -> Statement {
-    let verdict = classify_exactly(text, dialect, multi_statements);
-    let differs =
-        |d: &Dialect| *d != dialect && classify_exactly(text, *d, multi_statements) != verdict;
+pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
+    let verdict = classify_exactly(text, dialect);
+    let differs = |d: &Dialect| *d != dialect && classify_exactly(text, *d) != verdict;
     if dialect.readings(text).iter().any(differs) { Statement::Ambiguous } else { verdict }
 }
 
 /// Judges a statement whose dialect is certain.
-pub fn classify_exactly(text: &[u8], dialect: Dialect, multi_statements: bool) -> Statement {
-    let sites = Finder::calls(text, dialect);
-    let (tokens, whole) = tokens(text, dialect);
-    if sites.is_empty() {
-        return if prepares_a_call(text, &tokens) { Statement::Other } else { Statement::NoCall };
+pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
+    let finder = Finder::of(text, dialect);
+    let sites = finder.calls();
+    let prepares = finder.prepares_behind().is_some_and(|at| mention(&text[at..]).is_some());
+    if sites.is_empty() && !prepares {
+        return Statement::NoCall;
     }
-    if is_definition(text, &tokens, multi_statements) {
+    let (tokens, whole) = tokens(text, dialect);
+    if is_definition(text, &tokens) {
         return Statement::Definition;
     }
     if whole
@@ -98,9 +100,13 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect, multi_statements: bool) -
 /// All tokens, and whether the text ends outside strings and comments.
 fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool) {
     let mut tokens = Vec::new();
+    let mut keep = |token, _: &[u8]| {
+        tokens.push(token);
+        false
+    };
     let mut scanner = Scanner::new(dialect);
-    scanner.feed(text, |token, _| tokens.push(token));
-    let whole = scanner.finish(|token, _| tokens.push(token));
+    scanner.feed(text, 0, &mut keep);
+    let whole = scanner.finish(&mut keep);
     (tokens, whole)
 }
 
@@ -218,17 +224,6 @@ fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
     }
 }
 
-/// PREPARE and EXECUTE IMMEDIATE carry a statement in a string.
-fn prepares_a_call(text: &[u8], tokens: &[Token]) -> bool {
-    let word = |n: usize, word: &str| {
-        tokens.get(n).is_some_and(|t| text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes()))
-    };
-    (word(0, "PREPARE") || (word(0, "EXECUTE") && word(1, "IMMEDIATE")))
-        && Function::ALL.iter().any(|f| {
-            text.windows(f.name().len()).any(|w| w.eq_ignore_ascii_case(f.name().as_bytes()))
-        })
-}
-
 /// Whether one COM_STMT_PREPARE can hold the text: only then does the server's verdict on it say
 /// something about the statement.
 pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
@@ -240,7 +235,7 @@ pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
 /// Whether the text defines a stored program or view. With several statements in one text, the
 /// definition must be the last: its own body may contain semicolons, so anything behind an END
 /// cannot be told from it by a scan, and is not taken for one.
-fn is_definition(text: &[u8], tokens: &[Token], multi_statements: bool) -> bool {
+fn is_definition(text: &[u8], tokens: &[Token]) -> bool {
     let words = |t: &Token| text[t.start..t.end].to_ascii_uppercase();
     let plain: Vec<&Token> =
         tokens.iter().filter(|t| !matches!(t.kind, Kind::Hint | Kind::Versioned)).collect();
@@ -264,7 +259,7 @@ fn is_definition(text: &[u8], tokens: &[Token], multi_statements: bool) -> bool 
     let several = plain[..body].iter().any(|t| t.kind == Kind::Punct(b';'));
     let ends = plain[..body].iter().rev().take(2).any(|t| words(t) == b"END");
     let compound = plain.iter().any(|t| words(t) == b"BEGIN");
-    !multi_statements || !several || (compound && ends)
+    !several || (compound && ends)
 }
 
 #[cfg(test)]
@@ -278,11 +273,12 @@ mod tests {
         version: 90_704,
         ansi_quotes: false,
         no_backslash_escapes: false,
+        brackets: false,
         multibyte: Multibyte::Safe,
     };
 
     fn judge(sql: &str) -> Statement {
-        classify(sql.as_bytes(), MYSQL, true)
+        classify(sql.as_bytes(), MYSQL)
     }
 
     #[test]
@@ -317,6 +313,10 @@ mod tests {
             "SELECT GET_LOCK('k',0) FROM t",
             "SELECT GET_LOCK('k',0) INTO @x",
             "SELECT GET_LOCK('k',0) LIMIT 0",
+            "PREPARE s FROM 'SELECT GET_LOCK(1,0)'",
+            "/*! PREPARE s FROM 'SELECT GET_LOCK(1,0)' */",
+            "SELECT 1; PREPARE `s` FROM CONCAT('SELECT GET_LOCK', '(1,0)')",
+            "DO 1; EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
             "SELECT (GET_LOCK('k',0))",
             "SELECT GET_LOCK('k',(0))",
             "SELECT GET_LOCK('k',1 2)",
@@ -348,8 +348,8 @@ mod tests {
     fn a_name_that_ends_in_half_a_backslash_is_a_literal() {
         let gbk = Dialect { multibyte: Multibyte::Gbk, ..MYSQL };
         let sql = b"SELECT GET_LOCK('g\x81\\',0)";
-        assert_eq!(classify(sql, MYSQL, true), Statement::Ambiguous);
-        assert!(matches!(classify_exactly(sql, gbk, true), Statement::Bare(_)));
+        assert_eq!(classify(sql, MYSQL), Statement::Ambiguous);
+        assert!(matches!(classify_exactly(sql, gbk), Statement::Bare(_)));
     }
 
     #[test]

@@ -39,6 +39,7 @@ impl Multibyte {
 }
 
 /// One way of reading.
+#[allow(clippy::struct_excessive_bools, reason = "each is a mode of the server's")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
     /// MySQL or MariaDB.
@@ -49,6 +50,8 @@ pub struct Dialect {
     pub ansi_quotes: bool,
     /// A backslash in a string is only a backslash.
     pub no_backslash_escapes: bool,
+    /// `[` quotes an identifier (MariaDB's MSSQL mode).
+    pub brackets: bool,
     /// Trail bytes that look like ASCII.
     pub multibyte: Multibyte,
 }
@@ -79,6 +82,9 @@ impl Dialect {
         }
         if has(b'\\') {
             vary(&|d| Self { no_backslash_escapes: !d.no_backslash_escapes, ..d });
+        }
+        if has(b'[') && self.flavour == Flavour::MariaDb {
+            vary(&|d| Self { brackets: !d.brackets, ..d });
         }
         if text.windows(2).any(|w| w[0] >= 0x81 && w[1] < 0x80) {
             let base = all.clone();

@@ -19,8 +19,6 @@ pub struct Site {
 /// Looks at one token after the other.
 #[derive(Debug, Clone)]
 pub struct Finder {
-    /// Bytes in front of the statement that are still to be passed over.
-    skip: usize,
     scanner: Scanner,
     seen: Seen,
 }
@@ -31,6 +29,22 @@ struct Seen {
     names_something: bool,
     candidate: Option<Site>,
     calls: Vec<Site>,
+    /// Behind the parenthesis of the first call.
+    first_call: Option<usize>,
+    prepares: Prepares,
+}
+
+/// How much of `PREPARE name FROM` or of `EXECUTE IMMEDIATE` has been seen: a string behind it is
+/// run as a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Prepares {
+    #[default]
+    No,
+    Prepare,
+    Name,
+    Execute,
+    /// All of it, up to here.
+    Behind(usize),
 }
 
 /// More calls than this in one statement are not told apart.
@@ -39,40 +53,100 @@ const MAX_CALLS: usize = 64;
 impl Finder {
     /// A finder at the start of a statement.
     pub fn new(dialect: Dialect) -> Self {
-        Self::behind(dialect, 0)
+        Self { scanner: Scanner::new(dialect), seen: Seen::default() }
     }
 
-    /// A finder for a statement that starts behind `skip` bytes.
-    pub fn behind(dialect: Dialect, skip: usize) -> Self {
-        Self { skip, scanner: Scanner::new(dialect), seen: Seen::default() }
+    /// A finder for a statement of which the modes are not known.
+    pub fn in_any_mode(dialect: Dialect) -> Self {
+        Self { scanner: Scanner::in_any_mode(dialect), seen: Seen::default() }
     }
 
-    /// Scans a chunk. True once a call has been seen.
-    pub fn feed(&mut self, chunk: &[u8]) -> bool {
-        let seen = &mut self.seen;
-        let skipped = self.skip.min(chunk.len());
-        self.skip -= skipped;
-        self.scanner.feed(&chunk[skipped..], |token, text| seen.token(token, text));
-        !seen.calls.is_empty()
-    }
-
-    /// All calls of a whole statement.
-    pub fn calls(text: &[u8], dialect: Dialect) -> Vec<Site> {
+    /// A finder that has scanned a whole statement.
+    pub fn of(text: &[u8], dialect: Dialect) -> Self {
         let mut finder = Self::new(dialect);
-        finder.feed(text);
-        finder.seen.calls
+        finder.feed(text, 0);
+        finder
+    }
+
+    /// Scans a chunk, of which the first `skim` bytes name none of the functions. Returns the bytes
+    /// scanned, all of them unless there is a [`Self::fork`].
+    pub fn feed(&mut self, chunk: &[u8], skim: usize) -> usize {
+        let seen = &mut self.seen;
+        let skim = if seen.expects_more() { 0 } else { skim };
+        self.scanner.feed(chunk, skim, |token, text| {
+            seen.token(token, text);
+            seen.expects_more()
+        })
+    }
+
+    /// A finder for the modes in which the last byte read otherwise.
+    pub fn fork(&mut self) -> Option<Self> {
+        let scanner = self.scanner.fork()?;
+        Some(Self { scanner, seen: self.seen.clone() })
+    }
+
+    /// Takes over the modes of another finder that will go on like this one.
+    pub fn merge(&mut self, other: &Self) -> bool {
+        let key = |s: &Seen| {
+            let candidate = s.candidate.map(|site| site.function);
+            (s.names_something, candidate, s.first_call, s.prepares)
+        };
+        key(&self.seen) == key(&other.seen) && self.scanner.merge(&other.scanner)
+    }
+
+    /// All calls.
+    pub fn calls(&self) -> &[Site] {
+        &self.seen.calls
+    }
+
+    /// Where the first call's arguments start.
+    pub fn first_call(&self) -> Option<usize> {
+        self.seen.first_call
+    }
+
+    /// Where the text stands that the statement prepares.
+    pub fn prepares_behind(&self) -> Option<usize> {
+        match self.seen.prepares {
+            Prepares::Behind(at) => Some(at),
+            Prepares::No | Prepares::Prepare | Prepares::Name | Prepares::Execute => None,
+        }
+    }
+}
+
+impl Prepares {
+    fn next(self, token: Token, text: &[u8]) -> Self {
+        let is =
+            |word: &str| token.kind == Kind::Word && text.eq_ignore_ascii_case(word.as_bytes());
+        match self {
+            Self::Behind(_) => self,
+            Self::Prepare if matches!(token.kind, Kind::Word | Kind::Quoted) => Self::Name,
+            Self::Name if is("FROM") => Self::Behind(token.end),
+            Self::Execute if is("IMMEDIATE") => Self::Behind(token.end),
+            _ if is("PREPARE") => Self::Prepare,
+            _ if is("EXECUTE") => Self::Execute,
+            Self::No | Self::Prepare | Self::Name | Self::Execute => Self::No,
+        }
     }
 }
 
 impl Seen {
+    /// What the last tokens mean depends on the next.
+    fn expects_more(&self) -> bool {
+        self.candidate.is_some() || !matches!(self.prepares, Prepares::No | Prepares::Behind(_))
+    }
+
     fn token(&mut self, token: Token, text: &[u8]) {
+        if !matches!(token.kind, Kind::Versioned | Kind::Hint) {
+            self.prepares = self.prepares.next(token, text);
+        }
         match token.kind {
             Kind::Versioned | Kind::Hint => {}
             Kind::Punct(b'(') => {
-                if let Some(site) = self.candidate.take()
-                    && self.calls.len() < MAX_CALLS
-                {
-                    self.calls.push(site);
+                if let Some(site) = self.candidate.take() {
+                    self.first_call.get_or_insert(token.end);
+                    if self.calls.len() < MAX_CALLS {
+                        self.calls.push(site);
+                    }
                 }
                 self.names_something = false;
             }
@@ -124,12 +198,13 @@ mod tests {
             version: if flavour == Flavour::MySql { 90_704 } else { 101_119 },
             ansi_quotes: false,
             no_backslash_escapes: false,
+            brackets: false,
             multibyte: Multibyte::Safe,
         }
     }
 
     fn count(sql: &str) -> usize {
-        Finder::calls(sql.as_bytes(), dialect(Flavour::MySql)).len()
+        Finder::of(sql.as_bytes(), dialect(Flavour::MySql)).calls().len()
     }
 
     #[test]
@@ -174,16 +249,16 @@ mod tests {
         ] {
             assert_eq!(count(sql), 0, "{sql}");
         }
-        let mariadb = Finder::calls(b"SELECT /*M! GET_LOCK('a',0) */ 1", dialect(Flavour::MariaDb));
-        assert_eq!(mariadb.len(), 1);
+        let mariadb = Finder::of(b"SELECT /*M! GET_LOCK('a',0) */ 1", dialect(Flavour::MariaDb));
+        assert_eq!(mariadb.calls().len(), 1);
     }
 
     #[test]
     fn a_trail_byte_that_looks_like_a_backslash_does_not_escape() {
         let sql = b"SELECT '\x81\\', GET_LOCK('a',0)";
         let gbk = Dialect { multibyte: Multibyte::Gbk, ..dialect(Flavour::MySql) };
-        assert_eq!(Finder::calls(sql, gbk).len(), 1);
-        assert_eq!(Finder::calls(sql, dialect(Flavour::MySql)).len(), 0);
+        assert_eq!(Finder::of(sql, gbk).calls().len(), 1);
+        assert_eq!(Finder::of(sql, dialect(Flavour::MySql)).calls().len(), 0);
         assert_eq!(dialect(Flavour::MySql).readings(sql).len(), 6);
     }
 
@@ -194,7 +269,7 @@ mod tests {
         for size in 1..sql.len() {
             let mut finder = Finder::new(dialect(Flavour::MySql));
             for chunk in sql.chunks(size) {
-                finder.feed(chunk);
+                finder.feed(chunk, 0);
             }
             assert_eq!(finder.seen.calls.len(), 2, "chunks of {size}");
         }

@@ -4,9 +4,11 @@
 //! past. Rules: sql_lex.cc of both servers, and native-semantics, section 5a.
 
 use super::dialect::{Dialect, Multibyte};
+use super::modes::Modes;
+use super::skim::skim;
 
 /// Longest word whose text is kept: more than the longest function name.
-const WORD_MAX: usize = 24;
+pub(super) const WORD_MAX: usize = 24;
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub struct Token {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Gap,
     Word,
     Dash,
@@ -61,6 +63,8 @@ enum State {
     },
     InQuote(u8),
     Escaped(u8),
+    /// Behind a backslash that in these modes escapes nothing.
+    MaybeEscaped(u8, Modes),
     MaybeEnd(u8),
     /// `*` inside an executed versioned comment.
     Star,
@@ -68,7 +72,7 @@ enum State {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TrailOf {
+pub(super) enum TrailOf {
     Word,
     Quote(u8),
 }
@@ -76,48 +80,139 @@ enum TrailOf {
 /// The scanner.
 #[derive(Debug, Clone)]
 pub struct Scanner {
-    dialect: Dialect,
-    state: State,
-    at: usize,
-    start: usize,
-    versioned: bool,
+    pub(super) dialect: Dialect,
+    /// The modes in which the text so far reads as `state` says.
+    pub(super) modes: Modes,
+    pub(super) state: State,
+    pub(super) at: usize,
+    pub(super) start: usize,
+    pub(super) versioned: bool,
     text: [u8; WORD_MAX],
     text_len: usize,
+    /// The byte before.
+    pub(super) before: u8,
+    /// No token is needed up to here.
+    skim_until: usize,
+    /// In these modes the last byte led to this state instead.
+    pub(super) fork: Option<(State, Modes)>,
 }
 
 impl Scanner {
     /// A scanner at the start of a statement.
     pub fn new(dialect: Dialect) -> Self {
-        let text = [0; WORD_MAX];
-        Self { dialect, state: State::Gap, at: 0, start: 0, versioned: false, text, text_len: 0 }
+        Self {
+            dialect,
+            modes: Modes::of(dialect),
+            state: State::Gap,
+            at: 0,
+            start: 0,
+            versioned: false,
+            text: [0; WORD_MAX],
+            text_len: 0,
+            before: 0,
+            skim_until: 0,
+            fork: None,
+        }
+    }
+
+    /// A scanner for a text whose modes and character set are not known.
+    pub fn in_any_mode(dialect: Dialect) -> Self {
+        let dialect = Dialect { multibyte: Multibyte::Safe, ..dialect };
+        Self { modes: Modes::all(dialect.flavour), ..Self::new(dialect) }
+    }
+
+    /// A scanner for the modes in which the last byte read otherwise; [`Self::feed`] stops there.
+    pub fn fork(&mut self) -> Option<Self> {
+        let (state, modes) = self.fork.take()?;
+        Some(Self { modes, state, ..self.clone() })
+    }
+
+    /// Whether another scanner at the same place will read on alike; then this one stands for its
+    /// modes too.
+    pub fn merge(&mut self, other: &Self) -> bool {
+        let text = |s: &Self| (s.text_len, s.text);
+        let keeps = match self.state {
+            State::Word | State::Trail(_) => true,
+            State::InQuote(q)
+            | State::Escaped(q)
+            | State::MaybeEscaped(q, _)
+            | State::MaybeEnd(q) => q != b'\'',
+            _ => false,
+        };
+        let alike = self.state == other.state
+            && self.versioned == other.versioned
+            && (!keeps || text(self) == text(other));
+        if alike {
+            self.modes = self.modes.or(other.modes);
+        }
+        alike
     }
 
     /// Scans a chunk; `emit` gets each token that ended in it, with the text of words and quoted
-    /// identifiers (cut to a few bytes more than any function name).
-    pub fn feed(&mut self, chunk: &[u8], mut emit: impl FnMut(Token, &[u8])) {
+    /// identifiers (cut to a few bytes more than any function name). Returns the bytes scanned:
+    /// all of them, unless there is a [`Self::fork`].
+    ///
+    /// No token is needed that ends in the first `skim` bytes, until `emit` says that the next are.
+    pub fn feed(
+        &mut self,
+        chunk: &[u8],
+        skim: usize,
+        mut emit: impl FnMut(Token, &[u8]) -> bool,
+    ) -> usize {
+        self.skim_until = self.at + skim.min(chunk.len());
         let mut i = 0;
         while i < chunk.len() {
-            // Long strings and comments are skipped at memchr's speed.
-            if let State::InQuote(q) = self.state
-                && self.text_len == WORD_MAX
-                && self.dialect.multibyte == Multibyte::Safe
-            {
-                let n = memchr::memchr2(q, b'\\', &chunk[i..]).unwrap_or(chunk.len() - i);
+            let n = self.skip(chunk, i);
+            if n > 0 {
                 i += n;
                 self.at += n;
-                if i == chunk.len() {
+                self.before = chunk[i - 1];
+                if self.state == State::Gap {
+                    self.start = self.at - 1;
+                    self.emit_at(Kind::Punct(b' '), &mut emit);
+                }
+                continue;
+            }
+            if self.step(chunk[i], &mut emit) {
+                self.before = chunk[i];
+                i += 1;
+                self.at += 1;
+                if self.fork.is_some() {
                     break;
                 }
             }
-            if self.step(chunk[i], &mut emit) {
-                i += 1;
-                self.at += 1;
+        }
+        i
+    }
+
+    /// How many bytes change nothing: long strings and comments are skipped at memchr's speed.
+    fn skip(&self, chunk: &[u8], from: usize) -> usize {
+        let rest = &chunk[from..];
+        let skims = self.skim_until.saturating_sub(self.at);
+        match self.state {
+            State::InQuote(q) if self.dialect.multibyte == Multibyte::Safe => {
+                match (q, self.text_len) {
+                    (b'\'', _) | (_, WORD_MAX) => self.skip_quoted(q, rest),
+                    (_, 0) => self.skip_quoted(q, &rest[..skims]),
+                    _ => 0,
+                }
             }
+            State::LineComment => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
+            State::Block { star: false, slash: false, .. } => {
+                memchr::memchr2(b'*', b'/', rest).unwrap_or(rest.len())
+            }
+            State::Gap if skims > 0 => skim(rest, skims),
+            State::Word
+                if self.text_len == WORD_MAX && self.dialect.multibyte == Multibyte::Safe =>
+            {
+                rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len())
+            }
+            _ => 0,
         }
     }
 
     /// Ends the statement. False when it ends inside a string or a comment.
-    pub fn finish(&mut self, mut emit: impl FnMut(Token, &[u8])) -> bool {
+    pub fn finish(&mut self, mut emit: impl FnMut(Token, &[u8]) -> bool) -> bool {
         let whole = match self.state {
             State::Word | State::Trail(TrailOf::Word) => {
                 self.end_text(Kind::Word, &mut emit);
@@ -138,19 +233,20 @@ impl Scanner {
             | State::Block { .. }
             | State::InQuote(_)
             | State::Escaped(_)
+            | State::MaybeEscaped(..)
             | State::Trail(TrailOf::Quote(_)) => false,
         };
         self.state = State::Gap;
         whole && !self.versioned
     }
 
-    fn emit_last(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) -> bool {
+    fn emit_last(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) -> bool {
         self.emit_at(Kind::Punct(b), emit);
         true
     }
 
     /// Handles one byte; false when the byte must be looked at again in the new state.
-    fn step(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) -> bool {
+    fn step(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) -> bool {
         match self.state {
             State::Gap => self.gap(b, emit),
             State::Word => {
@@ -178,7 +274,10 @@ impl Scanner {
                 self.keep(b);
                 true
             }
-            State::InQuote(_) | State::Escaped(_) | State::MaybeEnd(_) => self.quote(b, emit),
+            State::InQuote(_)
+            | State::Escaped(_)
+            | State::MaybeEscaped(..)
+            | State::MaybeEnd(_) => self.quote(b, emit),
             State::Dash => {
                 if b == b'-' {
                     self.state = State::DashDash;
@@ -234,7 +333,7 @@ impl Scanner {
         }
     }
 
-    fn gap(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) -> bool {
+    fn gap(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) -> bool {
         self.start = self.at;
         self.text_len = 0;
         self.state = match b {
@@ -242,7 +341,13 @@ impl Scanner {
             b'#' => State::LineComment,
             b'/' => State::Slash,
             b'*' if self.versioned => State::Star,
-            b'\'' | b'"' | b'`' => State::InQuote(b),
+            b'\'' | b'"' => State::InQuote(b),
+            b'`' => {
+                // Bytes beyond ASCII are words: only behind one can this be the end of a character.
+                self.fork_trail(State::Word);
+                State::InQuote(b)
+            }
+            b'[' => self.bracket(emit),
             _ if is_word(b) || self.dialect.multibyte.leads(b) => {
                 self.state = State::Word;
                 return false;
@@ -256,131 +361,32 @@ impl Scanner {
         true
     }
 
-    fn quote(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) -> bool {
-        match self.state {
-            State::MaybeEnd(q) if b == q => {
-                self.keep(b);
-                self.state = State::InQuote(q);
-                true
-            }
-            State::MaybeEnd(q) => {
-                self.end_quote(q, emit);
-                self.state = State::Gap;
-                false
-            }
-            State::Escaped(q) if self.dialect.multibyte.leads(b) => {
-                self.state = State::Trail(TrailOf::Quote(q));
-                true
-            }
-            State::Escaped(q) => {
-                self.keep(b);
-                self.state = State::InQuote(q);
-                true
-            }
-            State::InQuote(q) => {
-                if self.dialect.multibyte.leads(b) {
-                    self.keep(b);
-                    self.state = State::Trail(TrailOf::Quote(q));
-                } else if b == q {
-                    self.state = State::MaybeEnd(q);
-                } else if b == b'\\' && self.escapes(q) {
-                    self.keep(b);
-                    self.state = State::Escaped(q);
-                } else {
-                    self.keep(b);
-                }
-                true
-            }
-            _ => true,
-        }
-    }
-
-    fn open(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) -> bool {
-        let block = |hint| State::Block { star: false, slash: false, depth: 0, hint };
-        match (self.state, b) {
-            (State::Open, b'!') => {
-                self.state = State::Version { digits: 0, value: 0, mariadb_only: false };
-            }
-            (State::Open, b'M') => self.state = State::OpenM,
-            (State::OpenM, b'!') => {
-                self.state = State::Version { digits: 0, value: 0, mariadb_only: true };
-            }
-            (State::Open, b'+') => self.state = block(true),
-            (State::Open | State::OpenM, _) => {
-                self.state = block(false);
-                return false;
-            }
-            (State::Version { digits, value, mariadb_only }, b'0'..=b'9') if digits < 6 => {
-                let value = value * 10 + u32::from(b - b'0');
-                self.state = State::Version { digits: digits + 1, value, mariadb_only };
-            }
-            (State::Version { digits, value, mariadb_only }, _) => {
-                let version = (digits >= 5).then_some(value);
-                if self.dialect.executes(version, mariadb_only) {
-                    self.versioned = true;
-                    self.emit_at(Kind::Versioned, emit);
-                    self.state = State::Gap;
-                } else {
-                    // Plain comments may stand inside a skipped one.
-                    self.state = State::Block { star: false, slash: false, depth: 1, hint: false };
-                }
-                return false;
-            }
-            _ => {}
-        }
-        true
-    }
-
-    fn block(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8])) {
-        let State::Block { star, slash, depth, hint } = self.state else {
-            return;
-        };
-        self.state = if star && b == b'/' {
-            if depth > 1 {
-                State::Block { star: false, slash: false, depth: depth - 1, hint }
-            } else {
-                if hint {
-                    let (start, end) = (self.start, self.at + 1);
-                    emit(Token { kind: Kind::Hint, start, end }, &[]);
-                }
-                State::Gap
-            }
-        } else if depth == 1 && slash && b == b'*' {
-            State::Block { star: false, slash: false, depth: 2, hint }
-        } else {
-            State::Block { star: b == b'*', slash: b == b'/', depth, hint }
-        };
-    }
-
-    fn escapes(&self, q: u8) -> bool {
-        !self.dialect.no_backslash_escapes && self.is_string(q)
-    }
-
-    fn is_string(&self, q: u8) -> bool {
-        q == b'\'' || (q == b'"' && !self.dialect.ansi_quotes)
-    }
-
-    fn keep(&mut self, b: u8) {
+    pub(super) fn keep(&mut self, b: u8) {
         if self.text_len < WORD_MAX {
             self.text[self.text_len] = b;
             self.text_len += 1;
         }
     }
 
-    fn end_text(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8])) {
-        emit(Token { kind, start: self.start, end: self.at }, &self.text[..self.text_len]);
+    fn end_text(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
+        let token = Token { kind, start: self.start, end: self.at };
+        if emit(token, &self.text[..self.text_len]) {
+            self.skim_until = 0;
+        }
     }
 
-    fn end_quote(&mut self, q: u8, emit: &mut impl FnMut(Token, &[u8])) {
-        self.end_text(if self.is_string(q) { Kind::String } else { Kind::Quoted }, emit);
+    pub(super) fn end_quote(&mut self, q: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
+        self.end_text(if self.modes.make_string(q) { Kind::String } else { Kind::Quoted }, emit);
     }
 
-    fn emit_at(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8])) {
-        emit(Token { kind, start: self.start, end: self.start + 1 }, &[]);
+    pub(super) fn emit_at(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
+        if emit(Token { kind, start: self.start, end: self.start + 1 }, &[]) {
+            self.skim_until = 0;
+        }
     }
 }
 
-fn is_word(b: u8) -> bool {
+pub(super) fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80
 }
 

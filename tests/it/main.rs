@@ -2,9 +2,11 @@
 
 mod cli;
 mod differential;
+mod documented;
 mod endings;
 mod forwarder;
 mod invariants;
+mod large;
 mod launch;
 mod locks;
 mod lost_replies;

@@ -12,6 +12,7 @@ on_both! {
     a_big_result_takes_little_memory
     a_client_that_does_not_read_takes_little_memory
     a_big_file_takes_little_memory
+    a_big_statement_with_a_lock_call_takes_little_memory
 }
 
 /// What the proxy's memory may grow by, whatever passes through.
@@ -123,6 +124,41 @@ fn a_big_file_takes_little_memory(store: &Server) {
     }
     client.send(&packet(0, &[]));
     assert_eq!(client.frame(), ok(1));
+    client.send(&query(b"the next"));
+    assert_eq!(client.frame(), ok(1));
+    let grown = scripted.peak_memory() - before;
+    assert!(grown < LITTLE, "the proxy grew by {grown} bytes");
+}
+
+fn a_big_statement_with_a_lock_call_takes_little_memory(store: &Server) {
+    const FRAMES: usize = 12;
+    const FRAME: usize = 0x00ff_ffff;
+    let frame = |n: usize, first: &[u8], rest: u8| {
+        let head = [&[0xff, 0xff, 0xff, n.to_le_bytes()[0]], first].concat();
+        let length = head.len();
+        [head, vec![rest; FRAME + 4 - length]].concat()
+    };
+    let scripted = Scripted::start(store, move |peer| {
+        let call = b"\x03SELECT GET_LOCK(\x01\n";
+        assert!(peer.frame() == frame(0, call, 1), "the first frame is another");
+        for n in 1..FRAMES {
+            assert!(peer.frame() == frame(n, b"", 1), "frame {n} is another");
+        }
+        assert_eq!(peer.frame(), packet(FRAMES.to_le_bytes()[0], &[]));
+        peer.send(&packet(13, b"\xff\x28\x04#42000You have an error"));
+        peer.frame();
+        peer.send(&ok(1));
+        peer.rest();
+    });
+    let mut client = scripted.client();
+    let before = scripted.peak_memory();
+    client.send(&frame(0, b"\x03SELECT GET_LOCK('k', 0)", b' '));
+    for n in 1..FRAMES {
+        client.send(&frame(n, b"", b'\''));
+    }
+    client.send(&packet(FRAMES.to_le_bytes()[0], &[]));
+    let refusal = client.frame();
+    assert!(refusal.starts_with(&[refusal[0], refusal[1], 0, 13, 0xff, 0xd3, 0x04]));
     client.send(&query(b"the next"));
     assert_eq!(client.frame(), ok(1));
     let grown = scripted.peak_memory() - before;

@@ -91,3 +91,14 @@ a: SET SESSION sql_warnings = 1
 a: DO GET_LOCK('$Nz','abc')
 a: SET SESSION sql_auto_is_null = 1
 a: SELECT GET_LOCK('$Nz',0)
+# Brackets quote names.
+[mariadb] a: SET sql_mode='MSSQL'
+[mariadb] a: SELECT [GET_LOCK]('$Nbr',0)
+[mariadb] = 1
+[mariadb] b: SELECT IS_USED_LOCK('$Nbr')
+[mariadb] = <a>
+[mariadb] a: SELECT RELEASE_LOCK('$Nbr') AS [it's]
+[mariadb] = 1
+[mariadb] a: SELECT 1 AS [it's GET_LOCK(]
+[mariadb] = 1
+[mariadb] a: SET sql_mode=''

@@ -1,0 +1,75 @@
+//! A prepared lock call: what the proxy remembers of it between its packets.
+
+use super::cursor::Cursor;
+use crate::sql::argument::Argument;
+use crate::sql::call::BareCall;
+
+/// Long data kept for a parameter: more than any name or timeout needs.
+const MAX_LONG_DATA: usize = 64 * 1024;
+
+/// A prepared bare call.
+#[derive(Debug)]
+pub(super) struct LockStatement {
+    pub(super) bare: BareCall,
+    pub(super) text: Vec<u8>,
+    pub(super) params: usize,
+    /// The column's name as the server described it.
+    pub(super) name: Vec<u8>,
+    /// Types of the last execution that bound any.
+    pub(super) types: Vec<u16>,
+    pub(super) long_data: Vec<Option<Vec<u8>>>,
+    /// Parameters of which the long data was too long to be kept.
+    pub(super) beyond: Vec<usize>,
+    /// Long data came for a parameter that does not exist: the server has an error for it.
+    pub(super) refused_data: bool,
+    /// The proxy's own cursor.
+    pub(super) cursor: Option<Cursor>,
+    /// The server may have one.
+    pub(super) server_cursor: bool,
+}
+
+impl LockStatement {
+    /// How many parameters there are.
+    pub(super) fn params(&self) -> usize {
+        self.params
+    }
+
+    pub(super) fn first_is_the_name(&self) -> bool {
+        self.bare.arguments.first() == Some(&Argument::Parameter)
+    }
+
+    /// Whether the first value of an execution is the lock's name.
+    pub(super) fn name_is_sent_with_execution(&self) -> bool {
+        self.first_is_the_name()
+            && self.long_data.first().is_some_and(Option::is_none)
+            && !self.beyond.contains(&0)
+    }
+
+    /// The server gets an execution as it stands, and forgets long data by it.
+    pub(super) fn run_by_server(&mut self, types: Vec<u16>) {
+        self.types = types;
+        self.forget_long_data();
+    }
+
+    /// Whether there was any.
+    pub(super) fn forget_long_data(&mut self) -> bool {
+        let any = !self.beyond.is_empty() || self.long_data.iter().any(Option::is_some);
+        self.long_data.iter_mut().for_each(|d| *d = None);
+        self.beyond.clear();
+        self.refused_data = false;
+        any
+    }
+
+    pub(super) fn keep_long_data(&mut self, index: usize, bytes: &[u8]) {
+        let slot = self.long_data.get_mut(index);
+        self.refused_data |= slot.is_none();
+        let Some(data) = slot.map(Option::get_or_insert_default) else {
+            return;
+        };
+        if data.len() + bytes.len() <= MAX_LONG_DATA {
+            data.extend_from_slice(bytes);
+        } else if !self.beyond.contains(&index) {
+            self.beyond.push(index);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What docs/differences.md says that a client sees and a server alone would not show.
+
+use crate::forwarder::Forwarder;
+use crate::launch::Launched;
+use crate::own_server::flavour_of;
+use crate::proxy::{Proxy, fresh_schema};
+use crate::script::{Flavour, Server};
+use crate::scripted::{Scripted, ok, packet, query};
+use crate::session::{Session, until_busy};
+use crate::stage::{eventually, on_both};
+use crate::wire::command::{STMT_CLOSE, STMT_PREPARE};
+use crate::wire::{Execute, Param, Response, Shape};
+
+on_both! {
+    a_bulk_execution_of_a_lock_call_is_refused
+    more_prepared_lock_calls_than_a_session_may_have_are_refused
+    a_moment_that_does_not_exist_is_refused
+    a_statement_from_a_user_variable_takes_the_server_s_own_lock
+    a_waiter_of_a_proxy_that_shuts_down_hears_of_it
+    a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had
+    lock_tables_that_do_not_answer_are_an_error
+    lock_tables_that_refuse_are_an_error
+    the_processlist_shows_a_waiter_asleep
+}
+
+fn until_waiting(proxy: &Proxy) {
+    eventually("a session waits", || {
+        (proxy.metric("lockstead_locks_waiting") >= 1.0).then_some(())
+    });
+}
+
+fn error(session: &mut Session, sql: &str) -> Option<u16> {
+    session.send(sql);
+    session.client.read_response(Shape::Query).error()
+}
+
+fn a_bulk_execution_of_a_lock_call_is_refused(server: &Server) {
+    const BULK_EXECUTE: u8 = 0xfa;
+    if flavour_of(server) == Flavour::MySql {
+        return;
+    }
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let prepared = session.client.prepare(b"DO GET_LOCK(?, 0)");
+    // The statement, "types follow", one type, and rows of one value that is not NULL.
+    let head = [&prepared.packets[0].payload[1..5], &[128, 0, 253, 0]].concat();
+    for rows in [2, 30_000] {
+        let body = [&head[..], &b"\0\x01k".repeat(rows)].concat();
+        let refused = session.client.command(BULK_EXECUTE, &body, Shape::One);
+        assert_eq!(refused.error(), Some(1235), "{rows} rows");
+        assert!(session.is_free("k"));
+        assert_eq!(server.root().column("SELECT IS_FREE_LOCK('k')"), ["1"]);
+    }
+}
+
+fn more_prepared_lock_calls_than_a_session_may_have_are_refused(store: &Server) {
+    const MOST: u32 = 16_384;
+    let scripted = Scripted::start(store, |peer| {
+        for id in 0..=MOST {
+            assert_eq!(peer.frame()[4], STMT_PREPARE);
+            peer.send(&packet(1, &[&[0][..], &id.to_le_bytes(), &[0; 7]].concat()));
+        }
+        // The client does not get this one, so the server must not keep it.
+        assert_eq!(peer.frame(), packet(0, &[&[STMT_CLOSE][..], &MOST.to_le_bytes()].concat()));
+        peer.frame();
+        peer.send(&ok(1));
+        peer.rest();
+    });
+    let mut client = scripted.client();
+    let prepare = packet(0, &[&[STMT_PREPARE][..], b"SELECT GET_LOCK('k', 0)"].concat());
+    for id in 0..MOST {
+        client.send(&prepare);
+        assert_eq!(client.frame()[4..9], [&[0][..], &id.to_le_bytes()].concat());
+    }
+    client.send(&prepare);
+    assert_eq!(client.frame()[4..7], [0xff, 0xd3, 0x04]);
+    client.send(&query(b"the next"));
+    assert_eq!(client.frame(), ok(1));
+}
+
+/// Prepares a statement and returns its id.
+fn prepare(session: &mut Session, sql: &str) -> u32 {
+    let response = session.client.prepare(sql.as_bytes());
+    let id = response.packets[0].payload.get(1..5).expect("an id");
+    u32::from_le_bytes(id.try_into().expect("four bytes"))
+}
+
+fn a_moment_that_does_not_exist_is_refused(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let id = prepare(&mut session, "SELECT GET_LOCK(?, ?)");
+    let time = || Param::DateTime([2024, 2, 30, 3, 4, 5]);
+    let name = || Param::Text(b"k".to_vec());
+    for params in [vec![time(), Param::Long(0)], vec![name(), time()]] {
+        let execute = Execute { params, ..Execute::default() };
+        assert_eq!(session.client.execute(id, &execute).error(), Some(1235));
+    }
+    assert!(session.is_free("k"));
+}
+
+fn a_statement_from_a_user_variable_takes_the_server_s_own_lock(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let mut other = Session::at(proxy.port);
+    let name = fresh_schema();
+    session.run(&format!("SET @x='SELECT GET_LOCK(''{name}'', 0)'"));
+    session.run("PREPARE s FROM @x");
+    assert_eq!(session.value("EXECUTE s").as_deref(), Some("1"));
+    assert!(other.is_free(&name), "a lock of the server's own is none of the proxy's");
+    let native = server.root().column(&format!("SELECT IS_USED_LOCK('{name}')"));
+    assert_eq!(native, [session.id().to_string()]);
+    if flavour_of(server) == Flavour::MariaDb {
+        let got = session.value("EXECUTE IMMEDIATE CONCAT('SELECT GET_', 'LOCK(''own'', 0)')");
+        assert_eq!(got.as_deref(), Some("1"));
+        assert!(other.is_free("own"));
+    }
+}
+
+fn a_waiter_of_a_proxy_that_shuts_down_hears_of_it(server: &Server) {
+    let mut proxy = Proxy::start(&server.url, &[]);
+    let mut holder = Session::at(proxy.port);
+    let mut waiter = Session::at(proxy.port);
+    holder.lock("k");
+    waiter.ask_for("k");
+    until_waiting(&proxy);
+    // A statement that runs is let run: the proxy goes on while it does.
+    holder.send("SELECT SLEEP(2)");
+    until_busy(&mut server.root(), holder.id());
+    proxy.signal("TERM");
+    assert_eq!(waiter.last_words().expect("a reason").code, 1053);
+    assert_eq!(holder.reply().as_deref(), Some("0"), "the statement was let run");
+    assert_eq!(proxy.wait(), Some(0));
+}
+
+fn a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had(server: &Server) {
+    let mut dead = Proxy::start(&server.url, &[]);
+    dead.signal("KILL");
+    dead.wait();
+    let proxy = Proxy::start_on(&server.url, &dead.schema, &[]);
+    let mut session = Session::at(proxy.port);
+    assert_eq!(session.value("SELECT GET_LOCK('k', 0)").as_deref(), Some("0"));
+    assert!(session.is_free("k"));
+    assert_eq!(session.value("SELECT GET_LOCK('k', 1)").as_deref(), Some("0"));
+    assert!(!proxy.page("/readyz").starts_with("HTTP/1.1 200"));
+}
+
+fn lock_tables_that_do_not_answer_are_an_error(server: &Server) {
+    let link = Forwarder::start(server.port, std::net::Ipv4Addr::LOCALHOST);
+    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{}", link.port, fresh_schema());
+    let backend = format!("127.0.0.1:{}", server.port);
+    let proxy = Launched::start(&backend, &store, &["--create-schema"]);
+    let mut sessions: Vec<Session> = (0..3).map(|_| Session::at(proxy.port)).collect();
+    sessions[0].lock("before");
+    link.stall();
+    let texts = ["SELECT GET_LOCK('k', 0)", "SELECT IS_FREE_LOCK('k')", "SELECT GET_LOCK('l', 1)"];
+    for (session, text) in sessions.iter_mut().zip(texts) {
+        session.send(text);
+    }
+    let responses: Vec<Response> =
+        sessions.iter_mut().map(|s| s.client.read_response(Shape::Query)).collect();
+    assert_eq!(responses[0].error(), Some(1105), "a lock that is to be had at once");
+    assert!(responses[0].took.as_secs() >= 9, "{:?}", responses[0].took);
+    assert_eq!(responses[1].error(), Some(1105), "a question");
+    assert_eq!(responses[2].error(), None, "a wait that is over");
+    link.heal();
+}
+
+fn lock_tables_that_refuse_are_an_error(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    session.lock("before");
+    let rename = |from: &str, to: &str| {
+        let schema = &proxy.schema;
+        server.root().run(&format!("RENAME TABLE {schema}.{from} TO {schema}.{to}"));
+    };
+    rename("locks", "elsewhere");
+    for sql in ["GET_LOCK('k', 0)", "GET_LOCK('k', 600)", "IS_FREE_LOCK('k')", "IS_USED_LOCK('k')"]
+    {
+        assert_eq!(error(&mut session, &format!("SELECT {sql}")), Some(1105), "{sql}");
+    }
+    rename("elsewhere", "locks");
+    session.lock("k");
+}
+
+fn the_processlist_shows_a_waiter_asleep(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut holder = Session::at(proxy.port);
+    let mut waiter = Session::at(proxy.port);
+    holder.lock("k");
+    waiter.ask_for("k");
+    until_waiting(&proxy);
+    let table = "information_schema.processlist";
+    let sql = format!("SELECT COMMAND FROM {table} WHERE ID={}", waiter.id());
+    assert_eq!(server.root().column(&sql), ["Sleep"]);
+}
