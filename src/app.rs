@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::backend::spares::{Account, Spares};
-use crate::config::Config;
+use crate::config::{Config, HostPort, StoreUrl};
 use crate::engine::handle::{Engine, SessionEvent};
 use crate::engine::keeper::{self, Setup, Threads};
 use crate::engine::pipe::StoreAccess;
@@ -21,7 +22,7 @@ use crate::frontend::registry::Registry;
 use crate::http::{self, Pages};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
-use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::reads::Rights;
 use crate::store::schema::VERSION;
 use crate::types::version_number;
@@ -82,9 +83,9 @@ pub struct Readiness {
 
 impl App {
     /// Checks the store, binds every socket, starts the engine.
-    pub async fn build(config: Config) -> Result<Self, StartError> {
+    async fn build(config: Config) -> Result<Self, StartError> {
         let readiness = inspect(&config).await?;
-        for warning in &readiness.warnings {
+        for warning in readiness.warnings.iter().chain(&raise_open_files(&config)) {
             tracing::warn!("{warning}");
         }
         let listener = bind("clients", config.listen)?;
@@ -128,11 +129,24 @@ impl App {
         Ok(Self { config, listener, http, context, threads, account })
     }
 
-    /// Serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
-    pub async fn run(self) -> Result<(), StartError> {
+    /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
+    pub async fn serve(config: Config) -> Result<(), StartError> {
+        // First of all: a process without handlers ignores them where it is the first of a
+        // container, and elsewhere leaves a row behind.
+        let mut signals =
+            Signals(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let app = tokio::select! {
+            app = Self::build(config) => app?,
+            () = signals.next() => {
+                tracing::info!("told to stop before anything was served");
+                return Ok(());
+            }
+        };
+        app.run(signals).await
+    }
+
+    async fn run(self, mut signals: Signals) -> Result<(), StartError> {
         let Self { config, listener, http, context, threads, account } = self;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
         let draining = Arc::new(AtomicBool::new(false));
         let workers = Workers::start(&context)?;
         let tending = tokio::spawn(context.spares.clone().tend(account.clone()));
@@ -143,8 +157,7 @@ impl App {
         });
         tokio::select! {
             () = accept(listener, &workers) => {}
-            _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
-            _ = interrupt.recv() => tracing::info!("interrupt: draining"),
+            () = signals.next() => tracing::info!("told to stop: draining"),
         }
         // The drain, in order: no new clients (the listener is gone), statements end, locks go
         // back, the lease row goes, the windows close last.
@@ -152,8 +165,7 @@ impl App {
         let drain = drain(&config, &context, &context.engine);
         tokio::select! {
             () = drain => {}
-            _ = terminate.recv() => tracing::warn!("second signal: not waiting any longer"),
-            _ = interrupt.recv() => tracing::warn!("second signal: not waiting any longer"),
+            () = signals.next() => tracing::warn!("second signal: not waiting any longer"),
         }
         tending.abort();
         let _ = timeout(LAST_MOMENT, context.spares.finish(&account)).await;
@@ -164,6 +176,37 @@ impl App {
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// What asks the process to end.
+struct Signals(Signal, Signal);
+
+impl Signals {
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.0.recv() => {}
+            _ = self.1.recv() => {}
+        }
+    }
+}
+
+/// Raises the limit of open files to what may be, and says if that is too few.
+fn raise_open_files(config: &Config) -> Option<String> {
+    let mut limit = getrlimit(Resource::Nofile);
+    // Two for each session; store connections, pages and logs beside.
+    let needed = 2 * config.max_connections as u64 + 100;
+    if limit.current.is_some_and(|now| now < needed) {
+        limit.current = limit.maximum.map_or(Some(needed), |most| Some(most.min(needed)));
+        // Told below by what it is then.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+    let now = getrlimit(Resource::Nofile).current?;
+    (now < needed).then(|| {
+        format!(
+            "max_connections = {} needs {needed} open files, the limit is {now}: raise it (LimitNOFILE, ulimit -Hn), or lower max_connections",
+            config.max_connections
+        )
+    })
 }
 
 async fn drain(config: &Config, context: &Context, engine: &Engine) {
@@ -248,9 +291,41 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     })?;
     let rights = conn.rights().await.map_err(fail)?;
     warnings.extend(advice(rights));
+    warnings.extend(compare_servers(config, &mut conn).await.map_err(refuse)?);
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     conn.close().await;
     Ok(Readiness { fresh, connect_timeout, rights, version: settings.version, warnings })
+}
+
+/// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must
+/// be one server. A warning where that cannot be seen.
+async fn compare_servers(
+    config: &Config,
+    store: &mut StoreConnection,
+) -> Result<Option<String>, String> {
+    let HostPort { host, port } = &config.backend;
+    if (host, *port) == (&config.store.host, config.store.port) {
+        return Ok(None);
+    }
+    let there = StoreUrl { host: host.clone(), port: *port, ..config.store.clone() };
+    let mut compared = async || {
+        let mut backend = StoreConnection::open(&there, config.connect_timeout).await?;
+        let same = backend.identity().await? == store.identity().await?
+            && same_run(backend.started(), store.started());
+        backend.close().await;
+        Ok::<_, StoreError>(same)
+    };
+    match compared().await {
+        Ok(true) => Ok(None),
+        Ok(false) => Err(format!(
+            "`backend` ({}) is another server: the lock tables must be on the server whose sessions take the locks",
+            config.backend
+        )),
+        Err(e) => Ok(Some(format!(
+            "cannot see whether `backend` ({}) and `store` are one server, which they must be: {e}",
+            config.backend
+        ))),
+    }
 }
 
 fn connect_advice(e: &StoreError) -> String {

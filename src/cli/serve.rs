@@ -17,7 +17,7 @@ pub(super) fn run(settings: Settings) -> ExitCode {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),
     };
-    let served = runtime.block_on(async { App::build(config).await?.run().await });
+    let served = runtime.block_on(App::serve(config));
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => failed(&e),

@@ -22,11 +22,13 @@ pub enum ConfigError {
         /// The cause.
         source: std::io::Error,
     },
-    /// The file is no TOML, or has an unknown key or a wrong type; the text names line and column.
-    #[error("{path}: {message}")]
+    /// The file is no TOML, or has an unknown key or a wrong type.
+    #[error("{path}:{line}: {message}")]
     Parse {
         /// The file.
         path: String,
+        /// The line.
+        line: usize,
         /// The parser's message.
         message: String,
     },
@@ -250,7 +252,8 @@ fn parse_store(text: &str) -> Result<StoreUrl, String> {
     let valid =
         schema.len() <= 64 && schema.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !valid {
-        return Err(format!("names the schema {schema:?}; use letters, digits and _ only"));
+        // Not the name: it is part of the password where that has a bare slash.
+        return Err(format!("names a schema of other than letters, digits and _; {example}"));
     }
     if url.username().is_empty() {
         return Err(format!("names no user; {example}"));
@@ -316,6 +319,28 @@ mod tests {
         ] {
             let text = Config::load(None, change).expect_err(key).to_string();
             assert!(text.contains(key) && text.contains(fix), "{key}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_does_not_show_the_password() {
+        let parse = |text: &str| {
+            let dir =
+                std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+            std::fs::write(&dir, text).expect("write");
+            let refused = Config::load(Some(&dir), Raw::default()).expect_err("refused");
+            std::fs::remove_file(&dir).expect("remove");
+            refused.to_string()
+        };
+        for text in [
+            "\nstoer = \"mysql://u:tulip@h/db\"",
+            "\nstore = \"mysql://u:tulip@h/db",
+            "\nworkers = \"mysql://u:tulip@h/db\"",
+            "\nbackend = \"h:1\"\nstore = \"mysql://u:/tulip@h/db\"",
+        ] {
+            let refused = parse(text);
+            assert!(!refused.contains("tulip"), "{refused}");
+            assert!(refused.contains(":2: ") || refused.contains(":3: "), "{refused}");
         }
     }
 }

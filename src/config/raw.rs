@@ -79,9 +79,20 @@ impl Raw {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
-        let raw = toml::from_str(&text).map_err(|e: toml::de::Error| ConfigError::Parse {
-            path: shown.clone(),
-            message: e.to_string(),
+        let raw = toml::from_str(&text).map_err(|e: toml::de::Error| {
+            let before = text.get(..e.span().map_or(0, |s| s.start)).unwrap_or_default();
+            let line = before.matches('\n').count();
+            let key = text.lines().nth(line).and_then(|l| l.split_once('=')).map_or("", |(k, _)| k);
+            // Not the line itself, nor a value: it may have the password.
+            let message = match e.message() {
+                quoting if quoting.contains("://") => "a value of a wrong type",
+                message => message,
+            };
+            ConfigError::Parse {
+                path: shown.clone(),
+                line: line + 1,
+                message: format!("`{}`: {message}", key.trim()),
+            }
         })?;
         Ok((raw, Source { path: shown, text }))
     }

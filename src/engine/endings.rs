@@ -25,7 +25,10 @@ pub(super) struct Watch {
 }
 
 /// Bounds of the pause between two looks.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+///
+/// The longer one is above the 100 ms for which MySQL answers from a cache where it shows
+/// transactions.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(150));
 
 /// Watches connections until the service drops its end; hands each watch back when it is over.
 pub(super) async fn watch(
@@ -36,6 +39,7 @@ pub(super) async fn watch(
     let mut line = Line::new(Arc::clone(&access));
     let mut watches: Vec<Watch> = Vec::new();
     let mut pause = PAUSE.0;
+    let mut complained = false;
     loop {
         if watches.is_empty() {
             match inbox.recv().await {
@@ -51,6 +55,7 @@ pub(super) async fn watch(
         let ids: Vec<u64> = watches.iter().map(|w| w.conn.0).collect();
         match look(&mut line, &ids).await {
             Ok((run, there)) => {
+                complained = false;
                 let (still, over) = watches
                     .into_iter()
                     .partition(|w| same_run(w.run, run) && there.contains(&w.conn.0));
@@ -59,7 +64,9 @@ pub(super) async fn watch(
                     let _ = gone.send(watch);
                 }
             }
+            Err(_) if complained => {}
             Err(e) => {
+                complained = true;
                 tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held");
             }
         }

@@ -14,7 +14,7 @@ use super::service::{self, LeaseEvent};
 use super::takeover::{Running, take_over};
 use crate::clock;
 use crate::lock::lease::Terms;
-use crate::store::connection::StoreError;
+use crate::store::connection::{StoreError, same_run};
 use crate::store::lease::{ProxyRow, ProxyState, Renewal};
 use crate::store::statement::Writer;
 use crate::types::ProxyId;
@@ -109,7 +109,23 @@ struct Incarnation {
     /// was lost, which may have landed.
     versions: Vec<u64>,
     waiting: bool,
+    /// The server's start when it joined.
+    run: i64,
 }
+
+impl Incarnation {
+    /// A renewal goes out. Behind the first version, which was acknowledged, the oldest are
+    /// forgotten.
+    fn sent(&mut self, version: u64) {
+        self.versions.push(version);
+        let excess = self.versions.len().saturating_sub(VERSIONS);
+        self.versions.drain(1..=excess);
+    }
+}
+
+/// Versions of a row that are remembered: renewals that were sent and not heard of, within a lease
+/// at most.
+const VERSIONS: usize = 64;
 
 impl Keeper {
     fn new(setup: Setup, lease: Arc<Lease>, events: mpsc::UnboundedSender<LeaseEvent>) -> Self {
@@ -204,7 +220,12 @@ impl Keeper {
             return Err(StoreError::Refused { code: 1105, message });
         }
         let others = conn.read_proxies(&schema).await?;
-        let quiet = others.iter().all(|p| p.state == ProxyState::Clean);
+        // An earlier incarnation of this process is over: nobody need wait for its lease.
+        let former = |p: &ProxyRow| self.former.contains(&p.id);
+        for row in others.iter().filter(|p| p.state == ProxyState::Live && former(p)) {
+            conn.revoke(&schema, row.id, row.rvn).await?;
+        }
+        let quiet = others.iter().all(|p| p.state == ProxyState::Clean || former(p));
         let alone = quiet && !conn.has_peers().await.unwrap_or(true);
         let id = ProxyId::random();
         let row = ProxyRow {
@@ -213,7 +234,7 @@ impl Keeper {
             rvn: rand::random(),
             ttl_ms: u32::try_from(self.terms.ttl.as_millis()).unwrap_or(u32::MAX),
             addr: self.setup.addr.clone(),
-            server_start: conn.server_start().await?,
+            server_start: conn.started(),
             conns: self.setup.access.open.lock().clone(),
         };
         let sent = clock::now();
@@ -229,8 +250,13 @@ impl Keeper {
         };
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.lease.begin(id, grants_from);
-        self.incarnation =
-            Some(Incarnation { id, epoch: meta.epoch, versions: vec![row.rvn], waiting });
+        self.incarnation = Some(Incarnation {
+            id,
+            epoch: meta.epoch,
+            versions: vec![row.rvn],
+            waiting,
+            run: row.server_start,
+        });
         self.observed.clear();
         if waiting {
             tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
@@ -242,6 +268,7 @@ impl Keeper {
             proxy: id,
             epoch: meta.epoch,
             floor,
+            run: row.server_start,
         }));
         Ok(())
     }
@@ -250,13 +277,15 @@ impl Keeper {
         let schema = self.setup.access.url.schema.clone();
         let conns = self.setup.access.open.lock().clone();
         let new = rand::random();
-        if let Some(mine) = &mut self.incarnation {
-            mine.versions.push(new);
-            // As many lost replies as fit into a lease are far fewer than this.
-            let excess = mine.versions.len().saturating_sub(64);
-            mine.versions.drain(..excess);
-        }
         let conn = self.line.get().await?;
+        if !same_run(conn.started(), now.run) {
+            tracing::error!(proxy = %now.id, "the server was restarted: its sessions and their locks are gone");
+            self.fence();
+            return self.join().await;
+        }
+        if let Some(mine) = &mut self.incarnation {
+            mine.sent(new);
+        }
         // The deadline counts from before the send: a renewal that is acknowledged late was
         // still seen by observers when it was committed.
         let sent = clock::now();
@@ -364,25 +393,45 @@ impl Keeper {
         let leave = async {
             let conn = self.line.get().await?;
             if !conn.read_held(&schema, id).await?.is_empty() {
-                return Ok(());
+                return Ok("some of its locks are not released");
             }
             for rvn in versions {
                 if conn.revoke(&schema, id, rvn).await? {
                     conn.declare_clean(&schema, id).await?;
                     conn.sweep_clean(&schema).await?;
-                    break;
+                    return Ok("");
                 }
             }
-            Ok::<_, StoreError>(())
+            Ok::<_, StoreError>("its row is not as it left it")
         };
         match timeout(self.terms.ttl.min(Duration::from_secs(5)), leave).await {
-            Ok(Ok(())) => tracing::info!(proxy = %id, "left the lease table"),
+            Ok(Ok("")) => tracing::info!(proxy = %id, "left the lease table"),
+            Ok(Ok(why)) => {
+                tracing::warn!(proxy = %id, why, "stays in the lease table; the lease will run out");
+            }
             Ok(Err(e)) => {
                 tracing::warn!(error = %e, "could not leave the lease table; the lease will run out");
             }
             Err(_) => {
                 tracing::warn!("could not leave the lease table in time; the lease will run out");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_acknowledged_version_is_never_forgotten() {
+        let (id, versions) = (ProxyId(1), vec![1000]);
+        let mut incarnation = Incarnation { id, epoch: 1, versions, waiting: false, run: 0 };
+        for version in 0..500 {
+            incarnation.sent(version);
+            assert_eq!(incarnation.versions[0], 1000);
+            assert_eq!(incarnation.versions.last(), Some(&version));
+            assert!(incarnation.versions.len() <= VERSIONS);
         }
     }
 }

@@ -52,9 +52,12 @@ impl Lease {
         Some(self.proxy.load(Ordering::Acquire)).filter(|id| *id != 0).map(ProxyId)
     }
 
-    /// Age of the last acknowledged renewal.
+    /// Age of the last acknowledged renewal; zero before the first.
     pub fn age(&self) -> Duration {
         let renewed = self.renewed.load(Ordering::Acquire);
+        if renewed == 0 {
+            return Duration::ZERO;
+        }
         Duration::from_nanos(nanos(clock::now()).saturating_sub(renewed))
     }
 

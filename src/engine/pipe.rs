@@ -66,10 +66,11 @@ impl Line {
         Self { access, conn: None }
     }
 
-    /// The open connection.
+    /// The open connection. An error here means that nothing was sent.
     pub async fn get(&mut self) -> Result<&mut StoreConnection, StoreError> {
         if self.conn.is_none() {
-            self.conn = Some(self.access.connect().await?);
+            let opened = self.access.connect().await;
+            self.conn = Some(opened.map_err(|e| StoreError::Connect(e.to_string()))?);
         }
         self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
     }
@@ -78,7 +79,7 @@ impl Line {
     pub fn judge<T>(&mut self, result: &Result<T, StoreError>) {
         if let Err(e) = result {
             self.access.count(e);
-            if !matches!(e, StoreError::Refused { .. }) {
+            if !matches!(e, StoreError::Refused { .. } | StoreError::Blind) {
                 self.drop_connection();
             }
         }
@@ -100,6 +101,8 @@ pub(super) struct Batch {
     pub(super) writer: Arc<Writer>,
     pub(super) changes: Vec<Change>,
     pub(super) clean: Vec<ProxyId>,
+    /// Gives back what an incarnation that is over has won; nobody waits for it.
+    pub(super) stray: bool,
 }
 
 /// A finished batch.
@@ -138,6 +141,11 @@ async fn run_batch(
 ) -> Result<(i64, BatchResult), StoreError> {
     let conn = line.get().await?;
     let old = (u64::from(conn.id()), conn.started());
+    if !same_run(conn.started(), batch.writer.run) {
+        // The server was restarted: this incarnation's sessions are gone, and ids in its rows
+        // must not mean new ones. The keeper begins another.
+        return Ok((old.1, BatchResult { rows: Vec::new(), guarded: false }));
+    }
     let result = conn.run_batch(&batch.writer, &batch.changes, &batch.clean).await;
     line.judge(&result);
     match result {
@@ -183,7 +191,7 @@ async fn try_resolve(
     // After a restart the old connection is gone, and its id may be somebody else's.
     if same_run(conn.started(), started) {
         conn.kill(id).await?;
-        if !conn.still_there(&[id]).await?.is_empty() {
+        if !conn.own_still_there(&[id]).await?.is_empty() {
             return Ok(None);
         }
     }

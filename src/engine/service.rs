@@ -42,6 +42,9 @@ pub(super) enum LeaseEvent {
     Clean(Vec<ProxyId>),
 }
 
+/// Sessions that ask about keys; none for a key that a poll is for.
+type Askers = HashMap<Key, Vec<oneshot::Sender<Look>>>;
+
 /// The service's end of a pipe.
 struct Pipe {
     work: mpsc::Sender<Batch>,
@@ -58,14 +61,20 @@ pub(super) struct Service {
     writer: Option<Arc<Writer>>,
     clean: HashSet<ProxyId>,
     keys: HashMap<Key, KeyState>,
+    /// Locks to be given back for incarnations that are over.
+    strays: VecDeque<Batch>,
+    /// A batch was refused, and that was said.
+    complained: bool,
     /// Keys with something to send.
     ready: VecDeque<Key>,
     pipes: Vec<Pipe>,
     finished: mpsc::UnboundedReceiver<Finished>,
     reader: mpsc::Sender<Vec<Key>>,
-    reading: bool,
     read: mpsc::UnboundedReceiver<Read>,
-    looks: HashMap<Key, Vec<oneshot::Sender<Look>>>,
+    /// Keys to look at next, and who asks.
+    looks: Askers,
+    /// Those of the read at the store: who asks later must not get an answer from before.
+    looked_at: Askers,
     poll_every: Duration,
     poll_at: Option<Instant>,
     retry_at: Option<Instant>,
@@ -103,13 +112,15 @@ pub(super) fn build(
         writer: None,
         clean: HashSet::new(),
         keys: HashMap::new(),
+        strays: VecDeque::new(),
+        complained: false,
         ready: VecDeque::new(),
         pipes,
         finished,
         reader,
-        reading: false,
         read,
-        looks: HashMap::new(),
+        looks: Askers::new(),
+        looked_at: Askers::new(),
         poll_every: POLL.0,
         poll_at: None,
         retry_at: None,

@@ -41,6 +41,7 @@ pub(super) async fn take_over(
 ) {
     let mut line = Line::new(Arc::clone(&access));
     let mut pause = Duration::from_millis(10);
+    let mut longest = Duration::from_millis(250);
     let mut warned = false;
     loop {
         let result = match line.get().await {
@@ -52,6 +53,8 @@ pub(super) async fn take_over(
             Ok(End::Clean) => break,
             Ok(End::Powerless(why)) if !warned => {
                 warned = true;
+                // Somebody else must act first.
+                longest = Duration::from_secs(5);
                 tracing::error!(proxy = %row.id, why, "the locks of a dead proxy stay held");
             }
             Err(e) if !warned => {
@@ -62,7 +65,7 @@ pub(super) async fn take_over(
         }
         // Ends when the server shows no session of the dead proxy any more.
         sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_millis(250));
+        pause = (pause * 2).min(longest);
     }
     access.metrics.takeovers.inc();
     tracing::info!(proxy = %row.id, addr = row.addr, "a dead proxy's locks are free");
@@ -86,18 +89,17 @@ async fn end_sessions(
     row: &ProxyRow,
     own: bool,
 ) -> Result<End, StoreError> {
-    let rights = conn.rights().await?;
     let restarted = !same_run(conn.started(), row.server_start);
     let mut ids = conn.sessions_of(schema, row.id, !own, !restarted).await?;
     if !restarted && !own {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }
-    if !rights.process || !rights.performance_schema {
-        return Ok(End::Powerless(
-            "the store account may not see other accounts' sessions (PROCESS)",
-        ));
-    }
-    let there = conn.still_there(&ids).await?;
+    let there = match conn.still_there(&ids).await {
+        Err(StoreError::Blind) => {
+            return Ok(End::Powerless("the store account may not see other accounts' sessions"));
+        }
+        there => there?,
+    };
     if there.is_empty() {
         conn.declare_clean(schema, row.id).await?;
         return Ok(End::Clean);

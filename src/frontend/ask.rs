@@ -78,10 +78,7 @@ impl Session {
     pub(super) async fn exchange(&mut self, packet: &[u8], shape: Shape) -> Result<Reply, End> {
         self.server_used = tokio::time::Instant::now();
         self.send_server(packet)?;
-        while !self.to_server.is_empty() {
-            self.server.writable().await.map_err(|_| End::ServerGone)?;
-            std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_server(cx))).await?;
-        }
+        self.drain_to_server().await?;
         let mut bytes = Vec::with_capacity(256);
         let mut fed = 0;
         self.tracker.begin(shape);
@@ -147,6 +144,15 @@ impl Session {
         while !self.to_client.is_empty() {
             self.client.writable().await.map_err(|_| End::ClientGone)?;
             std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_client(cx))).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends what is queued for the server.
+    pub(super) async fn drain_to_server(&mut self) -> Result<(), End> {
+        while !self.to_server.is_empty() {
+            self.server.writable().await.map_err(|_| End::ServerGone)?;
+            std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_server(cx))).await?;
         }
         Ok(())
     }

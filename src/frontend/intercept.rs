@@ -342,6 +342,7 @@ impl Session {
             None => out.extend_from_slice(packet),
         }
         self.send_server(&out)?;
+        self.drain_to_server().await?;
         self.drain_to_client().await?;
         let limit = self.context.config.login_timeout;
         let exchange = authenticate(&mut self.client, &mut self.server);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -16,6 +16,7 @@ struct Inner {
     sessions: Mutex<HashMap<u64, EventSender>>,
     next: AtomicU64,
     changed: Notify,
+    draining: AtomicBool,
 }
 
 /// The list of sessions.
@@ -36,6 +37,10 @@ impl Registry {
         if sessions.len() >= limit {
             return None;
         }
+        if self.0.draining.load(Ordering::Relaxed) {
+            // It was accepted before the drain, and comes after its announcement.
+            let _ = events.send(SessionEvent::Drain);
+        }
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         sessions.insert(id, events);
         Some(Entry { registry: self.clone(), id })
@@ -43,7 +48,11 @@ impl Registry {
 
     /// Tells every session.
     pub fn tell(&self, event: SessionEvent) {
-        for events in self.0.sessions.lock().values() {
+        let sessions = self.0.sessions.lock();
+        if event == SessionEvent::Drain {
+            self.0.draining.store(true, Ordering::Relaxed);
+        }
+        for events in sessions.values() {
             // A session that has just ended no longer listens.
             let _ = events.send(event);
         }

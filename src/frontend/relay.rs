@@ -263,8 +263,8 @@ impl Session {
                 }
                 Ok(if found.call { Fate::Park } else { Fate::Forward(None) })
             }
-            Command::CHANGE_USER if !fits => {
-                Err(End::Broken("a change of user longer than a buffer"))
+            Command::CHANGE_USER | Command::RESET_CONNECTION if !fits => {
+                Err(End::Broken("a change of user or a reset longer than a buffer"))
             }
             Command::CHANGE_USER | Command::RESET_CONNECTION => {
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })

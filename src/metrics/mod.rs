@@ -80,7 +80,7 @@ pub struct Metrics {
     pub store_errors: IntCounterVec,
     /// Sessions closed because their locks could no longer be vouched for.
     pub fenced_sessions: IntCounter,
-    /// Incarnations of other proxies that this one declared dead.
+    /// Dead incarnations, earlier ones of this process among them, whose locks this one freed.
     pub takeovers: IntCounter,
 }
 

@@ -21,6 +21,12 @@ pub enum StoreError {
     /// No answer within the limit: it may still be executed.
     #[error("no answer within {0:?}")]
     Silent(Duration),
+    /// The account cannot see whether sessions of others are gone.
+    #[error(
+        "the store account cannot see other accounts' sessions: GRANT PROCESS ON *.* (on MySQL also \
+         SELECT ON performance_schema.*)"
+    )]
+    Blind,
     /// The server refused the statement.
     #[error("{message} (error {code})")]
     Refused {
@@ -43,7 +49,7 @@ impl StoreError {
         match self {
             Self::Connect(_) => "connect",
             Self::Lost(_) | Self::Silent(_) => "lost",
-            Self::Refused { .. } => "refused",
+            Self::Refused { .. } | Self::Blind => "refused",
         }
     }
 
@@ -73,10 +79,15 @@ pub struct StoreConnection {
     conn: Conn,
     flavour: Flavour,
     started: i64,
+    /// Whether the account sees the sessions of others, once known.
+    pub(super) sees_all: Option<bool>,
 }
 
 /// The server's max_prepared_stmt_count is reached: applications may have used it up.
 const TOO_MANY_PREPARED: u16 = 1461;
+
+/// A peer that is gone without a word is noticed though nothing is sent.
+const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// Longest wait for any answer of the store; longer, and the outcome is unknown.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -84,23 +95,27 @@ const ANSWER: Duration = Duration::from_secs(10);
 impl StoreConnection {
     /// Connects and sets the session up. `limit` bounds the whole.
     pub async fn open(url: &StoreUrl, limit: Duration) -> Result<Self, StoreError> {
+        let opened = tokio::time::timeout(limit, Self::set_up(url)).await;
+        opened
+            .unwrap_or_else(|_| Err(StoreError::Connect(format!("no answer within {limit:?}"))))
+            // Nothing was asked for yet: whatever was lost is not missed.
+            .map_err(|e| match e {
+                StoreError::Lost(why) => StoreError::Connect(why),
+                e => e,
+            })
+    }
+
+    async fn set_up(url: &StoreUrl) -> Result<Self, StoreError> {
         let opts: Opts = OptsBuilder::default()
             .ip_or_hostname(url.host.clone())
             .tcp_port(url.port)
             .user(Some(url.user.clone()))
             .pass(Some(url.password.clone()))
             .prefer_socket(Some(false))
+            .tcp_keepalive(Some(KEEPALIVE))
             .wait_timeout(Some(31_536_000))
             .into();
-        let opened = tokio::time::timeout(limit, Conn::new(opts)).await;
-        let mut conn = match opened {
-            Err(_) => return Err(StoreError::Connect(format!("no answer within {limit:?}"))),
-            Ok(Err(mysql_async::Error::Server(e))) => {
-                return Err(StoreError::Refused { code: e.code, message: e.message });
-            }
-            Ok(Err(e)) => return Err(StoreError::Connect(e.to_string())),
-            Ok(Ok(conn)) => conn,
-        };
+        let mut conn = Conn::new(opts).await?;
         let version: Option<String> = conn.query_first("SELECT VERSION()").await?;
         let flavour = Flavour::from_version(&version.unwrap_or_default());
         // An explicit sql_mode: MariaDB's SIMULTANEOUS_ASSIGNMENT would break the batch, which
@@ -114,7 +129,7 @@ impl StoreConnection {
             Flavour::MariaDb => setup.replace("transaction_isolation", "tx_isolation"),
         };
         conn.query_drop(setup).await?;
-        let mut opened = Self { conn, flavour, started: 0 };
+        let mut opened = Self { conn, flavour, started: 0, sees_all: None };
         opened.started = opened.server_start().await?;
         Ok(opened)
     }

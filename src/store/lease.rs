@@ -141,11 +141,7 @@ impl StoreConnection {
         let rows = self.query(sql, 1).await?;
         for row in &rows[0] {
             let id: u64 = column(row, 0);
-            self.execute(format!(
-                "UPDATE `{schema}`.locks SET holder=0 \
-                 WHERE holder={id}"
-            ))
-            .await?;
+            self.free_held(schema, ProxyId(id)).await?;
             self.execute(format!("DELETE FROM `{schema}`.proxies WHERE id={id} AND state=3"))
                 .await?;
         }

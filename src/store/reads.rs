@@ -1,5 +1,7 @@
 //! Looking: at lock rows, at the server's sessions, at what the account may do.
 
+use std::fmt::Write as _;
+
 use super::batch::{Row, to_row};
 use super::connection::{StoreConnection, StoreError, column};
 use super::statement::literal;
@@ -14,8 +16,15 @@ pub struct Rights {
     pub process: bool,
     /// May end them (CONNECTION_ADMIN / CONNECTION ADMIN).
     pub kill: bool,
-    /// MySQL: may read performance_schema.
+    /// MySQL: may read performance_schema, and it is on.
     pub performance_schema: bool,
+}
+
+/// Rows of the locks table that one statement goes through at most.
+const PAGE: u32 = 20_000;
+
+fn between(from: Option<&[u8]>, to: &[u8]) -> String {
+    format!("k>{} AND k<={}", literal(from.unwrap_or_default()), literal(to))
 }
 
 impl StoreConnection {
@@ -33,45 +42,135 @@ impl StoreConnection {
         Ok(self.query(sql, 1).await?[0].iter().map(to_row).collect())
     }
 
-    /// All rows that name `proxy` as holder. A scan: the holder has no index, by design.
+    /// All rows that name `proxy` as holder. A scan, since the holder has no index by design: in
+    /// pages, so that no statement is long.
     pub async fn read_held(
         &mut self,
         schema: &str,
         proxy: ProxyId,
     ) -> Result<Vec<Row>, StoreError> {
-        let sql =
-            format!("SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE holder={}", proxy.0);
-        Ok(self.query(sql, 1).await?[0].iter().map(to_row).collect())
+        let mut rows = Vec::new();
+        let mut from = None;
+        while let Some(page) = self.next_page(schema, from.as_deref()).await? {
+            let sql = format!(
+                "SELECT k,tok,holder,sess,conn FROM `{schema}`.locks \
+                 WHERE {} AND holder={}",
+                between(from.as_deref(), &page),
+                proxy.0
+            );
+            rows.extend(self.query(sql, 1).await?[0].iter().map(to_row));
+            from = Some(page);
+        }
+        Ok(rows)
     }
 
-    /// Which of these connection ids the server still works for.
-    ///
-    /// MySQL hides a killed session from I_S.PROCESSLIST while it still rolls back;
-    /// performance_schema.threads shows it to the end.
-    pub async fn still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
+    /// Frees all rows that name `proxy` as holder, page by page.
+    pub(super) async fn free_held(
+        &mut self,
+        schema: &str,
+        proxy: ProxyId,
+    ) -> Result<(), StoreError> {
+        let mut from = None;
+        while let Some(page) = self.next_page(schema, from.as_deref()).await? {
+            let page_of = between(from.as_deref(), &page);
+            let sql = format!(
+                "UPDATE `{schema}`.locks SET holder=0 WHERE {page_of} AND holder={}",
+                proxy.0
+            );
+            self.execute(sql).await?;
+            from = Some(page);
         }
-        let list = ids.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        let processlist =
-            format!("SELECT id FROM information_schema.processlist WHERE id IN ({list})");
-        let rows = match self.flavour() {
-            Flavour::MySql => {
-                let threads = format!(
-                    "SELECT processlist_id FROM performance_schema.threads \
-                     WHERE processlist_id IN ({list})"
-                );
-                match self.query(threads, 1).await {
-                    // Without the right to look there: the weaker list. `check` says so.
-                    Err(StoreError::Refused { code: 1142, .. }) => {
-                        self.query(processlist, 1).await?
-                    }
-                    rows => rows?,
-                }
-            }
-            Flavour::MariaDb => self.query(processlist, 1).await?,
-        };
-        Ok(rows[0].iter().map(|r| column(r, 0)).collect())
+        Ok(())
+    }
+
+    /// The last key of the page behind `from`; `None` behind the last page.
+    async fn next_page(
+        &mut self,
+        schema: &str,
+        from: Option<&[u8]>,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let sql = format!(
+            "SELECT k FROM (SELECT k FROM `{schema}`.locks WHERE k>{} ORDER BY k LIMIT {PAGE}) p \
+             ORDER BY k DESC LIMIT 1",
+            literal(from.unwrap_or_default())
+        );
+        Ok(self.query(sql, 1).await?[0].first().map(|r| column(r, 0)))
+    }
+
+    /// Which of these connection ids the server still works for; an error when that cannot be
+    /// known.
+    pub async fn still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        if let Some(there) = self.among_threads(ids).await? {
+            return Ok(there);
+        }
+        if !self.sees_all().await? {
+            return Err(StoreError::Blind);
+        }
+        self.among_processes(ids).await
+    }
+
+    /// The same for connections of this very account, which it always sees.
+    pub async fn own_still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        match self.among_threads(ids).await? {
+            Some(there) => Ok(there),
+            None => self.among_processes(ids).await,
+        }
+    }
+
+    /// MySQL: performance_schema.threads shows a killed session to the end of its rollback.
+    /// `None` where it does not show this very connection, so where it is off or not allowed.
+    async fn among_threads(&mut self, ids: &[u64]) -> Result<Option<Vec<u64>>, StoreError> {
+        if self.flavour() == Flavour::MariaDb {
+            return Ok(None);
+        }
+        let sql = format!(
+            "SELECT processlist_id FROM performance_schema.threads WHERE processlist_id IN ({})",
+            self.with_own(ids)
+        );
+        match self.query(sql, 1).await {
+            Err(StoreError::Refused { code: 1142, .. }) => Ok(None),
+            rows => Ok(self.without_own(&rows?[0])),
+        }
+    }
+
+    /// MySQL's list hides a killed session while it still rolls back; its transaction shows then.
+    async fn among_processes(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        let list = self.with_own(ids);
+        let mut sql = format!("SELECT id FROM information_schema.processlist WHERE id IN ({list})");
+        if self.flavour() == Flavour::MySql && self.sees_all().await? {
+            let _ = write!(
+                sql,
+                " UNION SELECT trx_mysql_thread_id FROM information_schema.innodb_trx \
+                 WHERE trx_mysql_thread_id IN ({list})"
+            );
+        }
+        let rows = self.query(sql, 1).await?;
+        self.without_own(&rows[0]).ok_or(StoreError::Blind)
+    }
+
+    fn with_own(&self, ids: &[u64]) -> String {
+        let own = u64::from(self.id());
+        let ids: Vec<String> = ids.iter().chain([&own]).map(u64::to_string).collect();
+        ids.join(",")
+    }
+
+    /// The ids of others; `None` if this connection's own is not there, so that nothing is proved.
+    fn without_own(&self, rows: &[mysql_async::Row]) -> Option<Vec<u64>> {
+        let own = u64::from(self.id());
+        let mut ids: Vec<u64> = rows.iter().map(|r| column(r, 0)).collect();
+        ids.contains(&own).then(|| {
+            ids.retain(|id| *id != own);
+            ids
+        })
+    }
+
+    async fn sees_all(&mut self) -> Result<bool, StoreError> {
+        if let Some(known) = self.sees_all {
+            return Ok(known);
+        }
+        let sees = self.rights().await?.process;
+        self.sees_all = Some(sees);
+        Ok(sees)
     }
 
     /// The server sessions of a proxy: those that carry its tag (`tagged`), and those its lock
@@ -182,10 +281,7 @@ impl StoreConnection {
             Flavour::MariaDb => global("CONNECTION ADMIN") || global("SUPER"),
         };
         let performance_schema = match self.flavour() {
-            Flavour::MySql => {
-                let sql = "SELECT 1 FROM performance_schema.threads LIMIT 0";
-                self.query(sql.to_owned(), 1).await.is_ok()
-            }
+            Flavour::MySql => self.among_threads(&[]).await?.is_some(),
             Flavour::MariaDb => true,
         };
         Ok(Rights { process: global("PROCESS"), kill, performance_schema })

@@ -83,6 +83,12 @@ pub struct Meta {
 }
 
 impl StoreConnection {
+    /// The server's identity.
+    pub async fn identity(&mut self) -> Result<String, StoreError> {
+        let sql = format!("SELECT {}", ident_expression(self.flavour()));
+        Ok(self.query(sql, 1).await?[0].first().map(|r| column(r, 0)).unwrap_or_default())
+    }
+
     /// Creates the schema unless it is there and whole. True when it was not.
     pub async fn install(&mut self, schema: &str) -> Result<bool, StoreError> {
         if self.read_meta(schema).await.is_ok() {

@@ -24,6 +24,8 @@ pub struct Writer {
     pub epoch: u64,
     /// Floor of new tokens.
     pub floor: u64,
+    /// The server's start: connection ids in this incarnation's rows are of this run of it.
+    pub run: i64,
 }
 
 /// What one key asks for: a release, a grant, or a hand-over from one to the other.

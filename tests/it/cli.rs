@@ -1,11 +1,11 @@
 //! The command line: what it refuses and how it says so, its exit codes, its pages.
 
-use std::io::ErrorKind;
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
-use crate::launch::{Launched, run};
+use crate::launch::{Launched, program, run};
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -22,6 +22,8 @@ on_both! {
     the_printed_schema_and_the_least_rights_are_enough
     the_least_rights_are_enough_to_take_over
     the_pages_tell_how_the_proxy_is
+    a_store_on_another_server_than_the_sessions_is_refused
+    without_sight_of_other_sessions_a_broken_ones_lock_stays_held
 }
 
 fn text(output: &Output) -> String {
@@ -152,8 +154,7 @@ fn a_wrong_setting_is_refused_by_its_line_before_a_socket_opens() {
             let said = text(&output);
             assert_eq!(output.status.code(), Some(2), "{line}: {said}");
             assert!(said.contains(key) && said.contains(fix), "{line}: {said}");
-            let at_line = said.contains(&format!("{}:4", file.path())) || said.contains("line 4");
-            assert!(said.contains(file.path()) && at_line, "{line}: {said}");
+            assert!(said.contains(&format!("{}:4: ", file.path())), "{line}: {said}");
         }
     }
     let nobody = server.accept().expect_err("a connection was made");
@@ -255,7 +256,8 @@ fn the_printed_schema_and_the_least_rights_are_enough(server: &Server) {
     let output = run(&["check", "--backend", &backend(server), "--store", &store]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     assert!(!text(&output).contains("MISSING"), "{}", text(&output));
-    let proxy = Launched::start(&backend(server), &store, &[]);
+    // The limit of open files is the machine's.
+    let proxy = Launched::start(&backend(server), &store, &["--max-connections", "100"]);
     assert!(!proxy.log().contains("WARN"), "{}", proxy.log());
     let mut holder = Session::at(proxy.port);
     let mut waiter = Session::at(proxy.port);
@@ -305,4 +307,72 @@ fn the_pages_tell_how_the_proxy_is(server: &Server) {
     let page = waiting.page("/readyz");
     assert!(page.starts_with("HTTP/1.1 503") && page.contains("startup wait"), "{page}");
     assert!(waiting.page("/livez").starts_with("HTTP/1.1 200"));
+}
+
+fn a_store_on_another_server_than_the_sessions_is_refused(server: &Server) {
+    let schema = fresh_schema();
+    install(server, &schema);
+    let other = match flavour_of(server) {
+        Flavour::MySql => Flavour::MariaDb,
+        Flavour::MariaDb => Flavour::MySql,
+    };
+    let other = backend(&Server::from_env(other));
+    let store = format!("{}{schema}", server.url);
+    let said = refused(&["--backend", &other, "--store", &store], 1);
+    assert!(said.contains("is another server"), "{said}");
+}
+
+fn without_sight_of_other_sessions_a_broken_ones_lock_stays_held(server: &Server) {
+    let schema = fresh_schema();
+    install(server, &schema);
+    let person = Person::create(server, &schema, &[ON_TABLES]);
+    let store = person.store(&schema);
+    let proxy = Launched::start(&backend(server), &store, &["--lease", "1s"]);
+    let mut holder = Session::at(proxy.port);
+    holder.ask_for("k");
+    holder.gets_it();
+    let mut root = server.root();
+    root.run(&format!("KILL {}", holder.id()));
+    eventually("the proxy says that it cannot see", || {
+        proxy.log().contains("cannot see whether ended sessions are gone").then_some(())
+    });
+    let held = root.column(&format!("SELECT COUNT(*) FROM {schema}.held_locks"));
+    assert_eq!(held, ["1"]);
+}
+
+/// A store that takes connections and says nothing.
+#[test]
+fn a_proxy_that_is_told_to_stop_while_it_starts_stops() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = silent.local_addr().expect("bound").port();
+    let store = format!("mysql://root:x@127.0.0.1:{port}/db");
+    let backend = format!("127.0.0.1:{port}");
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--http", "off"];
+    let patience = ["--connect-timeout", "10m", "--backend", &backend, "--store", &store];
+    let mut child = program(&[&arguments[..], &patience].concat()).spawn().expect("it starts");
+    let _connection = silent.accept().expect("it connects");
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn too_few_open_files_are_told() {
+    let server = Server::from_env(Flavour::MySql);
+    let proxy = format!(
+        "ulimit -n 300 && exec {} serve --create-schema --http off --listen 127.0.0.1:0 \
+         --backend {} --store {}{}",
+        env!("CARGO_BIN_EXE_lockstead"),
+        backend(&server),
+        server.url,
+        fresh_schema()
+    );
+    let mut child = Command::new("sh").args(["-c", &proxy]).stderr(Stdio::piped()).spawn();
+    let child = child.as_mut().expect("a shell");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let told =
+        lines.any(|l| l.is_ok_and(|l| l.contains("needs 20100 open files, the limit is 300")));
+    child.kill().expect("kill");
+    child.wait().expect("it ends");
+    assert!(told);
 }

@@ -178,7 +178,15 @@ fn lock_tables_that_refuse_are_an_error(server: &Server) {
     {
         assert_eq!(error(&mut session, &format!("SELECT {sql}")), Some(1105), "{sql}");
     }
+    // A release goes on being tried, at leisure.
+    let batches = || proxy.metric("lockstead_store_batch_keys_count");
+    session.send("SELECT RELEASE_LOCK('before')");
+    let before = batches();
+    server.root().run("DO SLEEP(1)");
+    assert!(batches() - before < 20.0, "{} batches in a second", batches() - before);
+    assert_eq!(proxy.log().matches("did not take a batch").count(), 1, "{}", proxy.log());
     rename("elsewhere", "locks");
+    session.gets_it();
     session.lock("k");
 }
 

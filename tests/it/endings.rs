@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::Proxy;
 use crate::script::{Flavour, Server};
-use crate::session::{Raw, Session, account, until_busy};
-use crate::stage::{Database, eventually, on_both};
+use crate::session::{Raw, Session, account, first_value, until_busy};
+use crate::stage::{Database, eventually, is_at_server, on_both};
 use crate::wire::command::QUERY;
 use crate::wire::{Client, End};
 
@@ -18,6 +18,7 @@ on_both! {
     a_session_that_the_server_gives_up_hears_why_and_leaves_no_lock
     a_session_killed_while_it_waits_leaves_the_queue
     a_server_that_shuts_down_says_goodbye_in_its_own_words
+    behind_a_restart_a_takeover_still_waits_for_sessions
 }
 
 /// A table with one row of value 0 for each id from 1.
@@ -183,19 +184,13 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
     let mut busy = [connect(own.server.port), connect(proxy.port)];
     let mut holder = Session::at(proxy.port);
     holder.lock("k");
+    let before = own.server.root().column(&format!("SELECT id FROM {}.proxies", proxy.schema));
     for client in &mut busy {
         client.send_query(b"SELECT SLEEP(300)", &[]);
         until_busy(&mut own.server.root(), u64::from(client.connection_id()));
     }
     // Two starts of a server within two seconds cannot be told apart.
-    eventually("the server has run a while", || {
-        let uptime = "SELECT VARIABLE_VALUE > 3 FROM {}.global_status WHERE VARIABLE_NAME='Uptime'";
-        let schema = match flavour_of(server) {
-            Flavour::MySql => "performance_schema",
-            Flavour::MariaDb => "information_schema",
-        };
-        (own.server.root().column(&uptime.replace("{}", schema)) == ["1"]).then_some(())
-    });
+    until_it_has_run_a_while(&own.server);
     own.stop();
     for pair in [&mut idle, &mut busy] {
         let [direct, proxied] = pair.each_mut().map(Client::read_until_closed);
@@ -214,5 +209,54 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
         let id = next.connection_id().to_string();
         let sql = format!("SELECT connection_id FROM {}.held_locks", proxy.schema);
         (own.server.root().column(&sql) == [id]).then_some(())
+    });
+    // Its connection id is of this run of the server, and so is the incarnation that has it.
+    let sql = format!("SELECT id FROM {}.proxies", proxy.schema);
+    eventually("the incarnation of before is gone", || {
+        let now = own.server.root().column(&sql);
+        (now.len() == 1 && now != before).then_some(())
+    });
+}
+
+/// What runs at the server counts, in whichever run of it the session began.
+fn behind_a_restart_a_takeover_still_waits_for_sessions(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    until_it_has_run_a_while(&own.server);
+    let lease = ["--lease", "3s"];
+    let mut dying = Proxy::start(&own.server.url, &lease);
+    let database = Database::create(&own.server);
+    let table = filled(&own.server, &database, 0);
+    own.stop();
+    own.restart();
+    let mut holder = eventually("the proxy grants again", || {
+        let client = Client::connect("127.0.0.1", dying.port, &account()).ok()?;
+        client.login.succeeded().then_some(())?;
+        let mut session = Session { client };
+        let taken = session.client.query(b"SELECT GET_LOCK('k', 0)");
+        taken.error().is_none().then_some(())?;
+        (first_value("GET_LOCK", &taken).as_deref() == Some("1")).then_some(session)
+    });
+    let other = Proxy::start_on(&own.server.url, &dying.schema, &lease);
+    let mut waiter = Session::at(other.port);
+    waiter.ask_for("k");
+    until_waiting(&other, 1.0);
+    holder.send(&format!("SELECT SLEEP(20); INSERT INTO {table} (v, w) VALUES (1, '')"));
+    let mut root = own.server.root();
+    until_busy(&mut root, holder.id());
+    dying.signal("KILL");
+    dying.wait();
+    waiter.gets_it();
+    assert!(!is_at_server(&mut root, flavour_of(server), holder.id()), "granted too early");
+    assert_eq!(waiter.value(&format!("SELECT COUNT(*) FROM {table}")).as_deref(), Some("1"));
+}
+
+fn until_it_has_run_a_while(server: &Server) {
+    eventually("the server has run a while", || {
+        let uptime = "SELECT VARIABLE_VALUE > 3 FROM {}.global_status WHERE VARIABLE_NAME='Uptime'";
+        let schema = match flavour_of(server) {
+            Flavour::MySql => "performance_schema",
+            Flavour::MariaDb => "information_schema",
+        };
+        (server.root().column(&uptime.replace("{}", schema)) == ["1"]).then_some(())
     });
 }

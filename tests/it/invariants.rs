@@ -80,7 +80,7 @@ impl Store {
         };
         let schema = self.url.schema.clone();
         self.runtime.block_on(self.conn.register(&schema, &row, epoch)).expect("register");
-        Writer { schema, proxy: ProxyId(id), epoch, floor: FLOOR }
+        Writer { schema, proxy: ProxyId(id), epoch, floor: FLOOR, run: 0 }
     }
 
     fn run(&mut self, writer: &Writer, changes: &[Change], clean: &[ProxyId]) -> BatchResult {

@@ -161,7 +161,8 @@ impl Scripted {
         let backend = listener.local_addr().expect("bound").to_string();
         let (hello, play) = (packet(0, hello), Arc::new(play));
         std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+            // The first is the proxy's own, which looks whether this is the store's server.
+            for stream in listener.incoming().flatten().skip(1) {
                 let (hello, play) = (hello.clone(), Arc::clone(&play));
                 std::thread::spawn(move || {
                     let mut peer = Peer::new(stream);

@@ -28,6 +28,12 @@ impl Service {
             return;
         };
         for pipe in 0..self.pipes.len() {
+            if self.pipes[pipe].keys == 0
+                && let Some(batch) = self.strays.pop_front()
+            {
+                self.send(pipe, batch);
+                continue;
+            }
             if self.pipes[pipe].keys > 0 || self.ready.len() < self.under_way().max(1) {
                 continue;
             }
@@ -36,12 +42,16 @@ impl Service {
                 continue;
             }
             let clean = self.clean.iter().copied().collect();
-            self.pipes[pipe].keys = changes.len();
-            self.pipes[pipe].since = Instant::now();
-            let batch = Batch { writer: Arc::clone(&writer), changes, clean };
-            // The pipe is idle, so its channel of one has room.
-            let _ = self.pipes[pipe].work.try_send(batch);
+            let batch = Batch { writer: Arc::clone(&writer), changes, clean, stray: false };
+            self.send(pipe, batch);
         }
+    }
+
+    fn send(&mut self, pipe: usize, batch: Batch) {
+        self.pipes[pipe].keys = batch.changes.len();
+        self.pipes[pipe].since = Instant::now();
+        // The pipe is idle, so its channel of one has room.
+        let _ = self.pipes[pipe].work.try_send(batch);
     }
 
     /// Keys at the store, for which a further batch waits unless it is as large: what a batch
@@ -104,11 +114,15 @@ impl Service {
 
     pub(super) fn finish(&mut self, done: Finished) {
         let Finished { batch, result, .. } = done;
+        if batch.stray {
+            // What it did not free, the takeover of its incarnation will.
+            return;
+        }
         match result {
             Ok((run, result)) => {
-                if !result.guarded {
+                self.complained &= !result.guarded;
+                if !result.guarded && !std::mem::replace(&mut self.complained, true) {
                     tracing::warn!("a batch was refused: the lease is no longer this proxy's");
-                    self.retry_later();
                 }
                 let mut rows: HashMap<&[u8], &Row> =
                     result.rows.iter().map(|r| (r.key.as_slice(), r)).collect();
@@ -166,8 +180,18 @@ impl Service {
                         state.release = Some(PendingRelease { token, done: None });
                     }
                 }
-                // Won for an incarnation that is over: its takeover frees the row.
-                Some(_) => state.queue.push_front(waiter),
+                // Won for an incarnation that is over, told to nobody. The row goes back now: its
+                // takeover would end the session that the row names.
+                Some(token) => {
+                    state.queue.push_front(waiter);
+                    let release = Change { key: key.clone(), release: Some(token), acquire: None };
+                    self.strays.push_back(Batch {
+                        writer: Arc::new(writer.clone()),
+                        changes: vec![release],
+                        clean: Vec::new(),
+                        stray: true,
+                    });
+                }
                 None => {
                     if let Some(ghost) = mine.filter(|_| current && state.held.is_none()) {
                         // Ours, but nobody's here: left by a change whose outcome was unknown.
@@ -212,8 +236,9 @@ impl Service {
         if state.is_idle() {
             self.keys.remove(key);
         } else if state.has_work(true) {
-            self.list(key);
-            if !at_once {
+            if at_once {
+                self.list(key);
+            } else {
                 self.retry_later();
             }
         }
@@ -222,9 +247,8 @@ impl Service {
     /// A batch that was certainly not executed.
     fn undo(&mut self, batch: Batch, e: &StoreError) {
         let retry = e.is_retryable();
-        if !retry {
-            tracing::warn!(error = %e, keys = batch.changes.len(), "the lock store did not take a batch");
-            self.retry_later();
+        if !retry && !std::mem::replace(&mut self.complained, true) {
+            tracing::warn!(error = %e, keys = batch.changes.len(), "the lock store did not take a batch; trying again");
         }
         for change in batch.changes {
             let Some(state) = self.keys.get_mut(&change.key) else {
@@ -232,7 +256,8 @@ impl Service {
             };
             state.in_flight = false;
             if let Some(mut waiter) = state.granting.take() {
-                let hopeless = waiter.claim.once || matches!(e, StoreError::Refused { .. });
+                // A connection that cannot be had says nothing about the other pipe's.
+                let hopeless = matches!(e, StoreError::Refused { .. });
                 if !retry && hopeless {
                     waiter.answer(Acquired::Failed(e.to_string()));
                 } else if waiter.reply.is_some() {
@@ -277,8 +302,13 @@ mod tests {
             metrics: Arc::new(Metrics::new().expect("metrics")),
         });
         let (mut service, _, _) = build(&access, Arc::clone(lease));
-        let writer =
-            Writer { schema: "lockstead".to_owned(), proxy: ProxyId(7), epoch: 1, floor: 100 };
+        let writer = Writer {
+            schema: "lockstead".to_owned(),
+            proxy: ProxyId(7),
+            epoch: 1,
+            floor: 100,
+            run: 0,
+        };
         service.lease_event(LeaseEvent::Joined(writer));
         service
     }
@@ -300,17 +330,19 @@ mod tests {
         outcome
     }
 
+    /// The row behind a grant.
+    fn won(change: &Change) -> Row {
+        let grant = change.acquire.clone().expect("a grant");
+        let key = change.key.as_bytes().to_vec();
+        Row { key, token: grant.token, holder: 7, grant: grant.id, conn: grant.conn.0 }
+    }
+
     /// Gathers a batch, and answers it as won after the deadline was set.
     fn win(service: &mut Service, deadline: Duration) {
         let writer = service.writer.clone().expect("joined");
         let changes = service.gather(&writer);
-        let to_row = |change: &Change| {
-            let grant = change.acquire.clone().expect("a grant");
-            let key = change.key.as_bytes().to_vec();
-            Row { key, token: grant.token, holder: 7, grant: grant.id, conn: grant.conn.0 }
-        };
-        let rows = changes.iter().map(to_row).collect();
-        let batch = Batch { writer, changes, clean: Vec::new() };
+        let rows = changes.iter().map(won).collect();
+        let batch = Batch { writer, changes, clean: Vec::new(), stray: false };
         renew(&service.lease, deadline);
         let result = Ok((0, BatchResult { rows, guarded: true }));
         service.finish(Finished { pipe: 0, batch, result });
@@ -331,5 +363,28 @@ mod tests {
             let held = service.keys.values().any(|state| state.held.is_some());
             assert_eq!((told, held), (in_time, in_time));
         }
+    }
+
+    /// The session that the row names must not be ended with the incarnation that is over.
+    #[tokio::test]
+    async fn what_a_former_incarnation_wins_is_given_back() {
+        let lease = Arc::new(Lease::default());
+        let mut service = service(&lease);
+        let later = clock::now() + Duration::from_mins(1);
+        renew(&lease, later);
+        lease.begin(ProxyId(7), Duration::ZERO);
+        let mut outcome = ask(&mut service, 1);
+        let writer = service.writer.clone().expect("joined");
+        let changes = service.gather(&writer);
+        service.lease_event(LeaseEvent::Fenced(ProxyId(7)));
+        let row = won(&changes[0]);
+        let token = row.token;
+        let batch = Batch { writer, changes, clean: Vec::new(), stray: false };
+        let result = Ok((0, BatchResult { rows: vec![row], guarded: true }));
+        service.finish(Finished { pipe: 0, batch, result });
+        assert!(outcome.try_recv().is_err(), "waits on");
+        let stray = service.strays.pop_front().expect("a release");
+        assert_eq!(stray.changes[0].release, Some(token));
+        assert_eq!(stray.writer.proxy, ProxyId(7));
     }
 }

@@ -32,15 +32,16 @@ impl Service {
     }
 
     pub(super) fn dispatch_reads(&mut self) {
-        if self.reading || self.looks.is_empty() {
+        if !self.looked_at.is_empty() || self.looks.is_empty() {
             return;
         }
         let keys: Vec<Key> = self.looks.keys().take(READ).cloned().collect();
-        self.reading = self.reader.try_send(keys).is_ok();
+        self.looked_at = keys.iter().filter_map(|k| self.looks.remove_entry(k)).collect();
+        // The reader is idle, so its channel of one has room.
+        let _ = self.reader.try_send(keys);
     }
 
     pub(super) fn finish_read(&mut self, read: Read) {
-        self.reading = false;
         let Read { keys, result } = read;
         let rows: Result<HashMap<&[u8], &Row>, _> = match &result {
             Ok(rows) => Ok(rows.iter().map(|r| (r.key.as_slice(), r)).collect()),
@@ -59,7 +60,7 @@ impl Service {
                     _ => Look::Free,
                 },
             };
-            for reply in self.looks.remove(&key).unwrap_or_default() {
+            for reply in self.looked_at.remove(&key).unwrap_or_default() {
                 let _ = reply.send(look.clone());
             }
             if look == Look::Free
