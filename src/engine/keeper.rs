@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::handle::Engine;
+use super::incarnation::Incarnation;
 use super::lease::Lease;
 use super::pipe::{Line, StoreAccess};
 use super::service::{self, LeaseEvent};
@@ -100,32 +101,6 @@ struct Keeper {
     running: Arc<Running>,
     clean: Vec<ProxyId>,
 }
-
-#[derive(Debug, Clone)]
-struct Incarnation {
-    id: ProxyId,
-    epoch: u64,
-    /// Versions the row may have: the last acknowledged one, then those of renewals whose reply
-    /// was lost, which may have landed.
-    versions: Vec<u64>,
-    waiting: bool,
-    /// The server's start when it joined.
-    run: i64,
-}
-
-impl Incarnation {
-    /// A renewal goes out. Behind the first version, which was acknowledged, the oldest are
-    /// forgotten.
-    fn sent(&mut self, version: u64) {
-        self.versions.push(version);
-        let excess = self.versions.len().saturating_sub(VERSIONS);
-        self.versions.drain(1..=excess);
-    }
-}
-
-/// Versions of a row that are remembered: renewals that were sent and not heard of, within a lease
-/// at most.
-const VERSIONS: usize = 64;
 
 impl Keeper {
     fn new(setup: Setup, lease: Arc<Lease>, events: mpsc::UnboundedSender<LeaseEvent>) -> Self {
@@ -415,23 +390,6 @@ impl Keeper {
             Err(_) => {
                 tracing::warn!("could not leave the lease table in time; the lease will run out");
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_acknowledged_version_is_never_forgotten() {
-        let (id, versions) = (ProxyId(1), vec![1000]);
-        let mut incarnation = Incarnation { id, epoch: 1, versions, waiting: false, run: 0 };
-        for version in 0..500 {
-            incarnation.sent(version);
-            assert_eq!(incarnation.versions[0], 1000);
-            assert_eq!(incarnation.versions.last(), Some(&version));
-            assert!(incarnation.versions.len() <= VERSIONS);
         }
     }
 }

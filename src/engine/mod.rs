@@ -11,4 +11,5 @@ pub mod pipe;
 pub mod service;
 pub mod takeover;
 
+mod incarnation;
 mod keys;
