@@ -228,7 +228,7 @@ CONF
     launch router "$cache/bin/mysqlrouter" -c "$work/router/router.conf"
     ;;
   lockstead)
-    launch lockstead "$lockstead" serve --listen "127.0.0.1:$port" \
+    launch lockstead "$lockstead" serve --listen "127.0.0.1:$port" --state-dir off \
       --backend "127.0.0.1:$server_port" \
       --store "mysql://lockstead:secret@127.0.0.1:$server_port/lockstead" \
       --http off --lease 30s --workers "$threads" --create-schema

@@ -133,12 +133,14 @@ accounts() {
 }
 
 # start_proxy NAME PORT HTTP-PORT: returns when it grants locks. Sets $pid; the
-# log is in $tmp/proxy-NAME.log unless $log names another file.
+# log is in $tmp/proxy-NAME.log unless $log names another file, the lease 3s unless
+# $lease says otherwise.
 start_proxy() {
   local deadline=$((SECONDS + 20))
   # shellcheck disable=SC2153 # PORT is no slip
   group "$bin" serve --listen "127.0.0.1:$2" --http "127.0.0.1:$3" \
-    --backend "127.0.0.1:$PORT" --lease 3s --create-schema \
+    --backend "127.0.0.1:$PORT" --lease "${lease:-3s}" --create-schema \
+    --state-dir "$tmp/state-$1" \
     --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" \
     >>"${log:-$tmp/proxy-$1.log}" 2>&1
   until http "$3" /readyz | grep -q '^HTTP/1.. 200'; do

@@ -135,6 +135,24 @@ metrics=$(http "$b_http" /metrics | grep -E '^lockstead_(takeovers_total|locks_h
 say "$metrics" | sed 's/^/  /'
 grep -qx 'lockstead_takeovers_total 1' <<<"$metrics" || die "the takeover was not counted"
 
+step "Proxy A is started again, with a lease of 30 s, and killed again, with erin's lock."
+lease=30s start_proxy A "$a" "$a_http"
+proxy_a=$pid
+session erin "$a"
+ask erin "SELECT GET_LOCK('report', 10)"
+answer erin 15 1
+slay "$proxy_a"
+from=$(now)
+lease=30s start_proxy A "$a" "$a_http"
+proxy_a=$pid
+session frank "$a"
+ask frank "SELECT GET_LOCK('report', 30)"
+answer frank 30 1
+took "$from" 0 15000
+say "  the restarted proxy knows that its predecessor is gone: frank has the lock $ms ms after the kill"
+kill "$proxy_a"
+wait "$proxy_a" || die "proxy A ended with status $?"
+
 step "Proxy B is told to end (SIGTERM): it gives back the lock and its lease."
 from=$(now)
 kill "$proxy_b"

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use crate::backend::spares::{Account, Spares};
 use crate::config::{Config, HostPort, StoreUrl};
 use crate::engine::handle::{Engine, SessionEvent};
-use crate::engine::keeper::{self, Setup, Threads};
 use crate::engine::pipe::StoreAccess;
+use crate::engine::threads::{self, Setup, Threads};
 use crate::frontend::context::Context;
 use crate::frontend::ending::LAST_MOMENT;
 use crate::frontend::listener::{Workers, accept};
@@ -22,6 +22,7 @@ use crate::frontend::registry::Registry;
 use crate::http::{self, Pages};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
+use crate::state::StateDir;
 use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::reads::Rights;
 use crate::store::schema::VERSION;
@@ -99,11 +100,12 @@ impl App {
             open: Mutex::default(),
             metrics: Arc::clone(&metrics),
         });
-        let (engine, threads) = keeper::start(Setup {
+        let (engine, threads) = threads::start(Setup {
             access,
             ttl: config.lease,
             addr: listen.to_string(),
             fresh: readiness.fresh,
+            state: open_state(&config),
         })?;
         let account =
             Account { user: config.store.user.clone(), password: config.store.password.clone() };
@@ -188,6 +190,16 @@ impl Signals {
             _ = self.1.recv() => {}
         }
     }
+}
+
+/// The state directory, if there is one to be had.
+fn open_state(config: &Config) -> Option<StateDir> {
+    let path = config.state_dir.as_deref()?;
+    StateDir::open(path, &format!("{:?}", config.store))
+        .inspect_err(|e| {
+            tracing::warn!(error = %e, "no state directory: a restart behind a kill waits for the lease");
+        })
+        .ok()
 }
 
 /// Raises the limit of open files to what may be, and says if that is too few.

@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod sql;
 
 pub mod net;
+pub mod state;
 pub mod store;
 
 pub mod backend;

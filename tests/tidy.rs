@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 9] = [
     &["types"],
     &["lock", "protocol"],
     &["sql", "clock", "config", "metrics"],
-    &["net", "store"],
+    &["net", "state", "store"],
     &["backend", "engine"],
     &["frontend"],
     &["http"],

@@ -49,5 +49,10 @@ async fn check(config: Config) -> ExitCode {
             println!("store           FAILED: {e}");
         }
     }
+    match &config.state_dir {
+        None => println!("state directory none: a restart behind kill -9 waits for the lease"),
+        // Not tried: it would be made, perhaps by another user than the one that serves.
+        Some(path) => println!("state directory {}", path.display()),
+    }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

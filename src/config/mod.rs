@@ -4,7 +4,7 @@ mod raw;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use raw::Raw;
@@ -106,6 +106,8 @@ pub struct Config {
     pub http: Option<SocketAddr>,
     /// Length of the lease.
     pub lease: Duration,
+    /// Where incarnations of this proxy prove that they live; `None`: nowhere.
+    pub state_dir: Option<PathBuf>,
     /// Create the lock schema at start if it is missing.
     pub create_schema: bool,
     /// Threads that relay.
@@ -202,6 +204,11 @@ impl Config {
             store: parse_store(store).map_err(|problem| wrong("store", problem))?,
             http: if http == "off" { None } else { Some(address("http", http)?) },
             lease,
+            state_dir: match raw.state_dir.as_deref().unwrap_or("auto") {
+                "off" => None,
+                "auto" => default_state_dir(listen),
+                path => Some(PathBuf::from(path)),
+            },
             create_schema: raw.create_schema.unwrap_or(false),
             workers,
             max_connections,
@@ -213,6 +220,15 @@ impl Config {
             log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
         })
     }
+}
+
+/// A directory for each address in the state folder of the service or user, if there is one.
+fn default_state_dir(listen: &str) -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let base = folder("STATE_DIRECTORY")
+        .or_else(|| Some(folder("XDG_STATE_HOME")?.join("lockstead")))
+        .or_else(|| Some(folder("HOME")?.join(".local/state/lockstead")))?;
+    Some(base.join(listen.replace([':', '[', ']'], "_")))
 }
 
 fn parse_host_port(text: &str) -> Option<HostPort> {

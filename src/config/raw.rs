@@ -27,6 +27,9 @@ pub struct Raw {
     /// How long a dead proxy's locks stay held: 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LEASE")]
     pub lease: Option<String>,
+    /// Directory for proof that this process lives, "auto" or "off" [default: auto]
+    #[arg(long, value_name = "DIR", env = "LOCKSTEAD_STATE_DIR")]
+    pub state_dir: Option<String>,
     /// Create the lock schema at start if it is missing
     #[arg(long, num_args = 0..=1, default_missing_value = "true", env = "LOCKSTEAD_CREATE_SCHEMA")]
     pub create_schema: Option<bool>,
@@ -108,6 +111,7 @@ impl Raw {
             store,
             http,
             lease,
+            state_dir,
             create_schema,
             workers,
             max_connections,

@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::handle::Engine;
 use super::incarnation::Incarnation;
 use super::lease::Lease;
-use super::pipe::{Line, StoreAccess};
-use super::service::{self, LeaseEvent};
+use super::pipe::Line;
+use super::service::LeaseEvent;
 use super::takeover::{Running, take_over};
+use super::threads::Setup;
 use crate::clock;
 use crate::lock::lease::Terms;
 use crate::store::connection::{StoreError, same_run};
@@ -20,65 +20,8 @@ use crate::store::lease::{ProxyRow, ProxyState, Renewal};
 use crate::store::statement::Writer;
 use crate::types::ProxyId;
 
-/// What the engine is started with.
-#[derive(Debug, Clone)]
-pub struct Setup {
-    /// Store access.
-    pub access: Arc<StoreAccess>,
-    /// The lease's length.
-    pub ttl: Duration,
-    /// Where the proxy listens, shown in the tables.
-    pub addr: String,
-    /// The schema was created by this process just now.
-    pub fresh: bool,
-}
-
-/// The engine's two threads.
-#[derive(Debug)]
-pub struct Threads {
-    stop: Option<oneshot::Sender<()>>,
-    keeper: std::thread::JoinHandle<()>,
-}
-
-impl Threads {
-    /// Ends the lease: the row is declared CLEAN and removed. All locks must be released before.
-    pub async fn stop(mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        let _ = tokio::task::spawn_blocking(|| self.keeper.join()).await;
-    }
-}
-
-/// Starts engine and keeper. The handle works at once; nothing is granted before the keeper has
-/// registered and, where needed, waited.
-pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
-    let lease = Arc::new(Lease::default());
-    let (events_in, events) = mpsc::unbounded_channel();
-    let (handle_in, handle) = std::sync::mpsc::channel();
-    let access = Arc::clone(&setup.access);
-    let engine_lease = Arc::clone(&lease);
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let engine_runtime = runtime()?;
-    std::thread::Builder::new().name("engine".into()).spawn(move || {
-        let local = tokio::task::LocalSet::new();
-        local.block_on(&engine_runtime, async move {
-            let (service, engine, requests) = service::build(&access, engine_lease);
-            let _ = handle_in.send(engine);
-            service.run(requests, events).await;
-        });
-    })?;
-    let engine = handle.recv().map_err(std::io::Error::other)?;
-    let keeper_runtime = runtime()?;
-    let (stop, stopped) = oneshot::channel();
-    let keeper = std::thread::Builder::new().name("keeper".into()).spawn(move || {
-        keeper_runtime.block_on(async move {
-            let mut keeper = Keeper::new(setup, lease, events_in);
-            keeper.run(stopped).await;
-        });
-    })?;
-    Ok((engine, Threads { stop: Some(stop), keeper }))
-}
+/// Pause between looks at others as long as the first grant waits for them.
+const WAITING: Duration = Duration::from_millis(250);
 
 /// What this process has seen of another incarnation.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +31,7 @@ struct Observation {
     since: Duration,
 }
 
-struct Keeper {
+pub(super) struct Keeper {
     setup: Setup,
     terms: Terms,
     lease: Arc<Lease>,
@@ -97,13 +40,19 @@ struct Keeper {
     incarnation: Option<Incarnation>,
     /// Earlier incarnations of this process.
     former: Vec<ProxyId>,
+    /// Incarnations of processes that are proved to be gone.
+    gone: Vec<ProxyId>,
     observed: HashMap<ProxyId, Observation>,
     running: Arc<Running>,
     clean: Vec<ProxyId>,
 }
 
 impl Keeper {
-    fn new(setup: Setup, lease: Arc<Lease>, events: mpsc::UnboundedSender<LeaseEvent>) -> Self {
+    pub(super) fn new(
+        setup: Setup,
+        lease: Arc<Lease>,
+        events: mpsc::UnboundedSender<LeaseEvent>,
+    ) -> Self {
         let line = Line::new(Arc::clone(&setup.access));
         Self {
             terms: Terms { ttl: setup.ttl },
@@ -113,13 +62,14 @@ impl Keeper {
             line,
             incarnation: None,
             former: Vec::new(),
+            gone: Vec::new(),
             observed: HashMap::new(),
             running: Arc::default(),
             clean: Vec::new(),
         }
     }
 
-    async fn run(&mut self, mut stopped: oneshot::Receiver<()>) {
+    pub(super) async fn run(&mut self, mut stopped: oneshot::Receiver<()>) {
         let mut complained = false;
         loop {
             // A beat may hang on the network, but never past the deadline it must keep.
@@ -144,10 +94,11 @@ impl Keeper {
             }
             self.fence_if_due();
             self.show();
-            let pause = if self.incarnation.is_some() && complained {
-                self.terms.heartbeat() / 4
-            } else {
-                self.terms.heartbeat()
+            let pause = match &self.incarnation {
+                Some(_) if complained => self.terms.heartbeat() / 4,
+                // Others are soon seen alive.
+                Some(mine) if mine.waiting => self.terms.heartbeat().min(WAITING),
+                _ => self.terms.heartbeat(),
             };
             let until_fence = match &self.incarnation {
                 Some(_) => self.lease.deadline().saturating_sub(clock::now()),
@@ -187,6 +138,8 @@ impl Keeper {
     }
 
     async fn join(&mut self) -> Result<(), StoreError> {
+        let id = ProxyId::random();
+        self.look_for_dead(id);
         let schema = self.setup.access.url.schema.clone();
         let conn = self.line.get().await?;
         let meta = conn.read_meta(&schema).await?;
@@ -195,14 +148,14 @@ impl Keeper {
             return Err(StoreError::Refused { code: 1105, message });
         }
         let others = conn.read_proxies(&schema).await?;
-        // An earlier incarnation of this process is over: nobody need wait for its lease.
-        let former = |p: &ProxyRow| self.former.contains(&p.id);
-        for row in others.iter().filter(|p| p.state == ProxyState::Live && former(p)) {
+        // Nobody need wait for the lease of an incarnation that is certainly over: an earlier one
+        // of this process, or one whose process is gone.
+        let over = |p: &ProxyRow| self.former.contains(&p.id) || self.gone.contains(&p.id);
+        for row in others.iter().filter(|p| p.state == ProxyState::Live && over(p)) {
             conn.revoke(&schema, row.id, row.rvn).await?;
         }
-        let quiet = others.iter().all(|p| p.state == ProxyState::Clean || former(p));
+        let quiet = others.iter().all(|p| p.state == ProxyState::Clean || over(p));
         let alone = quiet && !conn.has_peers().await.unwrap_or(true);
-        let id = ProxyId::random();
         let row = ProxyRow {
             id,
             state: ProxyState::Live,
@@ -213,7 +166,11 @@ impl Keeper {
             conns: self.setup.access.open.lock().clone(),
         };
         let sent = clock::now();
-        conn.register(&schema, &row, meta.epoch).await?;
+        if let Err(e) = conn.register(&schema, &row, meta.epoch).await {
+            // It may be there all the same.
+            self.former.push(id);
+            return Err(e);
+        }
         // The first grant waits one lease, the longest known, unless it is certain that no lock
         // of a lost or later reign can be about (failover, 0.4).
         let waiting = !(self.setup.fresh || alone);
@@ -245,7 +202,29 @@ impl Keeper {
             floor,
             run: row.server_start,
         }));
+        for row in others.iter().filter(|p| p.state != ProxyState::Clean) {
+            if self.former.contains(&row.id) || self.gone.contains(&row.id) {
+                self.take_over(row, self.former.contains(&row.id));
+            }
+        }
         Ok(())
+    }
+
+    /// Leaves proof of life for incarnation `id`, and learns whose process is gone.
+    fn look_for_dead(&mut self, id: ProxyId) {
+        let Some(state) = &mut self.setup.state else { return };
+        match state.reap().and_then(|gone| state.enter(id).map(|()| gone)) {
+            Ok(gone) => {
+                for id in &gone {
+                    tracing::info!(proxy = %id, "the process of an earlier proxy is gone: its lease is not waited for");
+                }
+                self.gone.extend(gone);
+            }
+            Err(e) => {
+                tracing::warn!(error = %e, "without a state directory a restart behind a kill waits for the lease");
+                self.setup.state = None;
+            }
+        }
     }
 
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
@@ -308,6 +287,11 @@ impl Keeper {
             }
         }
         self.observed.retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
+        if let Some(state) = &mut self.setup.state {
+            let needed =
+                |id| renewal.proxies.iter().any(|p| p.id == id && p.state != ProxyState::Clean);
+            state.forget(|id| id != me.id && !needed(id));
+        }
         let mut clean: Vec<ProxyId> =
             renewal.proxies.iter().filter(|p| p.state == ProxyState::Clean).map(|p| p.id).collect();
         clean.sort_unstable();
@@ -380,7 +364,12 @@ impl Keeper {
             Ok::<_, StoreError>("its row is not as it left it")
         };
         match timeout(self.terms.ttl.min(Duration::from_secs(5)), leave).await {
-            Ok(Ok("")) => tracing::info!(proxy = %id, "left the lease table"),
+            Ok(Ok("")) => {
+                tracing::info!(proxy = %id, "left the lease table");
+                if let Some(state) = &mut self.setup.state {
+                    state.forget(|own| own == id);
+                }
+            }
             Ok(Ok(why)) => {
                 tracing::warn!(proxy = %id, why, "stays in the lease table; the lease will run out");
             }

@@ -5,11 +5,12 @@
 
 pub mod endings;
 pub mod handle;
-pub mod keeper;
 pub mod lease;
 pub mod pipe;
 pub mod service;
 pub mod takeover;
+pub mod threads;
 
 mod incarnation;
+mod keeper;
 mod keys;

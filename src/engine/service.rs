@@ -5,6 +5,8 @@
 
 mod batches;
 mod looks;
+#[cfg(test)]
+mod staged;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

@@ -347,7 +347,7 @@ fn a_proxy_that_is_told_to_stop_while_it_starts_stops() {
     let port = silent.local_addr().expect("bound").port();
     let store = format!("mysql://root:x@127.0.0.1:{port}/db");
     let backend = format!("127.0.0.1:{port}");
-    let arguments = ["serve", "--listen", "127.0.0.1:0", "--http", "off"];
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--http", "off", "--state-dir", "off"];
     let patience = ["--connect-timeout", "10m", "--backend", &backend, "--store", &store];
     let mut child = program(&[&arguments[..], &patience].concat()).spawn().expect("it starts");
     let _connection = silent.accept().expect("it connects");
@@ -360,7 +360,7 @@ fn a_proxy_that_is_told_to_stop_while_it_starts_stops() {
 fn too_few_open_files_are_told() {
     let server = Server::from_env(Flavour::MySql);
     let proxy = format!(
-        "ulimit -n 300 && exec {} serve --create-schema --http off --listen 127.0.0.1:0 \
+        "ulimit -n 300 && exec {} serve --create-schema --state-dir off --http off --listen 127.0.0.1:0 \
          --backend {} --store {}{}",
         env!("CARGO_BIN_EXE_lockstead"),
         backend(&server),

@@ -47,8 +47,9 @@ impl Launched {
     /// `None` when the port was taken meanwhile.
     fn try_start(port: u16, arguments: &[&str]) -> Option<Self> {
         let listen = format!("127.0.0.1:{port}");
-        let fixed = ["serve", "--workers", "1", "--http", "off", "--listen", &listen];
-        let mut child = program(&[&fixed, arguments].concat())
+        let fixed = ["serve", "--workers", "1", "--http", "off", "--state-dir", "off", "--listen"];
+        let fixed = [&fixed[..], &[&listen]].concat();
+        let mut child = program(&[&fixed[..], arguments].concat())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the proxy starts");

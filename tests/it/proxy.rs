@@ -55,6 +55,11 @@ impl Proxy {
                 .args(["--listen", &format!("127.0.0.1:{port}")])
                 .args(["--http", &format!("127.0.0.1:{http}")])
                 .args(["--store", &store])
+                .args(if extra.contains(&"--state-dir") {
+                    &[][..]
+                } else {
+                    &["--state-dir", "off"]
+                })
                 .args(extra)
                 .stderr(Stdio::piped())
                 .spawn()

@@ -14,6 +14,8 @@ use crate::stage::{Database, PATIENCE, eventually, is_at_server, on_both};
 
 on_both! {
     the_locks_of_a_killed_proxy_pass_on_after_its_lease
+    a_restarted_proxy_frees_its_predecessor_s_locks_at_once
+    a_live_proxy_is_not_taken_for_a_dead_predecessor
     a_frozen_proxy_finds_its_sessions_fenced
     a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock
     a_proxy_that_lost_its_store_keeps_sessions_without_locks
@@ -104,6 +106,74 @@ fn the_locks_of_a_killed_proxy_pass_on_after_its_lease(server: &Server) {
         let rows = root.column(&format!("SELECT addr FROM {}.proxies", b.schema));
         (rows == [format!("127.0.0.1:{}", b.port)]).then_some(())
     });
+}
+
+/// A state directory that goes with the test.
+struct StateDir(String);
+
+impl StateDir {
+    fn new() -> Self {
+        let name = format!("lockstead-state-{:016x}", rand::random::<u64>());
+        Self(std::env::temp_dir().join(name).to_string_lossy().into_owned())
+    }
+
+    fn files(&self) -> usize {
+        std::fs::read_dir(&self.0).expect("the state directory").count()
+    }
+}
+
+impl Drop for StateDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn a_restarted_proxy_frees_its_predecessor_s_locks_at_once(server: &Server) {
+    let state = StateDir::new();
+    let extra = [&ENDLESS[..], &["--state-dir", &state.0]].concat();
+    let mut a = Proxy::start(&server.url, &extra);
+    let database = Database::create(server);
+    let table = ledger(server, &database);
+    let mut root = server.root();
+    let mut idle = Session::at(a.port);
+    let mut busy = Session::at(a.port);
+    idle.lock("idle");
+    busy.lock("busy");
+    busy.send(&format!("SELECT SLEEP(20); INSERT INTO {table} VALUES ('late')"));
+    until_busy(&mut root, busy.id());
+    a.signal("KILL");
+    a.wait();
+    let successor = Proxy::start_on(&server.url, &a.schema, &extra);
+    let mut next = Session::at(successor.port);
+    next.run("SELECT GET_LOCK('another', 600)");
+    for name in ["idle", "busy"] {
+        next.ask_for(name);
+        next.gets_it();
+    }
+    assert!(!is_at_server(&mut root, flavour_of(server), busy.id()), "granted too early");
+    let entries = root.column(&format!("SELECT entry FROM {table}"));
+    assert!(entries.is_empty(), "written without the lock: {entries:?}");
+    eventually("only its own file is left", || (state.files() == 1).then_some(()));
+    drop(successor);
+    assert_eq!(state.files(), 1, "a killed proxy leaves its file");
+}
+
+fn a_live_proxy_is_not_taken_for_a_dead_predecessor(server: &Server) {
+    let state = StateDir::new();
+    let extra = [&ENDLESS[..], &["--state-dir", &state.0]].concat();
+    let a = Proxy::start(&server.url, &extra);
+    let mut holder = Session::at(a.port);
+    holder.lock("k");
+    let mut b = join(server, &a, &extra);
+    let mut other = Session::at(b.port);
+    other.lock("of b");
+    assert_eq!(other.value("SELECT GET_LOCK('k', 0.5)").as_deref(), Some("0"));
+    assert_eq!(state.files(), 2);
+    holder.unlock("k");
+    other.unlock("of b");
+    b.signal("TERM");
+    assert_eq!(b.wait(), Some(0));
+    assert_eq!(state.files(), 1, "a proxy that ends in order takes its file along");
 }
 
 fn a_frozen_proxy_finds_its_sessions_fenced(server: &Server) {

@@ -271,51 +271,17 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
-    use parking_lot::Mutex;
     use tokio::sync::{mpsc, oneshot};
 
     use super::super::super::handle::{Claim, Request};
     use super::super::super::lease::Lease;
-    use super::super::super::pipe::StoreAccess;
-    use super::super::{LeaseEvent, build};
+    use super::super::LeaseEvent;
+    use super::super::staged::{renew, service};
     use super::*;
     use crate::clock;
-    use crate::config::StoreUrl;
     use crate::lock::name::plain;
-    use crate::metrics::Metrics;
     use crate::store::batch::BatchResult;
     use crate::types::{Flavour, ProxyId};
-
-    /// A service whose store is never reached: its batches are answered by the test.
-    fn service(lease: &Arc<Lease>) -> Service {
-        let url = StoreUrl {
-            host: "127.0.0.1".to_owned(),
-            port: 1,
-            user: String::new(),
-            password: String::new(),
-            schema: "lockstead".to_owned(),
-        };
-        let access = Arc::new(StoreAccess {
-            url,
-            connect_timeout: Duration::from_secs(1),
-            open: Mutex::default(),
-            metrics: Arc::new(Metrics::new().expect("metrics")),
-        });
-        let (mut service, _, _) = build(&access, Arc::clone(lease));
-        let writer = Writer {
-            schema: "lockstead".to_owned(),
-            proxy: ProxyId(7),
-            epoch: 1,
-            floor: 100,
-            run: 0,
-        };
-        service.lease_event(LeaseEvent::Joined(writer));
-        service
-    }
-
-    fn renew(lease: &Lease, deadline: Duration) {
-        lease.renewed(clock::now(), deadline, clock::now() + Duration::from_mins(1));
-    }
 
     fn ask(service: &mut Service, id: u64) -> oneshot::Receiver<Acquired> {
         let (reply, outcome) = oneshot::channel();

@@ -1,0 +1,47 @@
+//! One registration of this process in the lease table, and the versions its row may have.
+
+use crate::types::ProxyId;
+
+/// One registration.
+#[derive(Debug, Clone)]
+pub(super) struct Incarnation {
+    pub(super) id: ProxyId,
+    pub(super) epoch: u64,
+    /// Versions the row may have: the last acknowledged one, then those of renewals whose reply
+    /// was lost, which may have landed.
+    pub(super) versions: Vec<u64>,
+    pub(super) waiting: bool,
+    /// The server's start when it joined.
+    pub(super) run: i64,
+}
+
+impl Incarnation {
+    /// A renewal goes out. Behind the first version, which was acknowledged, the oldest are
+    /// forgotten.
+    pub(super) fn sent(&mut self, version: u64) {
+        self.versions.push(version);
+        let excess = self.versions.len().saturating_sub(VERSIONS);
+        self.versions.drain(1..=excess);
+    }
+}
+
+/// Versions of a row that are remembered: renewals that were sent and not heard of, within a lease
+/// at most.
+const VERSIONS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_acknowledged_version_is_never_forgotten() {
+        let (id, versions) = (ProxyId(1), vec![1000]);
+        let mut incarnation = Incarnation { id, epoch: 1, versions, waiting: false, run: 0 };
+        for version in 0..500 {
+            incarnation.sent(version);
+            assert_eq!(incarnation.versions[0], 1000);
+            assert_eq!(incarnation.versions.last(), Some(&version));
+            assert!(incarnation.versions.len() <= VERSIONS);
+        }
+    }
+}

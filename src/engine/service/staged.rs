@@ -1,0 +1,41 @@
+//! A service for tests, joined as incarnation 7.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::super::lease::Lease;
+use super::super::pipe::StoreAccess;
+use super::{LeaseEvent, Service, build};
+use crate::clock;
+use crate::config::StoreUrl;
+use crate::metrics::Metrics;
+use crate::store::statement::Writer;
+use crate::types::ProxyId;
+
+/// A service whose store is never reached: its batches are answered by the test.
+pub(super) fn service(lease: &Arc<Lease>) -> Service {
+    let url = StoreUrl {
+        host: "127.0.0.1".to_owned(),
+        port: 1,
+        user: String::new(),
+        password: String::new(),
+        schema: "lockstead".to_owned(),
+    };
+    let access = Arc::new(StoreAccess {
+        url,
+        connect_timeout: Duration::from_secs(1),
+        open: Mutex::default(),
+        metrics: Arc::new(Metrics::new().expect("metrics")),
+    });
+    let (mut service, _, _) = build(&access, Arc::clone(lease));
+    let writer =
+        Writer { schema: "lockstead".to_owned(), proxy: ProxyId(7), epoch: 1, floor: 100, run: 0 };
+    service.lease_event(LeaseEvent::Joined(writer));
+    service
+}
+
+pub(super) fn renew(lease: &Lease, deadline: Duration) {
+    lease.renewed(clock::now(), deadline, clock::now() + Duration::from_mins(1));
+}

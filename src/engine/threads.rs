@@ -1,0 +1,75 @@
+//! The engine's two threads: what they are started with, and their end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::handle::Engine;
+use super::keeper::Keeper;
+use super::lease::Lease;
+use super::pipe::StoreAccess;
+use super::service;
+use crate::state::StateDir;
+
+/// What the engine is started with.
+#[derive(Debug)]
+pub struct Setup {
+    /// Store access.
+    pub access: Arc<StoreAccess>,
+    /// The lease's length.
+    pub ttl: Duration,
+    /// Where the proxy listens, shown in the tables.
+    pub addr: String,
+    /// The schema was created by this process just now.
+    pub fresh: bool,
+    /// Where this process proves that it lives, and finds proof that others do not.
+    pub state: Option<StateDir>,
+}
+
+/// The engine's two threads.
+#[derive(Debug)]
+pub struct Threads {
+    stop: Option<oneshot::Sender<()>>,
+    keeper: std::thread::JoinHandle<()>,
+}
+
+impl Threads {
+    /// Ends the lease: the row is declared CLEAN and removed. All locks must be released before.
+    pub async fn stop(mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        let _ = tokio::task::spawn_blocking(|| self.keeper.join()).await;
+    }
+}
+
+/// Starts engine and keeper. The handle works at once; nothing is granted before the keeper has
+/// registered and, where needed, waited.
+pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
+    let lease = Arc::new(Lease::default());
+    let (events_in, events) = mpsc::unbounded_channel();
+    let (handle_in, handle) = std::sync::mpsc::channel();
+    let access = Arc::clone(&setup.access);
+    let engine_lease = Arc::clone(&lease);
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let engine_runtime = runtime()?;
+    std::thread::Builder::new().name("engine".into()).spawn(move || {
+        let local = tokio::task::LocalSet::new();
+        local.block_on(&engine_runtime, async move {
+            let (service, engine, requests) = service::build(&access, engine_lease);
+            let _ = handle_in.send(engine);
+            service.run(requests, events).await;
+        });
+    })?;
+    let engine = handle.recv().map_err(std::io::Error::other)?;
+    let keeper_runtime = runtime()?;
+    let (stop, stopped) = oneshot::channel();
+    let keeper = std::thread::Builder::new().name("keeper".into()).spawn(move || {
+        keeper_runtime.block_on(async move {
+            let mut keeper = Keeper::new(setup, lease, events_in);
+            keeper.run(stopped).await;
+        });
+    })?;
+    Ok((engine, Threads { stop: Some(stop), keeper }))
+}
