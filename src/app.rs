@@ -105,6 +105,7 @@ impl App {
             ttl: config.lease,
             addr: listen.to_string(),
             fresh: readiness.fresh,
+            collect_after: config.collect_after,
             state: open_state(&config),
         })?;
         let account =

@@ -106,6 +106,8 @@ pub struct Config {
     pub http: Option<SocketAddr>,
     /// Length of the lease.
     pub lease: Duration,
+    /// Rows of locks that were not taken for this long are deleted.
+    pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
     pub state_dir: Option<PathBuf>,
     /// Create the lock schema at start if it is missing.
@@ -171,6 +173,10 @@ impl Config {
         if lease < MIN_TTL || lease > Duration::from_hours(1) {
             return Err(wrong("lease", format!("{lease:?} is outside 1s to 1h")));
         }
+        let collect_after = duration("collect_after", raw.collect_after.as_deref(), "10m")?;
+        if collect_after < Duration::from_secs(1) || collect_after > Duration::from_hours(24) {
+            return Err(wrong("collect_after", format!("{collect_after:?} is outside 1s to 24h")));
+        }
         let http = raw.http.as_deref().unwrap_or("127.0.0.1:6080");
         let log_format = match raw.log_format.as_deref().unwrap_or("text") {
             "text" => LogFormat::Text,
@@ -204,6 +210,7 @@ impl Config {
             store: parse_store(store).map_err(|problem| wrong("store", problem))?,
             http: if http == "off" { None } else { Some(address("http", http)?) },
             lease,
+            collect_after,
             state_dir: match raw.state_dir.as_deref().unwrap_or("auto") {
                 "off" => None,
                 "auto" => default_state_dir(listen),

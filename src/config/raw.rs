@@ -27,6 +27,9 @@ pub struct Raw {
     /// How long a dead proxy's locks stay held: 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LEASE")]
     pub lease: Option<String>,
+    /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
+    pub collect_after: Option<String>,
     /// Directory for proof that this process lives, "auto" or "off" [default: auto]
     #[arg(long, value_name = "DIR", env = "LOCKSTEAD_STATE_DIR")]
     pub state_dir: Option<String>,
@@ -111,6 +114,7 @@ impl Raw {
             store,
             http,
             lease,
+            collect_after,
             state_dir,
             create_schema,
             workers,

@@ -194,12 +194,11 @@ impl Keeper {
             tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
         }
         tracing::info!(proxy = %id, epoch = meta.epoch, lease = ?self.terms.ttl, "registered");
-        let floor = meta.base + 1;
         let _ = self.events.send(LeaseEvent::Joined(Writer {
             schema,
             proxy: id,
             epoch: meta.epoch,
-            floor,
+            base: meta.base,
             run: row.server_start,
         }));
         for row in others.iter().filter(|p| p.state != ProxyState::Clean) {

@@ -11,6 +11,7 @@ pub mod service;
 pub mod takeover;
 pub mod threads;
 
+mod collector;
 mod incarnation;
 mod keeper;
 mod keys;

@@ -144,7 +144,7 @@ async fn run_batch(
     if !same_run(conn.started(), batch.writer.run) {
         // The server was restarted: this incarnation's sessions are gone, and ids in its rows
         // must not mean new ones. The keeper begins another.
-        return Ok((old.1, BatchResult { rows: Vec::new(), guarded: false }));
+        return Ok((old.1, BatchResult { rows: Vec::new(), guarded: false, base: None }));
     }
     let result = conn.run_batch(&batch.writer, &batch.changes, &batch.clean).await;
     line.judge(&result);

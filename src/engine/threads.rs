@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::collector::collect;
 use super::handle::Engine;
 use super::keeper::Keeper;
 use super::lease::Lease;
@@ -23,6 +24,8 @@ pub struct Setup {
     pub addr: String,
     /// The schema was created by this process just now.
     pub fresh: bool,
+    /// Rows of locks that were not taken for this long are deleted.
+    pub collect_after: Duration,
     /// Where this process proves that it lives, and finds proof that others do not.
     pub state: Option<StateDir>,
 }
@@ -52,11 +55,13 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
     let (handle_in, handle) = std::sync::mpsc::channel();
     let access = Arc::clone(&setup.access);
     let engine_lease = Arc::clone(&lease);
+    let collect_after = setup.collect_after;
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let engine_runtime = runtime()?;
     std::thread::Builder::new().name("engine".into()).spawn(move || {
         let local = tokio::task::LocalSet::new();
         local.block_on(&engine_runtime, async move {
+            tokio::spawn(collect(Arc::clone(&access), Arc::clone(&engine_lease), collect_after));
             let (service, engine, requests) = service::build(&access, engine_lease);
             let _ = handle_in.send(engine);
             service.run(requests, events).await;

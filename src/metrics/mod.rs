@@ -82,6 +82,8 @@ pub struct Metrics {
     pub fenced_sessions: IntCounter,
     /// Dead incarnations, earlier ones of this process among them, whose locks this one freed.
     pub takeovers: IntCounter,
+    /// Rows of unused locks that were deleted.
+    pub rows_collected: IntCounter,
 }
 
 const NAMESPACE: &str = "lockstead";
@@ -189,6 +191,11 @@ impl Metrics {
                 r,
                 "takeovers_total",
                 "Dead proxies whose locks this proxy made free.",
+            )?,
+            rows_collected: counter(
+                r,
+                "rows_collected_total",
+                "Rows of locks not taken for long that this proxy deleted.",
             )?,
             registry: registry.clone(),
         };

@@ -29,8 +29,10 @@ pub struct Row {
 pub struct BatchResult {
     /// Rows of the batch's keys that exist.
     pub rows: Vec<Row>,
-    /// False: this proxy may no longer write.
+    /// False: this proxy may no longer write, or not with this base.
     pub guarded: bool,
+    /// The base of tokens, if it was read.
+    pub base: Option<u64>,
 }
 
 impl StoreConnection {
@@ -46,7 +48,7 @@ impl StoreConnection {
         if let [Change { key, release: Some(token), acquire: None }] = changes {
             // A release alone is bound to its token: it needs neither guard nor read-back.
             self.change(&release_sql(writer, key, *token)).await?;
-            return Ok(BatchResult { rows: Vec::new(), guarded: true });
+            return Ok(BatchResult { rows: Vec::new(), guarded: true, base: None });
         }
         let statement = change_sql(writer, changes, clean, self.flavour());
         let (affected, bumped) = self.change(&statement).await?;
@@ -55,7 +57,7 @@ impl StoreConnection {
         let lone_and_new = statement.changes == 1 && affected == 1;
         if bumped.is_none() && (affected == 2 * statement.changes || lone_and_new) {
             let rows = changes.iter().map(|change| expected(writer, change)).collect();
-            return Ok(BatchResult { rows, guarded: true });
+            return Ok(BatchResult { rows, guarded: true, base: None });
         }
         let read = self.read_back(writer, changes.iter().map(|c| &c.key)).await;
         read.map_err(StoreError::behind_a_change)
@@ -91,10 +93,15 @@ fn expected(writer: &Writer, change: &Change) -> Row {
 }
 
 fn to_result(rows: &[mysql_async::Row]) -> BatchResult {
-    // The guard is the first row, under a key no lock can have.
-    let guarded = rows.iter().any(|r| column::<Vec<u8>>(r, 0).is_empty());
-    let rows = rows.iter().map(to_row).filter(|r| !r.key.is_empty()).collect();
-    BatchResult { rows, guarded }
+    // The guard is the row under a key that no lock can have.
+    let (guard, rows): (Vec<Row>, Vec<Row>) =
+        rows.iter().map(to_row).partition(|r| r.key.is_empty());
+    let guard = guard.first();
+    BatchResult {
+        rows,
+        guarded: guard.is_some_and(|g| g.holder == 1),
+        base: guard.map(|g| g.token),
+    }
 }
 
 pub(super) fn to_row(row: &mysql_async::Row) -> Row {

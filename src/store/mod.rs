@@ -1,6 +1,7 @@
 //! The lock tables: every statement that touches them, and nothing else does.
 
 pub mod batch;
+pub mod collect;
 pub mod connection;
 pub mod lease;
 pub mod reads;

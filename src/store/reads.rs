@@ -23,7 +23,7 @@ pub struct Rights {
 /// Rows of the locks table that one statement goes through at most.
 const PAGE: u32 = 20_000;
 
-fn between(from: Option<&[u8]>, to: &[u8]) -> String {
+pub(super) fn between(from: Option<&[u8]>, to: &[u8]) -> String {
     format!("k>{} AND k<={}", literal(from.unwrap_or_default()), literal(to))
 }
 
@@ -51,7 +51,7 @@ impl StoreConnection {
     ) -> Result<Vec<Row>, StoreError> {
         let mut rows = Vec::new();
         let mut from = None;
-        while let Some(page) = self.next_page(schema, from.as_deref()).await? {
+        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
             let sql = format!(
                 "SELECT k,tok,holder,sess,conn FROM `{schema}`.locks \
                  WHERE {} AND holder={}",
@@ -71,7 +71,7 @@ impl StoreConnection {
         proxy: ProxyId,
     ) -> Result<(), StoreError> {
         let mut from = None;
-        while let Some(page) = self.next_page(schema, from.as_deref()).await? {
+        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
             let page_of = between(from.as_deref(), &page);
             let sql = format!(
                 "UPDATE `{schema}`.locks SET holder=0 WHERE {page_of} AND holder={}",
@@ -84,13 +84,14 @@ impl StoreConnection {
     }
 
     /// The last key of the page behind `from`; `None` behind the last page.
-    async fn next_page(
+    pub(super) async fn next_page(
         &mut self,
         schema: &str,
         from: Option<&[u8]>,
+        rows: u32,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let sql = format!(
-            "SELECT k FROM (SELECT k FROM `{schema}`.locks WHERE k>{} ORDER BY k LIMIT {PAGE}) p \
+            "SELECT k FROM (SELECT k FROM `{schema}`.locks WHERE k>{} ORDER BY k LIMIT {rows}) p \
              ORDER BY k DESC LIMIT 1",
             literal(from.unwrap_or_default())
         );

@@ -22,8 +22,9 @@ pub struct Writer {
     pub proxy: ProxyId,
     /// The epoch it joined.
     pub epoch: u64,
-    /// Floor of new tokens.
-    pub floor: u64,
+    /// Base of new tokens, which are greater. A batch does nothing if it has moved on: rows with
+    /// tokens below the base may be deleted, and must not come back with smaller ones.
+    pub base: u64,
     /// The server's start: connection ids in this incarnation's rows are of this run of it.
     pub run: i64,
 }
@@ -186,7 +187,8 @@ pub(super) fn change_sql(
     Statement { sql, values, changes: rows as u64 }
 }
 
-/// Reads the rows of `keys`, and before them one with an empty key if the guard holds.
+/// Reads the rows of `keys`, and before them one with an empty key: the base as its token, and as
+/// its holder 1 if the guard holds.
 pub(super) fn read_sql<'a>(
     writer: &Writer,
     keys: impl Iterator<Item = &'a Key>,
@@ -195,19 +197,20 @@ pub(super) fn read_sql<'a>(
     let schema = &writer.schema;
     let keys: Vec<String> = keys.map(|k| literal(k.as_bytes())).collect();
     format!(
-        "SELECT '' k,0 tok,0 holder,0 sess,0 conn FROM `{schema}`.meta m STRAIGHT_JOIN \
-         `{schema}`.proxies p WHERE {} UNION ALL \
+        "SELECT '' k,m.base tok,COALESCE({},0) holder,0 sess,0 conn FROM `{schema}`.meta m \
+         LEFT JOIN `{schema}`.proxies p ON p.id={} WHERE m.id=1 UNION ALL \
          SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE k IN ({})",
         guard(writer, flavour),
+        writer.proxy.0,
         keys.join(",")
     )
 }
 
 fn guard(writer: &Writer, flavour: Flavour) -> String {
-    let Writer { proxy: ProxyId(me), epoch, .. } = writer;
+    let Writer { proxy: ProxyId(me), epoch, base, .. } = writer;
     let ident = ident_expression(flavour);
     format!(
-        "m.id=1 AND m.epoch={epoch} AND m.ident={ident} \
+        "m.id=1 AND m.epoch={epoch} AND m.base={base} AND m.ident={ident} \
          AND p.id={me} AND p.state=1 AND p.epoch={epoch}"
     )
 }

@@ -26,6 +26,8 @@ on_both! {
     i4_states_only_grow
     i5_a_renewal_between_look_and_revoke_saves_the_proxy
     i9_tokens_grow_whatever_is_proposed
+    i9_a_batch_on_a_base_that_has_moved_on_does_nothing
+    i9_a_collected_row_comes_back_above_its_last_token
     i13_a_renewal_counts_for_its_own_epoch_and_version
     i14_nothing_is_written_in_another_epoch_or_on_another_server
     a_batch_of_any_size_tells_what_became_of_each_key
@@ -69,6 +71,7 @@ impl Store {
     /// Registers an incarnation and returns what it writes with.
     fn join(&mut self, id: u64) -> Writer {
         let epoch = self.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
+        let base = self.sql("SELECT base FROM {}.meta")[0].parse().expect("a base");
         let row = ProxyRow {
             id: ProxyId(id),
             state: ProxyState::Live,
@@ -80,7 +83,7 @@ impl Store {
         };
         let schema = self.url.schema.clone();
         self.runtime.block_on(self.conn.register(&schema, &row, epoch)).expect("register");
-        Writer { schema, proxy: ProxyId(id), epoch, floor: FLOOR, run: 0 }
+        Writer { schema, proxy: ProxyId(id), epoch, base, run: 0 }
     }
 
     fn run(&mut self, writer: &Writer, changes: &[Change], clean: &[ProxyId]) -> BatchResult {
@@ -305,6 +308,56 @@ fn i9_tokens_grow_whatever_is_proposed(server: &Server) {
     let mut over = hand_over("k", held, 91);
     over.acquire.as_mut().expect("a grant").token = 3;
     assert_eq!(store.run_one(&one, over).rows[0].token, held + 1);
+}
+
+fn i9_a_batch_on_a_base_that_has_moved_on_does_nothing(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    let token = store.take(&one, "held", 1).token;
+    let (schema, next) = (store.url.schema.clone(), one.base + 100);
+    let moved = |store: &mut Store, old, new| {
+        let moved = store.conn.move_base(&schema, one.epoch, (old, new));
+        store.runtime.block_on(moved).expect("move")
+    };
+    assert!(moved(&mut store, one.base, next));
+    assert!(!moved(&mut store, one.base, next + 1), "moved by somebody else");
+    for batch in [vec![acquire("k", 2, 5)], vec![acquire("k", 2, 5), hand_over("l", 3, 4)]] {
+        let result = store.run(&one, &batch, &[]);
+        assert_eq!((result.guarded, result.base), (false, Some(next)));
+        assert_eq!(store.sql("SELECT COUNT(*) FROM {}.locks"), ["1"]);
+    }
+    // A release alone is bound to its token, whatever the base.
+    store.run_one(&one, release("held", token));
+    assert_eq!(store.holder("held"), "0");
+    let writer = Writer { base: next, ..one.clone() };
+    let result = store.run(&writer, &[acquire("k", 2, next + 1), acquire("l", 3, next + 2)], &[]);
+    assert!(result.guarded && result.rows.len() == 2);
+}
+
+fn i9_a_collected_row_comes_back_above_its_last_token(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    let schema = store.url.schema.clone();
+    for n in 0..30 {
+        let name = format!("{n:02}");
+        let token = store.take(&one, &name, n).token;
+        // Every third stays held.
+        if n % 3 != 0 {
+            store.run_one(&one, release(&name, token));
+        }
+    }
+    store.sql("UPDATE {}.locks SET tok=5000 WHERE k='L01'");
+    let mut collect = |base| {
+        let page = store.conn.collect(&schema, base, None);
+        let page = store.runtime.block_on(page).expect("collect").expect("a page");
+        let behind = store.conn.collect(&schema, base, Some(&page.to));
+        assert!(store.runtime.block_on(behind).expect("collect").is_none());
+        page.rows
+    };
+    assert_eq!(collect(FLOOR), 0, "none is below");
+    assert_eq!(collect(FLOOR + 1), 19, "free ones, but not one with a greater token");
+    assert_eq!(collect(FLOOR + 1), 0);
+    assert_eq!(store.sql("SELECT COUNT(*) FROM {}.locks WHERE holder<>0"), ["10"]);
 }
 
 fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {

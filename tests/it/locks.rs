@@ -8,6 +8,7 @@ use crate::stage::{Database, eventually, on_both};
 on_both! {
     a_held_lock_is_a_row_that_says_who_holds_it
     a_token_grows_with_every_grant
+    a_row_that_is_not_used_is_deleted_and_tokens_grow_all_the_same
     waiter_gets_the_lock_when_its_holder_disconnects
     waiters_are_served_in_the_order_they_came
     two_proxies_exclude_each_other
@@ -67,6 +68,28 @@ fn a_token_grows_with_every_grant(server: &Server) {
         session.unlock("t");
         session.unlock("t");
     }
+}
+
+fn a_row_that_is_not_used_is_deleted_and_tokens_grow_all_the_same(server: &Server) {
+    let a = Proxy::start(&server.url, &["--collect-after", "1s"]);
+    let b = Proxy::start_on(&server.url, &a.schema, &["--collect-after", "1s"]);
+    let (mut one, mut two) = (Session::at(a.port), Session::at(b.port));
+    one.lock("held");
+    let mut last = 0;
+    for round in 0..3 {
+        let session = if round % 2 == 0 { &mut one } else { &mut two };
+        session.run("SELECT GET_LOCK('seldom', 60)");
+        let now = token(server, &a, "seldom");
+        assert!(now > last, "{now} behind {last}");
+        last = now;
+        session.unlock("seldom");
+        eventually("the row of the free lock is gone", || {
+            let sql = format!("SELECT COUNT(*) FROM {}.locks", a.schema);
+            (server.root().column(&sql) == ["1"]).then_some(())
+        });
+    }
+    assert!(!two.is_free("held"));
+    one.unlock("held");
 }
 
 fn waiter_gets_the_lock_when_its_holder_disconnects(server: &Server) {

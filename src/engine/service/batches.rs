@@ -11,7 +11,7 @@ use super::super::keys::{Held, PendingRelease};
 use super::super::pipe::{Batch, Finished};
 use super::{POLL, Service};
 use crate::lock::name::Key;
-use crate::store::batch::Row;
+use crate::store::batch::{BatchResult, Row};
 use crate::store::connection::StoreError;
 use crate::store::statement::{Change, Grant as RowGrant, Writer};
 use crate::types::ConnectionId;
@@ -92,7 +92,7 @@ impl Service {
             state.in_flight = true;
             let acquire = state.granting.as_ref().map(|w| RowGrant {
                 id: w.id,
-                token: writer.floor.max(self.last_token + 1),
+                token: writer.base.max(self.last_token) + 1,
                 conn: w.claim.conn,
                 name: w.claim.name.given.clone(),
                 owner: Arc::clone(&w.claim.owner),
@@ -121,7 +121,8 @@ impl Service {
         match result {
             Ok((run, result)) => {
                 self.complained &= !result.guarded;
-                if !result.guarded && !std::mem::replace(&mut self.complained, true) {
+                let moved = self.follow_base(&batch.writer, &result);
+                if !result.guarded && !moved && !std::mem::replace(&mut self.complained, true) {
                     tracing::warn!("a batch was refused: the lease is no longer this proxy's");
                 }
                 let mut rows: HashMap<&[u8], &Row> =
@@ -130,7 +131,9 @@ impl Service {
                     result.rows.iter().fold(self.last_token, |last, row| last.max(row.token));
                 for change in batch.changes {
                     let row = rows.remove(change.key.as_bytes());
+                    let key = change.key.clone();
                     self.apply(&batch.writer, change, row, result.guarded, run);
+                    self.after(&key, result.guarded || moved);
                 }
             }
             Err(e) => self.undo(batch, &e),
@@ -225,7 +228,18 @@ impl Service {
                 }
             }
         }
-        self.after(&key, guarded);
+    }
+
+    /// Goes on from a base that has moved on. True if that is why a batch was refused.
+    fn follow_base(&mut self, writer: &Writer, result: &BatchResult) -> bool {
+        let Some(base) = result.base.filter(|base| *base > writer.base) else {
+            return false;
+        };
+        if let Some(mine) = self.writer.as_ref().filter(|w| w.proxy == writer.proxy) {
+            let base = base.max(mine.base);
+            self.writer = Some(Arc::new(Writer { base, ..mine.as_ref().clone() }));
+        }
+        !result.guarded
     }
 
     /// Keeps, drops or sends on a key whose change has come back.
@@ -280,7 +294,6 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::lock::name::plain;
-    use crate::store::batch::BatchResult;
     use crate::types::{Flavour, ProxyId};
 
     fn ask(service: &mut Service, id: u64) -> oneshot::Receiver<Acquired> {
@@ -310,7 +323,7 @@ mod tests {
         let rows = changes.iter().map(won).collect();
         let batch = Batch { writer, changes, clean: Vec::new(), stray: false };
         renew(&service.lease, deadline);
-        let result = Ok((0, BatchResult { rows, guarded: true }));
+        let result = Ok((0, BatchResult { rows, guarded: true, base: None }));
         service.finish(Finished { pipe: 0, batch, result });
     }
 
@@ -346,7 +359,7 @@ mod tests {
         let row = won(&changes[0]);
         let token = row.token;
         let batch = Batch { writer, changes, clean: Vec::new(), stray: false };
-        let result = Ok((0, BatchResult { rows: vec![row], guarded: true }));
+        let result = Ok((0, BatchResult { rows: vec![row], guarded: true, base: None }));
         service.finish(Finished { pipe: 0, batch, result });
         assert!(outcome.try_recv().is_err(), "waits on");
         let stray = service.strays.pop_front().expect("a release");

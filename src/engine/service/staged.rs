@@ -31,7 +31,7 @@ pub(super) fn service(lease: &Arc<Lease>) -> Service {
     });
     let (mut service, _, _) = build(&access, Arc::clone(lease));
     let writer =
-        Writer { schema: "lockstead".to_owned(), proxy: ProxyId(7), epoch: 1, floor: 100, run: 0 };
+        Writer { schema: "lockstead".to_owned(), proxy: ProxyId(7), epoch: 1, base: 100, run: 0 };
     service.lease_event(LeaseEvent::Joined(writer));
     service
 }

@@ -1,0 +1,77 @@
+//! Deletes the rows of locks that nobody has taken for long, a page at a time.
+//!
+//! Time is told by the base of tokens: it is moved on when it has stood for an interval on this
+//! process's own clock, so several proxies together do it once an interval. Rows below a base that
+//! has stood so long were not taken meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::lease::Lease;
+use super::pipe::{Line, StoreAccess};
+use crate::store::connection::StoreError;
+use crate::store::schema::Meta;
+
+/// Pause between two pages.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How far the base moves for each second of the interval: more tokens than are ever granted.
+const TOKENS_A_SECOND: u64 = 1 << 20;
+
+/// Collects as long as the engine lives.
+pub(super) async fn collect(access: Arc<StoreAccess>, lease: Arc<Lease>, interval: Duration) {
+    let mut line = Line::new(Arc::clone(&access));
+    let mut stands: Option<(u64, Instant)> = None;
+    loop {
+        sleep(interval / 4).await;
+        if !lease.is_good() {
+            stands = None;
+            continue;
+        }
+        let result = round(&mut line, &access, &mut stands, interval).await;
+        line.judge(&result);
+        match result {
+            Ok(0) => {}
+            Ok(rows) => {
+                access.metrics.rows_collected.inc_by(rows);
+                tracing::debug!(rows, "rows of unused locks deleted");
+            }
+            // The next round does it.
+            Err(e) => tracing::debug!(error = %e, "unused locks were not all deleted"),
+        }
+        // Most of the time there is nothing to do.
+        line.drop_connection();
+    }
+}
+
+async fn round(
+    line: &mut Line,
+    access: &StoreAccess,
+    stands: &mut Option<(u64, Instant)>,
+    interval: Duration,
+) -> Result<u64, StoreError> {
+    let schema = &access.url.schema;
+    let conn = line.get().await?;
+    let Meta { epoch, base, here, .. } = conn.read_meta(schema).await?;
+    let since = match *stands {
+        Some((seen, since)) if seen == base => since,
+        _ => {
+            *stands = Some((base, Instant::now()));
+            return Ok(0);
+        }
+    };
+    if !here || since.elapsed() < interval {
+        return Ok(0);
+    }
+    let mut from = None;
+    let mut rows = 0;
+    while let Some(page) = conn.collect(schema, base, from.as_deref()).await? {
+        rows += page.rows;
+        from = Some(page.to);
+        sleep(PAUSE).await;
+    }
+    let next = base + interval.as_secs().max(1) * TOKENS_A_SECOND;
+    conn.move_base(schema, epoch, (base, next)).await?;
+    Ok(rows)
+}

@@ -1,0 +1,56 @@
+//! Deleting the rows of locks that nobody has taken for long.
+//!
+//! A grant's token is above the base of its time. So a free row with a token below the base was not
+//! taken since the base was set, and made anew it begins above all tokens that it had (I9).
+
+use super::connection::{StoreConnection, StoreError};
+use super::reads::between;
+use super::statement::ident_expression;
+
+/// What was deleted of one page of rows.
+#[derive(Debug)]
+pub struct Collected {
+    /// The page's last key; the next one is behind it.
+    pub to: Vec<u8>,
+    /// Rows deleted.
+    pub rows: u64,
+}
+
+impl StoreConnection {
+    /// Deletes the free rows with tokens below `base` from the page behind `from`. `None` behind
+    /// the last page.
+    pub async fn collect(
+        &mut self,
+        schema: &str,
+        base: u64,
+        from: Option<&[u8]>,
+    ) -> Result<Option<Collected>, StoreError> {
+        let Some(to) = self.next_page(schema, from, PAGE).await? else {
+            return Ok(None);
+        };
+        let sql = format!(
+            "DELETE FROM `{schema}`.locks WHERE {} AND holder=0 AND tok<{base}",
+            between(from, &to)
+        );
+        let rows = self.execute(sql).await?;
+        Ok(Some(Collected { to, rows }))
+    }
+
+    /// Moves the base on, unless somebody else has. Batches on the old base do nothing from now.
+    pub async fn move_base(
+        &mut self,
+        schema: &str,
+        epoch: u64,
+        (old, new): (u64, u64),
+    ) -> Result<bool, StoreError> {
+        let ident = ident_expression(self.flavour());
+        let sql = format!(
+            "UPDATE `{schema}`.meta SET base={new} \
+             WHERE id=1 AND epoch={epoch} AND base={old} AND ident={ident}"
+        );
+        Ok(self.execute(sql).await? == 1)
+    }
+}
+
+/// Rows that one DELETE goes through: few, since batches wait for those it locks.
+const PAGE: u32 = 1000;
