@@ -70,7 +70,7 @@ impl Keeper {
     }
 
     pub(super) async fn run(&mut self, mut stopped: oneshot::Receiver<()>) {
-        let mut complained = false;
+        let mut complaint = None;
         loop {
             // A beat may hang on the network, but never past the deadline it must keep.
             let limit = match &self.incarnation {
@@ -82,20 +82,20 @@ impl Keeper {
                 _ = &mut stopped => return self.resign().await,
             };
             match beat {
-                Ok(Ok(())) => complained = false,
-                Ok(Err(e)) => Self::complain(&e, &mut complained),
+                Ok(Ok(())) => complaint = None,
+                Ok(Err(e)) => Self::complain(&e, &mut complaint),
                 Err(_) => {
                     self.line.drop_connection();
                     Self::complain(
                         &StoreError::Silent(limit.min(self.terms.ttl / 4)),
-                        &mut complained,
+                        &mut complaint,
                     );
                 }
             }
             self.fence_if_due();
             self.show();
             let pause = match &self.incarnation {
-                Some(_) if complained => self.terms.heartbeat() / 4,
+                Some(_) if complaint.is_some() => self.terms.heartbeat() / 4,
                 // Others are soon seen alive.
                 Some(mine) if mine.waiting => self.terms.heartbeat().min(WAITING),
                 _ => self.terms.heartbeat(),
@@ -112,10 +112,12 @@ impl Keeper {
         }
     }
 
-    fn complain(e: &StoreError, complained: &mut bool) {
-        if !*complained {
-            *complained = true;
-            tracing::warn!(error = %e, "the lease was not renewed");
+    /// Says what keeps the lease from being renewed, and says it once.
+    fn complain(e: &StoreError, said: &mut Option<String>) {
+        let why = e.to_string();
+        if said.as_ref() != Some(&why) {
+            tracing::warn!(error = why, "the lease was not renewed");
+            *said = Some(why);
         }
     }
 

@@ -139,9 +139,14 @@ async fn run_batch(
     line: &mut Line,
     batch: &Batch,
 ) -> Result<(i64, BatchResult), StoreError> {
+    let run = batch.writer.run;
+    if !same_run(line.get().await?.started(), run) {
+        // An idle connection of before a restart may not have been missed yet.
+        line.drop_connection();
+    }
     let conn = line.get().await?;
     let old = (u64::from(conn.id()), conn.started());
-    if !same_run(conn.started(), batch.writer.run) {
+    if !same_run(old.1, run) {
         // The server was restarted: this incarnation's sessions are gone, and ids in its rows
         // must not mean new ones. The keeper begins another.
         return Ok((old.1, BatchResult { rows: Vec::new(), guarded: false, base: None }));

@@ -18,6 +18,7 @@ on_both! {
     a_session_that_the_server_gives_up_hears_why_and_leaves_no_lock
     a_session_killed_while_it_waits_leaves_the_queue
     a_server_that_shuts_down_says_goodbye_in_its_own_words
+    an_idle_proxy_grants_again_behind_a_restart
     behind_a_restart_a_takeover_still_waits_for_sessions
 }
 
@@ -202,6 +203,12 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
     own.restart();
     let others: Vec<Client> = (0..50).map(|_| connect(own.server.port)).collect();
     assert!(others.iter().any(|other| u64::from(other.connection_id()) == holder.id()));
+    // Connection ids of this run of the server are for another incarnation.
+    let sql = format!("SELECT id FROM {}.proxies", proxy.schema);
+    eventually("the incarnation of before is gone", || {
+        let now = own.server.root().column(&sql);
+        (now.len() == 1 && now != before).then_some(())
+    });
     eventually("the lock is free", || {
         let mut next = Client::connect("127.0.0.1", proxy.port, &account()).ok()?;
         next.login.succeeded().then_some(())?;
@@ -210,12 +217,30 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
         let sql = format!("SELECT connection_id FROM {}.held_locks", proxy.schema);
         (own.server.root().column(&sql) == [id]).then_some(())
     });
-    // Its connection id is of this run of the server, and so is the incarnation that has it.
-    let sql = format!("SELECT id FROM {}.proxies", proxy.schema);
-    eventually("the incarnation of before is gone", || {
-        let now = own.server.root().column(&sql);
+}
+
+/// Nothing but the keeper of the lease has noticed the restart.
+fn an_idle_proxy_grants_again_behind_a_restart(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    until_it_has_run_a_while(&own.server);
+    let proxy = Proxy::start(&own.server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    session.lock("k");
+    session.unlock("k");
+    let incarnation = || {
+        own.server.root().column(&format!("SELECT id FROM {}.proxies WHERE state=1", proxy.schema))
+    };
+    let before = incarnation();
+    own.stop();
+    own.restart();
+    eventually("there is another incarnation", || {
+        let now = incarnation();
         (now.len() == 1 && now != before).then_some(())
     });
+    let mut next = Session::at(proxy.port);
+    next.ask_for("k");
+    next.gets_it();
+    next.unlock("k");
 }
 
 /// What runs at the server counts, in whichever run of it the session began.
