@@ -30,6 +30,9 @@ pub(super) struct Watch {
 /// transactions.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(150));
 
+/// The pause where the account may not see sessions: somebody must act first.
+const BLIND: Duration = Duration::from_secs(5);
+
 /// Watches connections until the service drops its end; hands each watch back when it is over.
 pub(super) async fn watch(
     access: Arc<StoreAccess>,
@@ -64,10 +67,15 @@ pub(super) async fn watch(
                     let _ = gone.send(watch);
                 }
             }
-            Err(_) if complained => {}
             Err(e) => {
-                complained = true;
-                tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held");
+                if matches!(e, StoreError::Blind) {
+                    // A right that is granted meanwhile counts for new connections.
+                    line.drop_connection();
+                    pause = BLIND;
+                }
+                if !std::mem::replace(&mut complained, true) {
+                    tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held");
+                }
             }
         }
         if !watches.is_empty() {

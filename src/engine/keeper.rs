@@ -15,6 +15,7 @@ use super::takeover::{Running, take_over};
 use super::threads::Setup;
 use crate::clock;
 use crate::lock::lease::Terms;
+use crate::state::{StateDir, StateError};
 use crate::store::connection::{StoreError, same_run};
 use crate::store::lease::{ProxyRow, ProxyState, Renewal};
 use crate::store::statement::Writer;
@@ -140,8 +141,6 @@ impl Keeper {
     }
 
     async fn join(&mut self) -> Result<(), StoreError> {
-        let id = ProxyId::random();
-        self.look_for_dead(id);
         let schema = self.setup.access.url.schema.clone();
         let conn = self.line.get().await?;
         let meta = conn.read_meta(&schema).await?;
@@ -150,6 +149,14 @@ impl Keeper {
             return Err(StoreError::Refused { code: 1105, message });
         }
         let others = conn.read_proxies(&schema).await?;
+        with_state(&mut self.setup.state, |state| {
+            let gone = state.reap()?;
+            for id in &gone {
+                tracing::info!(proxy = %id, "the process of an earlier proxy is gone: its lease is not waited for");
+            }
+            self.gone.extend(gone);
+            Ok(())
+        });
         // Nobody need wait for the lease of an incarnation that is certainly over: an earlier one
         // of this process, or one whose process is gone.
         let over = |p: &ProxyRow| self.former.contains(&p.id) || self.gone.contains(&p.id);
@@ -158,6 +165,7 @@ impl Keeper {
         }
         let quiet = others.iter().all(|p| p.state == ProxyState::Clean || over(p));
         let alone = quiet && !conn.has_peers().await.unwrap_or(true);
+        let id = ProxyId::random();
         let row = ProxyRow {
             id,
             state: ProxyState::Live,
@@ -167,10 +175,14 @@ impl Keeper {
             server_start: conn.started(),
             conns: self.setup.access.open.lock().clone(),
         };
+        with_state(&mut self.setup.state, |state| state.enter(id));
         let sent = clock::now();
         if let Err(e) = conn.register(&schema, &row, meta.epoch).await {
             // It may be there all the same.
             self.former.push(id);
+            if let Some(state) = &mut self.setup.state {
+                state.forget(|own| own == id);
+            }
             return Err(e);
         }
         // The first grant waits one lease, the longest known, unless it is certain that no lock
@@ -209,23 +221,6 @@ impl Keeper {
             }
         }
         Ok(())
-    }
-
-    /// Leaves proof of life for incarnation `id`, and learns whose process is gone.
-    fn look_for_dead(&mut self, id: ProxyId) {
-        let Some(state) = &mut self.setup.state else { return };
-        match state.reap().and_then(|gone| state.enter(id).map(|()| gone)) {
-            Ok(gone) => {
-                for id in &gone {
-                    tracing::info!(proxy = %id, "the process of an earlier proxy is gone: its lease is not waited for");
-                }
-                self.gone.extend(gone);
-            }
-            Err(e) => {
-                tracing::warn!(error = %e, "without a state directory a restart behind a kill waits for the lease");
-                self.setup.state = None;
-            }
-        }
     }
 
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
@@ -381,5 +376,16 @@ impl Keeper {
                 tracing::warn!("could not leave the lease table in time; the lease will run out");
             }
         }
+    }
+}
+
+/// Does something with the state directory, which is given up at the first failure.
+fn with_state(
+    state: &mut Option<StateDir>,
+    task: impl FnOnce(&mut StateDir) -> Result<(), StateError>,
+) {
+    if let Some(Err(e)) = state.as_mut().map(task) {
+        tracing::warn!(error = %e, "without a state directory a restart behind a kill waits for the lease");
+        *state = None;
     }
 }

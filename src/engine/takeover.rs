@@ -49,6 +49,10 @@ pub(super) async fn take_over(
             Err(e) => Err(e),
         };
         line.judge(&result);
+        if matches!(result, Ok(End::Powerless(_))) {
+            // A right that is granted meanwhile counts for new connections.
+            line.drop_connection();
+        }
         match result {
             Ok(End::Clean) => break,
             Ok(End::Powerless(why)) if !warned => {

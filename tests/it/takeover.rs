@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::forwarder::Forwarder;
 use crate::launch::Launched;
-use crate::own_server::flavour_of;
+use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::session::{Session, until_busy};
@@ -16,6 +16,7 @@ on_both! {
     the_locks_of_a_killed_proxy_pass_on_after_its_lease
     a_restarted_proxy_frees_its_predecessor_s_locks_at_once
     a_live_proxy_is_not_taken_for_a_dead_predecessor
+    a_proxy_without_its_store_makes_no_further_files
     a_frozen_proxy_finds_its_sessions_fenced
     a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock
     a_proxy_that_lost_its_store_keeps_sessions_without_locks
@@ -174,6 +175,16 @@ fn a_live_proxy_is_not_taken_for_a_dead_predecessor(server: &Server) {
     b.signal("TERM");
     assert_eq!(b.wait(), Some(0));
     assert_eq!(state.files(), 1, "a proxy that ends in order takes its file along");
+}
+
+fn a_proxy_without_its_store_makes_no_further_files(server: &Server) {
+    let state = StateDir::new();
+    let own = OwnServer::start(flavour_of(server), &[]);
+    let proxy = Proxy::start(&own.server.url, &["--lease", "1s", "--state-dir", &state.0]);
+    own.stop();
+    eventually("the lease runs out", || proxy.log().contains("the lease ran out").then_some(()));
+    server.root().run("DO SLEEP(1)");
+    assert_eq!(state.files(), 1);
 }
 
 fn a_frozen_proxy_finds_its_sessions_fenced(server: &Server) {
