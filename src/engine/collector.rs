@@ -1,4 +1,5 @@
-//! Deletes the rows of locks that nobody has taken for long, a page at a time.
+//! Deletes the rows of locks that nobody has taken for long, a page at a time, and has the rows that
+//! name this proxy compared with what it holds.
 //!
 //! Time is told by the base of tokens: it is moved on when it has stood for an interval on this
 //! process's own clock, so several proxies together do it once an interval. Rows below a base that
@@ -9,8 +10,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::lease::Lease;
+use super::handle::Engine;
 use super::pipe::{Line, StoreAccess};
+use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::schema::Meta;
 
@@ -19,16 +21,18 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How far the base moves for each second of the interval: more tokens than are ever granted.
 const TOKENS_A_SECOND: u64 = 1 << 20;
 
-/// Collects as long as the engine lives.
-pub(super) async fn collect(access: Arc<StoreAccess>, lease: Arc<Lease>, interval: Duration) {
+/// Collects as long as the process lives.
+pub(super) async fn collect(access: Arc<StoreAccess>, engine: Engine, interval: Duration) {
     let mut line = Line::new(Arc::clone(&access));
     let mut stands: Option<(u64, Instant)> = None;
     loop {
         sleep(interval / 4).await;
-        if !lease.is_good() {
+        if !engine.lease().is_good() {
             stands = None;
             continue;
         }
+        let audited = audit(&mut line, &access, &engine).await;
+        line.judge(&audited);
         let result = round(&mut line, &access, &mut stands, interval).await;
         line.judge(&result);
         match result {
@@ -43,6 +47,14 @@ pub(super) async fn collect(access: Arc<StoreAccess>, lease: Arc<Lease>, interva
         // Most of the time there is nothing to do.
         line.drop_connection();
     }
+}
+
+async fn audit(line: &mut Line, access: &StoreAccess, engine: &Engine) -> Result<(), StoreError> {
+    let Some(proxy) = engine.lease().proxy() else { return Ok(()) };
+    let rows = line.get().await?.read_held(&access.url.schema, proxy).await?;
+    let rows = rows.iter().filter_map(|r| Some((Key::from_row(&r.key)?, r.token))).collect();
+    engine.reconcile(proxy, rows);
+    Ok(())
 }
 
 async fn round(

@@ -29,6 +29,8 @@ pub enum Acquired {
     Granted(Grant),
     /// Somebody else has it, and the time is over.
     NotFree,
+    /// Waiting on would be in vain: who has it waits, in the end, for this session.
+    Deadlock,
     /// The store failed; the text says how. The lock is not held.
     Failed(String),
 }
@@ -53,6 +55,10 @@ pub struct Claim {
     pub owner: Arc<[u8]>,
     /// Answer at once when it is not free.
     pub once: bool,
+    /// Whether the session holds other locks.
+    pub holds: bool,
+    /// How often it gave up to end a deadlock, where the server counts that.
+    pub weight: u32,
     /// Where to tell that the lock is lost.
     pub events: EventSender,
 }
@@ -93,6 +99,11 @@ pub(super) enum Request {
     Look {
         key: Key,
         reply: oneshot::Sender<Look>,
+    },
+    /// These rows name the incarnation as holder. Those that nobody here has are given back.
+    Reconcile {
+        proxy: ProxyId,
+        rows: Vec<(Key, u64)>,
     },
     /// All releases asked for so far are done, gone sessions included.
     Settled {
@@ -163,6 +174,11 @@ impl Engine {
         let (reply, done) = oneshot::channel();
         self.send(Request::Settled { reply });
         let _ = done.await;
+    }
+
+    /// Has the rows that name an incarnation as holder compared with what is held here.
+    pub(super) fn reconcile(&self, proxy: ProxyId, rows: Vec<(Key, u64)>) {
+        self.send(Request::Reconcile { proxy, rows });
     }
 
     fn send(&self, request: Request) {

@@ -18,7 +18,7 @@ use crate::lock::lease::Terms;
 use crate::state::{StateDir, StateError};
 use crate::store::connection::{StoreError, same_run};
 use crate::store::lease::{ProxyRow, ProxyState, Renewal};
-use crate::store::statement::Writer;
+use crate::store::statement::{Others, Writer};
 use crate::types::ProxyId;
 
 /// Pause between looks at others as long as the first grant waits for them.
@@ -45,7 +45,7 @@ pub(super) struct Keeper {
     gone: Vec<ProxyId>,
     observed: HashMap<ProxyId, Observation>,
     running: Arc<Running>,
-    clean: Vec<ProxyId>,
+    others: Others,
 }
 
 impl Keeper {
@@ -66,7 +66,7 @@ impl Keeper {
             gone: Vec::new(),
             observed: HashMap::new(),
             running: Arc::default(),
-            clean: Vec::new(),
+            others: Others::default(),
         }
     }
 
@@ -288,12 +288,12 @@ impl Keeper {
                 |id| renewal.proxies.iter().any(|p| p.id == id && p.state != ProxyState::Clean);
             state.forget(|id| id != me.id && !needed(id));
         }
-        let mut clean: Vec<ProxyId> =
-            renewal.proxies.iter().filter(|p| p.state == ProxyState::Clean).map(|p| p.id).collect();
-        clean.sort_unstable();
-        if clean != self.clean {
-            self.clean.clone_from(&clean);
-            let _ = self.events.send(LeaseEvent::Clean(clean));
+        let others = renewal.others(me.id);
+        if others != self.others {
+            let live = i64::try_from(others.waiting.len()).unwrap_or(i64::MAX);
+            self.setup.access.metrics.live_peers.set(live);
+            self.others.clone_from(&others);
+            let _ = self.events.send(LeaseEvent::Others(others));
         }
         if me.waiting && (alive || self.lease.is_good()) {
             self.lease.end_startup_wait();

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::handle::{Acquired, Claim, EventSender};
+use super::waits::Edge;
 use crate::types::ConnectionId;
 
 /// A session that wants the key.
@@ -17,11 +18,16 @@ pub(super) struct Waiter {
     pub(super) claim: Claim,
     /// `None` once it was answered: a waiter that gave up while its grant was under way.
     pub(super) reply: Option<oneshot::Sender<Acquired>>,
+    /// The lock's token when it was first found taken; 0: not yet.
+    pub(super) ticket: u64,
+    /// Its edge in the graph of waits, until it is answered.
+    pub(super) edge: Option<Edge>,
 }
 
 impl Waiter {
     /// Tells the outcome. False when nobody listens any more.
     pub(super) fn answer(&mut self, outcome: Acquired) -> bool {
+        self.edge = None;
         self.reply.take().is_some_and(|reply| reply.send(outcome).is_ok())
     }
 }
@@ -78,19 +84,48 @@ pub(super) struct KeyState {
     pub(super) in_flight: bool,
     /// Stands in the list of keys to be sent.
     pub(super) listed: bool,
-    /// Held by another proxy when last looked at: wait for the poll.
-    pub(super) remote: bool,
+    /// Another proxy's when last looked at: wait for the poll.
+    pub(super) remote: Option<Remote>,
+    /// Hand-overs here since another proxy was seen waiting.
+    pub(super) passed: u32,
+}
+
+/// What is known of a key that another proxy has.
+#[derive(Debug, Default)]
+pub(super) struct Remote {
+    /// A look has shown that a grant may be tried, or that this proxy should stand in the row.
+    pub(super) attempt: bool,
+    /// This proxy stands in the row as waiting.
+    pub(super) placed: bool,
+    /// Free, but for this proxy; since when that is so.
+    pub(super) left_to: Option<(u64, Instant)>,
+    /// It has not come for it: take it.
+    pub(super) take: bool,
 }
 
 impl KeyState {
+    /// The session that has the lock here, or is about to.
+    pub(super) fn holder(&self) -> Option<ConnectionId> {
+        let held = self.held.as_ref().map(|h| h.conn);
+        held.or_else(|| self.granting.as_ref().map(|w| w.claim.conn))
+    }
+
     /// Whether there is something to send.
     pub(super) fn has_work(&self, grants: bool) -> bool {
-        !self.in_flight && (self.release.is_some() || (grants && self.may_grant()))
+        !self.in_flight
+            && (self.release.is_some() || self.withdraws() || (grants && self.may_grant()))
     }
 
     /// Whether the next waiter's turn has come.
     pub(super) fn may_grant(&self) -> bool {
-        !self.queue.is_empty() && (self.held.is_none() || self.release.is_some()) && !self.remote
+        !self.queue.is_empty()
+            && (self.held.is_none() || self.release.is_some())
+            && self.remote.as_ref().is_none_or(|r| r.attempt)
+    }
+
+    /// Whether this proxy stands in the row as waiting, and nobody here waits any more.
+    pub(super) fn withdraws(&self) -> bool {
+        self.queue.is_empty() && self.remote.as_ref().is_some_and(|r| r.placed)
     }
 
     /// Whether nothing needs to be remembered.
@@ -100,5 +135,6 @@ impl KeyState {
             && self.queue.is_empty()
             && self.granting.is_none()
             && !self.in_flight
+            && !self.withdraws()
     }
 }

@@ -12,6 +12,8 @@ pub mod takeover;
 pub mod threads;
 
 mod collector;
+mod doorbell;
 mod incarnation;
 mod keeper;
 mod keys;
+mod waits;

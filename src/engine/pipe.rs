@@ -3,6 +3,7 @@
 //! A batch whose outcome is unknown is never guessed at: its connection is killed, and only when
 //! the server no longer works for it are the rows read back.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +16,7 @@ use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::store::batch::{BatchResult, Row};
 use crate::store::connection::{StoreConnection, StoreError, same_run};
-use crate::store::statement::{Change, Writer};
-use crate::types::ProxyId;
+use crate::store::statement::{Change, Others, Writer};
 
 /// How to reach the store, and which connections stand open there.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl Line {
 pub(super) struct Batch {
     pub(super) writer: Arc<Writer>,
     pub(super) changes: Vec<Change>,
-    pub(super) clean: Vec<ProxyId>,
+    pub(super) others: Arc<Others>,
     /// Gives back what an incarnation that is over has won; nobody waits for it.
     pub(super) stray: bool,
 }
@@ -151,7 +151,7 @@ async fn run_batch(
         // must not mean new ones. The keeper begins another.
         return Ok((old.1, BatchResult { rows: Vec::new(), guarded: false, base: None }));
     }
-    let result = conn.run_batch(&batch.writer, &batch.changes, &batch.clean).await;
+    let result = conn.run_batch(&batch.writer, &batch.changes, &batch.others).await;
     line.judge(&result);
     match result {
         Err(e) if e.is_unknown() => {
@@ -203,34 +203,48 @@ async fn try_resolve(
     conn.read_back(&batch.writer, batch.changes.iter().map(|c| &c.key)).await.map(Some)
 }
 
-/// Rows read for looks and polls.
+/// Rows to be read for looks and polls.
+#[derive(Debug)]
+pub(super) struct Lookup {
+    pub(super) keys: Vec<Key>,
+    /// Those of them that are waited for.
+    pub(super) probed: Vec<Key>,
+    pub(super) others: Arc<Others>,
+}
+
+/// Rows read.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) keys: Vec<Key>,
-    pub(super) result: Result<Vec<Row>, StoreError>,
+    /// The rows, and the keys of those that may be taken without waiting for anybody.
+    pub(super) result: Result<(Vec<Row>, HashSet<Vec<u8>>), StoreError>,
 }
 
 /// Reads lock rows, many keys at once, until the service drops its end.
 pub(super) async fn run_reader(
     access: Arc<StoreAccess>,
-    mut work: mpsc::Receiver<Vec<Key>>,
+    mut work: mpsc::Receiver<Lookup>,
     finished: mpsc::UnboundedSender<Read>,
 ) {
     let mut line = Line::new(Arc::clone(&access));
-    while let Some(keys) = work.recv().await {
-        let mut result = read(&access, &mut line, &keys).await;
+    while let Some(lookup) = work.recv().await {
+        let mut result = read(&access, &mut line, &lookup).await;
         if matches!(&result, Err(e) if e.is_unknown()) {
             // A read has no outcome to be unsure of: once more on a new connection.
-            result = read(&access, &mut line, &keys).await;
+            result = read(&access, &mut line, &lookup).await;
         }
-        if finished.send(Read { keys, result }).is_err() {
+        if finished.send(Read { keys: lookup.keys, result }).is_err() {
             return;
         }
     }
 }
 
-async fn read(access: &StoreAccess, line: &mut Line, keys: &[Key]) -> Result<Vec<Row>, StoreError> {
-    let result = line.get().await?.read_locks(&access.url.schema, keys.iter()).await;
+async fn read(
+    access: &StoreAccess,
+    line: &mut Line,
+    Lookup { keys, probed, others }: &Lookup,
+) -> Result<(Vec<Row>, HashSet<Vec<u8>>), StoreError> {
+    let result = line.get().await?.read_locks(&access.url.schema, keys, probed, others).await;
     line.judge(&result);
     result
 }

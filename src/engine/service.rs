@@ -5,6 +5,8 @@
 
 mod batches;
 mod looks;
+mod outcomes;
+mod queues;
 #[cfg(test)]
 mod staged;
 
@@ -12,18 +14,20 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
+use super::doorbell;
 use super::endings;
 use super::handle::{Acquired, Engine, Look, Request, SessionEvent};
-use super::keys::{Countdown, KeyState, PendingRelease, Waiter};
+use super::keys::{Countdown, KeyState, PendingRelease, Remote};
 use super::lease::Lease;
-use super::pipe::{Batch, Finished, Read, StoreAccess, run_pipe, run_reader};
+use super::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
+use super::waits::Waits;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::store::statement::Writer;
+use crate::store::statement::{Others, Writer};
 use crate::types::{ConnectionId, ProxyId};
 
 /// Batches under way at once.
@@ -40,8 +44,8 @@ pub(super) enum LeaseEvent {
     Joined(Writer),
     /// The incarnation is over; its locks are lost.
     Fenced(ProxyId),
-    /// These incarnations are CLEAN.
-    Clean(Vec<ProxyId>),
+    /// The other incarnations have changed.
+    Others(Others),
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.
@@ -61,17 +65,20 @@ pub(super) struct Service {
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,
     writer: Option<Arc<Writer>>,
-    clean: HashSet<ProxyId>,
+    others: Arc<Others>,
     keys: HashMap<Key, KeyState>,
+    waits: Waits,
     /// Locks to be given back for incarnations that are over.
     strays: VecDeque<Batch>,
+    /// Rows that looked like ghosts when last compared.
+    suspects: HashSet<(Key, u64)>,
     /// A batch was refused, and that was said.
     complained: bool,
     /// Keys with something to send.
     ready: VecDeque<Key>,
     pipes: Vec<Pipe>,
     finished: mpsc::UnboundedReceiver<Finished>,
-    reader: mpsc::Sender<Vec<Key>>,
+    reader: mpsc::Sender<Lookup>,
     read: mpsc::UnboundedReceiver<Read>,
     /// Keys to look at next, and who asks.
     looks: Askers,
@@ -79,6 +86,11 @@ pub(super) struct Service {
     looked_at: Askers,
     poll_every: Duration,
     poll_at: Option<Instant>,
+    /// Hangs the doorbell.
+    listens: watch::Sender<bool>,
+    rung: mpsc::UnboundedReceiver<()>,
+    /// Proxies to be told that a lock is free for them.
+    rings: mpsc::UnboundedSender<ProxyId>,
     retry_at: Option<Instant>,
     /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.
     last_token: u64,
@@ -98,6 +110,9 @@ pub(super) fn build(
     let (read_in, read) = mpsc::unbounded_channel();
     let (endings, watches) = mpsc::unbounded_channel();
     let (gone_in, gone) = mpsc::unbounded_channel();
+    let (listens, wanted) = watch::channel(false);
+    let (rung_in, rung) = mpsc::unbounded_channel();
+    let (rings, whom) = mpsc::unbounded_channel();
     let pipes = (0..PIPES)
         .map(|n| {
             let (work, inbox) = mpsc::channel(1);
@@ -108,13 +123,17 @@ pub(super) fn build(
     let (reader, reads) = mpsc::channel(1);
     tokio::spawn(run_reader(Arc::clone(access), reads, read_in));
     tokio::spawn(endings::watch(Arc::clone(access), watches, gone_in));
+    tokio::spawn(doorbell::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
+    tokio::spawn(doorbell::ring(Arc::clone(access), whom));
     let service = Service {
         lease: Arc::clone(&lease),
         metrics: Arc::clone(&access.metrics),
         writer: None,
-        clean: HashSet::new(),
+        others: Arc::default(),
         keys: HashMap::new(),
+        waits: Waits::default(),
         strays: VecDeque::new(),
+        suspects: HashSet::new(),
         complained: false,
         ready: VecDeque::new(),
         pipes,
@@ -125,6 +144,9 @@ pub(super) fn build(
         looked_at: Askers::new(),
         poll_every: POLL.0,
         poll_at: None,
+        listens,
+        rung,
+        rings,
         retry_at: None,
         last_token: 0,
         endings,
@@ -164,6 +186,7 @@ impl Service {
                     self.watched -= 1;
                     self.release_all(watch.locks, watch.proxy, None);
                 }
+                Some(()) = self.rung.recv() => self.poll(),
                 () = at(self.poll_at) => self.poll(),
                 () = at(self.retry_at) => self.retry(),
                 // Only to dispatch.
@@ -182,48 +205,14 @@ impl Service {
     fn request(&mut self, request: Request) {
         match request {
             Request::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
-            Request::Cancel { id, key } => self.cancel(id, &key),
+            Request::Cancel { id, key } => self.leave(id, &key, Acquired::NotFree),
             Request::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
             Request::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             Request::Look { key, reply } => self.look(key, reply),
+            Request::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
             Request::Settled { reply } => self.settling.push(reply),
-        }
-    }
-
-    fn acquire(&mut self, id: u64, claim: super::handle::Claim, reply: oneshot::Sender<Acquired>) {
-        let key = claim.name.key.clone();
-        let granting = self.may_send_grants();
-        let state = self.keys.entry(key.clone()).or_default();
-        let mut waiter = Waiter { id, claim, reply: Some(reply) };
-        // Somebody here has it or is before us: no trip to the store can change that.
-        let taken = state.held.is_some() || state.granting.is_some() || !state.queue.is_empty();
-        if waiter.claim.once && (taken || !granting) {
-            waiter.answer(Acquired::NotFree);
-            if state.is_idle() {
-                self.keys.remove(&key);
-            }
-            return;
-        }
-        state.queue.push_back(waiter);
-        self.list(&key);
-    }
-
-    fn cancel(&mut self, id: u64, key: &Key) {
-        let Some(state) = self.keys.get_mut(key) else {
-            return;
-        };
-        if let Some(at) = state.queue.iter().position(|w| w.id == id) {
-            if let Some(mut waiter) = state.queue.remove(at) {
-                waiter.answer(Acquired::NotFree);
-            }
-        } else if let Some(waiter) = state.granting.as_mut().filter(|w| w.id == id) {
-            // Its grant is at the store; if it was won it goes on to the next.
-            waiter.answer(Acquired::NotFree);
-        }
-        if state.is_idle() {
-            self.keys.remove(key);
         }
     }
 
@@ -297,6 +286,8 @@ impl Service {
                 for state in self.keys.values_mut() {
                     state.listed = false;
                     state.release = None;
+                    // Its place in a row went with it.
+                    state.remote = state.remote.take().map(|_| Remote::default());
                     if let Some(held) = state.held.take() {
                         self.metrics.held.dec();
                         // The session closes itself; if it is gone already, so are its bytes.
@@ -305,8 +296,8 @@ impl Service {
                 }
                 self.keys.retain(|_, state| !state.is_idle());
             }
-            LeaseEvent::Clean(ids) => {
-                self.clean = ids.into_iter().collect();
+            LeaseEvent::Others(others) => {
+                self.others = Arc::new(others);
                 self.poll_at = self.poll_at.map(|_| Instant::now());
             }
         }

@@ -61,8 +61,8 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
     std::thread::Builder::new().name("engine".into()).spawn(move || {
         let local = tokio::task::LocalSet::new();
         local.block_on(&engine_runtime, async move {
-            tokio::spawn(collect(Arc::clone(&access), Arc::clone(&engine_lease), collect_after));
             let (service, engine, requests) = service::build(&access, engine_lease);
+            tokio::spawn(collect(access, engine.clone(), collect_after));
             let _ = handle_in.send(engine);
             service.run(requests, events).await;
         });

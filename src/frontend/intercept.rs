@@ -234,6 +234,12 @@ impl Session {
                 Ok(Ok(Some(1)))
             }
             Acquired::NotFree => Ok(Ok(Some(0))),
+            Acquired::Deadlock => {
+                if self.flavour == Flavour::MariaDb {
+                    self.deadlocks = self.deadlocks.saturating_add(1);
+                }
+                Ok(Err("deadlock".to_owned()))
+            }
             Acquired::Failed(why) => Ok(Err(why)),
         }
     }
@@ -327,6 +333,7 @@ impl Session {
         self.settings = Settings::default();
         self.statements.clear();
         self.good_alias = None;
+        self.deadlocks = 0;
     }
 
     /// COM_CHANGE_USER: a login on the open connection. MySQL closes it when it is denied,

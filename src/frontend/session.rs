@@ -132,6 +132,8 @@ pub(super) struct Session {
     pub(super) last_prepared: Option<u32>,
     /// The last alias that the server accepted as one.
     pub(super) good_alias: Option<Box<[u8]>>,
+    /// Deadlocks that this session's waits were given up for, where the server counts them.
+    pub(super) deadlocks: u32,
     pub(super) events_in: EventSender,
     pub(super) events: mpsc::UnboundedReceiver<SessionEvent>,
     pub(super) draining: bool,
@@ -184,6 +186,7 @@ impl Session {
             statements: HashMap::new(),
             last_prepared: None,
             good_alias: None,
+            deadlocks: 0,
             events_in,
             events,
             draining: false,

@@ -33,6 +33,8 @@ impl Session {
             conn: self.connection,
             owner: std::sync::Arc::clone(&self.owner),
             once,
+            holds: !self.held.is_empty(),
+            weight: self.deadlocks,
             events: self.events_in.clone(),
         };
         let mut ticket = self.context.engine.acquire(claim);

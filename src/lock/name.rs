@@ -24,6 +24,11 @@ impl Key {
         &self.0
     }
 
+    /// A key as it stands in a row; `None` for one that is no lock's.
+    pub fn from_row(bytes: &[u8]) -> Option<Self> {
+        (bytes.first() == Some(&PLAIN)).then(|| Self(bytes.into()))
+    }
+
     /// The name, for people.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.0[1..]).into_owned()

@@ -84,6 +84,16 @@ pub struct Metrics {
     pub takeovers: IntCounter,
     /// Rows of unused locks that were deleted.
     pub rows_collected: IntCounter,
+    /// Other proxies whose leases stand.
+    pub live_peers: IntGauge,
+    /// Rows that named this proxy, and no session of it.
+    pub ghosts: IntCounter,
+    /// Other proxies woken, by result.
+    pub rings: IntCounterVec,
+    /// Locks left to a waiting proxy though sessions here wait too.
+    pub yields: IntCounter,
+    /// Deadlocks ended, by where they were found.
+    pub deadlocks: IntCounterVec,
 }
 
 const NAMESPACE: &str = "lockstead";
@@ -196,6 +206,33 @@ impl Metrics {
                 r,
                 "rows_collected_total",
                 "Rows of locks not taken for long that this proxy deleted.",
+            )?,
+            live_peers: gauge(
+                r,
+                "live_peers",
+                "Other proxies on the same lock schema that hold a lease.",
+            )?,
+            ghosts: counter(
+                r,
+                "ghost_rows_total",
+                "Lock rows that named this proxy but no session of it, and were freed.",
+            )?,
+            rings: counter_vec(
+                r,
+                "rings_total",
+                "Waiting proxies told that a lock is free for them, by result.",
+                &["result"],
+            )?,
+            yields: counter(
+                r,
+                "yields_total",
+                "Locks left to a waiting proxy though sessions of this one waited too.",
+            )?,
+            deadlocks: counter_vec(
+                r,
+                "deadlocks_total",
+                "Deadlocks of locks that were ended here, by where they were found.",
+                &["found"],
             )?,
             registry: registry.clone(),
         };

@@ -5,9 +5,8 @@
 //! proxy and this grant.
 
 use super::connection::{StoreConnection, StoreError, column};
-use super::statement::{Change, Writer, change_sql, read_sql, release_sql};
+use super::statement::{Change, Others, Writer, change_sql, read_sql, release_sql};
 use crate::lock::name::Key;
-use crate::types::ProxyId;
 
 /// A lock row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +21,10 @@ pub struct Row {
     pub grant: u64,
     /// The holder's connection id.
     pub conn: u64,
+    /// Incarnation that waits; 0: none.
+    pub want: u64,
+    /// Token since which it waits.
+    pub ticket: u64,
 }
 
 /// The rows behind a batch, and whether the guard still held then.
@@ -36,21 +39,21 @@ pub struct BatchResult {
 }
 
 impl StoreConnection {
-    /// Runs a batch. `changes` must be sorted by key, each key once; `clean` are incarnations
-    /// seen in state CLEAN, whose locks may be taken.
+    /// Runs a batch. `changes` must be sorted by key, each key once.
     pub async fn run_batch(
         &mut self,
         writer: &Writer,
         changes: &[Change],
-        clean: &[ProxyId],
+        others: &Others,
     ) -> Result<BatchResult, StoreError> {
         debug_assert!(changes.windows(2).all(|w| w[0].key < w[1].key));
-        if let [Change { key, release: Some(token), acquire: None }] = changes {
+        if let [change @ Change { key, release: Some(token), acquire: None, .. }] = changes {
             // A release alone is bound to its token: it needs neither guard nor read-back.
-            self.change(&release_sql(writer, key, *token)).await?;
-            return Ok(BatchResult { rows: Vec::new(), guarded: true, base: None });
+            let (_, want) = self.change(&release_sql(writer, key, *token)).await?;
+            let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
+            return Ok(BatchResult { rows: vec![row], guarded: true, base: None });
         }
-        let statement = change_sql(writer, changes, clean, self.flavour());
+        let statement = change_sql(writer, changes, others, self.flavour());
         let (affected, bumped) = self.change(&statement).await?;
         // A row that was there and has changed counts as two, a new one as one: then every one was
         // won, and none had a token above the proposed one.
@@ -78,17 +81,16 @@ impl StoreConnection {
 /// The row behind a change that was made as proposed.
 fn expected(writer: &Writer, change: &Change) -> Row {
     let key = change.key.as_bytes().to_vec();
+    let row = Row { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0 };
     match &change.acquire {
         Some(grant) => Row {
-            key,
             token: grant.token,
             holder: writer.proxy.0,
             grant: grant.id,
             conn: grant.conn.0,
+            ..row
         },
-        None => {
-            Row { key, token: change.release.unwrap_or_default(), holder: 0, grant: 0, conn: 0 }
-        }
+        None => Row { token: change.release.unwrap_or_default(), ..row },
     }
 }
 
@@ -111,5 +113,7 @@ pub(super) fn to_row(row: &mysql_async::Row) -> Row {
         holder: column(row, 2),
         grant: column(row, 3),
         conn: column(row, 4),
+        want: column(row, 5),
+        ticket: column(row, 6),
     }
 }

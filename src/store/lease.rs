@@ -1,7 +1,7 @@
 //! The proxies table: registering, renewing, observing, revoking, cleaning.
 
 use super::connection::{StoreConnection, StoreError, column};
-use super::statement::{ident_expression, literal};
+use super::statement::{Others, ident_expression, literal};
 use crate::types::ProxyId;
 
 /// State of an incarnation; it only ever grows.
@@ -45,6 +45,19 @@ pub struct Renewal {
     pub here: bool,
     /// All proxies, this one included.
     pub proxies: Vec<ProxyRow>,
+}
+
+impl Renewal {
+    /// The incarnations beside `me`, as batches need to know them.
+    pub fn others(&self, me: ProxyId) -> Others {
+        let of = |state| {
+            let rows = self.proxies.iter().filter(|p| p.state == state && p.id != me);
+            let mut ids: Vec<ProxyId> = rows.map(|p| p.id).collect();
+            ids.sort_unstable();
+            ids
+        };
+        Others { clean: of(ProxyState::Clean), waiting: of(ProxyState::Live) }
+    }
 }
 
 impl StoreConnection {

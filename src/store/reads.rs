@@ -1,10 +1,11 @@
 //! Looking: at lock rows, at the server's sessions, at what the account may do.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::batch::{Row, to_row};
 use super::connection::{StoreConnection, StoreError, column};
-use super::statement::literal;
+use super::statement::{Others, ROW, ids, literal};
 use crate::lock::name::Key;
 use crate::protocol::handshake::TAG_ATTRIBUTE;
 use crate::types::{Flavour, ProxyId};
@@ -28,18 +29,34 @@ pub(super) fn between(from: Option<&[u8]>, to: &[u8]) -> String {
 }
 
 impl StoreConnection {
-    /// The rows of `keys`.
-    pub async fn read_locks<'a>(
+    /// The rows of `keys`; and of those rows of `probed` that may be taken, the keys which nobody is
+    /// at: to change another now would be to wait for somebody.
+    pub async fn read_locks(
         &mut self,
         schema: &str,
-        keys: impl Iterator<Item = &'a Key>,
-    ) -> Result<Vec<Row>, StoreError> {
-        let keys: Vec<String> = keys.map(|k| literal(k.as_bytes())).collect();
-        let sql = format!(
-            "SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE k IN ({})",
+        keys: &[Key],
+        probed: &[Key],
+        others: &Others,
+    ) -> Result<(Vec<Row>, HashSet<Vec<u8>>), StoreError> {
+        let list = |keys: &[Key]| {
+            let keys: Vec<String> = keys.iter().map(|k| literal(k.as_bytes())).collect();
             keys.join(",")
+        };
+        let mut sql = format!("SELECT {ROW} FROM `{schema}`.locks WHERE k IN ({})", list(keys));
+        if probed.is_empty() {
+            let rows = self.query(sql, 1).await?;
+            return Ok((rows[0].iter().map(to_row).collect(), HashSet::new()));
+        }
+        let _ = write!(
+            sql,
+            ";SELECT k FROM `{schema}`.locks WHERE k IN ({}) AND holder IN (0,{}) \
+             FOR UPDATE SKIP LOCKED",
+            list(probed),
+            ids(&others.clean)
         );
-        Ok(self.query(sql, 1).await?[0].iter().map(to_row).collect())
+        let results = self.query(sql, 2).await?;
+        let at_rest = results[1].iter().map(|r| column(r, 0)).collect();
+        Ok((results[0].iter().map(to_row).collect(), at_rest))
     }
 
     /// All rows that name `proxy` as holder. A scan, since the holder has no index by design: in
@@ -53,8 +70,7 @@ impl StoreConnection {
         let mut from = None;
         while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
             let sql = format!(
-                "SELECT k,tok,holder,sess,conn FROM `{schema}`.locks \
-                 WHERE {} AND holder={}",
+                "SELECT {ROW} FROM `{schema}`.locks WHERE {} AND holder={}",
                 between(from.as_deref(), &page),
                 proxy.0
             );

@@ -36,7 +36,8 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              ttl_ms INT UNSIGNED NOT NULL COMMENT 'lease of this proxy',\n  \
              addr VARCHAR(255) NOT NULL COMMENT 'where it listens, for people',\n  \
              server_start BIGINT NOT NULL COMMENT 'connection ids are of this run of the server',\n  \
-             conns VARCHAR(255) NOT NULL COMMENT 'ids of its own connections'\n) ENGINE=InnoDB"
+             conns VARCHAR(255) NOT NULL COMMENT 'ids of its own connections',\n  \
+             doorbell BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'id of the connection that KILL QUERY wakes'\n) ENGINE=InnoDB"
         ),
         // The key is the primary key and rows are updated in place: a secondary unique index or
         // INSERT and DELETE for each lock end in gap locks, deadlocks and delete-marked rows.
@@ -49,7 +50,9 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              conn BIGINT UNSIGNED NOT NULL COMMENT 'CONNECTION_ID() of the last holder',\n  \
              name VARBINARY(255) NOT NULL COMMENT 'as the client wrote it',\n  \
              owner VARBINARY(400) NOT NULL COMMENT 'user@host of the last holder',\n  \
-             since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
+             since DATETIME(3) NOT NULL COMMENT 'UTC, for people only',\n  \
+             want BIGINT UNSIGNED NOT NULL COMMENT 'proxies.id of the other proxy that waits longest, 0 none',\n  \
+             ticket BIGINT UNSIGNED NOT NULL COMMENT 'tok since which it waits'\n) ENGINE=InnoDB"
         ),
         format!(
             "CREATE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS SELECT \

@@ -29,7 +29,8 @@ pub struct Writer {
     pub run: i64,
 }
 
-/// What one key asks for: a release, a grant, or a hand-over from one to the other.
+/// What one key asks for: a release, a grant, or a hand-over from one to the other; or that this
+/// proxy waits for it no longer.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// The key.
@@ -38,6 +39,8 @@ pub struct Change {
     pub release: Option<u64>,
     /// Grant to try then.
     pub acquire: Option<Grant>,
+    /// Whether to leave the row's place for a waiting proxy.
+    pub withdraw: bool,
 }
 
 /// A grant to try.
@@ -53,6 +56,29 @@ pub struct Grant {
     pub name: Box<[u8]>,
     /// user@host.
     pub owner: Arc<[u8]>,
+    /// Before or behind a proxy that waits.
+    pub turn: Turn,
+}
+
+/// What a grant does about other proxies that want the same lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Leaves a free row to the proxy that stands in it as waiting.
+    Yield,
+    /// The same; and where it does not get the lock, it stands in the row as waiting since this
+    /// token, unless one that waits longer does.
+    Queue(u64),
+    /// Takes a free row whoever waits.
+    Take,
+}
+
+/// The other incarnations as they matter to a batch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Others {
+    /// In state CLEAN: their locks may be taken.
+    pub clean: Vec<ProxyId>,
+    /// LIVE: a free row in which one of them stands as waiting is left to it.
+    pub waiting: Vec<ProxyId>,
 }
 
 /// A statement with `?` for its values.
@@ -99,7 +125,11 @@ pub fn ident_expression(flavour: Flavour) -> &'static str {
 /// A release alone.
 pub(super) fn release_sql(writer: &Writer, key: &Key, token: u64) -> Statement {
     let Writer { schema, proxy: ProxyId(me), .. } = writer;
-    let sql = format!("UPDATE `{schema}`.locks SET holder=0 WHERE k=? AND holder={me} AND tok=?");
+    // LAST_INSERT_ID() tells who waits.
+    let sql = format!(
+        "UPDATE `{schema}`.locks SET holder=0,want=IF(want IN (0,{me}),want,LAST_INSERT_ID(want)) \
+         WHERE k=? AND holder={me} AND tok=?"
+    );
     Statement { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
 }
 
@@ -113,39 +143,49 @@ fn padded(rows: usize) -> usize {
 /// The first row gives the others their types. MySQL takes a tenth less time for rows of VALUES
 /// than for a UNION; MariaDB has no ROW() and makes no difference.
 const MYSQL_FIRST: &str = "(VALUES ROW(CAST(? AS BINARY),CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),\
-    CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),CAST(? AS BINARY),CAST(? AS BINARY))";
-const MYSQL_LAST: &str = ") v(k,tok,holder,sess,conn,name,owner)";
+    CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),CAST(? AS BINARY),CAST(? AS BINARY),\
+    CAST(? AS UNSIGNED),CAST(? AS UNSIGNED))";
+const MYSQL_LAST: &str = ") v(k,tok,holder,sess,conn,name,owner,want,ticket)";
 const MARIADB_FIRST: &str = "(SELECT CAST(? AS BINARY) k,CAST(? AS UNSIGNED) tok,\
     CAST(? AS UNSIGNED) holder,CAST(? AS UNSIGNED) sess,CAST(? AS UNSIGNED) conn,\
-    CAST(? AS BINARY) name,CAST(? AS BINARY) owner";
-const COLUMNS: usize = 7;
+    CAST(? AS BINARY) name,CAST(? AS BINARY) owner,CAST(? AS UNSIGNED) want,CAST(? AS UNSIGNED) ticket";
+const COLUMNS: usize = 9;
 
 /// All changes of a batch.
 ///
-/// Its affected rows are two for each row that was there and was changed. What LAST_INSERT_ID()
-/// is set to is the token of a grant that got another than the proposed one.
+/// Its affected rows are two for each row that was there and was changed. LAST_INSERT_ID() is set
+/// by a grant that got another token than the proposed one, by a place taken as waiting, and by
+/// the release of a row in which another proxy waits.
 pub(super) fn change_sql(
     writer: &Writer,
     changes: &[Change],
-    clean: &[ProxyId],
+    others: &Others,
     flavour: Flavour,
 ) -> Statement {
     let Writer { schema, proxy: ProxyId(me), .. } = writer;
     let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
-    for Change { key, release, acquire } in changes {
+    for Change { key, release, acquire, withdraw } in changes {
         // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
         // grant of a hand-over stands right behind the release: both are one commit.
-        if let Some(token) = *release {
+        if release.is_some() || *withdraw {
             let zero = || Value::UInt(0);
             let none = || Value::Bytes(Vec::new());
+            let place = if *withdraw { *me } else { 0 };
             values.push(key.as_bytes().into());
-            values.extend([token.into(), zero(), zero(), zero(), none(), none()]);
+            values.extend([release.unwrap_or_default().into(), zero(), zero(), zero()]);
+            values.extend([none(), none(), place.into(), zero()]);
         }
         if let Some(grant) = acquire {
             values.push(key.as_bytes().into());
             values.extend([grant.token.into(), (*me).into(), grant.id.into(), grant.conn.0.into()]);
             values.push(grant.name[..grant.name.len().min(255)].into());
             values.push(grant.owner[..grant.owner.len().min(400)].into());
+            let (place, ticket) = match grant.turn {
+                Turn::Yield => (0, 0),
+                Turn::Queue(since) => (*me, since),
+                Turn::Take => (0, 1),
+            };
+            values.extend([place.into(), ticket.into()]);
         }
     }
     let rows = values.len() / COLUMNS;
@@ -154,14 +194,14 @@ pub(super) fn change_sql(
         values.extend_from_within(values.len() - COLUMNS..);
     }
     let mut sql = format!(
-        "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,since) \
+        "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,want,ticket,since) \
          SELECT v.*,UTC_TIMESTAMP(3) \
          FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p STRAIGHT_JOIN "
     );
     let (first, next, last, share) = match flavour {
-        Flavour::MySql => (MYSQL_FIRST, ",ROW(?,?,?,?,?,?,?)", MYSQL_LAST, "FOR SHARE OF m,p"),
+        Flavour::MySql => (MYSQL_FIRST, ",ROW(?,?,?,?,?,?,?,?,?)", MYSQL_LAST, "FOR SHARE OF m,p"),
         Flavour::MariaDb => {
-            (MARIADB_FIRST, " UNION ALL SELECT ?,?,?,?,?,?,?", ") v", "LOCK IN SHARE MODE")
+            (MARIADB_FIRST, " UNION ALL SELECT ?,?,?,?,?,?,?,?,?", ") v", "LOCK IN SHARE MODE")
         }
     };
     sql.push_str(first);
@@ -169,10 +209,11 @@ pub(super) fn change_sql(
         sql.push_str(next);
     }
     sql.push_str(last);
-    let (free, guard) = (free(clean), guard(writer, flavour));
+    let (free, guard) = (free(others), guard(writer, flavour));
     let _ = write!(sql, " WHERE {guard} {share} ON DUPLICATE KEY UPDATE ");
-    // Assignments run from left to right: holder last, tok before it. A release leaves what the
-    // row says of its last holder: a row that keeps its size is changed in place.
+    // Assignments run from left to right: holder behind what asks whether the row is free, tok
+    // before it. A release leaves what the row says of its last holder: a row that keeps its size
+    // is changed in place.
     let granted = format!("VALUES(holder)<>0 AND {free}");
     for name in ["sess", "conn", "name", "owner", "since"] {
         let _ = write!(sql, "{name}=IF({granted},VALUES({name}),locks.{name}),");
@@ -182,7 +223,21 @@ pub(super) fn change_sql(
         "tok=IF({granted},\
          IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1)),locks.tok),\
          holder=IF({granted} OR (VALUES(holder)=0 AND locks.holder={me} AND \
-         locks.tok=VALUES(tok)),VALUES(holder),locks.holder)"
+         locks.tok=VALUES(tok)),VALUES(holder),locks.holder),"
+    );
+    // The place for one waiting proxy. A grant and a withdrawal leave it; a failed grant takes it
+    // if it is empty, or its owner has come later or is gone.
+    let live = ids(&others.waiting);
+    let _ = write!(
+        sql,
+        "want=CASE \
+         WHEN VALUES(holder)=0 THEN IF(locks.want IN (0,{me}),IF(VALUES(want)=0,locks.want,0),\
+           LAST_INSERT_ID(locks.want)) \
+         WHEN locks.holder={me} AND locks.sess=VALUES(sess) THEN IF(locks.want={me},0,locks.want) \
+         WHEN VALUES(want)<>0 AND locks.want<>{me} AND \
+           (locks.want=0 OR locks.want NOT IN ({live}) OR VALUES(ticket)<locks.ticket) \
+           THEN LAST_INSERT_ID(VALUES(want)) ELSE locks.want END,\
+         ticket=IF(VALUES(want)<>0 AND locks.want=VALUES(want),VALUES(ticket),locks.ticket)"
     );
     Statement { sql, values, changes: rows as u64 }
 }
@@ -197,9 +252,10 @@ pub(super) fn read_sql<'a>(
     let schema = &writer.schema;
     let keys: Vec<String> = keys.map(|k| literal(k.as_bytes())).collect();
     format!(
-        "SELECT '' k,m.base tok,COALESCE({},0) holder,0 sess,0 conn FROM `{schema}`.meta m \
+        "SELECT '' k,m.base tok,COALESCE({},0) holder,0 sess,0 conn,0 want,0 ticket \
+         FROM `{schema}`.meta m \
          LEFT JOIN `{schema}`.proxies p ON p.id={} WHERE m.id=1 UNION ALL \
-         SELECT k,tok,holder,sess,conn FROM `{schema}`.locks WHERE k IN ({})",
+         SELECT {ROW} FROM `{schema}`.locks WHERE k IN ({})",
         guard(writer, flavour),
         writer.proxy.0,
         keys.join(",")
@@ -215,12 +271,26 @@ fn guard(writer: &Writer, flavour: Flavour) -> String {
     )
 }
 
+/// The columns of a lock row, in the order in which they are read.
+pub(super) const ROW: &str = "k,tok,holder,sess,conn,want,ticket";
+
 /// The condition under which a row may be taken. Never NULL.
-fn free(clean: &[ProxyId]) -> String {
-    let mut free = String::from("locks.holder IN (0");
-    for id in clean {
-        let _ = write!(free, ",{}", id.0);
+fn free(others: &Others) -> String {
+    let mut free = format!("locks.holder IN (0,{})", ids(&others.clean));
+    if !others.waiting.is_empty() {
+        let _ = write!(
+            free,
+            " AND (locks.want NOT IN ({}) OR (VALUES(want)=0 AND VALUES(ticket)=1))",
+            ids(&others.waiting)
+        );
     }
-    free.push(')');
     free
+}
+
+/// Incarnations for IN (), where 0 stands for none.
+pub(super) fn ids(ids: &[ProxyId]) -> String {
+    if ids.is_empty() {
+        return "0".to_owned();
+    }
+    ids.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",")
 }

@@ -9,7 +9,7 @@ use lockstead::lock::name::{Key, plain};
 use lockstead::store::batch::{BatchResult, Row};
 use lockstead::store::connection::StoreConnection;
 use lockstead::store::lease::{ProxyRow, ProxyState};
-use lockstead::store::statement::{Change, Grant, Writer};
+use lockstead::store::statement::{Change, Grant, Others, Turn, Writer};
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
 use tokio::runtime::Runtime;
 
@@ -30,6 +30,9 @@ on_both! {
     i9_a_collected_row_comes_back_above_its_last_token
     i13_a_renewal_counts_for_its_own_epoch_and_version
     i14_nothing_is_written_in_another_epoch_or_on_another_server
+    a_free_row_is_left_to_the_proxy_that_waits_longest
+    a_place_in_a_row_is_given_up_by_its_owner_alone
+    nobody_waits_for_a_proxy_that_is_not_live
     a_batch_of_any_size_tells_what_became_of_each_key
     a_name_of_any_bytes_arrives_as_it_is
     a_batch_does_without_prepared_statements
@@ -87,7 +90,12 @@ impl Store {
     }
 
     fn run(&mut self, writer: &Writer, changes: &[Change], clean: &[ProxyId]) -> BatchResult {
-        self.runtime.block_on(self.conn.run_batch(writer, changes, clean)).expect("a batch")
+        let others = Others { clean: clean.to_vec(), waiting: Vec::new() };
+        self.run_among(writer, changes, &others)
+    }
+
+    fn run_among(&mut self, writer: &Writer, changes: &[Change], others: &Others) -> BatchResult {
+        self.runtime.block_on(self.conn.run_batch(writer, changes, others)).expect("a batch")
     }
 
     fn run_one(&mut self, writer: &Writer, change: Change) -> BatchResult {
@@ -105,6 +113,15 @@ impl Store {
     fn holder(&self, name: &str) -> String {
         let sql = format!("SELECT holder FROM {{}}.locks WHERE k=x'{}'", hex(&key(name)));
         self.sql(&sql).concat()
+    }
+
+    fn want(&self, name: &str) -> String {
+        self.sql(&format!("SELECT want FROM {{}}.locks WHERE k=x'{}'", hex(&key(name)))).concat()
+    }
+
+    fn token(&self, name: &str) -> u64 {
+        let sql = format!("SELECT tok FROM {{}}.locks WHERE k=x'{}'", hex(&key(name)));
+        self.sql(&sql)[0].parse().expect("a token")
     }
 
     fn revoke(&mut self, id: u64) -> bool {
@@ -149,12 +166,89 @@ fn acquire(name: &str, id: u64, token: u64) -> Change {
         conn: ConnectionId(id + 5),
         name: name.as_bytes().into(),
         owner: Arc::from(&b"app@10.0.0.1"[..]),
+        turn: Turn::Yield,
     };
-    Change { key: key(name), release: None, acquire: Some(grant) }
+    Change { key: key(name), release: None, acquire: Some(grant), withdraw: false }
+}
+
+/// A grant with manners.
+fn acquire_as(turn: Turn, name: &str, id: u64) -> Change {
+    let mut change = acquire(name, id, FLOOR);
+    change.acquire.as_mut().expect("a grant").turn = turn;
+    change
+}
+
+/// Other proxies, all live.
+fn live(ids: &[u64]) -> Others {
+    Others { clean: Vec::new(), waiting: ids.iter().map(|id| ProxyId(*id)).collect() }
+}
+
+fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two, three) = (store.join(1), store.join(2), store.join(3));
+    // Alone, in a batch whose last row is repeated, and in one with others.
+    for (n, company) in [0, 4, 9].into_iter().enumerate() {
+        let name = format!("k{n}");
+        let token = store.take(&one, &name, 10).token;
+        let id = 1000 * (n as u64 + 1);
+        let run = |store: &mut Store, writer: &Writer, change: Change, others: &[u64]| {
+            let key = change.key.clone();
+            let mut changes: Vec<Change> =
+                (0..company).map(|c| acquire(&format!("{name}-{id}-{c}"), 50 + c, FLOOR)).collect();
+            changes.push(change);
+            changes.sort_by(|a, b| a.key.cmp(&b.key));
+            let result = store.run_among(writer, &changes, &live(others));
+            let row = result.rows.into_iter().find(|r| r.key == key.as_bytes()).expect("a row");
+            (row.holder, row.want)
+        };
+        let queue = |since, id| acquire_as(Turn::Queue(since), &name, id);
+        assert_eq!(run(&mut store, &two, queue(token, 20), &[1, 3]), (1, 2));
+        assert_eq!(run(&mut store, &three, queue(token + 1, 30), &[1, 2]), (1, 2), "came later");
+        assert_eq!(run(&mut store, &three, queue(token - 1, 31), &[1, 2]), (1, 3), "waits longer");
+        // From one session of the holder to the next: the reply tells that somebody waits.
+        let mut pass = hand_over(&name, token, 11);
+        pass.acquire.as_mut().expect("a grant").turn = Turn::Take;
+        assert_eq!(run(&mut store, &one, pass, &[2, 3]), (1, 3));
+        let token = store.token(&name);
+        assert_eq!(run(&mut store, &one, release(&name, token), &[2, 3]), (0, 3));
+        assert_eq!(run(&mut store, &one, acquire(&name, 12, FLOOR), &[2, 3]), (0, 3), "left");
+        assert_eq!(run(&mut store, &two, queue(token, 21), &[1, 3]), (0, 3), "left");
+        assert_eq!(run(&mut store, &three, queue(token, 32), &[1, 2]), (3, 0), "taken");
+        assert_eq!(run(&mut store, &two, queue(token, 22), &[1, 3]), (3, 2));
+        let token = store.token(&name);
+        assert_eq!(run(&mut store, &three, release(&name, token), &[1, 2]), (0, 2));
+        let take = acquire_as(Turn::Take, &name, 13);
+        assert_eq!(run(&mut store, &one, take, &[2, 3]), (1, 2), "whoever waits");
+    }
+}
+
+fn a_place_in_a_row_is_given_up_by_its_owner_alone(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    store.take(&one, "k", 10);
+    let withdraw = || Change { key: key("k"), release: None, acquire: None, withdraw: true };
+    store.run_one(&two, acquire_as(Turn::Queue(5), "k", 20));
+    store.run_one(&one, withdraw());
+    assert_eq!(store.want("k"), "2");
+    store.run_one(&two, withdraw());
+    assert_eq!((store.want("k"), store.holder("k")), ("0".to_owned(), "1".to_owned()));
+}
+
+fn nobody_waits_for_a_proxy_that_is_not_live(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    let token = store.take(&one, "k", 10).token;
+    store.run_one(&two, acquire_as(Turn::Queue(5), "k", 20));
+    assert_eq!(store.run_one(&one, release("k", token)).rows[0].want, 2);
+    let result = store.run_among(&one, &[acquire("k", 11, FLOOR)], &live(&[3]));
+    assert_eq!(result.rows[0].holder, 1, "proxy 2 is not among the live ones");
+    let three = store.join(3);
+    store.run_one(&three, acquire_as(Turn::Queue(9), "k", 30));
+    assert_eq!(store.want("k"), "3", "its place goes to whoever comes");
 }
 
 fn release(name: &str, token: u64) -> Change {
-    Change { key: key(name), release: Some(token), acquire: None }
+    Change { key: key(name), release: Some(token), acquire: None, withdraw: false }
 }
 
 fn hand_over(name: &str, token: u64, id: u64) -> Change {
@@ -245,7 +339,7 @@ fn i3_a_revoke_waits_for_a_batch_and_a_batch_for_a_revoke(server: &Server) {
     root.run("BEGIN");
     root.run(&format!("UPDATE {schema}.proxies SET state=2 WHERE id=1"));
     let batch = [acquire("l", 11, FLOOR), acquire("m", 12, FLOOR)];
-    let result = store.runtime.block_on(store.conn.run_batch(&one, &batch, &[]));
+    let result = store.runtime.block_on(store.conn.run_batch(&one, &batch, &Others::default()));
     let waited = result.expect_err("the batch does not pass a revoke under way");
     assert!(waited.is_retryable(), "{waited}");
     root.run("COMMIT");
@@ -435,6 +529,7 @@ fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
                     acquire: (n % 2 == 1)
                         .then(|| acquire("x", 100_000 + id + n as u64, FLOOR + id).acquire)
                         .flatten(),
+                    withdraw: false,
                 })
                 .collect();
             let result = store.run(&one, &changes, &[]);

@@ -22,4 +22,5 @@ mod scripted;
 mod session;
 mod stage;
 mod takeover;
+mod turns;
 mod wire;

@@ -1,11 +1,14 @@
 //! Looking at rows: for the IS_ functions, and for locks that other proxies hold.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::handle::Look;
-use super::super::pipe::Read;
+use super::super::handle::{Acquired, Look};
+use super::super::keys::KeyState;
+use super::super::pipe::{Lookup, Read};
 use super::{POLL, Service};
 use crate::lock::name::Key;
 use crate::store::batch::Row;
@@ -14,21 +17,20 @@ use crate::types::{ConnectionId, ProxyId};
 /// Keys in a read at most.
 const READ: usize = 1024;
 
+/// How long a free row is left to a proxy that does not come for it.
+const LEFT: Duration = Duration::from_millis(100);
+
 impl Service {
     pub(super) fn poll(&mut self) {
         self.poll_at = None;
-        let keys: Vec<Key> = self.remote_keys();
-        for key in keys {
+        for key in self.remote_keys() {
             self.looks.entry(key).or_default();
         }
     }
 
     fn remote_keys(&self) -> Vec<Key> {
-        self.keys
-            .iter()
-            .filter(|(_, s)| s.remote && !s.queue.is_empty())
-            .map(|(k, _)| k.clone())
-            .collect()
+        let awaits = |state: &KeyState| state.remote.is_some() && !state.queue.is_empty();
+        self.keys.iter().filter(|(_, s)| awaits(s)).map(|(k, _)| k.clone()).collect()
     }
 
     pub(super) fn dispatch_reads(&mut self) {
@@ -37,52 +39,104 @@ impl Service {
         }
         let keys: Vec<Key> = self.looks.keys().take(READ).cloned().collect();
         self.looked_at = keys.iter().filter_map(|k| self.looks.remove_entry(k)).collect();
+        let remote = |key: &&Key| self.keys.get(key).is_some_and(|s| s.remote.is_some());
+        let probed = keys.iter().filter(remote).cloned().collect();
         // The reader is idle, so its channel of one has room.
-        let _ = self.reader.try_send(keys);
+        let _ = self.reader.try_send(Lookup { keys, probed, others: Arc::clone(&self.others) });
     }
 
     pub(super) fn finish_read(&mut self, read: Read) {
         let Read { keys, result } = read;
-        let rows: Result<HashMap<&[u8], &Row>, _> = match &result {
-            Ok(rows) => Ok(rows.iter().map(|r| (r.key.as_slice(), r)).collect()),
-            Err(e) => Err(e.to_string()),
+        let none = (Vec::new(), HashSet::new());
+        let ((rows, at_rest), error) = match result {
+            Ok(read) => (read, None),
+            Err(e) => (none, Some(e.to_string())),
         };
-        if let Ok(rows) = &result {
-            self.last_token = rows.iter().fold(self.last_token, |last, row| last.max(row.token));
-        }
+        self.last_token = rows.iter().fold(self.last_token, |last, row| last.max(row.token));
+        let rows: HashMap<&[u8], &Row> = rows.iter().map(|r| (r.key.as_slice(), r)).collect();
         for key in keys {
-            let look = match &rows {
-                Err(e) => Look::Failed(e.clone()),
-                Ok(rows) => match rows.get(key.as_bytes()) {
-                    Some(r) if r.holder != 0 && !self.clean.contains(&ProxyId(r.holder)) => {
-                        Look::Used(ConnectionId(r.conn))
-                    }
-                    _ => Look::Free,
-                },
+            let row = rows.get(key.as_bytes()).copied();
+            let look = match (&error, row) {
+                (Some(e), _) => Look::Failed(e.clone()),
+                (None, Some(r)) if self.is_held(r) => Look::Used(ConnectionId(r.conn)),
+                (None, _) => Look::Free,
             };
             for reply in self.looked_at.remove(&key).unwrap_or_default() {
                 let _ = reply.send(look.clone());
             }
-            if look == Look::Free
-                && let Some(state) = self.keys.get_mut(&key).filter(|s| s.remote)
-            {
-                state.remote = false;
-                self.list(&key);
+            if error.is_none() {
+                let rests = row.is_none() || at_rest.contains(key.as_bytes());
+                self.look_at_remote(&key, row, rests);
             }
         }
-        if self.remote_keys().is_empty() {
+        let waiting = !self.remote_keys().is_empty();
+        // Without another live proxy nobody would ring.
+        self.listens.send_if_modified(|listens| {
+            let wanted = waiting && !self.others.waiting.is_empty();
+            std::mem::replace(listens, wanted) != wanted
+        });
+        if !waiting {
             self.poll_at = None;
         } else if self.poll_at.is_none() {
             self.poll_every = (self.poll_every * 6 / 5).min(POLL.1);
             self.poll_at = Some(Instant::now() + self.poll_every);
         }
     }
+
+    fn is_held(&self, row: &Row) -> bool {
+        row.holder != 0 && !self.others.clean.contains(&ProxyId(row.holder))
+    }
+
+    /// What a look means to those who wait here. `rests`: nobody is at the row.
+    fn look_at_remote(&mut self, key: &Key, row: Option<&Row>, rests: bool) {
+        let held = row.is_some_and(|r| self.is_held(r));
+        let me = self.writer.as_ref().map_or(0, |w| w.proxy.0);
+        let rival = row.map(|r| r.want).filter(|w| self.others.waiting.contains(&ProxyId(*w)));
+        let Some(state) = self.keys.get_mut(key) else {
+            return;
+        };
+        let Some(remote) = state.remote.as_mut().filter(|_| !state.queue.is_empty()) else {
+            return;
+        };
+        if held {
+            remote.left_to = None;
+            let token = row.map_or(0, |r| r.token);
+            for waiter in state.queue.iter_mut().filter(|w| w.ticket == 0) {
+                waiter.ticket = token;
+            }
+            // Tries that are made once need not wait for more.
+            for waiter in state.queue.iter_mut().filter(|w| w.claim.once) {
+                waiter.answer(Acquired::NotFree);
+            }
+            state.queue.retain(|w| w.reply.is_some());
+            let since = state.queue.front().map(|w| w.ticket);
+            let first = row.is_some_and(|r| since.is_some_and(|since| since < r.ticket));
+            remote.placed = row.is_some_and(|r| r.want == me);
+            remote.attempt = !remote.placed && since.is_some() && (rival.is_none() || first);
+        } else if let Some(rival) = rival {
+            let now = Instant::now();
+            match remote.left_to {
+                Some((to, since)) if to == rival => {
+                    remote.take = since.elapsed() >= LEFT;
+                    remote.attempt = remote.take && rests;
+                }
+                _ => remote.left_to = Some((rival, now)),
+            }
+            self.poll_every = POLL.0;
+        } else {
+            remote.attempt = rests;
+            self.poll_every = POLL.0;
+        }
+        if state.is_idle() {
+            self.keys.remove(key);
+        } else if state.may_grant() || state.withdraws() {
+            self.list(key);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tokio::sync::oneshot;
 
     use super::super::super::lease::Lease;
@@ -104,11 +158,11 @@ mod tests {
         let mut early = ask(&mut service);
         let mut late = ask(&mut service);
         let keys = vec![key.clone()];
-        service.finish_read(Read { keys, result: Ok(Vec::new()) });
+        service.finish_read(Read { keys, result: Ok(Default::default()) });
         assert_eq!(early.try_recv(), Ok(Look::Free));
         assert!(late.try_recv().is_err(), "the next read is for this one");
         service.dispatch_reads();
-        service.finish_read(Read { keys: vec![key.clone()], result: Ok(Vec::new()) });
+        service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
         assert_eq!(late.try_recv(), Ok(Look::Free));
     }
 }

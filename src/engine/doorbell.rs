@@ -1,0 +1,114 @@
+//! Wake-ups between proxies: hanging a doorbell while locks of others are waited for, and ringing
+//! those of others whose turn it is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::yield_now;
+use tokio::time::sleep;
+
+use super::lease::Lease;
+use super::pipe::{Line, StoreAccess};
+use crate::store::connection::StoreError;
+use crate::types::ProxyId;
+
+/// Seconds that a doorbell hangs by one statement.
+const HANGS: u8 = 5;
+/// Pause behind a failure; meanwhile locks of others are polled for.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Hangs the doorbell as long as `wanted` says so, and tells when it is time to look.
+pub(super) async fn listen(
+    access: Arc<StoreAccess>,
+    lease: Arc<Lease>,
+    mut wanted: watch::Receiver<bool>,
+    rung: mpsc::UnboundedSender<()>,
+) {
+    let mut line = Line::new(Arc::clone(&access));
+    let mut hung = None;
+    while wanted.wait_for(|wanted| *wanted).await.is_ok() {
+        let result = match lease.proxy() {
+            Some(proxy) => hang(&mut line, &access, proxy, &mut hung, &rung).await,
+            None => Ok(()),
+        };
+        line.judge(&result);
+        if let Err(e) = &result {
+            tracing::debug!(error = %e, "no doorbell: locks of other proxies are polled for");
+        }
+        if result.is_err() || lease.proxy().is_none() {
+            sleep(RETRY).await;
+        }
+    }
+}
+
+async fn hang(
+    line: &mut Line,
+    access: &StoreAccess,
+    proxy: ProxyId,
+    hung: &mut Option<(ProxyId, u32)>,
+    rung: &mpsc::UnboundedSender<()>,
+) -> Result<(), StoreError> {
+    let conn = line.get().await?;
+    let bell = Some((proxy, conn.id()));
+    if *hung != bell {
+        conn.hang_doorbell(&access.url.schema, proxy).await?;
+        *hung = bell;
+    }
+    // A ring before this sleep was lost, so there is a look behind its begin.
+    let asleep = conn.sleep(HANGS);
+    tokio::pin!(asleep);
+    tokio::select! {
+        biased;
+        done = &mut asleep => return done,
+        () = yield_now() => {}
+    }
+    let _ = rung.send(());
+    asleep.await
+}
+
+/// Rings whom it is told to.
+pub(super) async fn ring(access: Arc<StoreAccess>, mut whom: mpsc::UnboundedReceiver<ProxyId>) {
+    let mut line = Line::new(Arc::clone(&access));
+    let mut bells = Bells::default();
+    while let Some(proxy) = whom.recv().await {
+        let result = bells.ring(&mut line, &access, proxy).await;
+        line.judge(&result);
+        let label = if matches!(result, Ok(true)) { "rung" } else { "not reached" };
+        access.metrics.rings.with_label_values(&[label]).inc();
+    }
+}
+
+/// Doorbells known, as seen from one connection: ids of another run of the server mean nothing.
+#[derive(Default)]
+struct Bells {
+    seen_from: u32,
+    known: HashMap<ProxyId, u64>,
+}
+
+impl Bells {
+    async fn ring(
+        &mut self,
+        line: &mut Line,
+        access: &StoreAccess,
+        proxy: ProxyId,
+    ) -> Result<bool, StoreError> {
+        let conn = line.get().await?;
+        if self.seen_from != conn.id() {
+            self.known.clear();
+            self.seen_from = conn.id();
+        }
+        if let Some(bell) = self.known.get(&proxy)
+            && conn.ring(*bell).await?
+        {
+            return Ok(true);
+        }
+        self.known.remove(&proxy);
+        let Some(bell) = conn.doorbell_of(&access.url.schema, proxy).await? else {
+            return Ok(false);
+        };
+        self.known.insert(proxy, bell);
+        conn.ring(bell).await
+    }
+}

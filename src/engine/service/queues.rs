@@ -1,0 +1,75 @@
+//! Joining and leaving the queue of a lock.
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::super::handle::{Acquired, Claim};
+use super::super::keys::{KeyState, Waiter};
+use super::super::waits::Wait;
+use super::Service;
+use crate::lock::name::Key;
+use crate::types::ConnectionId;
+
+impl Service {
+    pub(super) fn acquire(&mut self, id: u64, claim: Claim, reply: oneshot::Sender<Acquired>) {
+        let key = claim.name.key.clone();
+        let granting = self.may_send_grants();
+        let state = self.keys.entry(key.clone()).or_default();
+        let mut waiter = Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None };
+        // Somebody here has it or is before us: no trip to the store can change that.
+        let taken = state.held.is_some() || state.granting.is_some() || !state.queue.is_empty();
+        if waiter.claim.once && (taken || !granting) {
+            waiter.answer(Acquired::NotFree);
+            if state.is_idle() {
+                self.keys.remove(&key);
+            }
+            return;
+        }
+        waiter.ticket = state.held.as_ref().map_or(0, |h| h.token);
+        let Claim { conn, once, holds, weight, .. } = waiter.claim;
+        if !once {
+            let wait = Wait { id, key: key.clone(), weight, holds };
+            waiter.edge = Some(self.waits.enter(conn, wait));
+        }
+        state.queue.push_back(waiter);
+        if state.remote.is_some() {
+            self.poll_at.get_or_insert_with(Instant::now);
+        }
+        self.list(&key);
+        if holds && !once {
+            self.end_deadlocks_of(conn);
+        }
+    }
+
+    /// Ends the deadlocks that a new wait closes.
+    fn end_deadlocks_of(&mut self, conn: ConnectionId) {
+        loop {
+            let holder = |key: &Key| self.keys.get(key).and_then(KeyState::holder);
+            let Some(victim) = self.waits.victim(conn, holder) else {
+                return;
+            };
+            self.metrics.deadlocks.with_label_values(&["here"]).inc();
+            self.leave(victim.id, &victim.key, Acquired::Deadlock);
+        }
+    }
+
+    /// Takes a waiter out of its queue.
+    pub(super) fn leave(&mut self, id: u64, key: &Key, outcome: Acquired) {
+        let Some(state) = self.keys.get_mut(key) else {
+            return;
+        };
+        if let Some(at) = state.queue.iter().position(|w| w.id == id) {
+            if let Some(mut waiter) = state.queue.remove(at) {
+                waiter.answer(outcome);
+            }
+        } else if let Some(waiter) = state.granting.as_mut().filter(|w| w.id == id) {
+            // Its grant is at the store; if it was won it goes on to the next.
+            waiter.answer(outcome);
+        }
+        if state.is_idle() {
+            self.keys.remove(key);
+        } else if state.withdraws() {
+            self.list(key);
+        }
+    }
+}
