@@ -12,6 +12,7 @@ pub mod takeover;
 pub mod threads;
 
 mod collector;
+mod deadlocks;
 mod doorbell;
 mod incarnation;
 mod keeper;

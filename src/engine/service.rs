@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::yield_now;
+use tokio::task::{spawn_local, yield_now};
 use tokio::time::{Instant, sleep_until};
 
+use super::deadlocks::{self, Victim};
 use super::doorbell;
 use super::endings;
 use super::handle::{Acquired, Engine, Look, Request, SessionEvent};
@@ -89,6 +90,9 @@ pub(super) struct Service {
     /// Hangs the doorbell.
     listens: watch::Sender<bool>,
     rung: mpsc::UnboundedReceiver<()>,
+    /// Whether another proxy is live.
+    peers: watch::Sender<bool>,
+    victims: mpsc::UnboundedReceiver<Victim>,
     /// Proxies to be told that a lock is free for them.
     rings: mpsc::UnboundedSender<ProxyId>,
     retry_at: Option<Instant>,
@@ -125,13 +129,18 @@ pub(super) fn build(
     tokio::spawn(endings::watch(Arc::clone(access), watches, gone_in));
     tokio::spawn(doorbell::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
     tokio::spawn(doorbell::ring(Arc::clone(access), whom));
+    let waits = Waits::default();
+    let (peers, some_peers) = watch::channel(false);
+    let (victims_in, victims) = mpsc::unbounded_channel();
+    let (theirs, leased) = (Arc::clone(access), Arc::clone(&lease));
+    spawn_local(deadlocks::watch(theirs, leased, waits.clone(), some_peers, victims_in));
     let service = Service {
         lease: Arc::clone(&lease),
         metrics: Arc::clone(&access.metrics),
         writer: None,
         others: Arc::default(),
         keys: HashMap::new(),
-        waits: Waits::default(),
+        waits,
         strays: VecDeque::new(),
         suspects: HashSet::new(),
         complained: false,
@@ -146,6 +155,8 @@ pub(super) fn build(
         poll_at: None,
         listens,
         rung,
+        peers,
+        victims,
         rings,
         retry_at: None,
         last_token: 0,
@@ -187,6 +198,7 @@ impl Service {
                     self.release_all(watch.locks, watch.proxy, None);
                 }
                 Some(()) = self.rung.recv() => self.poll(),
+                Some(victim) = self.victims.recv() => self.give_up(victim),
                 () = at(self.poll_at) => self.poll(),
                 () = at(self.retry_at) => self.retry(),
                 // Only to dispatch.
@@ -297,6 +309,7 @@ impl Service {
                 self.keys.retain(|_, state| !state.is_idle());
             }
             LeaseEvent::Others(others) => {
+                self.peers.send_replace(!others.waiting.is_empty());
                 self.others = Arc::new(others);
                 self.poll_at = self.poll_at.map(|_| Instant::now());
             }

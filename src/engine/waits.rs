@@ -3,8 +3,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::lock::name::Key;
+use crate::store::waits::WaitRow;
 use crate::types::ConnectionId;
 
 /// A session's wait for a lock. It waits for one at a time.
@@ -18,11 +23,19 @@ pub(super) struct Wait {
     pub(super) weight: u32,
     /// Whether the session holds locks: else it stands in nobody's way.
     pub(super) holds: bool,
+    pub(super) since: Instant,
 }
 
 /// All waits.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Waits(Rc<RefCell<HashMap<ConnectionId, Wait>>>);
+pub(super) struct Waits(Rc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    waits: RefCell<HashMap<ConnectionId, Wait>>,
+    /// A session that holds locks has begun to wait.
+    begun: Notify,
+}
 
 /// A wait's entry, struck off when it is dropped.
 #[derive(Debug)]
@@ -34,7 +47,7 @@ pub(super) struct Edge {
 
 impl Drop for Edge {
     fn drop(&mut self) {
-        let mut waits = self.waits.0.borrow_mut();
+        let mut waits = self.waits.0.waits.borrow_mut();
         if waits.get(&self.conn).is_some_and(|w| w.id == self.id) {
             waits.remove(&self.conn);
         }
@@ -45,14 +58,31 @@ impl Waits {
     /// Enters a wait.
     pub(super) fn enter(&self, conn: ConnectionId, wait: Wait) -> Edge {
         let id = wait.id;
-        self.0.borrow_mut().insert(conn, wait);
+        if wait.holds {
+            self.0.begun.notify_one();
+        }
+        self.0.waits.borrow_mut().insert(conn, wait);
         Edge { waits: self.clone(), conn, id }
     }
 
-    /// Waits of sessions that hold locks.
-    pub(super) fn of_holders(&self) -> Vec<(ConnectionId, Wait)> {
-        let waits = self.0.borrow();
-        waits.iter().filter(|(_, w)| w.holds).map(|(c, w)| (*c, w.clone())).collect()
+    /// Returns when a session that holds locks waits, or did since the last call.
+    pub(super) async fn holder_waits(&self) {
+        if !self.0.waits.borrow().values().any(|wait| wait.holds) {
+            self.0.begun.notified().await;
+        }
+    }
+
+    /// Waits of sessions that hold locks, if they have taken some time.
+    pub(super) fn of_holders(&self, time: Duration) -> Vec<WaitRow> {
+        let waits = self.0.waits.borrow();
+        let long = waits.iter().filter(|(_, w)| w.holds && w.since.elapsed() >= time);
+        long.map(|(conn, w)| WaitRow {
+            id: w.id,
+            conn: *conn,
+            weight: w.weight,
+            key: w.key.clone(),
+        })
+        .collect()
     }
 
     /// The wait to be given up if that of `conn` closes a circle. `holder` tells who has a key
@@ -62,7 +92,7 @@ impl Waits {
         conn: ConnectionId,
         holder: impl Fn(&Key) -> Option<ConnectionId>,
     ) -> Option<Wait> {
-        let waits = self.0.borrow();
+        let waits = self.0.waits.borrow();
         let closing = waits.get(&conn)?;
         let mut victim = closing;
         let mut at = closing;
@@ -97,7 +127,7 @@ mod tests {
         let waits = Waits::default();
         let edges = (0..).zip(weights).map(|(i, weight)| {
             let key = key(&(i + 1).to_string());
-            let wait = Wait { id: i, key, weight: *weight, holds: true };
+            let wait = Wait { id: i, key, weight: *weight, holds: true, since: Instant::now() };
             waits.enter(ConnectionId(i), wait)
         });
         let edges = edges.collect();
@@ -137,8 +167,10 @@ mod tests {
     #[test]
     fn a_circle_of_others_is_not_run_through_for_ever() {
         let (waits, _edges) = chain(&[0, 0]);
-        let _late =
-            waits.enter(ConnectionId(9), Wait { id: 9, key: key("1"), weight: 0, holds: false });
+        let _late = waits.enter(
+            ConnectionId(9),
+            Wait { id: 9, key: key("1"), weight: 0, holds: false, since: Instant::now() },
+        );
         assert_eq!(waits.victim(ConnectionId(9), holder(2)), None);
     }
 }

@@ -200,7 +200,10 @@ impl Session {
                     Judged::Native => return Ok(Outcome::Native),
                     Judged::Unsupported => return Ok(unjudged()),
                 };
-                self.get_lock(name, timeout).await?
+                return Ok(match self.get_lock(name, timeout).await? {
+                    Ok(value) => Outcome::Value(value, pure),
+                    Err(error) => Outcome::Error(error),
+                });
             }
             Function::ReleaseLock => self.release_lock(name.key).await?,
             Function::IsFreeLock => match self.look(name.key).await? {
@@ -220,7 +223,7 @@ impl Session {
         &mut self,
         name: Name,
         timeout: Timeout,
-    ) -> Result<Result<Option<u64>, String>, End> {
+    ) -> Result<Result<Option<u64>, ErrorReply>, End> {
         if self.held.contains(&name.key) {
             self.check_lease()?;
             self.held.reenter(&name.key);
@@ -238,9 +241,9 @@ impl Session {
                 if self.flavour == Flavour::MariaDb {
                     self.deadlocks = self.deadlocks.saturating_add(1);
                 }
-                Ok(Err("deadlock".to_owned()))
+                Ok(Err(codes::deadlock(self.flavour)))
             }
-            Acquired::Failed(why) => Ok(Err(why)),
+            Acquired::Failed(why) => Ok(Err(codes::store_failed(&why))),
         }
     }
 

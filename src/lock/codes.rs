@@ -2,6 +2,7 @@
 
 use super::held::Held;
 use crate::protocol::reply::ErrorReply;
+use crate::types::Flavour;
 
 /// ER_NOT_SUPPORTED_YET, for a lock call in a form that is not yet covered.
 pub fn unsupported(what: &str) -> ErrorReply {
@@ -21,6 +22,25 @@ pub fn store_failed(why: &str) -> ErrorReply {
         code: 1105,
         state: "HY000",
         message: format!("Lockstead cannot reach its lock store: {why}"),
+    }
+}
+
+/// A circle of waits, in the server's own words.
+pub fn deadlock(flavour: Flavour) -> ErrorReply {
+    match flavour {
+        Flavour::MySql => ErrorReply {
+            code: 3058,
+            state: "HY000",
+            message: "Deadlock found when trying to get user-level lock; try rolling back \
+                      transaction/releasing locks and restarting lock acquisition."
+                .to_owned(),
+        },
+        Flavour::MariaDb => ErrorReply {
+            code: 1213,
+            state: "40001",
+            message: "Deadlock found when trying to get lock; try restarting transaction"
+                .to_owned(),
+        },
     }
 }
 

@@ -242,6 +242,12 @@ impl Metrics {
         for kind in ["connect", "lost", "refused"] {
             metrics.store_errors.with_label_values(&[kind]);
         }
+        for result in ["rung", "not reached"] {
+            metrics.rings.with_label_values(&[result]);
+        }
+        for found in ["here", "across"] {
+            metrics.deadlocks.with_label_values(&[found]);
+        }
         Ok(metrics)
     }
 

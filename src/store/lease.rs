@@ -158,6 +158,11 @@ impl StoreConnection {
             self.execute(format!("DELETE FROM `{schema}`.proxies WHERE id={id} AND state=3"))
                 .await?;
         }
+        // Waits of those that are gone; nobody reads them.
+        self.execute(format!(
+            "DELETE FROM `{schema}`.waits WHERE proxy NOT IN (SELECT id FROM `{schema}`.proxies)"
+        ))
+        .await?;
         Ok(())
     }
 }

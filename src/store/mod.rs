@@ -8,3 +8,4 @@ pub mod lease;
 pub mod reads;
 pub mod schema;
 pub mod statement;
+pub mod waits;

@@ -54,6 +54,17 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              want BIGINT UNSIGNED NOT NULL COMMENT 'proxies.id of the other proxy that waits longest, 0 none',\n  \
              ticket BIGINT UNSIGNED NOT NULL COMMENT 'tok since which it waits'\n) ENGINE=InnoDB"
         ),
+        // Only of sessions that hold locks, and only of waits that take a while.
+        format!(
+            "CREATE TABLE IF NOT EXISTS `{schema}`.waits (\n  \
+             id BIGINT UNSIGNED NOT NULL PRIMARY KEY,\n  \
+             seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,\n  \
+             proxy BIGINT UNSIGNED NOT NULL,\n  \
+             conn BIGINT UNSIGNED NOT NULL COMMENT 'CONNECTION_ID() of the waiting session',\n  \
+             weight INT UNSIGNED NOT NULL,\n  \
+             k VARBINARY(255) NOT NULL,\n  \
+             KEY (seq)\n) ENGINE=InnoDB"
+        ),
         format!(
             "CREATE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS SELECT \
              {given} AS name, l.tok AS token, p.addr AS proxy, \

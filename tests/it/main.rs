@@ -1,6 +1,7 @@
 //! Lockstead against real servers. `make test` starts them.
 
 mod cli;
+mod deadlocks;
 mod differential;
 mod documented;
 mod endings;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::proxy::fresh_schema;
+use crate::proxy::{Proxy, fresh_schema};
 use crate::script::server::Root;
 use crate::script::{Flavour, Server};
 
@@ -38,6 +38,15 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
         assert!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
         std::thread::park_timeout(Duration::from_millis(10));
     }
+}
+
+/// Another proxy on the schema of the first, behind its startup wait; both know of each other.
+pub(crate) fn join(server: &Server, first: &Proxy, extra: &[&str]) -> Proxy {
+    let proxy = Proxy::start_on(&server.url, &first.schema, extra);
+    eventually("the proxy grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
+    let knows = |p: &Proxy| p.metric("lockstead_live_peers") >= 1.0;
+    eventually("the proxies see each other", || (knows(first) && knows(&proxy)).then_some(()));
+    proxy
 }
 
 /// A database for a test's own tables, dropped with it.

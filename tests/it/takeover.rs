@@ -10,7 +10,7 @@ use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::session::{Session, until_busy};
-use crate::stage::{Database, PATIENCE, eventually, is_at_server, on_both};
+use crate::stage::{Database, PATIENCE, eventually, is_at_server, join, on_both};
 
 on_both! {
     the_locks_of_a_killed_proxy_pass_on_after_its_lease
@@ -41,13 +41,6 @@ const ENDLESS: [&str; 2] = ["--lease", "10m"];
 fn token(server: &Server, schema: &str, name: &str) -> u64 {
     let sql = format!("SELECT token FROM {schema}.held_locks WHERE name='{name}'");
     server.root().column(&sql)[0].parse().expect("a token")
-}
-
-/// A second proxy on the schema, behind its startup wait.
-fn join(server: &Server, first: &Proxy, extra: &[&str]) -> Proxy {
-    let proxy = Proxy::start_on(&server.url, &first.schema, extra);
-    eventually("the proxy grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
-    proxy
 }
 
 fn until_waiting(proxy: &Proxy) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::proxy::Proxy;
 use crate::script::Server;
 use crate::session::Session;
-use crate::stage::{eventually, on_both};
+use crate::stage::{eventually, join, on_both};
 
 on_both! {
     a_released_lock_is_announced_to_the_proxy_that_waits
@@ -20,18 +20,6 @@ on_both! {
 
 /// Hand-overs inside a proxy that may pass a waiting one by, as documented.
 const PASSES: usize = 16;
-
-fn join(server: &Server, first: &Proxy) -> Proxy {
-    let proxy = Proxy::start_on(&server.url, &first.schema, &[]);
-    eventually("the proxy grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
-    // It knows the others, and they know it, behind a renewal of each.
-    eventually("the proxies see each other", || (knows(first) && knows(&proxy)).then_some(()));
-    proxy
-}
-
-fn knows(proxy: &Proxy) -> bool {
-    proxy.metric("lockstead_live_peers") >= 1.0
-}
 
 /// Until this proxy, or another, stands in the lock's row.
 fn until_placed(server: &Server, schema: &str) {
@@ -47,7 +35,7 @@ fn rung(proxy: &Proxy) -> f64 {
 
 fn a_released_lock_is_announced_to_the_proxy_that_waits(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
-    let b = join(server, &a);
+    let b = join(server, &a, &[]);
     let mut holder = Session::at(a.port);
     let mut waiter = Session::at(b.port);
     for round in 1..=5 {
@@ -63,7 +51,7 @@ fn a_released_lock_is_announced_to_the_proxy_that_waits(server: &Server) {
 
 fn a_lost_announcement_costs_a_poll(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
-    let b = join(server, &a);
+    let b = join(server, &a, &[]);
     let mut holder = Session::at(a.port);
     let mut waiter = Session::at(b.port);
     holder.lock("k");
@@ -124,7 +112,7 @@ impl Crowd {
 
 fn a_lock_goes_round_behind_a_bounded_number_of_hand_overs(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
-    let b = join(server, &a);
+    let b = join(server, &a, &[]);
     let crowd = Crowd::at(&a, 4);
     let mut waiter = Session::at(b.port);
     for round in 0..10 {
@@ -155,7 +143,7 @@ fn a_lock_goes_round_behind_a_bounded_number_of_hand_overs(server: &Server) {
 
 fn no_proxy_starves(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
-    let proxies = [join(server, &a), join(server, &a), a];
+    let proxies = [join(server, &a, &[]), join(server, &a, &[]), a];
     let crowds: Vec<Crowd> = proxies.iter().map(|p| Crowd::at(p, 3)).collect();
     let began = Instant::now();
     eventually("every proxy has had its turns", || {
@@ -171,7 +159,7 @@ fn no_proxy_starves(server: &Server) {
 
 fn a_place_is_given_up_with_the_wait(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
-    let b = join(server, &a);
+    let b = join(server, &a, &[]);
     let mut holder = Session::at(a.port);
     holder.lock("k");
     let mut waiter = Session::at(b.port);
@@ -188,8 +176,8 @@ fn a_place_is_given_up_with_the_wait(server: &Server) {
 
 fn a_try_does_not_overtake_those_who_wait(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
-    let b = join(server, &a);
-    let c = join(server, &a);
+    let b = join(server, &a, &[]);
+    let c = join(server, &a, &[]);
     let mut holder = Session::at(a.port);
     let mut waiter = Session::at(b.port);
     let mut barger = Session::at(c.port);

@@ -139,7 +139,7 @@ mod tests {
     use super::super::super::lease::Lease;
     use super::super::super::pipe::Finished;
     use super::super::LeaseEvent;
-    use super::super::staged::{renew, service};
+    use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
     use crate::lock::name::plain;
@@ -189,42 +189,46 @@ mod tests {
     }
 
     /// I7.
-    #[tokio::test]
-    async fn the_deadline_is_checked_between_the_stores_reply_and_the_answer() {
-        for in_time in [true, false] {
+    #[test]
+    fn the_deadline_is_checked_between_the_stores_reply_and_the_answer() {
+        on_engine_thread(async {
+            for in_time in [true, false] {
+                let lease = Arc::new(Lease::default());
+                let mut service = service(&lease);
+                let later = clock::now() + Duration::from_mins(1);
+                renew(&lease, later);
+                lease.begin(ProxyId(7), Duration::ZERO);
+                let mut outcome = ask(&mut service, 1);
+                win(&mut service, if in_time { later } else { clock::now() });
+                let told = matches!(outcome.try_recv(), Ok(Acquired::Granted(_)));
+                let held = service.keys.values().any(|state| state.held.is_some());
+                assert_eq!((told, held), (in_time, in_time));
+            }
+        });
+    }
+
+    /// The session that the row names must not be ended with the incarnation that is over.
+    #[test]
+    fn what_a_former_incarnation_wins_is_given_back() {
+        on_engine_thread(async {
             let lease = Arc::new(Lease::default());
             let mut service = service(&lease);
             let later = clock::now() + Duration::from_mins(1);
             renew(&lease, later);
             lease.begin(ProxyId(7), Duration::ZERO);
             let mut outcome = ask(&mut service, 1);
-            win(&mut service, if in_time { later } else { clock::now() });
-            let told = matches!(outcome.try_recv(), Ok(Acquired::Granted(_)));
-            let held = service.keys.values().any(|state| state.held.is_some());
-            assert_eq!((told, held), (in_time, in_time));
-        }
-    }
-
-    /// The session that the row names must not be ended with the incarnation that is over.
-    #[tokio::test]
-    async fn what_a_former_incarnation_wins_is_given_back() {
-        let lease = Arc::new(Lease::default());
-        let mut service = service(&lease);
-        let later = clock::now() + Duration::from_mins(1);
-        renew(&lease, later);
-        lease.begin(ProxyId(7), Duration::ZERO);
-        let mut outcome = ask(&mut service, 1);
-        let writer = service.writer.clone().expect("joined");
-        let changes = service.gather(&writer);
-        service.lease_event(LeaseEvent::Fenced(ProxyId(7)));
-        let row = won(&changes[0]);
-        let token = row.token;
-        let batch = Batch { writer, changes, others: Arc::default(), stray: false };
-        let result = Ok((0, BatchResult { rows: vec![row], guarded: true, base: None }));
-        service.finish(Finished { pipe: 0, batch, result });
-        assert!(outcome.try_recv().is_err(), "waits on");
-        let stray = service.strays.pop_front().expect("a release");
-        assert_eq!(stray.changes[0].release, Some(token));
-        assert_eq!(stray.writer.proxy, ProxyId(7));
+            let writer = service.writer.clone().expect("joined");
+            let changes = service.gather(&writer);
+            service.lease_event(LeaseEvent::Fenced(ProxyId(7)));
+            let row = won(&changes[0]);
+            let token = row.token;
+            let batch = Batch { writer, changes, others: Arc::default(), stray: false };
+            let result = Ok((0, BatchResult { rows: vec![row], guarded: true, base: None }));
+            service.finish(Finished { pipe: 0, batch, result });
+            assert!(outcome.try_recv().is_err(), "waits on");
+            let stray = service.strays.pop_front().expect("a release");
+            assert_eq!(stray.changes[0].release, Some(token));
+            assert_eq!(stray.writer.proxy, ProxyId(7));
+        });
     }
 }

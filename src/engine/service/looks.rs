@@ -140,29 +140,31 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::super::super::lease::Lease;
-    use super::super::staged::service;
+    use super::super::staged::{on_engine_thread, service};
     use super::*;
     use crate::lock::name::plain;
     use crate::types::Flavour;
 
-    #[tokio::test]
-    async fn a_question_is_not_answered_by_a_read_from_before_it() {
-        let mut service = service(&Arc::new(Lease::default()));
-        let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
-        let ask = |service: &mut Service| {
-            let (reply, answer) = oneshot::channel();
-            service.look(key.clone(), reply);
+    #[test]
+    fn a_question_is_not_answered_by_a_read_from_before_it() {
+        on_engine_thread(async {
+            let mut service = service(&Arc::new(Lease::default()));
+            let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
+            let ask = |service: &mut Service| {
+                let (reply, answer) = oneshot::channel();
+                service.look(key.clone(), reply);
+                service.dispatch_reads();
+                answer
+            };
+            let mut early = ask(&mut service);
+            let mut late = ask(&mut service);
+            let keys = vec![key.clone()];
+            service.finish_read(Read { keys, result: Ok(Default::default()) });
+            assert_eq!(early.try_recv(), Ok(Look::Free));
+            assert!(late.try_recv().is_err(), "the next read is for this one");
             service.dispatch_reads();
-            answer
-        };
-        let mut early = ask(&mut service);
-        let mut late = ask(&mut service);
-        let keys = vec![key.clone()];
-        service.finish_read(Read { keys, result: Ok(Default::default()) });
-        assert_eq!(early.try_recv(), Ok(Look::Free));
-        assert!(late.try_recv().is_err(), "the next read is for this one");
-        service.dispatch_reads();
-        service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
-        assert_eq!(late.try_recv(), Ok(Look::Free));
+            service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
+            assert_eq!(late.try_recv(), Ok(Look::Free));
+        });
     }
 }

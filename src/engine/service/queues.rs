@@ -28,7 +28,8 @@ impl Service {
         waiter.ticket = state.held.as_ref().map_or(0, |h| h.token);
         let Claim { conn, once, holds, weight, .. } = waiter.claim;
         if !once {
-            let wait = Wait { id, key: key.clone(), weight, holds };
+            let since = Instant::now();
+            let wait = Wait { id, key: key.clone(), weight, holds, since };
             waiter.edge = Some(self.waits.enter(conn, wait));
         }
         state.queue.push_back(waiter);
@@ -50,6 +51,16 @@ impl Service {
             };
             self.metrics.deadlocks.with_label_values(&["here"]).inc();
             self.leave(victim.id, &victim.key, Acquired::Deadlock);
+        }
+    }
+
+    /// Ends a deadlock that goes over other proxies.
+    pub(super) fn give_up(&mut self, (id, key): (u64, Key)) {
+        // One whose grant is under way is in nobody's way any more.
+        let waits = |s: &&KeyState| s.queue.iter().any(|w| w.id == id);
+        if self.keys.get(&key).as_ref().is_some_and(waits) {
+            self.metrics.deadlocks.with_label_values(&["across"]).inc();
+            self.leave(id, &key, Acquired::Deadlock);
         }
     }
 

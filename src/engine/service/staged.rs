@@ -14,6 +14,12 @@ use crate::metrics::Metrics;
 use crate::store::statement::Writer;
 use crate::types::ProxyId;
 
+/// Runs a test as the engine's thread would.
+pub(super) fn on_engine_thread(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    tokio::task::LocalSet::new().block_on(&runtime.expect("a runtime"), test);
+}
+
 /// A service whose store is never reached: its batches are answered by the test.
 pub(super) fn service(lease: &Arc<Lease>) -> Service {
     let url = StoreUrl {

@@ -1,0 +1,188 @@
+//! Deadlocks over several proxies: each tells of the waits that may be part of one, looks for
+//! circles, and ends those whose victim is its own.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
+
+use super::lease::Lease;
+use super::pipe::{Line, StoreAccess};
+use super::waits::Waits;
+use crate::lock::name::Key;
+use crate::store::connection::StoreError;
+use crate::store::waits::{WaitEdge, WaitRow};
+use crate::types::{ConnectionId, ProxyId};
+
+/// Between looks, as long as a session that holds locks waits. A wait that ends is taken back
+/// within this time, so a circle that two looks show is none of waits long over.
+const TICK: Duration = Duration::from_millis(200);
+/// Most waits end before anybody needs to hear of them.
+const TOLD_AFTER: Duration = Duration::from_millis(100);
+
+/// A request that is to be given up, and the lock it is for.
+pub(super) type Victim = (u64, Key);
+
+/// Watches for as long as the process lives.
+pub(super) async fn watch(
+    access: Arc<StoreAccess>,
+    lease: Arc<Lease>,
+    waits: Waits,
+    mut peers: watch::Receiver<bool>,
+    victims: mpsc::UnboundedSender<Victim>,
+) {
+    let mut teller = Teller { line: Line::new(Arc::clone(&access)), access, told: None };
+    let mut seen = HashSet::new();
+    loop {
+        // A deadlock inside one proxy is found as it closes.
+        if peers.wait_for(|peers| *peers).await.is_err() {
+            return;
+        }
+        if teller.told.as_ref().is_none_or(|(_, told)| told.is_empty()) {
+            waits.holder_waits().await;
+        }
+        sleep(TICK).await;
+        let Some(me) = lease.proxy() else { continue };
+        let mine = waits.of_holders(TOLD_AFTER);
+        let result = teller.round(me, &mine).await;
+        teller.line.judge(&result);
+        let circles = match result {
+            Ok(edges) => circles(&edges),
+            Err(e) => {
+                tracing::debug!(error = %e, "no look for deadlocks");
+                continue;
+            }
+        };
+        for circle in &circles {
+            let victim = victim(circle);
+            let own = mine.iter().find(|wait| wait.id == victim.id && victim.proxy == me);
+            if let Some(wait) = own.filter(|_| seen.contains(&ids(circle))) {
+                let _ = victims.send((wait.id, wait.key.clone()));
+            }
+        }
+        seen = circles.iter().map(|circle| ids(circle)).collect();
+    }
+}
+
+/// What the other proxies were told.
+struct Teller {
+    line: Line,
+    access: Arc<StoreAccess>,
+    /// As whose waits, and which.
+    told: Option<(ProxyId, HashSet<u64>)>,
+}
+
+impl Teller {
+    async fn round(&mut self, me: ProxyId, mine: &[WaitRow]) -> Result<Vec<WaitEdge>, StoreError> {
+        let now: HashSet<u64> = mine.iter().map(|wait| wait.id).collect();
+        let same = self.told.as_ref().filter(|(proxy, _)| *proxy == me).map(|(_, told)| told);
+        let begun: Vec<WaitRow> = mine
+            .iter()
+            .filter(|wait| same.is_none_or(|told| !told.contains(&wait.id)))
+            .cloned()
+            .collect();
+        // Rows of an incarnation that is over are nobody's, so they all come again.
+        let told = self.told.iter().flat_map(|(_, told)| told);
+        let ended: Vec<u64> =
+            told.filter(|id| same.is_none() || !now.contains(id)).copied().collect();
+        let schema = &self.access.url.schema;
+        if !begun.is_empty() || !ended.is_empty() {
+            let conn = self.line.get().await?;
+            // Entered before it is known to be done: taken back in any case.
+            let all = self.told.take().map(|(_, told)| told).unwrap_or_default();
+            self.told = Some((me, all.union(&now).copied().collect()));
+            conn.tell_waits(schema, me, &begun, &ended).await?;
+        }
+        self.told = Some((me, now));
+        if mine.is_empty() {
+            // Nobody waits any more: most of the time this connection is not needed.
+            self.line.drop_connection();
+            return Ok(Vec::new());
+        }
+        self.line.get().await?.read_waits(schema).await
+    }
+}
+
+/// The circles of waits.
+fn circles(edges: &[WaitEdge]) -> Vec<Vec<WaitEdge>> {
+    let of: HashMap<ConnectionId, &WaitEdge> = edges.iter().map(|e| (e.from, e)).collect();
+    let mut done: HashSet<ConnectionId> = HashSet::new();
+    let mut circles = Vec::new();
+    for start in edges {
+        // Each session waits for one other: the way from it ends, or runs into itself.
+        let mut way: Vec<WaitEdge> = Vec::new();
+        let mut at = Some(start);
+        while let Some(edge) = at.filter(|edge| done.insert(edge.from)) {
+            way.push(*edge);
+            at = of.get(&edge.to).copied();
+        }
+        if let Some(back) = at.and_then(|edge| way.iter().position(|w| w.from == edge.from)) {
+            circles.push(way.split_off(back));
+        }
+    }
+    circles
+}
+
+/// The wait to be given up: the lightest, and of these the one that was told last. Every proxy
+/// finds the same.
+fn victim(circle: &[WaitEdge]) -> WaitEdge {
+    let mut victim = circle[0];
+    for edge in circle {
+        if (edge.weight, u64::MAX - edge.seq) < (victim.weight, u64::MAX - victim.seq) {
+            victim = *edge;
+        }
+    }
+    victim
+}
+
+fn ids(circle: &[WaitEdge]) -> BTreeSet<u64> {
+    circle.iter().map(|edge| edge.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(from: u64, to: u64, weight: u32) -> WaitEdge {
+        WaitEdge {
+            id: from,
+            seq: from,
+            proxy: ProxyId(1),
+            weight,
+            from: ConnectionId(from),
+            to: ConnectionId(to),
+        }
+    }
+
+    #[test]
+    fn circles_are_found_and_nothing_else() {
+        let edges = [
+            (1, 2),
+            (2, 3),
+            (3, 1), // a circle
+            (4, 1),
+            (5, 4), // into it
+            (6, 7),
+            (7, 8), // a way that ends
+            (10, 11),
+            (11, 10), // another circle
+        ];
+        let edges: Vec<WaitEdge> = edges.map(|(from, to)| edge(from, to, 0)).to_vec();
+        for turn in 0..edges.len() {
+            let mut edges = edges.clone();
+            edges.rotate_left(turn);
+            let mut found: Vec<Vec<u64>> =
+                circles(&edges).iter().map(|c| ids(c).into_iter().collect()).collect();
+            found.sort();
+            assert_eq!(found, [vec![1, 2, 3], vec![10, 11]]);
+        }
+    }
+
+    #[test]
+    fn the_last_of_the_lightest_gives_up() {
+        let circle = [edge(1, 2, 1), edge(2, 3, 0), edge(3, 4, 0), edge(4, 1, 2)];
+        assert_eq!(victim(&circle).id, 3);
+    }
+}

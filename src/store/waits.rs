@@ -1,0 +1,87 @@
+//! Waits of sessions that hold locks, told to the other proxies: a circle of waits over several
+//! proxies shows to none of them alone.
+
+use std::fmt::Write as _;
+
+use super::connection::{StoreConnection, StoreError, column};
+use super::statement::literal;
+use crate::lock::name::Key;
+use crate::types::{ConnectionId, ProxyId};
+
+/// A wait as it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitRow {
+    /// Id of the request.
+    pub id: u64,
+    /// Whose session waits.
+    pub conn: ConnectionId,
+    /// How often it gave up to end a deadlock.
+    pub weight: u32,
+    /// What it waits for.
+    pub key: Key,
+}
+
+/// A session waits for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitEdge {
+    /// Id of the request.
+    pub id: u64,
+    /// Grows in the order in which waits are told.
+    pub seq: u64,
+    /// The waiting session's proxy.
+    pub proxy: ProxyId,
+    /// See [`WaitRow`].
+    pub weight: u32,
+    /// Who waits.
+    pub from: ConnectionId,
+    /// Who has the lock.
+    pub to: ConnectionId,
+}
+
+impl StoreConnection {
+    /// Tells of waits that have begun and takes back those that have ended.
+    pub async fn tell_waits(
+        &mut self,
+        schema: &str,
+        proxy: ProxyId,
+        begun: &[WaitRow],
+        ended: &[u64],
+    ) -> Result<(), StoreError> {
+        if !ended.is_empty() {
+            let ended: Vec<String> = ended.iter().map(u64::to_string).collect();
+            let ended = ended.join(",");
+            self.execute(format!("DELETE FROM `{schema}`.waits WHERE id IN ({ended})")).await?;
+        }
+        if begun.is_empty() {
+            return Ok(());
+        }
+        let mut sql =
+            format!("INSERT IGNORE INTO `{schema}`.waits (id,proxy,conn,weight,k) VALUES ");
+        for (n, WaitRow { id, conn, weight, key }) in begun.iter().enumerate() {
+            let comma = if n == 0 { "" } else { "," };
+            let key = literal(key.as_bytes());
+            let _ = write!(sql, "{comma}({id},{},{},{weight},{key})", proxy.0, conn.0);
+        }
+        self.execute(sql).await?;
+        Ok(())
+    }
+
+    /// Who waits for whom, as of one moment.
+    pub async fn read_waits(&mut self, schema: &str) -> Result<Vec<WaitEdge>, StoreError> {
+        let sql = format!(
+            "SELECT w.id,w.seq,w.proxy,w.weight,w.conn,l.conn FROM `{schema}`.waits w \
+             JOIN `{schema}`.proxies p ON p.id=w.proxy AND p.state=1 \
+             JOIN `{schema}`.locks l ON l.k=w.k AND l.holder<>0"
+        );
+        let rows = self.query(sql, 1).await?;
+        let edge = |r: &mysql_async::Row| WaitEdge {
+            id: column(r, 0),
+            seq: column(r, 1),
+            proxy: ProxyId(column(r, 2)),
+            weight: column(r, 3),
+            from: ConnectionId(column(r, 4)),
+            to: ConnectionId(column(r, 5)),
+        };
+        Ok(rows[0].iter().map(edge).collect())
+    }
+}
