@@ -306,8 +306,9 @@ impl StoreConnection {
 
     /// Tries the rights on the tables that every batch needs; changes nothing.
     pub async fn check_tables(&mut self, schema: &str) -> Result<(), StoreError> {
-        for table in ["meta", "proxies", "locks"] {
-            let column = if table == "locks" { "tok" } else { "epoch" };
+        for (table, column) in
+            [("meta", "epoch"), ("proxies", "epoch"), ("locks", "tok"), ("waits", "weight")]
+        {
             let sql = format!("UPDATE `{schema}`.{table} SET {column}={column} WHERE 1=0");
             self.execute(sql).await?;
             self.execute(format!("DELETE FROM `{schema}`.{table} WHERE 1=0")).await?;

@@ -90,7 +90,7 @@ impl Service {
     /// What a look means to those who wait here. `rests`: nobody is at the row.
     fn look_at_remote(&mut self, key: &Key, row: Option<&Row>, rests: bool) {
         let held = row.is_some_and(|r| self.is_held(r));
-        let me = self.writer.as_ref().map_or(0, |w| w.proxy.0);
+        let me = self.writer.as_ref().map(|w| w.proxy.0);
         let rival = row.map(|r| r.want).filter(|w| self.others.waiting.contains(&ProxyId(*w)));
         let Some(state) = self.keys.get_mut(key) else {
             return;
@@ -111,7 +111,7 @@ impl Service {
             state.queue.retain(|w| w.reply.is_some());
             let since = state.queue.front().map(|w| w.ticket);
             let first = row.is_some_and(|r| since.is_some_and(|since| since < r.ticket));
-            remote.placed = row.is_some_and(|r| r.want == me);
+            remote.placed = row.is_some_and(|r| me == Some(r.want));
             remote.attempt = !remote.placed && since.is_some() && (rival.is_none() || first);
         } else if let Some(rival) = rival {
             let now = Instant::now();
