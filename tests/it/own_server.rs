@@ -50,6 +50,11 @@ impl OwnServer {
         self.tell("stop");
     }
 
+    /// Kills it, as a loss of power would.
+    pub(crate) fn kill(&self) {
+        self.tell("kill");
+    }
+
     /// Starts it again, on its port and with its data.
     pub(crate) fn restart(&self) {
         self.tell("restart");
