@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::check::{
-    Absence, Rest, early_losses, late_answers, leaks, lost_updates, overlaps, regressions,
-    unfair_queues, wrong_looks,
+    Absence, Rest, deadlocks, early_losses, late_answers, leaks, lost_updates, overlaps,
+    regressions, unfair_queues, wrong_looks,
 };
 use crate::history::{Fault, Hold, Increment, Look, Queue, Said, Wait};
 
@@ -36,18 +36,26 @@ fn fault(kind: &'static str, from: u64, to: u64) -> Fault {
 #[test]
 fn two_holders_at_once_are_caught() {
     let good = [hold(1, 10, 20, 1), hold(2, 20, 30, 2), hold(1, 31, 40, 3)];
-    assert_eq!(overlaps(&good), []);
+    assert_eq!(overlaps(&good, &[]), []);
     for bad in [hold(3, 19, 19, 4), hold(3, 5, 11, 4), hold(3, 5, 50, 4), hold(3, 35, 36, 4)] {
         let all = [&good[..], std::slice::from_ref(&bad)].concat();
-        assert!(!overlaps(&all).is_empty(), "{bad:?}");
+        assert!(!overlaps(&all, &[]).is_empty(), "{bad:?}");
     }
     // A long hold behind which a short one is not forgotten.
     assert_eq!(
-        overlaps(&[hold(1, 0, 100, 1), hold(2, 110, 120, 2), hold(3, 115, 116, 3)]).len(),
+        overlaps(&[hold(1, 0, 100, 1), hold(2, 110, 120, 2), hold(3, 115, 116, 3)], &[]).len(),
+        1
+    );
+    // A reply that a stopped proxy had under way is old news, unless something was proved behind it.
+    let stopped = [fault("stop", 0, 15)];
+    assert_eq!(overlaps(&[hold(2, 10, 30, 2), hold(1, 16, 16, 1)], &stopped), []);
+    assert_eq!(overlaps(&[hold(2, 10, 30, 2), hold(1, 16, 17, 1)], &stopped).len(), 1);
+    assert_eq!(
+        overlaps(&[hold(2, 10, 30, 2), hold(1, 16, 16, 1)], &[fault("cut", 0, 15)]).len(),
         1
     );
     let other = Hold { key: "l".to_owned(), ..hold(3, 15, 16, 4) };
-    assert_eq!(overlaps(&[good[0].clone(), other]), []);
+    assert_eq!(overlaps(&[good[0].clone(), other], &[]), []);
 }
 
 #[test]
@@ -132,4 +140,10 @@ fn a_lock_that_is_lost_within_its_lease_is_caught() {
         |away, kept| Absence { key: "k".to_owned(), away: ms(away), lease: ms(9000), kept };
     assert_eq!(early_losses(&[absence(3000, true), absence(8000, false)]), []);
     assert_eq!(early_losses(&[absence(3000, false)]).len(), 1);
+}
+
+#[test]
+fn a_deadlock_of_batches_is_caught() {
+    assert_eq!(deadlocks(3, 3), []);
+    assert_eq!(deadlocks(3, 4).len(), 1);
 }

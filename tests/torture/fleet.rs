@@ -2,6 +2,7 @@
 //! stopped and started again on its port.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,6 @@ use std::time::Duration;
 
 use crate::history::now;
 use crate::launch::program;
-use crate::proxy::free_port;
 use crate::relay::Relay;
 use crate::stage::eventually;
 
@@ -153,6 +153,13 @@ impl Drop for Node {
         self.kill();
         let _ = std::fs::remove_dir_all(&*lock(&self.state_dir));
     }
+}
+
+/// A port below those that the kernel hands out, so that it is free still behind a kill.
+fn free_port() -> u16 {
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let mut ports = std::iter::repeat_with(|| rand::random_range(10_000..20_000));
+    ports.find(free).expect("a free port")
 }
 
 fn fresh_directory() -> PathBuf {

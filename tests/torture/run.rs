@@ -64,7 +64,7 @@ fn torture(flavour: Flavour) {
     let client = Client {
         place: Place { history: Arc::clone(&history), schema: schema.as_str().into() },
         nodes: Arc::clone(&nodes),
-        table: counters(&control).into(),
+        table: counters(|sql| drop(control.rows(sql))).into(),
         end: Arc::default(),
     };
     let ending = Ending(Arc::clone(&client.end));
@@ -95,15 +95,13 @@ fn torture(flavour: Flavour) {
 }
 
 /// A table of counters.
-pub(crate) fn counters(control: &Control) -> String {
+pub(crate) fn counters(mut run: impl FnMut(&str)) -> String {
     let database = fresh_schema().replace("lockstead_t", "lockstead_d");
     let table = format!("{database}.counters");
-    control.rows(&format!("CREATE DATABASE {database}"));
-    control.rows(&format!(
-        "CREATE TABLE {table} (k INT PRIMARY KEY, v BIGINT NOT NULL, w BIGINT NOT NULL)"
-    ));
+    run(&format!("CREATE DATABASE {database}"));
+    run(&format!("CREATE TABLE {table} (k INT PRIMARY KEY, v BIGINT NOT NULL, w BIGINT NOT NULL)"));
     for k in 0..COUNTERS {
-        control.rows(&format!("INSERT INTO {table} VALUES ({k},0,0)"));
+        run(&format!("INSERT INTO {table} VALUES ({k},0,0)"));
     }
     table
 }

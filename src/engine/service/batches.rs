@@ -11,6 +11,7 @@ use super::super::keys::{Held, PendingRelease};
 use super::super::pipe::{Batch, Finished};
 use super::{POLL, Service};
 use crate::lock::name::Key;
+use crate::mutants::{self, Mutant};
 use crate::store::batch::{BatchResult, Row};
 use crate::store::connection::StoreError;
 use crate::store::statement::{Change, Grant as RowGrant, Writer};
@@ -108,7 +109,9 @@ impl Service {
             }
             self.retry_later();
         }
-        changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        if !mutants::on(Mutant::UnsortedBatch) {
+            changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        }
         changes
     }
 
@@ -151,7 +154,8 @@ impl Service {
     ) {
         let Change { key, release, acquire } = change;
         let current = self.writer.as_ref().is_some_and(|w| w.proxy == writer.proxy);
-        let vouched = self.lease.vouches_for(writer.proxy);
+        let vouched =
+            self.lease.vouches_for(writer.proxy) || mutants::on(Mutant::NoCheckBehindReply);
         let Some(state) = self.keys.get_mut(&key) else {
             return;
         };
