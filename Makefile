@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test bench check clean
+.PHONY: help demo run test torture mutants bench check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -16,6 +16,12 @@ run: ## a private FLAVOUR server and a proxy to try, until Ctrl-C
 
 test: ## all tests, against private MySQL and MariaDB servers; ARGS go to the test runner
 	@dev/test.sh $(ARGS)
+
+torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
+	@dev/torture.sh $(ARGS)
+
+mutants: ## leave rules of the lock engine out, one at a time: a checker must notice
+	@dev/mutants.sh $(ARGS)
 
 bench: ## benchmarks against private servers; ARGS go to dev/bench.sh
 	@dev/bench.sh $(ARGS)

@@ -5,14 +5,16 @@
 #
 # LOCKSTEAD_TEST_MYSQL and LOCKSTEAD_TEST_MARIADB, as mysql://root:password@host:port/,
 # name servers to use instead. Tests that kill a server start their own by
-# $LOCKSTEAD_DEV_DIR/server.sh. Exits with the test runner's status.
+# $LOCKSTEAD_DEV_DIR/server.sh. LOCKSTEAD_TEST_ARGS are arguments of cargo test that choose
+# what is built and run. Exits with the test runner's status.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
 
+read -ra what <<<"${LOCKSTEAD_TEST_ARGS:---lib --bins --tests}"
 "$dev/install.sh" mysql mariadb
 # Before the servers are started: what does not compile needs none.
-group cargo test --no-run --lib --bins --tests
+group cargo test --no-run "${what[@]}"
 wait "$pid"
 
 # server FLAVOUR VARIABLE: starts one unless VARIABLE names the user's own.
@@ -39,5 +41,5 @@ if [ $# -eq 0 ]; then
 fi
 
 # Most tests wait most of the time, so there are more at once than cores.
-group cargo test --lib --bins --tests -- --test-threads=12 "$@"
+group cargo test "${what[@]}" -- --test-threads=12 "$@"
 wait "$pid"

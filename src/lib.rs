@@ -4,6 +4,7 @@
 //! checks it): words, pure cores, reading SQL and settings, IO, the two services, the client
 //! side, windows, the application, the command line. ARCHITECTURE.md is the map.
 
+pub mod mutants;
 pub mod types;
 
 pub mod lock;

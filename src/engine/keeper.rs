@@ -15,6 +15,7 @@ use super::takeover::{Running, take_over};
 use super::threads::Setup;
 use crate::clock;
 use crate::lock::lease::Terms;
+use crate::mutants::{self, Mutant};
 use crate::state::{StateDir, StateError};
 use crate::store::connection::{StoreError, same_run};
 use crate::store::lease::{ProxyRow, ProxyState, Renewal};
@@ -226,7 +227,8 @@ impl Keeper {
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
         let schema = self.setup.access.url.schema.clone();
         let conns = self.setup.access.open.lock().clone();
-        let new = rand::random();
+        let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
+        let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
         let conn = self.line.get().await?;
         if !same_run(conn.started(), now.run) {
             tracing::error!(proxy = %now.id, "the server was restarted: its sessions and their locks are gone");
@@ -252,6 +254,7 @@ impl Keeper {
             self.fence();
             return Ok(());
         }
+        let sent = mutants::or(Mutant::DeadlineFromAck, sent, clock::now());
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         let now = Incarnation { versions: vec![new], ..now };
         self.incarnation = Some(now.clone());
@@ -276,6 +279,7 @@ impl Keeper {
                         continue;
                     };
                     let terms = Terms { ttl: Duration::from_millis(u64::from(row.ttl_ms)) };
+                    let terms = mutants::or(Mutant::OwnLease, terms, self.terms);
                     if at >= terms.revocable(observation.since) {
                         self.revoke(row, own).await?;
                     }

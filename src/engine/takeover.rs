@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use super::pipe::{Line, StoreAccess};
+use crate::mutants::{self, Mutant};
 use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::lease::ProxyRow;
 use crate::types::ProxyId;
@@ -104,7 +105,7 @@ async fn end_sessions(
         }
         there => there?,
     };
-    if there.is_empty() {
+    if there.is_empty() || mutants::on(Mutant::StealBeforeGone) {
         conn.declare_clean(schema, row.id).await?;
         return Ok(End::Clean);
     }

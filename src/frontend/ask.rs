@@ -98,6 +98,8 @@ impl Session {
                         self.ended(ending);
                         // More is a last word before the server hangs up, which follows.
                         bytes.truncate(fed);
+                        // The reply may have come late, and tells of locks: it is still true.
+                        self.check_lease()?;
                         return Ok(Reply { bytes, ending });
                     }
                     Progress::WantsFile => return Err(End::Broken("the server asked for a file")),

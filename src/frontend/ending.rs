@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::session::{ClientState, End, Session};
 use crate::engine::handle::SessionEvent;
+use crate::mutants::{self, Mutant};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::put_frame;
 use crate::protocol::status::Status;
@@ -19,6 +20,9 @@ impl Session {
         self.say_goodbye(&end);
         match end {
             End::ServerGone => {
+                if mutants::on(Mutant::ReleaseOnEof) {
+                    let _ = self.release_held().await;
+                }
                 self.abandon();
                 // What the server said last still goes out, to a client that reads.
                 let limit = self.context.config.login_timeout;
@@ -30,6 +34,9 @@ impl Session {
             End::ClientGone | End::Drained => {
                 if self.held.is_empty() {
                     return;
+                }
+                if mutants::on(Mutant::ReleaseBeforeRollback) {
+                    let _ = self.release_held().await;
                 }
                 match self.let_server_finish().await {
                     Ok(()) => {

@@ -7,6 +7,7 @@
 use super::connection::{StoreConnection, StoreError, column};
 use super::statement::{Change, Others, Writer, change_sql, read_sql, release_sql};
 use crate::lock::name::Key;
+use crate::mutants::{self, Mutant};
 
 /// A lock row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl StoreConnection {
         changes: &[Change],
         others: &Others,
     ) -> Result<BatchResult, StoreError> {
-        debug_assert!(changes.windows(2).all(|w| w[0].key < w[1].key));
+        debug_assert!(sorted(changes) || mutants::on(Mutant::UnsortedBatch));
         if let [change @ Change { key, release: Some(token), acquire: None, .. }] = changes {
             // A release alone is bound to its token: it needs neither guard nor read-back.
             let (_, want) = self.change(&release_sql(writer, key, *token)).await?;
@@ -76,6 +77,10 @@ impl StoreConnection {
         let mut results = self.query(sql, 1).await?;
         Ok(to_result(&results.pop().unwrap_or_default()))
     }
+}
+
+fn sorted(changes: &[Change]) -> bool {
+    changes.windows(2).all(|w| w[0].key < w[1].key)
 }
 
 /// The row behind a change that was made as proposed.

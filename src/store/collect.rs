@@ -6,6 +6,7 @@
 use super::connection::{StoreConnection, StoreError};
 use super::reads::between;
 use super::statement::ident_expression;
+use crate::mutants::{self, Mutant};
 
 /// What was deleted of one page of rows.
 #[derive(Debug)]
@@ -28,8 +29,10 @@ impl StoreConnection {
         let Some(to) = self.next_page(schema, from, PAGE).await? else {
             return Ok(None);
         };
+        let below = format!("tok<{base}");
+        let below = mutants::or(Mutant::DeleteWithoutFloor, below.as_str(), "1");
         let sql = format!(
-            "DELETE FROM `{schema}`.locks WHERE {} AND holder=0 AND tok<{base}",
+            "DELETE FROM `{schema}`.locks WHERE {} AND holder=0 AND {below}",
             between(from, &to)
         );
         let rows = self.execute(sql).await?;
@@ -44,6 +47,7 @@ impl StoreConnection {
         (old, new): (u64, u64),
     ) -> Result<bool, StoreError> {
         let ident = ident_expression(self.flavour());
+        let new = mutants::or(Mutant::DeleteWithoutFloor, new, old);
         let sql = format!(
             "UPDATE `{schema}`.meta SET base={new} \
              WHERE id=1 AND epoch={epoch} AND base={old} AND ident={ident}"

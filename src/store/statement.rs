@@ -11,6 +11,7 @@ use std::sync::Arc;
 use mysql_async::Value;
 
 use crate::lock::name::Key;
+use crate::mutants::{self, Mutant};
 use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// Who writes, and in which epoch.
@@ -214,6 +215,8 @@ pub(super) fn change_sql(
     // Assignments run from left to right: holder behind what asks whether the row is free, tok
     // before it. A release leaves what the row says of its last holder: a row that keeps its size
     // is changed in place.
+    let next = "IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1))";
+    let next = mutants::or(Mutant::TokenByCounter, next, "VALUES(tok)");
     let granted = format!("VALUES(holder)<>0 AND {free}");
     for name in ["sess", "conn", "name", "owner", "since"] {
         let _ = write!(sql, "{name}=IF({granted},VALUES({name}),locks.{name}),");
@@ -221,7 +224,7 @@ pub(super) fn change_sql(
     let _ = write!(
         sql,
         "tok=IF({granted},\
-         IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1)),locks.tok),\
+         {next},locks.tok),\
          holder=IF({granted} OR (VALUES(holder)=0 AND locks.holder={me} AND \
          locks.tok=VALUES(tok)),VALUES(holder),locks.holder),"
     );

@@ -13,6 +13,7 @@ use socket2::{Domain, Socket, Type};
 pub(crate) struct Forwarder {
     pub(crate) port: u16,
     stalled: Arc<AtomicBool>,
+    mute: Arc<AtomicBool>,
     /// A connection that carries these bytes to the server breaks when the reply comes.
     fatal: Arc<Mutex<Option<Vec<u8>>>>,
     open: Arc<AtomicUsize>,
@@ -24,6 +25,8 @@ impl Forwarder {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
         let stalled = Arc::new(AtomicBool::new(false));
+        let mute = Arc::new(AtomicBool::new(false));
+        let silence = Arc::clone(&mute);
         let open = Arc::new(AtomicUsize::new(0));
         let fatal = Arc::default();
         let (state, last_words, count) =
@@ -32,14 +35,15 @@ impl Forwarder {
             for client in listener.incoming().flatten() {
                 let (state, last_words, count) =
                     (Arc::clone(&state), Arc::clone(&last_words), Arc::clone(&count));
+                let silence = Arc::clone(&silence);
                 count.fetch_add(1, Ordering::SeqCst);
                 std::thread::spawn(move || {
-                    forward(client, target, source, &state, &last_words);
+                    forward(client, (target, source), (&state, &silence), &last_words);
                     count.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
-        Self { port, stalled, fatal, open }
+        Self { port, stalled, mute, fatal, open }
     }
 
     /// The next connection that carries `bytes` to the server breaks instead of bringing the
@@ -63,27 +67,35 @@ impl Forwarder {
         self.stalled.store(true, Ordering::SeqCst);
     }
 
+    /// From now on the server hears, but nothing arrives from it.
+    pub(crate) fn mute(&self) {
+        self.mute.store(true, Ordering::SeqCst);
+    }
+
     /// What was under way arrives after all, and what comes next.
     pub(crate) fn heal(&self) {
         self.stalled.store(false, Ordering::SeqCst);
+        self.mute.store(false, Ordering::SeqCst);
     }
 }
 
 fn forward(
     client: TcpStream,
-    target: u16,
-    source: Ipv4Addr,
-    stalled: &Arc<AtomicBool>,
+    (target, source): (u16, Ipv4Addr),
+    (stalled, mute): (&Arc<AtomicBool>, &Arc<AtomicBool>),
     fatal: &Mutex<Option<Vec<u8>>>,
 ) {
     while_stalled(stalled);
     let Ok(server) = connect(target, source) else { return };
     let (Ok(from), Ok(to)) = (server.try_clone(), client.try_clone()) else { return };
-    let state = Arc::clone(stalled);
+    let (state, silence) = (Arc::clone(stalled), Arc::clone(mute));
     let doomed = Arc::new(AtomicBool::new(false));
     let doom = Arc::clone(&doomed);
     let back = std::thread::spawn(move || {
-        pump(from, to, &state, |_| !doom.load(Ordering::SeqCst));
+        pump(from, to, &state, |_| {
+            while_stalled(&silence);
+            !doom.load(Ordering::SeqCst)
+        });
     });
     pump(client, server, stalled, |bytes| {
         let mut fatal = fatal.lock().expect("fatal");

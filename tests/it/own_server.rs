@@ -50,6 +50,12 @@ impl OwnServer {
         self.tell("stop");
     }
 
+    /// Kills it, as a loss of power would.
+    #[allow(dead_code, reason = "the torture test alone does this")]
+    pub(crate) fn kill(&self) {
+        self.tell("kill");
+    }
+
     /// Starts it again, on its port and with its data.
     pub(crate) fn restart(&self) {
         self.tell("restart");

@@ -11,6 +11,7 @@ use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::session::{Session, until_busy};
 use crate::stage::{Database, PATIENCE, eventually, is_at_server, join, on_both};
+use crate::wire::render;
 
 on_both! {
     the_locks_of_a_killed_proxy_pass_on_after_its_lease
@@ -19,6 +20,7 @@ on_both! {
     a_proxy_without_its_store_makes_no_further_files
     a_frozen_proxy_finds_its_sessions_fenced
     a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock
+    a_grant_is_not_told_when_its_lease_is_over
     a_proxy_that_lost_its_store_keeps_sessions_without_locks
     a_proxy_told_to_stop_hands_its_locks_over
     a_proxy_told_to_stop_lets_statements_end
@@ -264,6 +266,38 @@ fn a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock(server: &Serv
     assert_eq!(next.value("SELECT GET_LOCK('k', 0)").as_deref(), Some("0"), "still the waiter's");
     let entries = root.column(&format!("SELECT entry FROM {table}"));
     assert!(entries.is_empty(), "written without the lock: {entries:?}");
+}
+
+/// The server says the answer, with the lock's value in it. It says so in time and is heard late.
+fn a_grant_is_not_told_when_its_lease_is_over(server: &Server) {
+    let b = Proxy::start(&server.url, &LEASE);
+    let links = [(); 2].map(|()| Forwarder::start(server.port, Ipv4Addr::LOCALHOST));
+    let [backend, store] = &links;
+    let extra = [&LEASE[..], &["--fast-path", "false"]].concat();
+    let a = Launched::start(
+        &format!("127.0.0.1:{}", backend.port),
+        &format!("mysql://root:rootpw@127.0.0.1:{}/{}", store.port, b.schema),
+        &extra,
+    );
+    let mut root = server.root();
+    let mut late = Session::at(a.port);
+    let mut waiter = Session::at(b.port);
+    late.run("SELECT GET_LOCK('before', 600)");
+    late.unlock("before");
+    backend.mute();
+    late.send("SELECT GET_LOCK('k', 600)");
+    eventually("the lock is held", || {
+        let sql = format!("SELECT name FROM {}.held_locks", b.schema);
+        (root.column(&sql) == ["k"]).then_some(())
+    });
+    // Time for the statement to reach the server.
+    root.run("DO SLEEP(0.5)");
+    store.stall();
+    waiter.ask_for("k");
+    waiter.gets_it();
+    backend.heal();
+    let heard = late.client.read_response(crate::wire::Shape::Query);
+    assert_eq!(heard.error(), Some(4031), "{}", render::response(&heard));
 }
 
 fn a_proxy_that_lost_its_store_keeps_sessions_without_locks(server: &Server) {

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::super::keys::{KeyState, Remote, Waiter};
 use super::super::pipe::Batch;
 use super::Service;
+use crate::mutants::{self, Mutant};
 use crate::store::statement::{Change, Grant, Turn, Writer};
 
 /// How long a smaller batch waits for one under way.
@@ -111,7 +112,9 @@ impl Service {
             }
             self.retry_later();
         }
-        changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        if !mutants::on(Mutant::UnsortedBatch) {
+            changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        }
         changes
     }
 }

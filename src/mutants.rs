@@ -1,0 +1,52 @@
+//! Rules that tests leave out one at a time, to see that somebody notices. Without the feature
+//! `mutants`, which no release has, all rules are always in force.
+
+/// A rule left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutant {
+    /// The deadline counts from a renewal's reply, not from before it was sent (I6).
+    DeadlineFromAck,
+    /// The deadline is not checked behind the store's reply to a grant (I7).
+    NoCheckBehindReply,
+    /// A renewal's version is a counter (I5).
+    CounterVersion,
+    /// The token is a counter of the process, not the row's next (I9).
+    TokenByCounter,
+    /// Rows are deleted without moving the base of tokens (I9).
+    DeleteWithoutFloor,
+    /// A dead proxy's locks are taken while its sessions run (I8).
+    StealBeforeGone,
+    /// The rows of a batch are not in the order of keys.
+    UnsortedBatch,
+    /// At a session's end its locks go before its statements and its transaction (I10).
+    ReleaseBeforeRollback,
+    /// A server connection that broke counts for a session that is gone (I10).
+    ReleaseOnEof,
+    /// An observer waits its own lease, not that of the row it observes (I5).
+    OwnLease,
+    /// A packet's results are read until there seems to be none.
+    StopAtEmpty,
+}
+
+#[cfg(all(feature = "mutants", not(debug_assertions)))]
+compile_error!("the feature `mutants` is for tests, never for a release");
+
+/// Whether a rule is left out: LOCKSTEAD_MUTANT is its name, as `TokenByCounter`.
+#[cfg(feature = "mutants")]
+pub fn on(mutant: Mutant) -> bool {
+    use std::sync::OnceLock;
+    static NAME: OnceLock<Option<String>> = OnceLock::new();
+    let name = NAME.get_or_init(|| std::env::var("LOCKSTEAD_MUTANT").ok());
+    name.as_deref() == Some(format!("{mutant:?}").as_str())
+}
+
+/// Whether a rule is left out: never.
+#[cfg(not(feature = "mutants"))]
+pub const fn on(_: Mutant) -> bool {
+    false
+}
+
+/// What the rule says, or what is done without it.
+pub fn or<T>(mutant: Mutant, rule: T, without: T) -> T {
+    if on(mutant) { without } else { rule }
+}

@@ -1,0 +1,149 @@
+//! Hand-made histories: the bad ones must be caught, the good ones pass.
+
+use std::time::Duration;
+
+use crate::check::{
+    Absence, Rest, deadlocks, early_losses, late_answers, leaks, lost_updates, overlaps,
+    regressions, unfair_queues, wrong_looks,
+};
+use crate::history::{Fault, Hold, Increment, Look, Queue, Said, Wait};
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn hold(session: u64, granted: u64, until: u64, token: u64) -> Hold {
+    Hold {
+        key: "k".to_owned(),
+        session,
+        conn: session + 100,
+        proxy: 0,
+        granted: ms(granted),
+        until: ms(until),
+        token: Some(token),
+        end: "released",
+    }
+}
+
+fn increment(session: u64, at: u64, read: u64, sure: bool) -> Increment {
+    Increment { key: "k".to_owned(), session, at: ms(at), read, sure }
+}
+
+fn fault(kind: &'static str, from: u64, to: u64) -> Fault {
+    Fault { kind, detail: String::new(), proxy: Some(0), from: ms(from), to: ms(to) }
+}
+
+#[test]
+fn two_holders_at_once_are_caught() {
+    let good = [hold(1, 10, 20, 1), hold(2, 20, 30, 2), hold(1, 31, 40, 3)];
+    assert_eq!(overlaps(&good, &[]), []);
+    for bad in [hold(3, 19, 19, 4), hold(3, 5, 11, 4), hold(3, 5, 50, 4), hold(3, 35, 36, 4)] {
+        let all = [&good[..], std::slice::from_ref(&bad)].concat();
+        assert!(!overlaps(&all, &[]).is_empty(), "{bad:?}");
+    }
+    // A long hold behind which a short one is not forgotten.
+    assert_eq!(
+        overlaps(&[hold(1, 0, 100, 1), hold(2, 110, 120, 2), hold(3, 115, 116, 3)], &[]).len(),
+        1
+    );
+    // A reply that a stopped proxy had under way is old news, unless something was proved behind it.
+    let stopped = [fault("stop", 0, 15)];
+    assert_eq!(overlaps(&[hold(2, 10, 30, 2), hold(1, 16, 16, 1)], &stopped), []);
+    assert_eq!(overlaps(&[hold(2, 10, 30, 2), hold(1, 16, 17, 1)], &stopped).len(), 1);
+    assert_eq!(
+        overlaps(&[hold(2, 10, 30, 2), hold(1, 16, 16, 1)], &[fault("cut", 0, 15)]).len(),
+        1
+    );
+    let other = Hold { key: "l".to_owned(), ..hold(3, 15, 16, 4) };
+    assert_eq!(overlaps(&[good[0].clone(), other], &[]), []);
+}
+
+#[test]
+fn a_token_that_falls_or_comes_again_is_caught() {
+    assert_eq!(regressions(&[hold(1, 10, 20, 5), hold(2, 30, 40, 7), hold(1, 50, 60, 8)]), []);
+    assert_eq!(regressions(&[hold(1, 10, 20, 5), hold(2, 30, 40, 4)]).len(), 1);
+    assert_eq!(regressions(&[hold(1, 10, 20, 5), hold(2, 30, 40, 5)]).len(), 1);
+    let unknown = Hold { token: None, ..hold(2, 30, 40, 0) };
+    assert_eq!(regressions(&[hold(1, 10, 20, 5), unknown, hold(3, 50, 60, 5)]).len(), 1);
+}
+
+#[test]
+fn a_lost_update_is_caught() {
+    let sure = |n, at, read| increment(n, at, read, true);
+    assert_eq!(lost_updates(&[sure(1, 1, 0), sure(2, 2, 1), sure(1, 3, 2)]), []);
+    assert_eq!(lost_updates(&[sure(1, 1, 0), sure(2, 2, 0)]).len(), 1);
+    // A write of before comes late, over one of after.
+    let late =
+        [sure(1, 1, 0), increment(2, 2, 1, false), sure(3, 3, 1), sure(3, 4, 2), sure(1, 5, 2)];
+    assert_eq!(lost_updates(&late).len(), 1);
+    // Whatever is in doubt may be there or not.
+    assert_eq!(lost_updates(&[increment(1, 1, 0, false), sure(2, 2, 1)]), []);
+    assert_eq!(lost_updates(&[increment(1, 1, 0, false), sure(2, 2, 0)]), []);
+    assert_eq!(lost_updates(&[increment(1, 1, 0, false), sure(2, 2, 2)]).len(), 1);
+}
+
+#[test]
+fn a_look_past_the_holder_is_caught() {
+    let look =
+        |said, from, to| Look { key: "k".to_owned(), session: 9, from: ms(from), to: ms(to), said };
+    let holds = [hold(1, 10, 20, 1)];
+    let good = [
+        look(Said::Free, 5, 12),
+        look(Said::Free, 19, 21),
+        look(Said::Used, 11, 12),
+        look(Said::UsedBy(101), 11, 12),
+    ];
+    assert_eq!(wrong_looks(&good, &holds), []);
+    for bad in [look(Said::Free, 11, 12), look(Said::UsedBy(7), 11, 12)] {
+        assert_eq!(wrong_looks(&[bad], &holds).len(), 1);
+    }
+}
+
+#[test]
+fn a_wait_that_does_not_end_is_caught() {
+    let wait =
+        |to| Wait { key: "k".to_owned(), proxy: 0, from: ms(1000), to: ms(to), limit: ms(2000) };
+    assert_eq!(late_answers(&[wait(17_000)], &[]), []);
+    assert_eq!(late_answers(&[wait(19_000)], &[]).len(), 1);
+    assert_eq!(late_answers(&[wait(19_000)], &[fault("stop", 0, 5000)]), []);
+    assert_eq!(late_answers(&[wait(19_000)], &[fault("cut", 0, 5000)]).len(), 1);
+}
+
+#[test]
+fn a_waiter_that_is_passed_over_is_caught() {
+    let queue = |tokens| Queue { key: "k".to_owned(), from: ms(20_000), to: ms(21_000), tokens };
+    assert_eq!(unfair_queues(&[queue(vec![Some(1), Some(3), Some(4)])], &[]), []);
+    for bad in [vec![Some(1), Some(4), Some(3)], vec![Some(1), None]] {
+        assert_eq!(unfair_queues(&[queue(bad.clone())], &[]).len(), 1);
+        assert_eq!(unfair_queues(&[queue(bad)], &[fault("cut", 17_000, 18_000)]), []);
+    }
+}
+
+#[test]
+fn whatever_is_left_is_caught() {
+    assert_eq!(leaks(&Rest::default(), ms(0)), []);
+    let one = || vec!["one".to_owned()];
+    for rest in [
+        Rest { held: one(), ..Rest::default() },
+        Rest { sessions: one(), ..Rest::default() },
+        Rest { incarnations: one(), ..Rest::default() },
+        Rest { refused: one(), ..Rest::default() },
+        Rest { broken: one(), ..Rest::default() },
+    ] {
+        assert_eq!(leaks(&rest, ms(0)).len(), 1, "{rest:?}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_lost_within_its_lease_is_caught() {
+    let absence =
+        |away, kept| Absence { key: "k".to_owned(), away: ms(away), lease: ms(9000), kept };
+    assert_eq!(early_losses(&[absence(3000, true), absence(8000, false)]), []);
+    assert_eq!(early_losses(&[absence(3000, false)]).len(), 1);
+}
+
+#[test]
+fn a_deadlock_of_batches_is_caught() {
+    assert_eq!(deadlocks(3, 3), []);
+    assert_eq!(deadlocks(3, 4).len(), 1);
+}

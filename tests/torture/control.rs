@@ -1,0 +1,96 @@
+//! The stage's own connection to the server, and the server itself.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::own_server::OwnServer;
+use crate::script::Flavour;
+use crate::stage::eventually;
+use crate::wire::decode::text_row;
+use crate::wire::{Client, End, Kind};
+
+/// Two starts of a server within this time cannot be told apart by proxies.
+const APART: Duration = Duration::from_secs(5);
+
+pub(crate) struct Control {
+    pub(crate) own: OwnServer,
+    pub(crate) flavour: Flavour,
+    client: Mutex<Option<Client>>,
+    started: Mutex<Instant>,
+}
+
+impl Control {
+    pub(crate) fn start(flavour: Flavour) -> Self {
+        let own = OwnServer::start(flavour, &[]);
+        Self { own, flavour, client: Mutex::default(), started: Mutex::new(Instant::now()) }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.own.server.port
+    }
+
+    fn client(&self) -> MutexGuard<'_, Option<Client>> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first columns of all rows, unless the server is away or refuses.
+    pub(crate) fn try_rows(&self, sql: &str) -> Option<Vec<String>> {
+        let mut client = self.client();
+        if client.is_none() {
+            let server = &self.own.server;
+            let fresh = Client::connect(&server.host, server.port, &server.root).ok()?;
+            *client = Some(fresh).filter(|c| c.login.succeeded());
+        }
+        let response = client.as_mut()?.query(sql.as_bytes());
+        if response.end != End::Complete {
+            *client = None;
+            return None;
+        }
+        if response.error().is_some() {
+            return None;
+        }
+        let rows = response.packets.iter().filter(|p| p.kind == Kind::TextRow);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Some(
+            rows.filter_map(|p| text_row(&p.payload)?.first().copied().flatten().map(text))
+                .collect(),
+        )
+    }
+
+    /// The same of a server that is there, or soon will be.
+    pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
+        eventually(sql, || self.try_rows(sql))
+    }
+
+    /// The connection that this speaks through.
+    pub(crate) fn own_id(&self) -> String {
+        self.rows("SELECT CONNECTION_ID()").concat()
+    }
+
+    /// Kills the server and starts it again.
+    pub(crate) fn crash(&self) {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        while started.elapsed() < APART {
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+        *self.client() = None;
+        self.own.kill();
+        self.own.restart();
+        *started = Instant::now();
+    }
+
+    /// Ids of the server's sessions, the stage's own left out.
+    pub(crate) fn sessions(&self) -> Vec<String> {
+        // MySQL's other table of connections hides those that still roll back.
+        let sql = match self.flavour {
+            Flavour::MySql => {
+                "SELECT processlist_id FROM performance_schema.threads WHERE processlist_user='root'"
+            }
+            Flavour::MariaDb => "SELECT id FROM information_schema.processlist WHERE user='root'",
+        };
+        let own = self.own_id();
+        let mut ids = self.rows(sql);
+        ids.retain(|id| *id != own);
+        ids
+    }
+}

@@ -1,0 +1,240 @@
+//! What goes wrong, by the seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+
+use crate::control::Control;
+use crate::fleet::Node;
+use crate::history::{Fault, History, now};
+use crate::relay::Way;
+use crate::wire::{Client, End};
+
+/// A kind of fault, drawn with what it needs.
+#[derive(Debug, Clone)]
+enum Kind {
+    Kill { successor: bool },
+    Stop { leases: f64 },
+    Cut(Vec<Way>),
+    Delay(Duration),
+    KillEngine,
+    KillSessions,
+    Restart,
+    Exhaust,
+}
+
+impl Kind {
+    fn name(&self) -> &'static str {
+        match self {
+            Kind::Kill { .. } => "kill",
+            Kind::Stop { .. } => "stop",
+            Kind::Cut(ways) if ways.len() == 1 => "cut one way",
+            Kind::Cut(_) => "cut",
+            Kind::Delay(_) => "delay",
+            Kind::KillEngine => "kill engine connections",
+            Kind::KillSessions => "kill sessions",
+            Kind::Restart => "restart",
+            Kind::Exhaust => "exhaust connections",
+        }
+    }
+
+    fn of_a_proxy(&self) -> bool {
+        matches!(self, Kind::Kill { .. } | Kind::Stop { .. } | Kind::Cut(_) | Kind::Delay(_))
+    }
+}
+
+pub(crate) struct Faults {
+    control: Arc<Control>,
+    nodes: Arc<Vec<Node>>,
+    history: Arc<History>,
+    schema: Arc<str>,
+    lease: Duration,
+    random: StdRng,
+    deck: Vec<Kind>,
+    /// A snapshot that is held open throughout.
+    snapshot: Option<Client>,
+}
+
+impl Faults {
+    pub(crate) fn new(
+        control: &Arc<Control>,
+        nodes: &Arc<Vec<Node>>,
+        history: &Arc<History>,
+        (schema, lease): (&str, Duration),
+        seed: u64,
+    ) -> Self {
+        Self {
+            control: Arc::clone(control),
+            nodes: Arc::clone(nodes),
+            history: Arc::clone(history),
+            schema: Arc::from(schema),
+            lease,
+            random: StdRng::seed_from_u64(seed),
+            deck: Vec::new(),
+            snapshot: None,
+        }
+    }
+
+    /// Faults alone and in pairs until `end`; everything is well again behind it.
+    pub(crate) fn rage_until(&mut self, end: Duration) {
+        self.quiet(500..1500);
+        while now() < end {
+            self.hold_snapshot();
+            let pair = self.random.random_range(0..2) == 0;
+            let kinds: Vec<Kind> = (0..=usize::from(pair)).map(|_| self.draw()).collect();
+            self.strike(kinds);
+            // Now and then long enough for queues to be served in order.
+            let calm = if self.random.random_range(0..7) == 0 { 6000..8000 } else { 100..1500 };
+            self.quiet(calm);
+        }
+        self.snapshot = None;
+        for node in &*self.nodes {
+            node.keep_up();
+        }
+    }
+
+    fn quiet(&mut self, ms: std::ops::Range<u64>) {
+        let ms = self.random.random_range(ms);
+        std::thread::park_timeout(Duration::from_millis(ms));
+        for node in &*self.nodes {
+            node.keep_up();
+        }
+    }
+
+    /// From a shuffled deck, so that no kind is missing for long.
+    fn draw(&mut self) -> Kind {
+        if self.deck.is_empty() {
+            let some = |random: &mut StdRng, ways: [Way; 2]| vec![ways[random.random_range(0..2)]];
+            let way = some(&mut self.random, [Way::ToServer, Way::ToProxy]);
+            self.deck = vec![
+                Kind::Kill { successor: true },
+                Kind::Kill { successor: false },
+                Kind::Stop { leases: 0.5 },
+                Kind::Stop { leases: 1.1 },
+                Kind::Stop { leases: 3.0 },
+                Kind::Cut(way),
+                Kind::Cut(vec![Way::ToServer, Way::ToProxy]),
+                Kind::Delay(Duration::from_millis(self.random.random_range(200..1000))),
+                Kind::KillEngine,
+                Kind::KillSessions,
+                Kind::Restart,
+                Kind::Exhaust,
+            ];
+            self.deck.shuffle(&mut self.random);
+        }
+        self.deck.pop().expect("a full deck")
+    }
+
+    /// All of them at once, each for its time.
+    fn strike(&mut self, kinds: Vec<Kind>) {
+        let mut struck = Vec::new();
+        for kind in kinds {
+            let node = self.random.random_range(0..self.nodes.len());
+            let lasts = self.lasts(&kind);
+            let index = self.note(&kind, kind.of_a_proxy().then_some(node));
+            self.begin(&kind, node);
+            struck.push((now() + lasts, index, kind, node));
+        }
+        struck.sort_by_key(|(until, ..)| *until);
+        for (until, index, kind, node) in struck {
+            while now() < until {
+                std::thread::park_timeout(until.saturating_sub(now()));
+            }
+            self.heal(&kind, node);
+            self.history.events().faults[index].to = now();
+        }
+    }
+
+    fn note(&self, kind: &Kind, proxy: Option<usize>) -> usize {
+        let mut events = self.history.events();
+        let detail = format!("{kind:?}");
+        // Until it is healed it lasts.
+        let fault = Fault { kind: kind.name(), detail, proxy, from: now(), to: Duration::MAX / 4 };
+        events.faults.push(fault);
+        events.faults.len() - 1
+    }
+
+    fn lasts(&mut self, kind: &Kind) -> Duration {
+        let ms = match kind {
+            Kind::Kill { .. } => self.random.random_range(0..2000),
+            Kind::Stop { leases } => return self.lease.mul_f64(*leases),
+            Kind::Cut(_) => self.random.random_range(1000..7000),
+            Kind::Delay(_) => self.random.random_range(1000..4000),
+            Kind::Exhaust => self.random.random_range(1000..3000),
+            Kind::KillEngine | Kind::KillSessions => 300,
+            Kind::Restart => 0,
+        };
+        Duration::from_millis(ms)
+    }
+
+    fn begin(&mut self, kind: &Kind, node: usize) {
+        let node = &self.nodes[node];
+        match kind {
+            Kind::Kill { .. } => node.kill(),
+            Kind::Stop { .. } => node.signal("STOP"),
+            Kind::Cut(ways) => ways.iter().for_each(|way| node.relay.cut(*way)),
+            Kind::Delay(delay) => {
+                node.relay.delay(Way::ToServer, *delay / 2);
+                node.relay.delay(Way::ToProxy, *delay / 2);
+            }
+            Kind::KillEngine => {
+                let sql = format!("SELECT conns FROM {}.proxies", self.schema);
+                let rows = self.control.try_rows(&sql).unwrap_or_default();
+                let ids = rows.iter().flat_map(|r| r.split(',').map(str::to_owned)).collect();
+                self.kill_some(ids);
+            }
+            Kind::KillSessions => {
+                let ids = self.control.sessions();
+                self.kill_some(ids);
+            }
+            Kind::Restart => self.control.crash(),
+            Kind::Exhaust => {
+                let now = self.control.sessions().len().max(10);
+                self.control.try_rows(&format!("SET GLOBAL max_connections={now}"));
+            }
+        }
+    }
+
+    fn kill_some(&mut self, mut ids: Vec<String>) {
+        ids.shuffle(&mut self.random);
+        ids.truncate(self.random.random_range(1..6));
+        for id in ids {
+            // It may be gone already.
+            self.control.try_rows(&format!("KILL {id}"));
+        }
+    }
+
+    fn heal(&mut self, kind: &Kind, node: usize) {
+        let node = &self.nodes[node];
+        match kind {
+            Kind::Kill { successor } => node.revive(*successor),
+            Kind::Stop { .. } => node.signal("CONT"),
+            Kind::Cut(_) | Kind::Delay(_) => node.relay.heal(),
+            Kind::Exhaust => {
+                self.control.rows("SET GLOBAL max_connections=1000");
+            }
+            Kind::KillEngine | Kind::KillSessions | Kind::Restart => {}
+        }
+    }
+
+    fn hold_snapshot(&mut self) {
+        if self.snapshot.as_mut().is_some_and(|s| s.ping().end == End::Complete) {
+            return;
+        }
+        let server = &self.control.own.server;
+        let Ok(mut fresh) = Client::connect(&server.host, server.port, &server.root) else {
+            return;
+        };
+        for sql in [
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+            &format!("SELECT COUNT(*) FROM {}.locks", self.schema),
+        ] {
+            fresh.query(sql.as_bytes());
+        }
+        self.snapshot = Some(fresh).filter(|s| s.login.succeeded());
+    }
+}

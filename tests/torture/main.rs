@@ -1,0 +1,34 @@
+//! Many clients, three proxies and everything that can go wrong, against a private server of each
+//! family; checkers judge what the clients saw.
+//!
+//! LOCKSTEAD_TORTURE_SECONDS says for how long (25), LOCKSTEAD_TORTURE_SEED draws the same faults
+//! once more. `make torture` is the long form.
+
+mod check;
+mod check_tests;
+mod control;
+mod faults;
+mod fleet;
+mod history;
+#[cfg(feature = "mutants")]
+mod mutants;
+mod relay;
+mod report;
+mod run;
+mod session;
+mod settle;
+mod workers;
+
+/// What the other tests have as well.
+#[path = "../it"]
+#[allow(dead_code, unused_imports, unused_macros, reason = "it has more than is needed here")]
+mod shared {
+    pub(crate) mod launch;
+    pub(crate) mod own_server;
+    pub(crate) mod proxy;
+    pub(crate) mod script;
+    pub(crate) mod session;
+    pub(crate) mod stage;
+    pub(crate) mod wire;
+}
+use shared::{launch, own_server, proxy, script, stage, wire};

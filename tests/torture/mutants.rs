@@ -1,0 +1,312 @@
+//! Each rule of the engine is left out once, and a checker must notice; with the rule in force the
+//! same scenario passes.
+//!
+//! | Rule left out | Who notices |
+//! |---|---|
+//! | `TokenByCounter` | tokens grow |
+//! | `DeleteWithoutFloor` | tokens grow |
+//! | `StealBeforeGone` | no lost update |
+//! | `ReleaseBeforeRollback` | no lost update |
+//! | `ReleaseOnEof` | nobody's transaction has the row |
+//! | `UnsortedBatch` | batches do not deadlock |
+//! | `OwnLease` | a lease is a promise |
+//! | `StopAtEmpty` | a lease is a promise |
+//! | `DeadlineFromAck` | the model of the protocol: the kill budget hides it, and a takeover that ends the sessions |
+//! | `NoCheckBehindReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks once more |
+//! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::check::{Absence, Violation, check, deadlocks, early_losses};
+use crate::control::Control;
+use crate::fleet::{Node, Options};
+use crate::history::{History, Increment, now};
+use crate::own_server::flavour_of;
+use crate::proxy::fresh_schema;
+use crate::relay::Way;
+use crate::run::counters;
+use crate::script::Server;
+use crate::session::{Place, Session};
+use crate::stage::{eventually, is_at_server, on_both};
+
+on_both! {
+    mutant_token_by_counter
+    mutant_delete_without_floor
+    mutant_steal_before_gone
+    mutant_release_before_rollback
+    mutant_release_on_eof
+    mutant_unsorted_batch
+    mutant_own_lease
+    mutant_stop_at_empty
+}
+
+/// How long anything may wait for a lock.
+const LIMIT: u64 = 60;
+
+/// Runs a scenario with all rules in force, and without one.
+fn prove(
+    server: &Server,
+    mutant: &'static str,
+    scenario: fn(&Server, Option<&'static str>) -> Vec<Violation>,
+) {
+    assert_eq!(scenario(server, None), []);
+    let caught = scenario(server, Some(mutant));
+    assert!(!caught.is_empty(), "nobody notices {mutant}");
+    println!("{mutant}: {}: {}", caught[0].rule, caught[0].what);
+}
+
+/// Proxies with leases of these seconds, and a table of counters.
+struct Stage {
+    nodes: Vec<Node>,
+    place: Place,
+    table: String,
+    server: Server,
+}
+
+impl Stage {
+    fn set(server: &Server, mutant: Option<&'static str>, leases: &[u64]) -> Self {
+        Self::collecting(server, mutant, leases, Duration::from_hours(1))
+    }
+
+    fn collecting(
+        server: &Server,
+        mutant: Option<&'static str>,
+        leases: &[u64],
+        collect_after: Duration,
+    ) -> Self {
+        let schema = fresh_schema();
+        let start = |(number, lease): (usize, &u64)| {
+            let options = Options {
+                schema: schema.clone(),
+                lease: Duration::from_secs(*lease),
+                collect_after,
+                mutant,
+                state: false,
+            };
+            Node::start(number, server.port, &options)
+        };
+        let nodes = leases.iter().enumerate().map(start).collect();
+        let table = counters(|sql| drop(server.root().run(sql)));
+        let history = Arc::new(History::default());
+        let place = Place { history, schema: schema.as_str().into() };
+        Self { nodes, place, table, server: server.clone() }
+    }
+
+    fn session(&self, node: usize) -> Session {
+        eventually("a login", || Session::open(&self.place, node, self.nodes[node].port))
+    }
+
+    /// A session that holds the lock.
+    fn holder(&self, node: usize) -> Session {
+        let mut session = self.session(node);
+        assert_eq!(session.take("counter 0", LIMIT), Ok(true));
+        session
+    }
+
+    fn take_and_release(&self, node: usize) {
+        self.holder(node).release("counter 0").expect("a release");
+    }
+
+    fn read(&self, session: &mut Session, sure: bool) -> Increment {
+        let read = session.ask(&format!("SELECT v FROM {} WHERE k=0", self.table));
+        let read = read.expect("a read").expect("a value").parse().expect("a number");
+        Increment { key: "counter 0".to_owned(), session: session.number, at: now(), read, sure }
+    }
+
+    /// Reads and writes, as the holder of the lock may.
+    fn add(&self, session: &mut Session) {
+        let increment = self.read(session, true);
+        let next = increment.read + 1;
+        session.ask(&format!("UPDATE {} SET v={next} WHERE k=0", self.table)).expect("a write");
+        self.place.history.events().increments.push(increment);
+    }
+
+    /// A holder whose write is under way for some seconds.
+    fn late_writer(&self, node: usize, seconds: u64) -> Session {
+        let mut session = self.holder(node);
+        let increment = self.read(&mut session, false);
+        let next = increment.read + 1;
+        self.place.history.events().increments.push(increment);
+        let table = &self.table;
+        session.send(&format!("SELECT SLEEP({seconds}); UPDATE {table} SET v={next} WHERE k=0"));
+        let conn = u32::try_from(session.conn).expect("an id");
+        let mut root = self.server.root();
+        eventually("the statement runs", || root.waits(conn).then_some(()));
+        session
+    }
+
+    fn until_gone(&self, conn: u64) {
+        let mut root = self.server.root();
+        let flavour = flavour_of(&self.server);
+        eventually("the session is gone", || {
+            (!is_at_server(&mut root, flavour, conn)).then_some(())
+        });
+    }
+
+    /// The next holder adds more than once, waits until the one before is over, and adds again.
+    fn add_behind(&self, node: usize, before: u64) -> Vec<Violation> {
+        let mut next = self.holder(node);
+        self.add(&mut next);
+        self.add(&mut next);
+        self.until_gone(before);
+        self.add(&mut next);
+        next.release("counter 0").expect("a release");
+        self.judge()
+    }
+
+    fn judge(&self) -> Vec<Violation> {
+        check(&self.place.history.events())
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.nodes.clear();
+        if !std::thread::panicking() {
+            let database = self.table.split('.').next().unwrap_or_default().to_owned();
+            let mut root = self.server.root();
+            root.run("SET lock_wait_timeout=20");
+            root.run(&format!("DROP DATABASE {}", self.place.schema));
+            root.run(&format!("DROP DATABASE {database}"));
+        }
+    }
+}
+
+fn mutant_token_by_counter(server: &Server) {
+    prove(server, "TokenByCounter", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[30, 30]);
+        for node in [0, 0, 0, 1, 1, 0] {
+            stage.take_and_release(node);
+        }
+        stage.judge()
+    });
+}
+
+fn mutant_delete_without_floor(server: &Server) {
+    prove(server, "DeleteWithoutFloor", |server, mutant| {
+        let stage = Stage::collecting(server, mutant, &[30, 30], Duration::from_secs(1));
+        for _ in 0..5 {
+            stage.take_and_release(0);
+        }
+        let sql = format!("SELECT COUNT(*) FROM {}.locks", stage.place.schema);
+        let mut root = server.root();
+        eventually("the row is collected", || (root.column(&sql) == ["0"]).then_some(()));
+        stage.take_and_release(1);
+        stage.judge()
+    });
+}
+
+fn mutant_steal_before_gone(server: &Server) {
+    prove(server, "StealBeforeGone", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[3, 3]);
+        let before = stage.late_writer(0, 10);
+        stage.nodes[0].kill();
+        stage.add_behind(1, before.conn)
+    });
+}
+
+fn mutant_release_before_rollback(server: &Server) {
+    prove(server, "ReleaseBeforeRollback", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[30]);
+        let before = stage.late_writer(0, 3);
+        let conn = before.conn;
+        before.reset();
+        stage.add_behind(0, conn)
+    });
+}
+
+fn mutant_release_on_eof(server: &Server) {
+    prove(server, "ReleaseOnEof", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[30]);
+        let mut before = stage.holder(0);
+        // Enough to roll back to be seen at it.
+        let many = stage.table.replace("counters", "many");
+        before
+            .ask(&format!("CREATE TABLE {many} (id INT AUTO_INCREMENT PRIMARY KEY, v CHAR(99))"))
+            .expect("a table");
+        before.ask(&format!("INSERT INTO {many} (v) VALUES ('')")).expect("a row");
+        for _ in 0..16 {
+            before.ask(&format!("INSERT INTO {many} (v) SELECT v FROM {many}")).expect("rows");
+        }
+        before.ask("BEGIN").expect("a transaction");
+        before.ask(&format!("UPDATE {} SET w=w+1 WHERE k=0", stage.table)).expect("a write");
+        before.ask(&format!("UPDATE {many} SET v='changed'")).expect("many writes");
+        server.root().run(&format!("KILL {}", before.conn));
+        let mut next = stage.holder(0);
+        let sql = format!("SELECT v FROM {} WHERE k=0 FOR UPDATE NOWAIT", stage.table);
+        if let Err(e) = next.ask(&sql) {
+            stage.place.history.odd("counter 0", format!("a transaction has the row: {e:?}"));
+        }
+        stage.until_gone(before.conn);
+        stage.judge()
+    });
+}
+
+/// On a server of its own, whose deadlocks are these batches'.
+fn mutant_unsorted_batch(server: &Server) {
+    let control = Control::start(flavour_of(server));
+    prove(&control.own.server, "UnsortedBatch", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[30, 30]);
+        let count = || {
+            let sql =
+                "SELECT count FROM information_schema.innodb_metrics WHERE name='lock_deadlocks'";
+            server.root().column(sql).concat().parse().expect("a count")
+        };
+        let before = count();
+        let end = Instant::now() + Duration::from_secs(6);
+        std::thread::scope(|scope| {
+            for n in 0..40 {
+                let mut session = stage.session(n % 2);
+                scope.spawn(move || {
+                    while Instant::now() < end {
+                        let key = format!("k{}", rand::random_range(0..20));
+                        if session.get(&key, 0) == Ok(true) {
+                            session.release(&key).expect("a release");
+                        }
+                    }
+                });
+            }
+        });
+        deadlocks(before, count())
+    });
+}
+
+/// Whether the holder's lock outlives what is done, which takes less than its proxy's lease.
+fn absent(stage: &Stage, lease: u64, away: impl FnOnce()) -> Vec<Violation> {
+    let mut session = stage.holder(0);
+    let began = Instant::now();
+    away();
+    let away = began.elapsed();
+    let token = session.read_token("counter 0");
+    let kept = matches!(token, Ok(Some(_)));
+    let lease = Duration::from_secs(lease);
+    early_losses(&[Absence { key: "counter 0".to_owned(), away, lease, kept }])
+}
+
+fn mutant_own_lease(server: &Server) {
+    prove(server, "OwnLease", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[30, 2]);
+        absent(&stage, 30, || {
+            for way in [Way::ToServer, Way::ToProxy] {
+                stage.nodes[0].relay.cut(way);
+            }
+            std::thread::park_timeout(Duration::from_secs(6));
+            stage.nodes[0].relay.heal();
+        })
+    });
+}
+
+fn mutant_stop_at_empty(server: &Server) {
+    prove(server, "StopAtEmpty", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[15]);
+        absent(&stage, 15, || {
+            let mut root = server.root();
+            // A renewal's second statement fails when it has waited for this for two seconds.
+            root.run(&format!("LOCK TABLES {}.meta WRITE", stage.place.schema));
+            std::thread::park_timeout(Duration::from_secs(5));
+            root.run("UNLOCK TABLES");
+            std::thread::park_timeout(Duration::from_secs(1));
+        })
+    });
+}

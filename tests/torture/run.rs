@@ -1,0 +1,107 @@
+//! One run: the stage is set, everybody works, faults are made, and then it is judged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::check::check;
+use crate::control::Control;
+use crate::faults::Faults;
+use crate::fleet::{Node, Options};
+use crate::history::{History, now};
+use crate::proxy::fresh_schema;
+use crate::report;
+use crate::script::Flavour;
+use crate::session::Place;
+use crate::settle::settle;
+use crate::workers::{COUNTERS, Client, Worker};
+
+#[test]
+fn faults_break_no_promise_on_mysql() {
+    torture(Flavour::MySql);
+}
+
+#[test]
+fn faults_break_no_promise_on_mariadb() {
+    torture(Flavour::MariaDb);
+}
+
+const LEASE: Duration = Duration::from_secs(3);
+const PROXIES: usize = 3;
+const CLIENTS: usize = 32;
+
+/// Tells the clients to end, also when the run fails.
+struct Ending(Arc<AtomicBool>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+fn setting(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
+}
+
+fn torture(flavour: Flavour) {
+    let seconds = Duration::from_secs(setting("LOCKSTEAD_TORTURE_SECONDS").unwrap_or(25));
+    let seed = setting("LOCKSTEAD_TORTURE_SEED").unwrap_or_else(|| rand::random::<u64>() >> 32);
+    let title = format!("torture of {flavour:?}, LOCKSTEAD_TORTURE_SEED={seed}");
+    println!("{title}: begins");
+    let control = Arc::new(Control::start(flavour));
+    let schema = fresh_schema();
+    let options = Options {
+        schema: schema.clone(),
+        lease: LEASE,
+        collect_after: Duration::from_secs(1),
+        mutant: None,
+        state: true,
+    };
+    let nodes = (0..PROXIES).map(|n| Node::start(n, control.port(), &options));
+    let nodes: Arc<Vec<Node>> = Arc::new(nodes.collect());
+    let history = Arc::new(History::default());
+    let client = Client {
+        place: Place { history: Arc::clone(&history), schema: schema.as_str().into() },
+        nodes: Arc::clone(&nodes),
+        table: counters(|sql| drop(control.rows(sql))).into(),
+        end: Arc::default(),
+    };
+    let ending = Ending(Arc::clone(&client.end));
+    let workers: Vec<_> = (0..CLIENTS)
+        .map(|n| {
+            let worker = Worker::new(&client, n, seed);
+            std::thread::spawn(move || worker.work())
+        })
+        .collect();
+    let mut faults = Faults::new(&control, &nodes, &history, (&schema, LEASE), seed);
+    faults.rage_until(now() + seconds);
+    drop(ending);
+    let failed = workers.into_iter().map(std::thread::JoinHandle::join).filter(Result::is_err);
+    let failed = failed.count();
+    let mut violations = settle(&control, &nodes, &client.place, LEASE);
+    let events = history.events();
+    violations.extend(check(&events));
+    println!("{title}: {}", report::summary(&events));
+    for violation in violations.iter().take(5) {
+        println!("{}", report::explain(violation, &events));
+    }
+    if !violations.is_empty() {
+        println!("logs of the proxies: {}", report::keep_logs(&nodes, &title));
+    }
+    assert!(failed == 0, "{title}: {failed} clients panicked");
+    assert!(violations.is_empty(), "{title}: {} violations", violations.len());
+    assert!(events.holds.len() > 200, "{title}: hardly any grants");
+}
+
+/// A table of counters.
+pub(crate) fn counters(mut run: impl FnMut(&str)) -> String {
+    let database = fresh_schema().replace("lockstead_t", "lockstead_d");
+    let table = format!("{database}.counters");
+    run(&format!("CREATE DATABASE {database}"));
+    run(&format!("CREATE TABLE {table} (k INT PRIMARY KEY, v BIGINT NOT NULL, w BIGINT NOT NULL)"));
+    for k in 0..COUNTERS {
+        run(&format!("INSERT INTO {table} VALUES ({k},0,0)"));
+    }
+    table
+}

@@ -1,0 +1,318 @@
+//! A client's session that writes down what it was told, and judges what only it can know.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::history::{History, Hold, Look, Said, Wait, now};
+use crate::shared::session::account;
+use crate::wire::decode::text_row;
+use crate::wire::{Client, End, Kind, Shape};
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// The session lives on.
+    Error(u16),
+    /// Nobody knows what became of the statement.
+    Gone,
+}
+
+/// No answer may take longer, beside a lock's timeout.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Where the history of a client goes, and where it finds its lock rows.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) history: Arc<History>,
+    pub(crate) schema: Arc<str>,
+}
+
+pub(crate) struct Session {
+    client: Option<Client>,
+    pub(crate) number: u64,
+    pub(crate) conn: u64,
+    pub(crate) proxy: usize,
+    place: Place,
+    /// The model: acquisitions of each name.
+    counts: HashMap<String, u64>,
+    holds: Vec<Hold>,
+    /// How it ended, told in what it held.
+    end: &'static str,
+}
+
+impl Session {
+    /// `None` when there is no login to be had.
+    pub(crate) fn open(place: &Place, proxy: usize, port: u16) -> Option<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let client = Client::connect("127.0.0.1", port, &account()).ok()?;
+        if !client.login.succeeded() {
+            return None;
+        }
+        let conn = u64::from(client.connection_id());
+        Some(Self {
+            client: Some(client),
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            conn,
+            proxy,
+            place: place.clone(),
+            counts: HashMap::new(),
+            holds: Vec::new(),
+            end: "ended by its client",
+        })
+    }
+
+    /// Sends a statement and goes on.
+    pub(crate) fn send(&mut self, sql: &str) {
+        if let Some(client) = &mut self.client {
+            client.send_query(sql.as_bytes(), &[]);
+        }
+    }
+
+    /// The reply to what was sent: the first value of the first row, if there is one.
+    fn reply(&mut self, patience: Duration) -> Result<Option<String>, Broken> {
+        let client = self.client.as_mut().ok_or(Broken::Gone)?;
+        client.patience = patience;
+        let response = client.read_response(Shape::Query);
+        if let Some(code) = response.error() {
+            self.end = "an error";
+            return Err(Broken::Error(code));
+        }
+        if response.end != End::Complete {
+            if response.end == End::TimedOut {
+                self.place
+                    .history
+                    .odd("", format!("no answer within {patience:?} at proxy {}", self.proxy));
+            }
+            self.end = "its connection was lost";
+            self.client = None;
+            return Err(Broken::Gone);
+        }
+        let row = response.packets.iter().find(|p| p.kind == Kind::TextRow);
+        let value =
+            row.and_then(|r| text_row(&r.payload)?.first().copied().flatten().map(<[u8]>::to_vec));
+        Ok(value.map(|v| String::from_utf8_lossy(&v).into_owned()))
+    }
+
+    /// Runs a statement. That it succeeded proves that the locks were held when it was sent.
+    pub(crate) fn ask(&mut self, sql: &str) -> Result<Option<String>, Broken> {
+        let sent = now();
+        self.send(sql);
+        let value = self.reply(PATIENCE)?;
+        self.extend(sent);
+        Ok(value)
+    }
+
+    /// Runs a statement that the proxy may answer alone, which proves nothing of other locks.
+    fn ask_proxy(&mut self, sql: &str) -> Result<Option<String>, Broken> {
+        self.send(sql);
+        self.reply(PATIENCE)
+    }
+
+    fn extend(&mut self, sent: Duration) {
+        for hold in &mut self.holds {
+            hold.until = hold.until.max(sent);
+        }
+    }
+
+    fn odd(&self, key: &str, what: &str) {
+        let text = format!("session {} at proxy {}: {what}", self.number, self.proxy);
+        self.place.history.odd(key, text);
+    }
+
+    pub(crate) fn holds(&self, key: &str) -> bool {
+        self.counts.contains_key(key)
+    }
+
+    /// Asks for a lock, and goes on.
+    pub(crate) fn ask_for(&mut self, key: &str, limit: u64) -> Duration {
+        self.send(&format!("SELECT GET_LOCK('{key}', {limit})"));
+        now()
+    }
+
+    /// Hears whether the lock asked for is held now.
+    pub(crate) fn hear(&mut self, key: &str, limit: u64, from: Duration) -> Result<bool, Broken> {
+        let limit = Duration::from_secs(limit);
+        let reply = self.reply(limit + PATIENCE);
+        let to = now();
+        let wait = Wait { key: key.to_owned(), proxy: self.proxy, from, to, limit };
+        self.place.history.events().waits.push(wait);
+        let value = match reply {
+            // The store failed, or a deadlock was found: not taken, and the session goes on.
+            Err(Broken::Error(1105 | 1213 | 3058)) if !self.holds(key) => return Ok(false),
+            reply => reply?,
+        };
+        if value.as_deref() == Some("1") {
+            self.extend(from);
+        }
+        match (value.as_deref(), self.counts.get_mut(key)) {
+            (Some("1"), Some(count)) => *count += 1,
+            (Some("1"), None) => {
+                self.counts.insert(key.to_owned(), 1);
+                self.holds.push(Hold {
+                    key: key.to_owned(),
+                    session: self.number,
+                    conn: self.conn,
+                    proxy: self.proxy,
+                    granted: to,
+                    until: to,
+                    token: None,
+                    end: "",
+                });
+                return Ok(true);
+            }
+            (Some("0") | None, None) => return Ok(false),
+            (other, held) => {
+                let what = format!("GET_LOCK said {other:?}, held {held:?} times");
+                self.odd(key, &what);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes a lock; whether it is held now.
+    pub(crate) fn get(&mut self, key: &str, limit: u64) -> Result<bool, Broken> {
+        let from = now();
+        self.ask_for(key, limit);
+        self.hear(key, limit, from)
+    }
+
+    /// Takes a lock, and reads its token.
+    pub(crate) fn take(&mut self, key: &str, limit: u64) -> Result<bool, Broken> {
+        Ok(self.get(key, limit)? && self.read_token(key)?.is_some())
+    }
+
+    /// The token of a lock that is held. While the session lives its row names it.
+    pub(crate) fn read_token(&mut self, key: &str) -> Result<Option<u64>, Broken> {
+        let sql = format!(
+            "SELECT token FROM {}.held_locks WHERE name='{key}' AND connection_id=CONNECTION_ID()",
+            self.place.schema
+        );
+        let token = self.ask(&sql)?.and_then(|t| t.parse().ok());
+        if token.is_none() {
+            self.odd(key, "is told that it holds the lock, but the row does not say so");
+        }
+        if let Some(hold) = self.holds.iter_mut().find(|h| h.key == key) {
+            hold.token = token;
+        }
+        Ok(token)
+    }
+
+    /// Gives back one acquisition.
+    pub(crate) fn release(&mut self, key: &str) -> Result<(), Broken> {
+        let sent = now();
+        let value = self.ask_proxy(&format!("SELECT RELEASE_LOCK('{key}')"))?;
+        if value.as_deref() == Some("1") {
+            self.extend(sent);
+        }
+        match (value.as_deref(), self.counts.get(key).copied()) {
+            (Some("1"), Some(1)) => self.forget(key, "released"),
+            (Some("1"), Some(count)) => {
+                self.counts.insert(key.to_owned(), count - 1);
+            }
+            (Some("0") | None, None) => {}
+            (other, held) => {
+                self.odd(key, &format!("RELEASE_LOCK said {other:?}, held {held:?} times"));
+                self.forget(key, "released in doubt");
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back everything.
+    pub(crate) fn release_all(&mut self) -> Result<(), Broken> {
+        let value = self.ask("SELECT RELEASE_ALL_LOCKS()")?;
+        let count: u64 = self.counts.values().sum();
+        if value != Some(count.to_string()) {
+            self.odd("", &format!("RELEASE_ALL_LOCKS said {value:?}, not {count}"));
+        }
+        self.finish("released with all");
+        Ok(())
+    }
+
+    /// What IS_FREE_LOCK says must fit what this session, and any other, holds.
+    pub(crate) fn is_free(&mut self, key: &str) -> Result<(), Broken> {
+        let from = now();
+        let value = self.ask_proxy(&format!("SELECT IS_FREE_LOCK('{key}')"))?;
+        let said = match (value.as_deref(), self.holds(key)) {
+            (Some("1"), false) => Said::Free,
+            (Some("0"), _) => Said::Used,
+            (other, holds) => {
+                self.odd(key, &format!("IS_FREE_LOCK said {other:?}, held here: {holds}"));
+                return Ok(());
+            }
+        };
+        self.looked(key, from, said);
+        Ok(())
+    }
+
+    /// The same of IS_USED_LOCK.
+    pub(crate) fn is_used(&mut self, key: &str) -> Result<(), Broken> {
+        let from = now();
+        let value = self.ask_proxy(&format!("SELECT IS_USED_LOCK('{key}')"))?;
+        let said = match value.and_then(|v| v.parse().ok()) {
+            None => Said::Free,
+            Some(conn) => Said::UsedBy(conn),
+        };
+        if self.holds(key) {
+            if said != Said::UsedBy(self.conn) {
+                self.odd(key, &format!("IS_USED_LOCK said {said:?} of a lock held here"));
+            }
+            return Ok(());
+        }
+        self.looked(key, from, said);
+        Ok(())
+    }
+
+    fn looked(&self, key: &str, from: Duration, said: Said) {
+        let (key, to) = (key.to_owned(), now());
+        let look = Look { key, session: self.number, from, to, said };
+        self.place.history.events().looks.push(look);
+    }
+
+    fn forget(&mut self, key: &str, end: &'static str) {
+        self.counts.remove(key);
+        let at = self.holds.iter().position(|h| h.key == key);
+        if let Some(hold) = at.map(|at| self.holds.swap_remove(at)) {
+            self.place.history.events().holds.push(Hold { end, ..hold });
+        }
+    }
+
+    fn finish(&mut self, end: &'static str) {
+        self.counts.clear();
+        let holds = self.holds.drain(..).map(|hold| Hold { end, ..hold });
+        self.place.history.events().holds.extend(holds);
+    }
+
+    /// Leaves with COM_QUIT.
+    pub(crate) fn quit(mut self) {
+        self.end = "quit";
+        if let Some(mut client) = self.client.take() {
+            client.quit();
+        }
+    }
+
+    /// Leaves with a FIN.
+    pub(crate) fn hang_up(mut self) {
+        self.end = "hung up";
+        if let Some(client) = self.client.take() {
+            client.hang_up();
+        }
+    }
+
+    /// Leaves with a RST.
+    pub(crate) fn reset(mut self) {
+        self.end = "reset";
+        if let Some(client) = self.client.take() {
+            client.reset_tcp();
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.finish(self.end);
+        self.place.history.events().sessions += 1;
+    }
+}
