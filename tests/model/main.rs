@@ -64,8 +64,13 @@ const LOST_RENEWAL: World = World { renewals: [1, 0], releases: false, faults: 1
 const LOST_BATCH: World = World { faults: 1, gives_up: true, ..SHORT };
 
 /// Both renew, or fail to, and each watches the other.
-const TWO_LEASES: World =
-    World { steady: [false; 2], observers: [true; 2], releases: false, ..SHORT };
+const TWO_LEASES: World = World {
+    steady: [false; 2],
+    observers: [true; 2],
+    writes: [false; 2],
+    releases: false,
+    ..SHORT
+};
 
 /// Clients vanish, server threads are killed.
 const ENDINGS: World = World { faults: 1, endings: true, ..SHORT };
