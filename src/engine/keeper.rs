@@ -161,8 +161,13 @@ impl Keeper {
         // Nobody need wait for the lease of an incarnation that is certainly over: an earlier one
         // of this process, or one whose process is gone.
         let over = |p: &ProxyRow| self.former.contains(&p.id) || self.gone.contains(&p.id);
-        for row in others.iter().filter(|p| p.state == ProxyState::Live && over(p)) {
-            conn.revoke(&schema, row.id, row.rvn).await?;
+        let mut dead: Vec<&ProxyRow> = Vec::new();
+        for row in others.iter().filter(|p| over(p)) {
+            match row.state {
+                ProxyState::Live if !conn.revoke(&schema, row.id, row.rvn).await? => {}
+                ProxyState::Live | ProxyState::Dead => dead.push(row),
+                ProxyState::Clean => {}
+            }
         }
         let quiet = others.iter().all(|p| p.state == ProxyState::Clean || over(p));
         let alone = quiet && !conn.has_peers().await.unwrap_or(true);
@@ -216,10 +221,8 @@ impl Keeper {
             base: meta.base,
             run: row.server_start,
         }));
-        for row in others.iter().filter(|p| p.state != ProxyState::Clean) {
-            if self.former.contains(&row.id) || self.gone.contains(&row.id) {
-                self.take_over(row, self.former.contains(&row.id));
-            }
+        for row in dead {
+            self.take_over(row, self.former.contains(&row.id));
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::types::ConnectionId;
 /// A session that wants the key.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    /// Id of the request, and of the grant it becomes.
+    /// Id of the request.
     pub(super) id: u64,
     pub(super) claim: Claim,
     /// `None` once it was answered: a waiter that gave up while its grant was under way.

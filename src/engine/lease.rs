@@ -29,16 +29,18 @@ impl Lease {
     /// Whether locks granted to `proxy` are still certainly held. Called immediately before
     /// bytes of a lock-holding session are written to the server.
     pub fn vouches_for(&self, proxy: ProxyId) -> bool {
-        self.proxy.load(Ordering::Acquire) == proxy.0
-            && nanos(clock::now()) < self.deadline.load(Ordering::Acquire)
+        // The deadline first: a later incarnation's is set while there is none, so that whoever
+        // sees it does not see the earlier one behind it.
+        let deadline = self.deadline.load(Ordering::Acquire);
+        self.proxy.load(Ordering::Acquire) == proxy.0 && nanos(clock::now()) < deadline
     }
 
     /// Whether `proxy` may be granted new locks now.
     pub fn allows_grants(&self, proxy: ProxyId) -> bool {
+        let jeopardy = self.jeopardy.load(Ordering::Acquire);
+        let grants_from = self.grants_from.load(Ordering::Acquire);
         let now = nanos(clock::now());
-        self.proxy.load(Ordering::Acquire) == proxy.0
-            && now < self.jeopardy.load(Ordering::Acquire)
-            && now >= self.grants_from.load(Ordering::Acquire)
+        self.proxy.load(Ordering::Acquire) == proxy.0 && now < jeopardy && now >= grants_from
     }
 
     /// Whether any incarnation may grant now.

@@ -47,7 +47,7 @@ pub struct Change {
 /// A grant to try.
 #[derive(Debug, Clone)]
 pub struct Grant {
-    /// Unique id of the request.
+    /// Unique id of the attempt.
     pub id: u64,
     /// Proposed token. The row gets it, or one above its last if that is not smaller.
     pub token: u64,

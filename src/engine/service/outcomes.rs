@@ -103,21 +103,24 @@ impl Service {
         {
             remote.placed = false;
         }
-        if let Some(mut waiter) = state.granting.take()
-            && acquire.is_some()
-        {
-            let won = mine.filter(|r| r.grant == waiter.id).map(|r| r.token);
+        if let Some(mut waiter) = state.granting.take() {
+            let won = mine.filter(|r| acquire.is_some_and(|a| a.id == r.grant)).map(|r| r.token);
             match won {
-                Some(token) if current && vouched => {
-                    let grant = Grant { token, proxy: writer.proxy };
+                Some(token) if current => {
                     let (conn, events) = (waiter.claim.conn, waiter.claim.events.clone());
-                    let heard = waiter.answer(Acquired::Granted(grant));
+                    // Not past the deadline, though the keeper may be about to move it on: then
+                    // the row is given back, and its waiter waits on.
+                    let heard = vouched
+                        && waiter.answer(Acquired::Granted(Grant { token, proxy: writer.proxy }));
                     state.held = Some(Held { token, conn, run, events, since: Instant::now() });
                     state.remote = None;
                     state.passed = if wanted == 0 { 0 } else { state.passed + 1 };
                     self.metrics.held.inc();
                     if !heard {
                         state.release = Some(PendingRelease { token, done: None });
+                    }
+                    if waiter.reply.is_some() {
+                        state.queue.push_front(waiter);
                     }
                 }
                 // Won for an incarnation that is over, told to nobody. The row goes back now: its

@@ -1,0 +1,237 @@
+//! The lease and takeover protocol as a model: every order of steps within bounds is tried.
+//!
+//! The steps mirror the code (each says which function) in `keeper`, `locks` and `sessions`;
+//! `state` holds what they change and [`Broken`] what must never come about. Two proxies, A and B,
+//! share one lock. Any process may stand still between two steps for any time, and any packet may
+//! take any time. A variant leaves one rule out and must break something: it shows what that
+//! rule is for, and that the model would notice. `cargo test --test model -- --nocapture` prints
+//! the shortest way into each trouble.
+//!
+//! A, whose lease is longer, does most: it renews, pauses, dies, comes back. B watches and takes
+//! over, and renews without effort, but where a world says otherwise. One lock is enough: locks
+//! share nothing but what is modelled.
+
+mod explore;
+mod keeper;
+mod locks;
+mod sessions;
+mod state;
+mod variants;
+
+use explore::{Found, explore, tell, wander};
+use state::Broken;
+use variants::{Model, STEPS, Weak, World};
+
+const ALL: &[Broken] = &[
+    Broken::TwoHolders,
+    Broken::ToldTooLate,
+    Broken::LateWrite,
+    Broken::TokenNotGreater,
+    Broken::SentWhenRevoked,
+    Broken::VouchesWhenRevoked,
+    Broken::TakenFromTheLiving,
+    Broken::GrantedWhenRevoked,
+    Broken::CleanTooEarly,
+    Broken::HeldByNobody,
+];
+
+/// What a client or its data would suffer from.
+const HARM: &[Broken] =
+    &[Broken::TwoHolders, Broken::ToldTooLate, Broken::LateWrite, Broken::TokenNotGreater];
+
+/// Renewals: one incarnation and one session each, nothing lost.
+const LEASE: World = World {
+    lease: [3, 2],
+    incarnations: [1, 1],
+    renewals: [1, 0],
+    steady: [false, true],
+    observers: [false, true],
+    claims: [1, 0, 1, 0],
+    writes: [true, false],
+    releases: true,
+    gives_up: false,
+    faults: 0,
+    kills: false,
+    endings: false,
+    collects: false,
+};
+
+/// Shorter and without renewals, which leaves room for more of the rest.
+const SHORT: World = World { lease: [2, 1], renewals: [0, 0], ..LEASE };
+
+/// A reply or a renewal is lost.
+const LOST_RENEWAL: World = World { renewals: [1, 0], releases: false, faults: 1, ..SHORT };
+const LOST_BATCH: World = World { faults: 1, gives_up: true, ..SHORT };
+
+/// Both renew, or fail to, and each watches the other.
+const TWO_LEASES: World = World {
+    steady: [false; 2],
+    observers: [true; 2],
+    writes: [false; 2],
+    releases: false,
+    ..SHORT
+};
+
+/// Clients vanish, server threads are killed.
+const ENDINGS: World = World { faults: 1, endings: true, ..SHORT };
+
+/// A fences itself and comes back as another incarnation.
+const RETURN: World =
+    World { incarnations: [2, 1], observers: [false; 2], releases: false, ..SHORT };
+
+/// Both take A's first incarnation over.
+const BOTH: World = World { observers: [false, true], claims: [1, 0, 0, 0], faults: 1, ..RETURN };
+
+/// A is killed and started again.
+const RESTART: World = World { faults: 1, kills: true, ..RETURN };
+
+/// A lock passes on within A.
+const HANDOVER: World = World { claims: [1, 1, 1, 0], ..SHORT };
+
+/// Free rows are deleted, the base of tokens moves.
+const COLLECTION: World = World { claims: [2, 0, 1, 0], collects: true, ..SHORT };
+
+const WORLDS: [(&str, World); 10] = [
+    ("leases", LEASE),
+    ("lost renewal", LOST_RENEWAL),
+    ("lost batch", LOST_BATCH),
+    ("two leases", TWO_LEASES),
+    ("endings", ENDINGS),
+    ("return", RETURN),
+    ("both take over", BOTH),
+    ("restart", RESTART),
+    ("hand-over", HANDOVER),
+    ("collection", COLLECTION),
+];
+
+/// Far too large to be searched, so only walked through.
+const WIDE: World = World {
+    lease: [3, 2],
+    incarnations: [2, 2],
+    renewals: [3, 3],
+    steady: [false; 2],
+    observers: [true; 2],
+    claims: [3; 4],
+    writes: [true; 2],
+    releases: true,
+    gives_up: true,
+    faults: 4,
+    kills: true,
+    endings: true,
+    collects: true,
+};
+
+fn report(name: &str, model: &Model, found: &Found) {
+    match &found.broken {
+        None => println!("{name}: {} states", found.states),
+        Some((broken, path)) => {
+            println!("{name}: {broken:?} after {} steps:\n{}", path.len(), tell(model, path));
+        }
+    }
+}
+
+/// Finds the shortest way to one of `harm`.
+fn breaks(weak: Weak, world: World, harm: &[Broken]) {
+    let model = Model { world, weak };
+    let found = explore(&model, harm);
+    report(&format!("{weak:?}"), &model, &found);
+    assert!(found.broken.is_some(), "the model does not notice {weak:?}");
+}
+
+#[test]
+fn the_protocol_keeps_every_rule_in_all_worlds() {
+    let (mut states, mut taken) = (0, 0);
+    for (name, world) in WORLDS {
+        let model = Model { world, weak: Weak::Nothing };
+        let found = explore(&model, ALL);
+        report(name, &model, &found);
+        assert!(found.broken.is_none(), "{:?}", found.broken);
+        states += found.states;
+        taken |= found.taken;
+    }
+    println!("all worlds: {states} states");
+    // A step that is never taken proves nothing.
+    let idle: Vec<_> = (0..).zip(STEPS).filter(|(n, _)| taken >> n & 1 == 0).collect();
+    assert!(idle.is_empty(), "never taken: {idle:?}");
+}
+
+#[test]
+fn the_protocol_keeps_every_rule_on_long_walks() {
+    let model = Model { world: WIDE, weak: Weak::Nothing };
+    let found = wander(&model, ALL, 5000, 400);
+    report("walks", &model, &found);
+    assert!(found.broken.is_none(), "{:?}", found.broken);
+}
+
+#[test]
+fn a_deadline_counted_from_the_reply_comes_too_late() {
+    breaks(Weak::DeadlineFromAck, LEASE, HARM);
+}
+
+#[test]
+fn an_answer_without_a_check_behind_the_reply_may_be_false() {
+    breaks(Weak::NoCheckBehindReply, SHORT, HARM);
+}
+
+/// A lost renewal that arrives late looks like the next one.
+#[test]
+fn a_version_that_counts_says_yes_to_the_wrong_renewal() {
+    breaks(Weak::Counter, World { renewals: [2, 0], ..LOST_RENEWAL }, HARM);
+}
+
+#[test]
+fn an_observer_with_a_shorter_lease_must_wait_the_longer_one() {
+    breaks(Weak::ObserversOwnLease, SHORT, HARM);
+}
+
+#[test]
+fn a_dead_proxys_sessions_still_write() {
+    breaks(Weak::StealBeforeGone, SHORT, HARM);
+}
+
+#[test]
+fn a_row_deleted_above_the_base_comes_back_with_an_old_token() {
+    breaks(Weak::CollectAnyToken, COLLECTION, HARM);
+}
+
+#[test]
+fn a_batch_with_an_old_base_grants_an_old_token() {
+    breaks(Weak::BaseNotInGuard, COLLECTION, HARM);
+}
+
+#[test]
+fn a_successor_needs_proof() {
+    breaks(Weak::SuccessorWithoutProof, World { incarnations: [1, 2], ..TWO_LEASES }, HARM);
+}
+
+/// Nobody is told, since the check behind the reply stands. But the row names an incarnation that
+/// may have been taken over and forgotten: it would stay held.
+#[test]
+fn a_batch_without_the_guard_grants_for_the_dead() {
+    breaks(Weak::NoGuard, SHORT, &[Broken::GrantedWhenRevoked]);
+}
+
+#[test]
+fn a_lock_released_before_the_rollback_lets_two_write() {
+    breaks(Weak::ReleasedBeforeRollback, ENDINGS, HARM);
+}
+
+/// No client is told anything false: the row that the batch took stays behind.
+#[test]
+fn a_batch_believed_lost_takes_a_lock_for_nobody() {
+    breaks(Weak::GuessLost, LOST_BATCH, &[Broken::HeldByNobody]);
+}
+
+/// The kill before CLEAN keeps the data right even so; the check keeps a session from working on for
+/// an incarnation that is over, and closes it in time.
+#[test]
+fn a_session_that_does_not_look_at_the_deadline_works_for_the_dead() {
+    breaks(Weak::NoForwardCheck, SHORT, &[Broken::SentWhenRevoked]);
+}
+
+/// The grant is given back as one that nobody was told of, while its waiter asks again with the
+/// same id, finds the row its own, and is told. Then the release arrives.
+#[test]
+fn a_late_grant_must_go_back_before_its_waiter_asks_again() {
+    breaks(Weak::StrayWhileCurrent, LEASE, &[Broken::LateWrite, Broken::TwoHolders]);
+}
