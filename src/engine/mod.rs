@@ -15,3 +15,4 @@ mod collector;
 mod incarnation;
 mod keeper;
 mod keys;
+mod server;

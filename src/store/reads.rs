@@ -290,7 +290,7 @@ impl StoreConnection {
 
     /// Tries the rights on the tables that every batch needs; changes nothing.
     pub async fn check_tables(&mut self, schema: &str) -> Result<(), StoreError> {
-        for table in ["meta", "proxies", "locks"] {
+        for table in ["meta", "proxies", "locks", "adoptions"] {
             let column = if table == "locks" { "tok" } else { "epoch" };
             let sql = format!("UPDATE `{schema}`.{table} SET {column}={column} WHERE 1=0");
             self.execute(sql).await?;
