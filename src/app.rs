@@ -25,7 +25,7 @@ use crate::net::buffers::Buffers;
 use crate::state::StateDir;
 use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::reads::Rights;
-use crate::store::schema::VERSION;
+use crate::store::schema::{Meta, VERSION};
 use crate::types::version_number;
 
 /// Why the start was refused.
@@ -78,6 +78,8 @@ pub struct Readiness {
     pub rights: Rights,
     /// `VERSION()`.
     pub version: String,
+    /// Whose the lock tables are.
+    pub meta: Meta,
     /// What works less well than it could, and how to mend it.
     pub warnings: Vec<String>,
 }
@@ -98,6 +100,7 @@ impl App {
             url: config.store.clone(),
             connect_timeout: config.connect_timeout,
             open: Mutex::default(),
+            home: Mutex::default(),
             metrics: Arc::clone(&metrics),
         });
         let (engine, threads) = threads::start(Setup {
@@ -291,10 +294,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
             meta.version
         )));
     }
-    if !meta.here {
-        return Err(refuse(
-            "the lock schema was made on another server (meta.ident): restored or failed over. When no proxy runs on it, drop the schema and install it anew".into(),
-        ));
+    if let Err(foreign) = meta.judge(0) {
+        return Err(refuse(foreign.to_string()));
     }
     conn.check_tables(&store.schema).await.map_err(|e| {
         refuse(format!(
@@ -307,7 +308,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     warnings.extend(compare_servers(config, &mut conn).await.map_err(refuse)?);
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     conn.close().await;
-    Ok(Readiness { fresh, connect_timeout, rights, version: settings.version, warnings })
+    Ok(Readiness { fresh, connect_timeout, rights, version: settings.version, meta, warnings })
 }
 
 /// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must

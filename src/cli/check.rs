@@ -34,6 +34,10 @@ async fn check(config: Config) -> ExitCode {
     match inspect(&config).await {
         Ok(readiness) => {
             println!("store           ok: {} at {:?}", readiness.version, config.store);
+            println!(
+                "lock schema     ok: `{}` belongs to this server ({}), epoch {}",
+                config.store.schema, readiness.meta.ident, readiness.meta.epoch
+            );
             let state = |has| if has { "ok" } else { "MISSING" };
             println!(
                 "see sessions    {}",

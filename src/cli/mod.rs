@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+mod adopt;
 mod check;
 mod schema;
 mod serve;
@@ -32,6 +33,9 @@ enum Command {
     Serve(Settings),
     /// Check the configuration, the servers and the store account's rights, then exit
     Check(Settings),
+    /// Make the server that answers the one whose locks are kept, after a failover or a restore
+    #[command(after_help = adopt::HELP)]
+    Adopt(adopt::Adopt),
     /// Show or install the lock tables
     #[command(subcommand)]
     Schema(schema::Schema),
@@ -61,6 +65,7 @@ pub fn run() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(settings) => serve::run(settings),
         Command::Check(settings) => check::run(settings),
+        Command::Adopt(arguments) => adopt::run(arguments),
         Command::Schema(command) => schema::run(command),
         Command::Version => {
             println!("lockstead {}", env!("CARGO_PKG_VERSION"));

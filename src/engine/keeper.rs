@@ -10,6 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::incarnation::Incarnation;
 use super::lease::Lease;
 use super::pipe::Line;
+use super::server::Server;
 use super::service::LeaseEvent;
 use super::takeover::{Running, take_over};
 use super::threads::Setup;
@@ -39,6 +40,7 @@ pub(super) struct Keeper {
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
     line: Line,
+    server: Server,
     incarnation: Option<Incarnation>,
     /// Earlier incarnations of this process.
     former: Vec<ProxyId>,
@@ -56,12 +58,14 @@ impl Keeper {
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
         let line = Line::new(Arc::clone(&setup.access));
+        let server = Server::new(Arc::clone(&lease), Arc::clone(&setup.access.metrics));
         Self {
             terms: Terms { ttl: setup.ttl },
             setup,
             lease,
             events,
             line,
+            server,
             incarnation: None,
             former: Vec::new(),
             gone: Vec::new(),
@@ -72,7 +76,6 @@ impl Keeper {
     }
 
     pub(super) async fn run(&mut self, mut stopped: oneshot::Receiver<()>) {
-        let mut complaint = None;
         loop {
             // A beat may hang on the network, but never past the deadline it must keep.
             let limit = match &self.incarnation {
@@ -83,21 +86,15 @@ impl Keeper {
                 beat = timeout(limit.min(self.terms.ttl / 4), self.beat()) => beat,
                 _ = &mut stopped => return self.resign().await,
             };
-            match beat {
-                Ok(Ok(())) => complaint = None,
-                Ok(Err(e)) => Self::complain(&e, &mut complaint),
-                Err(_) => {
-                    self.line.drop_connection();
-                    Self::complain(
-                        &StoreError::Silent(limit.min(self.terms.ttl / 4)),
-                        &mut complaint,
-                    );
-                }
-            }
+            let beat = beat.unwrap_or_else(|_| {
+                self.line.drop_connection();
+                Err(StoreError::Silent(limit.min(self.terms.ttl / 4)))
+            });
+            let failed = self.server.heard(&beat);
             self.fence_if_due();
             self.show();
             let pause = match &self.incarnation {
-                Some(_) if complaint.is_some() => self.terms.heartbeat() / 4,
+                Some(_) if failed => self.terms.heartbeat() / 4,
                 // Others are soon seen alive.
                 Some(mine) if mine.waiting => self.terms.heartbeat().min(WAITING),
                 _ => self.terms.heartbeat(),
@@ -111,15 +108,6 @@ impl Keeper {
                 _ = &mut stopped => return self.resign().await,
             }
             self.fence_if_due();
-        }
-    }
-
-    /// Says what keeps the lease from being renewed, and says it once.
-    fn complain(e: &StoreError, said: &mut Option<String>) {
-        let why = e.to_string();
-        if said.as_ref() != Some(&why) {
-            tracing::warn!(error = why, "the lease was not renewed");
-            *said = Some(why);
         }
     }
 
@@ -143,12 +131,9 @@ impl Keeper {
 
     async fn join(&mut self) -> Result<(), StoreError> {
         let schema = self.setup.access.url.schema.clone();
-        let conn = self.line.get().await?;
+        let conn = self.line.get_any().await?;
         let meta = conn.read_meta(&schema).await?;
-        if !meta.here {
-            let message = "the lock schema belongs to another server (meta.ident)".to_owned();
-            return Err(StoreError::Refused { code: 1105, message });
-        }
+        self.server.judge(&meta)?;
         let others = conn.read_proxies(&schema).await?;
         with_state(&mut self.setup.state, |state| {
             let gone = state.reap()?;
@@ -191,6 +176,7 @@ impl Keeper {
             }
             return Err(e);
         }
+        *self.setup.access.home.lock() = Some(conn.ident().into());
         // The first grant waits one lease, the longest known, unless it is certain that no lock
         // of a lost or later reign can be about (failover, 0.4).
         let waiting = !(self.setup.fresh || alone);
@@ -232,9 +218,11 @@ impl Keeper {
         let conns = self.setup.access.open.lock().clone();
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
-        let conn = self.line.get().await?;
+        let conn = self.line.get_any().await?;
         if !same_run(conn.started(), now.run) {
-            tracing::error!(proxy = %now.id, "the server was restarted: its sessions and their locks are gone");
+            let meta = conn.read_meta(&schema).await?;
+            self.server.judge(&meta)?;
+            tracing::error!(proxy = %now.id, epoch = meta.epoch, "the server was restarted, or another has taken its place: its sessions and their locks are gone");
             self.fence();
             return self.join().await;
         }
@@ -252,8 +240,9 @@ impl Keeper {
             self.fence_if_due();
             return Ok(());
         }
-        if !renewal.renewed || renewal.epoch != now.epoch || !renewal.here {
-            tracing::error!(proxy = %now.id, "the lease was revoked, or its row is not as this proxy left it");
+        self.server.judge(&renewal.meta)?;
+        if !renewal.renewed || renewal.meta.epoch != now.epoch {
+            tracing::error!(proxy = %now.id, epoch = renewal.meta.epoch, "the lease was revoked, or its row is not as this proxy left it");
             self.fence();
             return Ok(());
         }

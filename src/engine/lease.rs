@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use crate::clock;
 use crate::types::ProxyId;
 
@@ -19,6 +21,8 @@ pub struct Lease {
     grants_from: AtomicU64,
     /// When the last acknowledged renewal was sent.
     renewed: AtomicU64,
+    /// Why the server that answers is not the one whose locks are kept.
+    foreign: Mutex<Option<String>>,
 }
 
 fn nanos(d: Duration) -> u64 {
@@ -63,6 +67,15 @@ impl Lease {
         Duration::from_nanos(nanos(clock::now()).saturating_sub(renewed))
     }
 
+    /// Why the server that answers is not the one whose locks are kept, if it is not.
+    pub fn foreign(&self) -> Option<String> {
+        self.foreign.lock().clone()
+    }
+
+    pub(super) fn set_foreign(&self, why: Option<String>) {
+        *self.foreign.lock() = why;
+    }
+
     /// The present deadline.
     pub fn deadline(&self) -> Duration {
         Duration::from_nanos(self.deadline.load(Ordering::Acquire))
@@ -84,6 +97,11 @@ impl Lease {
     /// Grants are allowed from now: evidence cut the startup wait short.
     pub(super) fn end_startup_wait(&self) {
         self.grants_from.store(0, Ordering::Release);
+    }
+
+    /// Nothing is granted until the next renewal.
+    pub(super) fn suspend(&self) {
+        self.jeopardy.store(0, Ordering::Release);
     }
 
     /// Nothing is vouched for any more.
@@ -108,6 +126,11 @@ mod tests {
         assert!(lease.vouches_for(me) && lease.allows_grants(me) && !lease.vouches_for(other));
         lease.renewed(now, later, now);
         assert!(lease.vouches_for(me) && !lease.allows_grants(me), "jeopardy");
+        lease.renewed(now, later, later);
+        lease.suspend();
+        assert!(lease.vouches_for(me) && !lease.allows_grants(me), "suspended");
+        lease.renewed(now, later, later);
+        assert!(lease.allows_grants(me));
         lease.renewed(now, now, now);
         assert!(!lease.vouches_for(me));
     }

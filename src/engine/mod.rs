@@ -17,4 +17,5 @@ mod doorbell;
 mod incarnation;
 mod keeper;
 mod keys;
+mod server;
 mod waits;

@@ -27,6 +27,8 @@ pub struct StoreAccess {
     pub connect_timeout: Duration,
     /// Ids of the engine's own connections, for the proxies row.
     pub open: Mutex<Vec<u64>>,
+    /// Identity of the server whose locks are kept; none before the first registration.
+    pub home: Mutex<Option<Arc<str>>>,
     /// Counters.
     pub metrics: Arc<Metrics>,
 }
@@ -66,8 +68,26 @@ impl Line {
         Self { access, conn: None }
     }
 
-    /// The open connection. An error here means that nothing was sent.
+    /// An open connection to the server whose locks are kept. An error here means that nothing
+    /// was sent.
+    ///
+    /// What another server says of sessions and rows must not be taken for this one's.
     pub async fn get(&mut self) -> Result<&mut StoreConnection, StoreError> {
+        let home = self.access.home.lock().clone();
+        let at_home = |conn: &StoreConnection| home.as_ref().is_none_or(|h| **h == *conn.ident());
+        if self.conn.as_ref().is_some_and(|conn| !at_home(conn)) {
+            self.drop_connection();
+        }
+        if !at_home(self.get_any().await?) {
+            self.drop_connection();
+            return Err(StoreError::Connect("another server answers".to_owned()));
+        }
+        self.get_any().await
+    }
+
+    /// An open connection to whichever server the address leads to. An error here means that
+    /// nothing was sent.
+    pub async fn get_any(&mut self) -> Result<&mut StoreConnection, StoreError> {
         if self.conn.is_none() {
             let opened = self.access.connect().await;
             self.conn = Some(opened.map_err(|e| StoreError::Connect(e.to_string()))?);
@@ -79,7 +99,8 @@ impl Line {
     pub fn judge<T>(&mut self, result: &Result<T, StoreError>) {
         if let Err(e) = result {
             self.access.count(e);
-            if !matches!(e, StoreError::Refused { .. } | StoreError::Blind) {
+            let kept = matches!(e, StoreError::Refused { .. } | StoreError::Blind);
+            if !kept || e.is_elsewhere() {
                 self.drop_connection();
             }
         }

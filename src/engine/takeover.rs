@@ -41,12 +41,18 @@ pub(super) async fn take_over(
     own: bool,
 ) {
     let mut line = Line::new(Arc::clone(&access));
+    let home = access.home.lock().clone();
     let mut pause = Duration::from_millis(10);
     let mut longest = Duration::from_millis(250);
     let mut warned = false;
     loop {
         let result = match line.get().await {
-            Ok(conn) => end_sessions(conn, &access.url.schema, &row, own).await,
+            Ok(conn) => {
+                // The row was read on that server: its ids mean nothing on the next one.
+                let same = same_run(conn.started(), row.server_start)
+                    && home.as_ref().is_none_or(|h| **h == *conn.ident());
+                end_sessions(conn, &access.url.schema, &row, (own, same)).await
+            }
             Err(e) => Err(e),
         };
         line.judge(&result);
@@ -92,11 +98,10 @@ async fn end_sessions(
     conn: &mut StoreConnection,
     schema: &str,
     row: &ProxyRow,
-    own: bool,
+    (own, same_run): (bool, bool),
 ) -> Result<End, StoreError> {
-    let restarted = !same_run(conn.started(), row.server_start);
-    let mut ids = conn.sessions_of(schema, row.id, !own, !restarted).await?;
-    if !restarted && !own {
+    let mut ids = conn.sessions_of(schema, row.id, !own, same_run).await?;
+    if same_run && !own {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }
     let there = match conn.still_there(&ids).await {

@@ -44,6 +44,8 @@ async fn ready(State(pages): State<Pages>) -> (StatusCode, String) {
     let lease = pages.engine.lease();
     let problem = if draining {
         "draining".to_owned()
+    } else if let Some(why) = lease.foreign() {
+        format!("no grants: {why}")
     } else if lease.proxy().is_none() {
         "not registered in the lock store".to_owned()
     } else if !lease.is_good() {

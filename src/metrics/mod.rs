@@ -1,8 +1,8 @@
 //! Prometheus metrics: registered once, handed to whoever counts.
 
 use prometheus::{
-    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry,
-    TextEncoder,
+    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
+    Opts, Registry, TextEncoder,
 };
 
 use crate::lock::function::Function;
@@ -70,6 +70,8 @@ pub struct Metrics {
     pub lease_age_seconds: Gauge,
     /// 1 while the lease is good for grants.
     pub lease_good: IntGauge,
+    /// 1 while the server that answers is not the one whose locks are kept, by reason.
+    pub store_foreign: IntGaugeVec,
     /// Time a renewal took.
     pub renewal_seconds: Histogram,
     /// Time a batch took.
@@ -168,6 +170,12 @@ impl Metrics {
                 "Time since the last renewal that the store acknowledged was sent.",
             )?,
             lease_good: gauge(r, "lease_good", "1 while the lease allows new grants.")?,
+            store_foreign: gauge_vec(
+                r,
+                "store_foreign",
+                "1 while another server than the one whose locks are kept answers, or one of an earlier epoch.",
+                &["reason"],
+            )?,
             renewal_seconds: histogram(
                 r,
                 "lease_renewal_seconds",
@@ -282,8 +290,8 @@ fn gauge_vec(
     name: &str,
     help: &str,
     labels: &[&str],
-) -> Result<prometheus::IntGaugeVec, prometheus::Error> {
-    let g = prometheus::IntGaugeVec::new(Opts::new(name, help).namespace(NAMESPACE), labels)?;
+) -> Result<IntGaugeVec, prometheus::Error> {
+    let g = IntGaugeVec::new(Opts::new(name, help).namespace(NAMESPACE), labels)?;
     r.register(Box::new(g.clone()))?;
     Ok(g)
 }

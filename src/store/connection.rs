@@ -5,6 +5,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 
+use super::epoch::Foreign;
 use super::statement::Statement;
 use crate::config::StoreUrl;
 use crate::mutants::{self, Mutant};
@@ -28,6 +29,9 @@ pub enum StoreError {
          SELECT ON performance_schema.*)"
     )]
     Blind,
+    /// The server that answers is not the one whose locks are kept.
+    #[error(transparent)]
+    Foreign(#[from] Foreign),
     /// The server refused the statement.
     #[error("{message} (error {code})")]
     Refused {
@@ -50,8 +54,17 @@ impl StoreError {
         match self {
             Self::Connect(_) => "connect",
             Self::Lost(_) | Self::Silent(_) => "lost",
-            Self::Refused { .. } | Self::Blind => "refused",
+            Self::Refused { .. } | Self::Blind | Self::Foreign(_) => "refused",
         }
+    }
+
+    /// Whether another connection may lead to a server that takes the statement: this one's is
+    /// read-only (1290, 1792, 1836) or outside its cluster (1047, 3100), or is not the right one.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(
+            self,
+            Self::Foreign(_) | Self::Refused { code: 1290 | 1792 | 1836 | 1047 | 3100, .. }
+        )
     }
 
     /// The same error met by a later statement, when a change may have been made already.
@@ -80,6 +93,7 @@ pub struct StoreConnection {
     conn: Conn,
     flavour: Flavour,
     started: i64,
+    ident: String,
     /// Whether the account sees the sessions of others, once known.
     pub(super) sees_all: Option<bool>,
 }
@@ -130,8 +144,9 @@ impl StoreConnection {
             Flavour::MariaDb => setup.replace("transaction_isolation", "tx_isolation"),
         };
         conn.query_drop(setup).await?;
-        let mut opened = Self { conn, flavour, started: 0, sees_all: None };
+        let mut opened = Self { conn, flavour, started: 0, ident: String::new(), sees_all: None };
         opened.started = opened.server_start().await?;
+        opened.ident = opened.identity().await?;
         Ok(opened)
     }
 
@@ -139,6 +154,11 @@ impl StoreConnection {
     /// run of the server mean nothing in this one.
     pub fn started(&self) -> i64 {
         self.started
+    }
+
+    /// The identity of the server, read as the connection was opened.
+    pub fn ident(&self) -> &str {
+        &self.ident
     }
 
     /// MySQL or MariaDB.

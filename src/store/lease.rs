@@ -1,6 +1,7 @@
 //! The proxies table: registering, renewing, observing, revoking, cleaning.
 
 use super::connection::{StoreConnection, StoreError, column};
+use super::schema::{Meta, meta_sql, to_meta};
 use super::statement::{Others, ident_expression, literal};
 use crate::types::ProxyId;
 
@@ -39,10 +40,8 @@ pub struct ProxyRow {
 pub struct Renewal {
     /// Whether the row was LIVE with the expected version, and now has the new one.
     pub renewed: bool,
-    /// The epoch in meta and whether meta names this server.
-    pub epoch: u64,
-    /// Whether meta names this server.
-    pub here: bool,
+    /// What meta says of epoch and server.
+    pub meta: Meta,
     /// All proxies, this one included.
     pub proxies: Vec<ProxyRow>,
 }
@@ -61,7 +60,7 @@ impl Renewal {
 }
 
 impl StoreConnection {
-    /// Enters a new incarnation, LIVE.
+    /// Enters a new incarnation, LIVE, if this is the server and the epoch that meta names.
     pub async fn register(
         &mut self,
         schema: &str,
@@ -71,22 +70,28 @@ impl StoreConnection {
         let ProxyRow { id, rvn, ttl_ms, addr, server_start, conns, .. } = row;
         let addr = literal(addr.as_bytes());
         let conns = join(conns);
+        let reign =
+            format!("id=1 AND epoch={epoch} AND ident={}", ident_expression(self.flavour()));
         self.execute(format!(
-            "UPDATE `{schema}`.meta SET ttl_ms=GREATEST(ttl_ms,{ttl_ms}) WHERE id=1"
+            "UPDATE `{schema}`.meta SET ttl_ms=GREATEST(ttl_ms,{ttl_ms}) WHERE {reign}"
         ))
         .await?;
-        self.execute(format!(
+        let sql = format!(
             "INSERT INTO `{schema}`.proxies \
              (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns) \
              SELECT {},1,{rvn},{epoch},base,{ttl_ms},{addr},{server_start},'{conns}' \
-             FROM `{schema}`.meta WHERE id=1",
+             FROM `{schema}`.meta WHERE {reign}",
             id.0
-        ))
-        .await?;
+        );
+        if self.execute(sql).await? == 0 {
+            let message = "another epoch has begun".to_owned();
+            return Err(StoreError::Refused { code: 1105, message });
+        }
         Ok(())
     }
 
-    /// Renews by compare-and-set on the version (`old`: all it may have), and looks at everyone in the same packet.
+    /// Renews by compare-and-set on the version (`old`: all it may have), in its epoch and on its
+    /// server only (I13, I14), and looks at everyone in the same packet.
     pub async fn renew(
         &mut self,
         schema: &str,
@@ -96,26 +101,23 @@ impl StoreConnection {
         conns: &[u64],
     ) -> Result<Renewal, StoreError> {
         let ident = ident_expression(self.flavour());
+        let meta = meta_sql(schema, self.flavour());
         let id = id.0;
         let conns = join(conns);
         let old = old.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
         let sql = format!(
             "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}' \
-             WHERE id={id} AND state=1 AND epoch={epoch} AND rvn IN ({old});\
-             SELECT epoch, ident={ident} FROM `{schema}`.meta WHERE id=1;\
+             WHERE id={id} AND state=1 AND epoch={epoch} AND rvn IN ({old}) AND EXISTS \
+             (SELECT 1 FROM `{schema}`.meta WHERE id=1 AND epoch={epoch} AND ident={ident});\
+             {meta};\
              SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies"
         );
         let results = self.query(sql, 3).await?;
-        let meta = results[1].first();
+        let meta = to_meta(schema, &results[1])?;
         let proxies: Vec<ProxyRow> = results[2].iter().map(to_proxy).collect();
         let renewed =
             proxies.iter().any(|p| p.id.0 == id && p.state == ProxyState::Live && p.rvn == new);
-        Ok(Renewal {
-            renewed,
-            epoch: meta.map(|r| column(r, 0)).unwrap_or_default(),
-            here: meta.is_some_and(|r| column::<u8>(r, 1) == 1),
-            proxies,
-        })
+        Ok(Renewal { renewed, meta, proxies })
     }
 
     /// All proxies.

@@ -4,6 +4,7 @@ pub mod batch;
 pub mod collect;
 pub mod connection;
 pub mod doorbell;
+pub mod epoch;
 pub mod lease;
 pub mod reads;
 pub mod schema;

@@ -306,9 +306,13 @@ impl StoreConnection {
 
     /// Tries the rights on the tables that every batch needs; changes nothing.
     pub async fn check_tables(&mut self, schema: &str) -> Result<(), StoreError> {
-        for (table, column) in
-            [("meta", "epoch"), ("proxies", "epoch"), ("locks", "tok"), ("waits", "weight")]
-        {
+        for (table, column) in [
+            ("meta", "epoch"),
+            ("proxies", "epoch"),
+            ("locks", "tok"),
+            ("waits", "weight"),
+            ("adoptions", "epoch"),
+        ] {
             let sql = format!("UPDATE `{schema}`.{table} SET {column}={column} WHERE 1=0");
             self.execute(sql).await?;
             self.execute(format!("DELETE FROM `{schema}`.{table} WHERE 1=0")).await?;

@@ -39,6 +39,15 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              conns VARCHAR(255) NOT NULL COMMENT 'ids of its own connections',\n  \
              doorbell BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'id of the connection that KILL QUERY wakes'\n) ENGINE=InnoDB"
         ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS `{schema}`.adoptions (\n  \
+             epoch BIGINT UNSIGNED NOT NULL PRIMARY KEY COMMENT 'the one that was opened',\n  \
+             old_epoch BIGINT UNSIGNED NOT NULL,\n  \
+             old_ident VARCHAR(96) NOT NULL,\n  \
+             ident VARCHAR(96) NOT NULL,\n  \
+             who VARCHAR(255) NOT NULL COMMENT 'user and host of `lockstead adopt`',\n  \
+             since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
+        ),
         // The key is the primary key and rows are updated in place: a secondary unique index or
         // INSERT and DELETE for each lock end in gap locks, deadlocks and delete-marked rows.
         format!(
@@ -51,8 +60,8 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              name VARBINARY(255) NOT NULL COMMENT 'as the client wrote it',\n  \
              owner VARBINARY(400) NOT NULL COMMENT 'user@host of the last holder',\n  \
              since DATETIME(3) NOT NULL COMMENT 'UTC, for people only',\n  \
-             want BIGINT UNSIGNED NOT NULL COMMENT 'proxies.id of the other proxy that waits longest, 0 none',\n  \
-             ticket BIGINT UNSIGNED NOT NULL COMMENT 'tok since which it waits'\n) ENGINE=InnoDB"
+             want BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'proxies.id of the other proxy that waits longest, 0 none',\n  \
+             ticket BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'tok since which it waits'\n) ENGINE=InnoDB"
         ),
         // Only of sessions that hold locks, and only of waits that take a while.
         format!(
@@ -90,7 +99,11 @@ pub struct Meta {
     pub base: u64,
     /// Version of the tables.
     pub version: u32,
-    /// Whether the schema belongs to the server it was read from.
+    /// Identity of the server that the schema belongs to.
+    pub ident: String,
+    /// Identity of the server it was read from.
+    pub server: String,
+    /// Whether they are the same.
     pub here: bool,
     /// Longest lease a proxy was ever started with, in milliseconds.
     pub max_ttl_ms: u32,
@@ -120,22 +133,8 @@ impl StoreConnection {
 
     /// Reads the meta row.
     pub async fn read_meta(&mut self, schema: &str) -> Result<Meta, StoreError> {
-        let ident = ident_expression(self.flavour());
-        let sql = format!(
-            "SELECT epoch, base, ver, ident={ident}, ttl_ms FROM `{schema}`.meta WHERE id=1"
-        );
-        let rows = self.query(sql, 1).await?;
-        let Some(row) = rows[0].first() else {
-            let message = format!("`{schema}`.meta is empty: run `lockstead schema install`");
-            return Err(StoreError::Refused { code: 1146, message });
-        };
-        Ok(Meta {
-            epoch: column(row, 0),
-            base: column(row, 1),
-            version: column(row, 2),
-            here: column::<u8>(row, 3) == 1,
-            max_ttl_ms: column(row, 4),
-        })
+        let rows = self.query(meta_sql(schema, self.flavour()), 1).await?;
+        to_meta(schema, &rows[0])
     }
 
     /// Server settings that decide whether the lock tables can work: (binlog format and whether
@@ -159,6 +158,31 @@ impl StoreConnection {
             connect_timeout: column(row, 4),
         })
     }
+}
+
+/// Reads the meta row, for [`to_meta`].
+pub(super) fn meta_sql(schema: &str, flavour: Flavour) -> String {
+    let server = ident_expression(flavour);
+    format!(
+        "SELECT epoch, base, ver, ident, {server}, ident={server}, ttl_ms \
+         FROM `{schema}`.meta WHERE id=1"
+    )
+}
+
+pub(super) fn to_meta(schema: &str, rows: &[mysql_async::Row]) -> Result<Meta, StoreError> {
+    let Some(row) = rows.first() else {
+        let message = format!("`{schema}`.meta is empty: run `lockstead schema install`");
+        return Err(StoreError::Refused { code: 1146, message });
+    };
+    Ok(Meta {
+        epoch: column(row, 0),
+        base: column(row, 1),
+        version: column(row, 2),
+        ident: column(row, 3),
+        server: column(row, 4),
+        here: column::<u8>(row, 5) == 1,
+        max_ttl_ms: column(row, 6),
+    })
 }
 
 /// See [`StoreConnection::read_settings`].

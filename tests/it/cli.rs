@@ -26,7 +26,7 @@ on_both! {
     without_sight_of_other_sessions_a_broken_ones_lock_stays_held
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     let both = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8_lossy(&both).into_owned()
 }
@@ -53,13 +53,13 @@ impl Drop for File {
 }
 
 /// An account with these rights and the password `pw`, dropped with it. `$` is the schema.
-struct Person {
-    name: String,
+pub(crate) struct Person {
+    pub(crate) name: String,
     server: Server,
 }
 
 impl Person {
-    fn create(server: &Server, schema: &str, rights: &[&str]) -> Self {
+    pub(crate) fn create(server: &Server, schema: &str, rights: &[&str]) -> Self {
         let name = fresh_schema().replace("lockstead_t", "lt_");
         let mut root = server.root();
         root.run(&format!("CREATE USER {name}@'%' IDENTIFIED BY 'pw'"));
@@ -86,7 +86,7 @@ impl Drop for Person {
 const ON_TABLES: &str = "SELECT, INSERT, UPDATE, DELETE ON $.*";
 
 /// The documented least rights.
-fn least_rights(server: &Server) -> Vec<&'static str> {
+pub(crate) fn least_rights(server: &Server) -> Vec<&'static str> {
     match flavour_of(server) {
         Flavour::MySql => vec![
             ON_TABLES,
@@ -99,7 +99,7 @@ fn least_rights(server: &Server) -> Vec<&'static str> {
 }
 
 /// Runs what `schema print` prints, as a DBA does.
-fn install(server: &Server, schema: &str) {
+pub(crate) fn install(server: &Server, schema: &str) {
     let flavour = match flavour_of(server) {
         Flavour::MySql => "mysql",
         Flavour::MariaDb => "mariadb",
@@ -246,6 +246,14 @@ fn check_tells_what_is_there_and_what_is_missing(server: &Server) {
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(!said.contains("MISSING") && !said.contains("warning"), "{said}");
     assert!(!said.contains("rootpw"), "the password is shown: {said}");
+    let ident = server.root().column(&format!("SELECT ident FROM {schema}.meta")).concat();
+    assert!(said.contains(&format!("belongs to this server ({ident})")), "{said}");
+    server.root().run(&format!("UPDATE {schema}.meta SET ident='another'"));
+    let output = run(&[&["check"][..], &place].concat());
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains(&ident) && said.contains("belong to another."), "{said}");
+    assert!(said.contains("lockstead adopt"), "{said}");
 }
 
 fn the_printed_schema_and_the_least_rights_are_enough(server: &Server) {

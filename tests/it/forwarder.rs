@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +12,9 @@ use socket2::{Domain, Socket, Type};
 /// Forwards from a port of its own to a server as long as the process lives.
 pub(crate) struct Forwarder {
     pub(crate) port: u16,
+    target: Arc<AtomicU16>,
+    /// Clients' ends of all connections so far.
+    clients: Arc<Mutex<Vec<TcpStream>>>,
     stalled: Arc<AtomicBool>,
     mute: Arc<AtomicBool>,
     /// A connection that carries these bytes to the server breaks when the reply comes.
@@ -24,6 +27,9 @@ impl Forwarder {
     pub(crate) fn start(target: u16, source: Ipv4Addr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
+        let target = Arc::new(AtomicU16::new(target));
+        let clients: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+        let (leads_to, all) = (Arc::clone(&target), Arc::clone(&clients));
         let stalled = Arc::new(AtomicBool::new(false));
         let mute = Arc::new(AtomicBool::new(false));
         let silence = Arc::clone(&mute);
@@ -37,13 +43,15 @@ impl Forwarder {
                     (Arc::clone(&state), Arc::clone(&last_words), Arc::clone(&count));
                 let silence = Arc::clone(&silence);
                 count.fetch_add(1, Ordering::SeqCst);
+                all.lock().expect("clients").extend(client.try_clone());
+                let target = leads_to.load(Ordering::SeqCst);
                 std::thread::spawn(move || {
                     forward(client, (target, source), (&state, &silence), &last_words);
                     count.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
-        Self { port, stalled, mute, fatal, open }
+        Self { port, target, clients, stalled, mute, fatal, open }
     }
 
     /// The next connection that carries `bytes` to the server breaks instead of bringing the
@@ -55,6 +63,18 @@ impl Forwarder {
     /// Whether that has happened.
     pub(crate) fn has_lost_it(&self) -> bool {
         self.fatal.lock().expect("fatal").is_none()
+    }
+
+    /// New connections go to another server from now on; those that are open stay where they are.
+    pub(crate) fn lead_to(&self, target: u16) {
+        self.target.store(target, Ordering::SeqCst);
+    }
+
+    /// Breaks all connections.
+    pub(crate) fn cut(&self) {
+        for client in self.clients.lock().expect("clients").drain(..) {
+            let _ = client.shutdown(Shutdown::Both);
+        }
     }
 
     /// Connections that neither side has ended yet.

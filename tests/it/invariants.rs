@@ -8,6 +8,7 @@ use lockstead::config::StoreUrl;
 use lockstead::lock::name::{Key, plain};
 use lockstead::store::batch::{BatchResult, Row};
 use lockstead::store::connection::StoreConnection;
+use lockstead::store::epoch::Opening;
 use lockstead::store::lease::{ProxyRow, ProxyState};
 use lockstead::store::statement::{Change, Grant, Others, Turn, Writer};
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
@@ -33,6 +34,8 @@ on_both! {
     a_free_row_is_left_to_the_proxy_that_waits_longest
     a_place_in_a_row_is_given_up_by_its_owner_alone
     nobody_waits_for_a_proxy_that_is_not_live
+    i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server
+    i14_an_epoch_is_opened_only_on_what_has_stood_still
     a_batch_of_any_size_tells_what_became_of_each_key
     a_name_of_any_bytes_arrives_as_it_is
     a_batch_does_without_prepared_statements
@@ -466,6 +469,64 @@ fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
     assert!(renew(epoch, &[5, 1], 2));
     assert!(renew(epoch, &[2], 3));
     assert_eq!(store.sql("SELECT conns FROM {}.proxies"), ["7"]);
+}
+
+/// A copy of the tables has the row, and must not take renewals for the server that is meant.
+fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: &Server) {
+    let mut store = Store::new(server);
+    let Writer { schema, epoch, .. } = store.join(1);
+    let row = |id| ProxyRow {
+        id: ProxyId(id),
+        state: ProxyState::Live,
+        rvn: 1,
+        ttl_ms: 9000,
+        addr: "here".to_owned(),
+        server_start: 0,
+        conns: vec![],
+    };
+    for (id, there) in [(2, "epoch=epoch+1"), (3, "epoch=epoch-2"), (4, "epoch=epoch+1, ident='x'")]
+    {
+        store.sql(&format!("UPDATE {{}}.meta SET {there}"));
+        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (&[1], 2), &[]);
+        assert!(!store.runtime.block_on(renewal).expect("renew").renewed, "{there}");
+        let row = row(id);
+        let registered = store.conn.register(&schema, &row, epoch);
+        store.runtime.block_on(registered).expect_err("another epoch or server");
+    }
+    assert_eq!(store.sql("SELECT CONCAT(id,' ',rvn) FROM {}.proxies"), ["1 1"]);
+    assert_eq!(store.sql("SELECT ttl_ms FROM {}.meta"), ["1000"]);
+}
+
+/// What is not as it was seen is not adopted.
+fn i14_an_epoch_is_opened_only_on_what_has_stood_still(server: &Server) {
+    let mut store = Store::new(server);
+    store.join(1);
+    let schema = store.url.schema.clone();
+    store.sql("UPDATE {}.meta SET ident='another'");
+    let from = store.runtime.block_on(store.conn.standing(&schema)).expect("a standing");
+    let epoch = from.meta.epoch + 7;
+    let open = |store: &mut Store| {
+        let opening = Opening { from: &from, epoch, who: "me" };
+        store.runtime.block_on(store.conn.open_epoch(&schema, opening)).expect("an answer")
+    };
+    for (change, back) in [
+        ("proxies SET rvn=2", "proxies SET rvn=1"),
+        ("proxies SET state=2", "proxies SET state=1"),
+        ("meta SET epoch=epoch+1", "meta SET epoch=epoch-1"),
+        ("meta SET base=base+1", "meta SET base=base-1"),
+        ("meta SET ident='a third'", "meta SET ident='another'"),
+    ] {
+        store.sql(&format!("UPDATE {{}}.{change}"));
+        assert!(!open(&mut store), "{change}");
+        assert_eq!(store.sql("SELECT COUNT(*) FROM {}.adoptions"), ["0"], "{change}");
+        store.sql(&format!("UPDATE {{}}.{back}"));
+    }
+    assert_eq!(store.state(1), "1");
+    assert!(open(&mut store));
+    assert!(!open(&mut store), "done by somebody else");
+    assert_eq!(store.state(1), "2");
+    let meta = store.runtime.block_on(store.conn.read_meta(&schema)).expect("meta");
+    assert!(meta.here && meta.epoch == epoch && meta.base == epoch << 31);
 }
 
 fn i14_nothing_is_written_in_another_epoch_or_on_another_server(server: &Server) {

@@ -33,6 +33,7 @@ pub(super) fn service(lease: &Arc<Lease>) -> Service {
         url,
         connect_timeout: Duration::from_secs(1),
         open: Mutex::default(),
+        home: Mutex::default(),
         metrics: Arc::new(Metrics::new().expect("metrics")),
     });
     let (mut service, _, _) = build(&access, Arc::clone(lease));

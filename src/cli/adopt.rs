@@ -1,0 +1,255 @@
+//! `lockstead adopt`
+
+use std::io::{BufRead, IsTerminal, Write, stdin, stdout};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, value_parser};
+use tokio::time::sleep;
+
+use super::{Settings, failed, runtime, start_logs, usage};
+use crate::clock;
+use crate::config::Config;
+use crate::lock::lease::Terms;
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::epoch::{Opening, Standing};
+
+#[derive(Debug, Args)]
+pub(super) struct Adopt {
+    /// Do not ask; needed where standard input is no terminal
+    #[arg(long, short)]
+    yes: bool,
+    /// The greatest epoch that proxies know of, where their log or /readyz names one
+    // Tokens leave 33 bits for it.
+    #[arg(long, value_name = "EPOCH", value_parser = value_parser!(u64).range(..(1 << 33) - 1))]
+    above: Option<u64>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What stands behind the options in --help.
+pub(super) const HELP: &str = "\
+It waits one lease, the longest known, so that every proxy has let go of the locks that it held on
+the server before. Then it opens a new epoch on the server that `store` leads to. Running proxies
+join it by themselves. Run it when that server is the primary now, and the old one takes no more
+writes: nobody can see that from here. See docs/failover.md.
+
+Exit status:
+  0  a new epoch is open
+  1  refused or failed: nothing was changed, unless it says that it cannot know
+  2  wrong usage or configuration, or nobody said yes
+  3  nothing to adopt: the lock tables belong to this server already";
+
+/// Why there is no new epoch.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("nothing to adopt: {0}")]
+    Needless(String),
+    #[error("{0}")]
+    Unconfirmed(&'static str),
+    #[error("{0}")]
+    Unfit(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Refusal {
+    fn code(&self) -> u8 {
+        match self {
+            Self::Needless(_) => 3,
+            Self::Unconfirmed(_) => 2,
+            Self::Unfit(_) | Self::Store(_) | Self::Io(_) => 1,
+        }
+    }
+}
+
+pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> ExitCode {
+    let config = match settings.load() {
+        Ok(config) => config,
+        Err(e) => return usage(&e),
+    };
+    if let Err(e) = start_logs(&config) {
+        return usage(&e);
+    }
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(e) => return failed(&e),
+    };
+    match runtime.block_on(adopt(&config, above.unwrap_or_default(), yes)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => {
+            eprintln!("lockstead: {refusal}");
+            ExitCode::from(refusal.code())
+        }
+    }
+}
+
+async fn adopt(config: &Config, above: u64, yes: bool) -> Result<(), Refusal> {
+    let schema = &config.store.schema;
+    let mut conn = StoreConnection::open(&config.store, config.connect_timeout).await?;
+    let mut from = look(&mut conn, schema).await?;
+    println!("lock schema     `{schema}` at {:?}", config.store);
+    println!("belongs to      {}, epoch {}", from.meta.ident, from.meta.epoch);
+    println!("this server     {}", from.meta.server);
+    check(&mut conn, schema, &from, above).await?;
+    let addresses: Vec<&str> = from.alive().map(|p| p.addr.as_str()).collect();
+    println!("proxies there   {} alive at the last: {}", addresses.len(), addresses.join(" "));
+    let longest = Duration::from_millis(from.longest_lease().into()).max(config.lease);
+    println!("longest lease   {longest:?}");
+    if !yes {
+        confirm()?;
+        from = look(&mut conn, schema).await?;
+        check(&mut conn, schema, &from, above).await?;
+    }
+    wait(&mut conn, schema, &from, Terms { ttl: longest }).await?;
+    let epoch = from.next_epoch(above, conn.now().await?);
+    let who = who();
+    let opening = Opening { from: &from, epoch, who: &who };
+    if !open(config, &mut conn, opening).await? {
+        return Err(Refusal::Unfit("something has changed in the last moment: begin again".into()));
+    }
+    println!("adopted         epoch {epoch}, by {who}");
+    tracing::warn!(
+        epoch,
+        old_epoch = from.meta.epoch,
+        ident = from.meta.server,
+        old_ident = from.meta.ident,
+        who,
+        "a new epoch of the lock tables was opened by `lockstead adopt`"
+    );
+    conn.close().await;
+    Ok(())
+}
+
+async fn look(conn: &mut StoreConnection, schema: &str) -> Result<Standing, Refusal> {
+    conn.standing(schema).await.map_err(|e| match e {
+        StoreError::Refused { code: 1049 | 1146, message } => Refusal::Unfit(format!(
+            "{message}. There is no lock schema to adopt here: run `lockstead schema install` for an empty one, if no proxy holds locks elsewhere"
+        )),
+        e => e.into(),
+    })
+}
+
+async fn check(
+    conn: &mut StoreConnection,
+    schema: &str,
+    from: &Standing,
+    above: u64,
+) -> Result<(), Refusal> {
+    if from.meta.judge(above).is_ok() {
+        return Err(Refusal::Needless(format!(
+            "the lock tables belong to this server, in epoch {}. If proxies know a later one, give it with --above",
+            from.meta.epoch
+        )));
+    }
+    unfit(from)?;
+    conn.check_tables(schema).await?;
+    if conn.passes_read_only().await? {
+        return Err(Refusal::Unfit(
+            "the store account may write on a read-only server (READ ONLY ADMIN, ALL PRIVILEGES), so a replica would not refuse it: take an account with the rights in the README".into(),
+        ));
+    }
+    Ok(())
+}
+
+fn unfit(from: &Standing) -> Result<(), Refusal> {
+    let why = if from.replicates {
+        "the server replicates from another one, or is in a cluster: stop that first (STOP REPLICA, RESET REPLICA ALL)"
+    } else if from.read_only {
+        "the server is read-only: it is not the primary, or not yet"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::Unfit(why.to_owned()))
+}
+
+fn confirm() -> Result<(), Refusal> {
+    if !stdin().is_terminal() {
+        return Err(Refusal::Unconfirmed("standard input is no terminal to ask at: give --yes"));
+    }
+    println!(
+        "\nLocks that were held on the old server end. This is right only if this server is the\n\
+         primary now and the old one takes no more writes."
+    );
+    print!("Type yes to go on: ");
+    stdout().flush()?;
+    let mut answer = String::new();
+    stdin().lock().read_line(&mut answer)?;
+    if answer.trim() == "yes" { Ok(()) } else { Err(Refusal::Unconfirmed("nothing was changed")) }
+}
+
+/// Waits until nobody can hold a lease any more, as an observer does, and looks on meanwhile.
+async fn wait(
+    conn: &mut StoreConnection,
+    schema: &str,
+    from: &Standing,
+    terms: Terms,
+) -> Result<(), Refusal> {
+    let began = clock::now();
+    let end = terms.revocable(began);
+    let step = (end.saturating_sub(began) / 10).max(Duration::from_secs(1));
+    let mut said = end + step;
+    loop {
+        let left = end.saturating_sub(clock::now());
+        if said.saturating_sub(left) >= step {
+            said = left;
+            println!("waiting         {}s", left.as_secs_f64().ceil());
+        }
+        // Ends a lease from its beginning, on this machine's boot clock.
+        sleep(left.min(terms.heartbeat())).await;
+        let now = look(conn, schema).await?;
+        unfit(&now)?;
+        if now.alive().map(|p| (p.id, p.rvn)).ne(from.alive().map(|p| (p.id, p.rvn))) {
+            return Err(Refusal::Unfit(
+                "a proxy renews its lease on this server: it is in use, or still replicates".into(),
+            ));
+        }
+        if now != *from {
+            return Err(Refusal::Unfit(
+                "the lock tables have changed meanwhile: begin again".into(),
+            ));
+        }
+        if clock::now() >= end {
+            return Ok(());
+        }
+    }
+}
+
+async fn open(
+    config: &Config,
+    conn: &mut StoreConnection,
+    opening: Opening<'_>,
+) -> Result<bool, Refusal> {
+    let schema = &config.store.schema;
+    match conn.open_epoch(schema, opening).await {
+        Err(e) if e.is_unknown() => {
+            let doubt = |e: StoreError| {
+                Refusal::Unfit(format!(
+                    "cannot know whether the epoch was opened: {e}. Run it again"
+                ))
+            };
+            let again = StoreConnection::open(&config.store, config.connect_timeout).await;
+            *conn = again.map_err(doubt)?;
+            conn.has_opened(schema, opening.epoch).await.map_err(doubt)
+        }
+        // Whatever was done of it goes back with the connection.
+        result => Ok(result?),
+    }
+}
+
+/// The user and the machine that this runs as and on.
+fn who() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == uid.to_string()).then(|| name.to_owned())
+    });
+    let user = named.or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "?".to_owned());
+    let by = std::env::var("SUDO_USER").map(|name| format!("{name} as ")).unwrap_or_default();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{by}{user} (uid {uid}) on {}", host.trim())
+}

@@ -1,0 +1,275 @@
+//! Epochs: the reign of one server over the lock tables, and how the next one begins.
+
+use super::connection::{StoreConnection, StoreError, column};
+use super::lease::{ProxyRow, ProxyState};
+use super::schema::Meta;
+use super::statement::{ident_expression, literal};
+use crate::types::{Flavour, version_number};
+
+/// Why nothing may be written on the server that answers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Foreign {
+    /// It is not the one that meta names: a replica, or a copy.
+    #[error(
+        "another server answers: it is {server}, and its lock tables belong to {named}. If it is \
+         the primary now, run `lockstead adopt`"
+    )]
+    Identity {
+        /// The server that meta names.
+        named: String,
+        /// The one that answers.
+        server: String,
+    },
+    /// It is, in an epoch that is over: a former primary, or an old copy brought back.
+    #[error(
+        "a server of an earlier epoch answers: {epoch}, and this proxy knows {known}. If it is to \
+         be the primary again, run `lockstead adopt --above {known}`"
+    )]
+    Epoch {
+        /// The epoch in meta.
+        epoch: u64,
+        /// The greatest one known.
+        known: u64,
+    },
+}
+
+impl Foreign {
+    /// The values of the label `reason` in metrics.
+    pub const REASONS: [&str; 2] = ["identity", "epoch"];
+
+    /// The label `reason` in metrics.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Identity { .. } => Self::REASONS[0],
+            Self::Epoch { .. } => Self::REASONS[1],
+        }
+    }
+}
+
+impl Meta {
+    /// Whether locks may be kept where this was read, by one who has heard of the epoch `known`.
+    pub fn judge(&self, known: u64) -> Result<(), Foreign> {
+        if !self.here {
+            return Err(Foreign::Identity {
+                named: self.ident.clone(),
+                server: self.server.clone(),
+            });
+        }
+        if self.epoch < known {
+            return Err(Foreign::Epoch { epoch: self.epoch, known });
+        }
+        Ok(())
+    }
+}
+
+/// What a new epoch starts from. It must stand still while a lease passes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The meta row.
+    pub meta: Meta,
+    /// The incarnations, in the order of their ids.
+    pub proxies: Vec<ProxyRow>,
+    /// The server takes no writes from ordinary accounts.
+    pub read_only: bool,
+    /// It takes changes over from another server.
+    pub replicates: bool,
+}
+
+impl Standing {
+    /// Incarnations that may hold a lease, for all that this server knows.
+    pub fn alive(&self) -> impl Iterator<Item = &ProxyRow> {
+        self.proxies.iter().filter(|p| p.state == ProxyState::Live)
+    }
+
+    /// The longest lease known here, in milliseconds.
+    pub fn longest_lease(&self) -> u32 {
+        self.proxies.iter().map(|p| p.ttl_ms).fold(self.meta.max_ttl_ms, u32::max)
+    }
+
+    /// The epoch after this one and after `known`, for a server whose clock says `now`.
+    ///
+    /// Its tokens begin above all of before: garbage collection has moved the base on by far less
+    /// than 2^31 a second, but a clock may have gone back.
+    pub fn next_epoch(&self, known: u64, now: u64) -> u64 {
+        [self.meta.epoch + 1, known + 1, (self.meta.base >> 31) + 1, now]
+            .into_iter()
+            .fold(0, u64::max)
+    }
+}
+
+/// A new epoch to be opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// What it starts from, unchanged for the longest lease.
+    pub from: &'a Standing,
+    /// Its number.
+    pub epoch: u64,
+    /// Who wants it, for the record.
+    pub who: &'a str,
+}
+
+impl StoreConnection {
+    /// Looks at everything that a new epoch starts from.
+    pub async fn standing(&mut self, schema: &str) -> Result<Standing, StoreError> {
+        let meta = self.read_meta(schema).await?;
+        let mut proxies = self.read_proxies(schema).await?;
+        proxies.sort_by_key(|p| p.id.0);
+        let read_only = self.read_settings().await?.read_only;
+        Ok(Standing { meta, proxies, read_only, replicates: self.replicates().await? })
+    }
+
+    /// Seconds of the server's clock.
+    pub async fn now(&mut self) -> Result<u64, StoreError> {
+        let rows = self.query("SELECT UNIX_TIMESTAMP()".to_owned(), 1).await?;
+        Ok(rows[0].first().map(|r| column(r, 0)).unwrap_or_default())
+    }
+
+    /// Whether the server takes changes over from another one; an error when that cannot be seen.
+    async fn replicates(&mut self) -> Result<bool, StoreError> {
+        let rights = self.rights().await?;
+        if !rights.process || !rights.performance_schema {
+            return Err(StoreError::Blind);
+        }
+        let sql = match self.flavour() {
+            Flavour::MySql => {
+                "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_status \
+                 WHERE service_state<>'OFF') + (SELECT COUNT(*) FROM \
+                 performance_schema.replication_applier_status WHERE service_state<>'OFF')"
+            }
+            Flavour::MariaDb => {
+                "SELECT (SELECT COUNT(*) FROM information_schema.processlist \
+                 WHERE command LIKE 'Slave%') + (SELECT COUNT(*) FROM \
+                 information_schema.global_status WHERE CAST(variable_value AS SIGNED)>0 \
+                 AND variable_name IN ('SLAVES_RUNNING','WSREP_CLUSTER_SIZE'))"
+            }
+        };
+        let rows = self.query(sql.to_owned(), 1).await?;
+        Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
+    }
+
+    /// MariaDB: whether `read_only` does not keep this account from writing. MySQL has
+    /// `super_read_only`, which nobody passes.
+    pub async fn passes_read_only(&mut self) -> Result<bool, StoreError> {
+        if self.flavour() == Flavour::MySql {
+            return Ok(false);
+        }
+        let version = self.read_settings().await?.version;
+        // SUPER has it no longer since 10.11.
+        let super_passes = version_number(&version) < 101_100;
+        let grants = self.query("SHOW GRANTS".to_owned(), 1).await?;
+        Ok(grants[0].iter().map(|r| column::<String>(r, 0).to_ascii_uppercase()).any(|grant| {
+            grant.contains(" ON *.* ")
+                && (grant.contains("READ ONLY ADMIN")
+                    || grant.contains("ALL PRIVILEGES")
+                    || (super_passes && grant.contains("SUPER")))
+        }))
+    }
+
+    /// Opens an epoch on this server: it is meta's from now on, incarnations of before are DEAD.
+    /// False if something had changed, and nothing was done.
+    ///
+    /// The caller has seen that nobody renewed for the longest lease, so it is entitled to revoke
+    /// (I5). The locks of the DEAD pass on by the usual takeover: by proxies that join the epoch,
+    /// when this server shows no session of theirs (I8). Ids of connections that another server
+    /// gave mean nothing here, and are forgotten.
+    pub async fn open_epoch(
+        &mut self,
+        schema: &str,
+        opening: Opening<'_>,
+    ) -> Result<bool, StoreError> {
+        let opened = self.query(opening_sql(schema, opening, self.flavour()), 8).await?;
+        Ok(opened[7].first().is_some_and(|r| column::<u8>(r, 0) == 1))
+    }
+
+    /// Whether an opening whose reply was lost has been done.
+    pub async fn has_opened(&mut self, schema: &str, epoch: u64) -> Result<bool, StoreError> {
+        let meta = self.read_meta(schema).await?;
+        Ok(meta.here && meta.epoch == epoch)
+    }
+}
+
+/// One transaction in one packet: everything behind the first change depends on it.
+fn opening_sql(
+    schema: &str,
+    Opening { from, epoch, who }: Opening<'_>,
+    flavour: Flavour,
+) -> String {
+    let Standing { meta, .. } = from;
+    let (old, base, ident) = (meta.epoch, meta.base, literal(meta.ident.as_bytes()));
+    let server = ident_expression(flavour);
+    let versions: Vec<String> = from.alive().map(|p| format!("{}:{}", p.id.0, p.rvn)).collect();
+    let versions = versions.join(",");
+    let ttl = from.longest_lease();
+    let opened = "@opened=1";
+    let forget = if meta.here { "" } else { ", server_start=0, conns=''" };
+    let who: String = who.chars().take(255).collect();
+    let who = literal(who.as_bytes());
+    let next = epoch << 31;
+    [
+        "START TRANSACTION".to_owned(),
+        format!(
+            "UPDATE `{schema}`.meta SET epoch={epoch}, base={next}, ident={server} \
+             WHERE id=1 AND epoch={old} AND base={base} AND ident={ident} \
+             AND @@global.read_only=0 AND COALESCE((SELECT GROUP_CONCAT(CONCAT(id,':',rvn) \
+             ORDER BY id) FROM `{schema}`.proxies WHERE state=1),'')='{versions}'"
+        ),
+        "SET @opened=ROW_COUNT()".to_owned(),
+        format!(
+            "UPDATE `{schema}`.proxies SET state=2{forget} \
+             WHERE state<>3 AND epoch<>{epoch} AND {opened}"
+        ),
+        // Holders of whom a copy has no row, or their locks were never free.
+        format!(
+            "INSERT INTO `{schema}`.proxies \
+             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns) \
+             SELECT DISTINCT holder,2,0,{old},{base},{ttl},'',0,'' FROM `{schema}`.locks \
+             WHERE holder<>0 AND holder NOT IN (SELECT id FROM `{schema}`.proxies) AND {opened}"
+        ),
+        format!(
+            "INSERT INTO `{schema}`.adoptions (epoch,old_epoch,old_ident,ident,who,since) \
+             SELECT epoch,{old},{ident},ident,{who},UTC_TIMESTAMP(3) \
+             FROM `{schema}`.meta WHERE id=1 AND {opened}"
+        ),
+        "COMMIT".to_owned(),
+        format!("SELECT {opened}"),
+    ]
+    .join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta() -> Meta {
+        Meta {
+            epoch: 100,
+            base: 100 << 31,
+            version: 1,
+            ident: "a".to_owned(),
+            server: "a".to_owned(),
+            here: true,
+            max_ttl_ms: 1000,
+        }
+    }
+
+    #[test]
+    fn a_server_is_judged_by_name_and_by_the_epochs_that_were_heard_of() {
+        assert_eq!(meta().judge(100), Ok(()));
+        assert_eq!(meta().judge(0), Ok(()));
+        let refused = meta().judge(101).expect_err("an earlier epoch");
+        assert!(refused.to_string().contains("adopt --above 101"), "{refused}");
+        let copy = Meta { server: "b".to_owned(), here: false, epoch: 200, ..meta() };
+        assert_eq!(copy.judge(100).map_err(|f| f.reason()), Err("identity"));
+    }
+
+    #[test]
+    fn an_epoch_is_above_all_that_is_known() {
+        let from = |meta| Standing { meta, proxies: vec![], read_only: false, replicates: false };
+        assert_eq!(from(meta()).next_epoch(0, 1000), 1000);
+        assert_eq!(from(meta()).next_epoch(2000, 1000), 2001);
+        // The clock of the new server is behind.
+        assert_eq!(from(meta()).next_epoch(0, 90), 101);
+        let collected = Meta { base: (300 << 31) + 5, ..meta() };
+        assert_eq!(from(collected).next_epoch(0, 90), 301);
+    }
+}
