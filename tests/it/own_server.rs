@@ -51,7 +51,7 @@ impl OwnServer {
     }
 
     /// Kills it, as a loss of power would.
-    #[allow(dead_code, reason = "the torture test alone does this")]
+    #[allow(dead_code, reason = "not every test target does")]
     pub(crate) fn kill(&self) {
         self.tell("kill");
     }

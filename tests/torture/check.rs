@@ -42,7 +42,7 @@ pub(crate) fn check(events: &Events) -> Vec<Violation> {
     all
 }
 
-fn by_key<'a, T>(all: &'a [T], key: impl Fn(&T) -> &str) -> BTreeMap<String, Vec<&'a T>> {
+fn by_key<T>(all: &[T], key: impl Fn(&T) -> &str) -> BTreeMap<String, Vec<&T>> {
     let mut sorted: BTreeMap<String, Vec<&T>> = BTreeMap::new();
     for one in all {
         sorted.entry(key(one).to_owned()).or_default().push(one);

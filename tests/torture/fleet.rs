@@ -1,6 +1,7 @@
 //! Proxies of the stage: each with a network and a state directory of its own, to be killed,
 //! stopped and started again on its port.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -86,7 +87,7 @@ impl Node {
         std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 let mut log = lock(&log);
-                log.push_str(&format!("{:9.3} {pid} {line}\n", now().as_secs_f64()));
+                let _ = writeln!(log, "{:9.3} {pid} {line}", now().as_secs_f64());
             }
         });
         *lock(&self.child) = Some(child);
@@ -129,6 +130,8 @@ impl Node {
 
     /// Starts it behind a kill, as the successor of the one before or as a stranger.
     pub(crate) fn revive(&self, successor: bool) {
+        // Killed twice, it was revived already.
+        self.kill();
         if !successor {
             *lock(&self.state_dir) = fresh_directory();
         }

@@ -55,7 +55,8 @@ fn torture(flavour: Flavour) {
         schema: schema.clone(),
         lease: LEASE,
         collect_after: Duration::from_secs(1),
-        mutant: None,
+        // With the feature `mutants`.
+        mutant: std::env::var("LOCKSTEAD_MUTANT").ok().map(|name| &*name.leak()),
         state: true,
     };
     let nodes = (0..PROXIES).map(|n| Node::start(n, control.port(), &options));
