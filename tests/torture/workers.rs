@@ -12,7 +12,7 @@ use crate::history::{Increment, now};
 use crate::session::{Broken, Place, Session};
 
 /// Deadlocks between locks are errors within this time for exactly one of each cycle.
-const DEADLOCKS_ARE_DETECTED: bool = false;
+const DEADLOCKS_ARE_DETECTED: bool = true;
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Keys of counters.
