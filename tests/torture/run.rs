@@ -62,10 +62,12 @@ fn torture(flavour: Flavour) {
     let nodes = (0..PROXIES).map(|n| Node::start(n, control.port(), &options));
     let nodes: Arc<Vec<Node>> = Arc::new(nodes.collect());
     let history = Arc::new(History::default());
+    let table = counters(|sql| drop(control.rows(sql)));
+    ballast(&control, &table);
     let client = Client {
         place: Place { history: Arc::clone(&history), schema: schema.as_str().into() },
         nodes: Arc::clone(&nodes),
-        table: counters(|sql| drop(control.rows(sql))).into(),
+        table: table.into(),
         end: Arc::default(),
     };
     let ending = Ending(Arc::clone(&client.end));
@@ -93,6 +95,22 @@ fn torture(flavour: Flavour) {
     assert!(failed == 0, "{title}: {failed} clients panicked");
     assert!(violations.is_empty(), "{title}: {} violations", violations.len());
     assert!(events.holds.len() > 200, "{title}: hardly any grants");
+}
+
+/// Rows that take long to change, for each counter. The first and the last of each are never
+/// changed, so that nobody locks another's.
+fn ballast(control: &Control, counters: &str) {
+    let table = counters.replace("counters", "ballast");
+    control.rows(&format!(
+        "CREATE TABLE {table} (k INT, id INT, v CHAR(99) NOT NULL, PRIMARY KEY (k,id))"
+    ));
+    control.rows(&format!("INSERT INTO {table} SELECT k,1,'' FROM {counters}"));
+    for n in 0..12 {
+        control.rows(&format!("INSERT INTO {table} SELECT k,id+{},v FROM {table}", 1 << n));
+    }
+    for id in [0, 10_000] {
+        control.rows(&format!("INSERT INTO {table} SELECT k,{id},'' FROM {counters}"));
+    }
 }
 
 /// A table of counters.

@@ -137,7 +137,11 @@ impl Worker {
         let mut increment =
             Increment { key: key.clone(), session: session.number, at: now(), read, sure: false };
         self.linger(session)?;
-        let update = format!("UPDATE {table} SET v={} WHERE k={n}", read + 1);
+        let mut update = format!("UPDATE {table} SET v={} WHERE k={n}", read + 1);
+        if self.chance(4) {
+            // It may outlive its proxy by more than a lease.
+            update = format!("SELECT SLEEP({}); {update}", self.random.random_range(2..6));
+        }
         if self.chance(5) {
             // Leaves in the middle: the server may do it or not.
             session.send(&update);
@@ -284,9 +288,13 @@ impl Worker {
         }
         match self.random.random_range(0..5) {
             0 => {
-                // By its own hand, in the middle of a transaction.
+                // By its own hand, in the middle of a transaction that takes long to roll back.
+                let ballast = table.replace("counters", "ballast");
                 let _ = session.ask("BEGIN");
                 let _ = session.ask(&format!("UPDATE {table} SET w=w+1 WHERE k={n}"));
+                let _ = session.ask(&format!(
+                    "UPDATE {ballast} SET v='changed' WHERE k={n} AND id BETWEEN 1 AND 4096"
+                ));
                 let id = session.conn;
                 let _ = session.ask(&format!("KILL {id}"));
             }
