@@ -199,7 +199,6 @@ impl Keeper {
         if waiting {
             tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
         }
-        tracing::info!(proxy = %id, epoch = meta.epoch, lease = ?self.terms.ttl, "registered");
         let _ = self.events.send(LeaseEvent::Joined(Writer {
             schema,
             proxy: id,
@@ -207,6 +206,8 @@ impl Keeper {
             base: meta.base,
             run: row.server_start,
         }));
+        // Who reads this finds a proxy that grants.
+        tracing::info!(proxy = %id, epoch = meta.epoch, lease = ?self.terms.ttl, "registered");
         for row in dead {
             self.take_over(row, self.former.contains(&row.id));
         }
