@@ -100,7 +100,7 @@ impl App {
             open: Mutex::default(),
             metrics: Arc::clone(&metrics),
         });
-        let (engine, threads) = threads::start(Setup {
+        let (engine, gates, threads) = threads::start(Setup {
             access,
             ttl: config.lease,
             addr: listen.to_string(),
@@ -115,6 +115,7 @@ impl App {
         let context = Context {
             config: Arc::clone(&config),
             engine,
+            gates,
             metrics,
             spares: Spares::new(readiness.connect_timeout),
             registry: Registry::default(),

@@ -68,14 +68,15 @@ fn is_end(frame: &[u8]) -> bool {
 }
 
 impl Session {
-    /// Runs a text and reads its whole response. Nothing else may be under way.
+    /// Runs a text and reads its whole response.
     pub(super) async fn ask(&mut self, text: &[u8]) -> Result<Reply, End> {
         let packet = query(text, self.capabilities);
         self.exchange(&packet, Shape::Results).await
     }
 
-    /// Sends one packet and reads its whole response.
+    /// Sends one packet and reads its whole response, behind those that are owed.
     pub(super) async fn exchange(&mut self, packet: &[u8], shape: Shape) -> Result<Reply, End> {
+        self.settle_owed().await?;
         self.server_used = tokio::time::Instant::now();
         self.send_server(packet)?;
         self.drain_to_server().await?;

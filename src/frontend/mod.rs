@@ -13,6 +13,7 @@ mod answer;
 mod arguments;
 mod ask;
 mod cursor;
+mod gate;
 mod oversize;
 mod prepared;
 mod settings;

@@ -6,6 +6,7 @@
 use super::answer::{Call, empties_warnings, is_plain_name};
 use super::arguments::Given;
 use super::cursor::{self, Cursor};
+use super::gate::Shown;
 use super::intercept::Outcome;
 use super::session::{Behind, End, Session};
 use super::settings::Settings;
@@ -209,7 +210,10 @@ impl Session {
             true if name_beyond => Outcome::Native,
             _ if no_row => Outcome::Native,
             true => Outcome::Error(too_long(Command::STMT_EXECUTE)),
-            false => self.call(call.bare.function, given).await?,
+            false => {
+                let stale = (long || stale).then_some(id);
+                self.call(&Shown { call: &call, name: Some(&name), stale }, given).await?
+            }
         };
         match outcome {
             Outcome::Value(value, pure) => {
@@ -243,6 +247,7 @@ impl Session {
                     None => self.forward(&packet),
                 }
             }
+            Outcome::Ended(reply) => self.send_client(&reply),
             Outcome::Error(error) => {
                 if long || stale {
                     self.reset_statement(id).await?;

@@ -3,6 +3,7 @@
 pub mod batch;
 pub mod collect;
 pub mod connection;
+pub mod gates;
 pub mod lease;
 pub mod reads;
 pub mod schema;

@@ -75,16 +75,16 @@ macro_rules! scripts {
 
 scripts! {
     mysql: crate::script::Flavour::MySql =>
-        arguments attributes big_packets charsets column_names commands comments cursors diagnostics infile
+        arguments attributes big_packets charsets column_names commands comments cursors diagnostics infile kill_query
         lifecycle lock_cursors logins long_columns many mentions names_emoji names_folding names_length names_literals
         no_metadata one_statement ordinary prepared prepared_long prepared_texts prepared_timeouts select_limit several_results shapes
-        smoke sql_modes temporal timeouts_long timeouts_numbers timeouts_special timeouts_strings
+        smoke sql_modes temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings
         trackers transactions values versioned waits;
     mariadb: crate::script::Flavour::MariaDb =>
-        arguments big_packets charsets column_names commands comments cursors diagnostics infile lifecycle lock_cursors
+        arguments big_packets charsets column_names commands comments cursors diagnostics infile kill_query lifecycle lock_cursors
         logins many mentions names_emoji names_folding names_length names_literals one_statement ordinary
         prepared prepared_long prepared_texts prepared_timeouts select_limit several_results shapes smoke sql_modes
-        temporal timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
+        temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
         values versioned waits;
 }
 
