@@ -68,7 +68,7 @@ pub(super) fn start(access: Arc<StoreAccess>) -> Gates {
     let gates = Gates(requests);
     let line = Line::new(Arc::clone(&access));
     let keeper =
-        Gatekeeper { line, access, gates: gates.clone(), closed: HashSet::new(), lost: None };
+        Gatekeeper { line, access, gates: gates.clone(), closed: HashSet::new(), lost: None, complained: false };
     tokio::spawn(keeper.run(inbox));
     gates
 }
@@ -87,6 +87,8 @@ struct Gatekeeper {
     closed: HashSet<Box<str>>,
     /// A connection that failed, as id and run of the server: it may hold gates still.
     lost: Option<(u64, i64)>,
+    /// That the server refuses was said.
+    complained: bool,
 }
 
 impl Gatekeeper {
@@ -175,11 +177,16 @@ impl Gatekeeper {
         let result = conn.turn_gates(&close, &open).await;
         self.line.judge(&result);
         if let Err(e) = &result {
-            tracing::warn!(error = %e, gates = self.closed.len(), "waits are not shown to the server for a moment");
+            if !std::mem::replace(&mut self.complained, true) {
+                let gates = self.closed.len();
+                tracing::warn!(error = %e, gates, "waits are not shown to the server for a while");
+            }
             // Whatever it holds still goes with it.
             self.line.drop_connection();
             self.lost = Some(this);
             self.closed.clear();
+        } else {
+            self.complained = false;
         }
         result
     }

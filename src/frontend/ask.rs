@@ -42,6 +42,20 @@ impl Reply {
         definitions.filter_map(|p| column::names(p).map(|(c, n)| (c.to_vec(), n.to_vec())))
     }
 
+    /// Replaces a byte of the only row.
+    pub(super) fn replace_in_row(&mut self, from: u8, to: u8) {
+        let mut at = 0;
+        while let Some(frame) = FrameHeader::peek(&self.bytes[at..]) {
+            let end = (at + HEADER + frame.len).min(self.bytes.len());
+            let payload = &mut self.bytes[(at + HEADER).min(end)..end];
+            // Neither the number of columns nor a definition nor an end.
+            if at > 0 && !column::is_definition(payload) && !matches!(payload, [0xfe | 0xff, ..]) {
+                payload.iter_mut().filter(|b| **b == from).for_each(|b| *b = to);
+            }
+            at = end;
+        }
+    }
+
     /// The values of the only row of a text result.
     pub(super) fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
         let mut frames = self.frames();

@@ -8,32 +8,37 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use super::answer::Call;
+use super::answer::{Call, empties_warnings};
 use super::ask::Reply;
+use super::cursor;
 use super::session::{End, Owed, Session, Whose};
 use crate::engine::gates::{Gate, Gates};
 use crate::engine::handle::Acquired;
+use crate::lock::function::Function;
+use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reply::query;
-use crate::protocol::response::Ending;
+use crate::protocol::response::{Ending, PrepareOk};
+use crate::protocol::status::Status;
 use crate::types::Flavour;
 
 /// A wait that is shorter is not shown: a lock that changes hands often does not pay for gates.
 const DELAY: Duration = Duration::from_millis(50);
 /// Bounds of the pause before another attempt.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(2));
-/// The gate's own timeout is longer than the wait by this many seconds.
-const MARGIN: u64 = 10;
+/// The gate's own timeout is longer than the wait by up to this many seconds. It matters when
+/// nobody can open the gate.
+const MARGIN: u64 = 2;
 /// The longest that both servers wait.
 const YEAR: u64 = 31_536_000;
 
 /// How a wait ended.
 pub(super) enum Waited {
-    /// By the engine.
-    Decided(Acquired),
+    /// By the engine, and what the client is told, if the server has said it.
+    Decided(Acquired, Option<Vec<u8>>),
     /// By the server, which says NULL.
-    Null,
+    Null(Option<Vec<u8>>),
     /// By the server: its error.
     Refused(Vec<u8>),
 }
@@ -45,6 +50,8 @@ pub(super) struct Shown<'a> {
     pub(super) name: Option<&'a [u8]>,
     /// A prepared statement of which the server has data that are no longer needed.
     pub(super) stale: Option<u32>,
+    /// It is executed with a cursor, where the server words an error in another way.
+    pub(super) cursor: bool,
 }
 
 enum State {
@@ -63,6 +70,8 @@ pub(super) struct Mirror<'a> {
     pure: &'a [Vec<u8>],
     name: Option<Vec<u8>>,
     until: Option<Instant>,
+    /// The prepared statement that waits, if it is one.
+    prepared: Option<u32>,
     state: State,
     pause: Duration,
 }
@@ -77,7 +86,7 @@ impl<'a> Mirror<'a> {
     ) -> Self {
         let state = if once { State::Never } else { State::Later(Instant::now() + DELAY) };
         let name = shown.name.map(<[u8]>::to_vec);
-        Self { shown, pure, name, until, state, pause: PAUSE.0 }
+        Self { shown, pure, name, until, prepared: None, state, pause: PAUSE.0 }
     }
 
     /// Whether the server waits at a gate.
@@ -108,7 +117,7 @@ impl<'a> Mirror<'a> {
         self.pause = (self.pause * 2).min(PAUSE.1);
     }
 
-    /// The statement, waiting at `gate`.
+    /// The command that waits at `gate`.
     fn statement(&self, gate: &Gate, session: &Session) -> Vec<u8> {
         let seconds = self.until.map_or(YEAR, |until| {
             until.saturating_duration_since(Instant::now()).as_secs().saturating_add(MARGIN)
@@ -146,16 +155,51 @@ impl Session {
             put_frame(&mut packet, 0, &payload);
             self.send_hidden(&packet)?;
         }
-        if mirror.name.is_none() && self.flavour == Flavour::MySql {
+        if mirror.name.is_none() {
             // Behind an error the server must not be asked.
             mirror.name = self.source_name(call).await?;
         }
-        self.catch_up()?;
+        if mirror.shown.cursor {
+            return self.wait_with_cursor(gate, mirror).await;
+        }
         let packet = mirror.statement(&gate, self);
+        self.send_to_gate(gate, &packet, mirror)
+    }
+
+    /// Lets the server prepare and execute what is to wait.
+    async fn wait_with_cursor(
+        &mut self,
+        gate: Gate,
+        mirror: &mut Mirror<'_>,
+    ) -> Result<(), End> {
+        let query = mirror.statement(&gate, self);
+        let text = &query[HEADER + mirror.shown.call.prefix.len()..];
+        let mut packet = Vec::new();
+        put_frame(&mut packet, 0, &[&[Command::STMT_PREPARE.0], text].concat());
+        let reply = self.exchange(&packet, Shape::Prepare).await?;
+        let prepared = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
+        let Some(PrepareOk { id, .. }) = prepared else {
+            mirror.state = State::Never;
+            return Ok(());
+        };
+        mirror.prepared = Some(id);
+        let payload =
+            [&[Command::STMT_EXECUTE.0][..], &id.to_le_bytes(), &[cursor::READ_ONLY, 1, 0, 0, 0]];
+        let mut packet = Vec::new();
+        put_frame(&mut packet, 0, &payload.concat());
+        self.send_to_gate(gate, &packet, mirror)
+    }
+
+    fn send_to_gate(
+        &mut self,
+        gate: Gate,
+        packet: &[u8],
+        mirror: &mut Mirror<'_>,
+    ) -> Result<(), End> {
+        self.catch_up()?;
         mirror.state = State::Shown(gate);
         self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Gate(Vec::new()) });
-        self.send_server(&packet)?;
-        self.drain_to_server().await
+        self.send_server(packet)
     }
 
     /// The server's reply to a statement that waits at a gate which nobody has opened. `None` if
@@ -165,11 +209,14 @@ impl Session {
         reply: &Reply,
         mirror: &mut Mirror<'_>,
     ) -> Result<Option<Waited>, End> {
+        if let Some(id) = mirror.prepared.take() {
+            self.close_statement(id)?;
+        }
         if let Ending::Err { .. } = reply.ending {
             return Ok(Some(Waited::Refused(self.refusal(reply, mirror))));
         }
         if reply.row().is_some_and(|row| row == [None]) {
-            return Ok(Some(Waited::Null));
+            return Ok(Some(Waited::Null(self.tracked(reply, None, mirror))));
         }
         // The gatekeeper has lost its connection.
         self.context.metrics.gate_failures.inc();
@@ -179,10 +226,71 @@ impl Session {
     }
 
     /// The engine has decided: the server is let through, and gets ready for the client's next
-    /// statement meanwhile.
-    pub(super) fn leave_gate(&mut self, mut mirror: Mirror<'_>) -> Result<(), End> {
-        self.hide_gate();
-        self.release_gate(&mut mirror)
+    /// statement meanwhile. Where it tells of tracked state, its reply is the client's.
+    pub(super) async fn leave_gate(
+        &mut self,
+        mut mirror: Mirror<'_>,
+        acquired: &Acquired,
+    ) -> Result<Option<Vec<u8>>, End> {
+        let value = match acquired {
+            Acquired::Granted(_) => Some(1),
+            Acquired::NotFree => Some(0),
+            Acquired::Failed(_) => None,
+        };
+        if !mirror.is_shown() || value.is_none() || !self.may_track(mirror.shown) {
+            self.hide_gate();
+            self.release_gate(&mut mirror)?;
+            return Ok(None);
+        }
+        self.release_gate(&mut mirror)?;
+        self.settle_owed().await?;
+        let reply = self.at_gate.take();
+        let said = reply.and_then(|reply| self.tracked(&reply, value, &mirror));
+        if said.is_some() && empties_warnings(Function::GetLock, self.flavour, value) {
+            let expression = Function::GetLock.value_expression(self.flavour, value, &[]);
+            let text = [b"SELECT ", expression.as_slice()].concat();
+            self.send_hidden(&query(&text, self.capabilities))?;
+        }
+        Ok(said)
+    }
+
+    /// Whether the server may have something to tell of the session's state.
+    fn may_track(&self, shown: &Shown<'_>) -> bool {
+        let late = shown.call.bare.is_do && !self.deprecates_eof();
+        self.capabilities.has(Capabilities::SESSION_TRACK) && (late || !self.status_is_plain())
+    }
+
+    /// The server's reply as the client's, if it tells of tracked state: it tells it only once.
+    fn tracked(
+        &self,
+        reply: &Reply,
+        value: Option<u64>,
+        mirror: &Mirror<'_>,
+    ) -> Option<Vec<u8>> {
+        let Ending::Ok { status, .. } = reply.ending else { return None };
+        let prepared = mirror.shown.name.is_some();
+        if !status.has(Status::SESSION_STATE_CHANGED) || prepared || !mirror.pure.is_empty() {
+            return None;
+        }
+        let call = mirror.shown.call;
+        if self.flavour == Flavour::MariaDb && call.bare.is_do {
+            // The result of a SELECT ends with what is the whole response to a DO.
+            let end = reply.frames().last().filter(|_| self.deprecates_eof())?;
+            let mut out = Vec::new();
+            put_frame(&mut out, 1, &[&[0][..], &end[HEADER + 1..]].concat());
+            return Some(out);
+        }
+        let mut said = self.patched(call, mirror.name.as_deref(), reply);
+        if value == Some(0) && !call.bare.is_do {
+            let mut row = Reply { bytes: said, ending: reply.ending };
+            row.replace_in_row(b'1', b'0');
+            said = row.bytes;
+        }
+        Some(said)
+    }
+
+    fn deprecates_eof(&self) -> bool {
+        self.capabilities.has(Capabilities::DEPRECATE_EOF)
     }
 
     /// Nobody wants the server's reply any more.
@@ -201,9 +309,13 @@ impl Session {
         let State::Shown(gate) = std::mem::replace(&mut mirror.state, State::Never) else {
             return Ok(());
         };
-        let verb = if mirror.shown.call.bare.is_do { "DO" } else { "SELECT" };
+        let is_do = mirror.shown.call.bare.is_do && self.flavour == Flavour::MySql;
+        let verb = if is_do { "DO" } else { "SELECT" };
         let text = format!("{verb} RELEASE_LOCK('{}')", gate.name());
         drop(gate);
+        if let Some(id) = mirror.prepared.take() {
+            self.close_statement(id)?;
+        }
         // A statement runs as long as it waits.
         self.server_used = Instant::now();
         self.send_hidden(&query(text.as_bytes(), self.capabilities))

@@ -30,8 +30,8 @@ pub(super) enum Outcome {
     Value(Option<u64>, Vec<Vec<u8>>),
     /// The statement goes to the server as it stands.
     Native,
-    /// The server ended the wait: its reply.
-    Ended(Vec<u8>),
+    /// What the server said to a wait is the answer.
+    Said(CallOutcome, Vec<u8>),
     /// An error.
     Error(ErrorReply),
 }
@@ -77,12 +77,13 @@ impl Session {
                 let outcome = if self.gives_no_row(&call).await? {
                     Outcome::Native
                 } else {
-                    self.call(&Shown { call: &call, name: None, stale: None }, given).await?
+                    let shown = Shown { call: &call, name: None, stale: None, cursor: false };
+                    self.call(&shown, given).await?
                 };
                 match outcome {
                     Outcome::Value(value, pure) => self.answer(&call, value, &pure).await,
                     Outcome::Native => self.forward(&packet),
-                    Outcome::Ended(reply) => self.send_client(&reply),
+                    Outcome::Said(_, reply) => self.send_client(&reply),
                     Outcome::Error(error) => self.refuse(&error),
                 }
             }
@@ -172,7 +173,7 @@ impl Session {
             Outcome::Value(Some(_), _) => CallOutcome::One,
             Outcome::Value(None, _) => CallOutcome::Null,
             Outcome::Native => CallOutcome::Native,
-            Outcome::Ended(_) => CallOutcome::Ended,
+            Outcome::Said(outcome, _) => *outcome,
             Outcome::Error(e) if e.code == 1235 => CallOutcome::Unsupported,
             Outcome::Error(_) => CallOutcome::Failed,
         };
@@ -232,16 +233,22 @@ impl Session {
             return Ok(Outcome::Value(Some(1), pure));
         }
         let key = name.key.clone();
-        Ok(match self.wait_for(name, timeout, shown, &pure).await? {
-            Waited::Decided(Acquired::Granted(grant)) => {
+        let (value, outcome, said) = match self.wait_for(name, timeout, shown, &pure).await? {
+            Waited::Decided(Acquired::Granted(grant), said) => {
                 self.enter_grant(key, grant)?;
                 self.check_lease()?;
-                Outcome::Value(Some(1), pure)
+                (Some(1), CallOutcome::One, said)
             }
-            Waited::Decided(Acquired::NotFree) => Outcome::Value(Some(0), pure),
-            Waited::Decided(Acquired::Failed(why)) => Outcome::Error(codes::store_failed(&why)),
-            Waited::Null => Outcome::Value(None, pure),
-            Waited::Refused(reply) => Outcome::Ended(reply),
+            Waited::Decided(Acquired::NotFree, said) => (Some(0), CallOutcome::Zero, said),
+            Waited::Decided(Acquired::Failed(why), _) => {
+                return Ok(Outcome::Error(codes::store_failed(&why)));
+            }
+            Waited::Null(said) => (None, CallOutcome::Ended, said),
+            Waited::Refused(error) => return Ok(Outcome::Said(CallOutcome::Ended, error)),
+        };
+        Ok(match said {
+            Some(reply) => Outcome::Said(outcome, reply),
+            None => Outcome::Value(value, pure),
         })
     }
 

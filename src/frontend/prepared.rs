@@ -189,7 +189,10 @@ impl Session {
         let long = statement.forget_long_data();
         statement.cursor = None;
         let stale = std::mem::replace(&mut statement.server_cursor, false);
-        let cursor = cursor::wanted(execute.flags);
+        // MySQL runs DO as a SELECT, and a cursor shows it.
+        let is_do = statement.bare.is_do;
+        let cursor =
+            cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
         statement.types.clone_from(&execute.types);
         let bare = statement.bare.clone();
         let (text, mut name) = (statement.text.clone(), statement.name.clone());
@@ -212,7 +215,8 @@ impl Session {
             true => Outcome::Error(too_long(Command::STMT_EXECUTE)),
             false => {
                 let stale = (long || stale).then_some(id);
-                self.call(&Shown { call: &call, name: Some(&name), stale }, given).await?
+                let shown = Shown { call: &call, name: Some(&name), stale, cursor };
+                self.call(&shown, given).await?
             }
         };
         match outcome {
@@ -222,8 +226,7 @@ impl Session {
                 }
                 let mut column = call.bare.function.column(self.flavour);
                 let mut delivery = Delivery::Binary;
-                // MySQL runs DO as a SELECT, and a cursor shows it.
-                if cursor && (self.flavour == Flavour::MySql || !call.bare.is_do) {
+                if cursor {
                     delivery = Delivery::Cursor;
                     column = column.in_cursor();
                     if let Some(statement) = self.statements.get_mut(&id) {
@@ -247,7 +250,7 @@ impl Session {
                     None => self.forward(&packet),
                 }
             }
-            Outcome::Ended(reply) => self.send_client(&reply),
+            Outcome::Said(_, reply) => self.send_client(&reply),
             Outcome::Error(error) => {
                 if long || stale {
                     self.reset_statement(id).await?;

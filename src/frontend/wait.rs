@@ -1,5 +1,7 @@
 //! Waiting for a lock, and everything that may end the wait.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
@@ -53,8 +55,8 @@ impl Session {
             self.context.metrics.wait_seconds.observe(started.elapsed().as_secs_f64());
         }
         match result {
-            Ok(Waited::Decided(acquired)) => {
-                let left = self.leave_gate(mirror);
+            Ok(Waited::Decided(acquired, _)) => {
+                let left = self.leave_gate(mirror, &acquired).await;
                 self.decided(ticket.key, acquired, left, once && started.elapsed() >= PATIENCE)
             }
             Ok(ended) => {
@@ -84,7 +86,7 @@ impl Session {
         &mut self,
         key: Key,
         acquired: Acquired,
-        left: Result<(), End>,
+        left: Result<Option<Vec<u8>>, End>,
         late: bool,
     ) -> Result<Waited, End> {
         match (left, acquired) {
@@ -93,10 +95,11 @@ impl Session {
                 Err(end)
             }
             (Err(end), _) => Err(end),
-            (Ok(()), Acquired::NotFree) if late => {
-                Ok(Waited::Decided(Acquired::Failed("no answer from the lock store".to_owned())))
+            (Ok(_), Acquired::NotFree) if late => {
+                let why = "no answer from the lock store".to_owned();
+                Ok(Waited::Decided(Acquired::Failed(why), None))
             }
-            (Ok(()), acquired) => Ok(Waited::Decided(acquired)),
+            (Ok(said), acquired) => Ok(Waited::Decided(acquired, said)),
         }
     }
 
@@ -116,7 +119,7 @@ impl Session {
             tokio::select! {
                 biased;
                 outcome = &mut ticket.outcome => {
-                    return Ok(Waited::Decided(outcome.unwrap_or_else(|_| ended())));
+                    return Ok(Waited::Decided(outcome.unwrap_or_else(|_| ended()), None));
                 }
                 () = at(until), if !cancelled => {
                     self.context.engine.cancel(ticket);
@@ -148,6 +151,10 @@ impl Session {
                         Ok(Some(_)) => self.inbox.reserve(4096),
                     }
                 }
+                ready = self.server.writable(), if !self.to_server.is_empty() => {
+                    ready.map_err(|_| End::ServerGone)?;
+                    poll_fn(|cx| Poll::Ready(self.flush_server(cx))).await?;
+                }
                 gate = mirror.gate(&gates) => match gate {
                     Some(gate) => self.wait_at(gate, mirror).await?,
                     None => self.context.metrics.gate_failures.inc(),
@@ -163,11 +170,20 @@ impl Session {
         }
     }
 
-    /// Lets answers to signs of life come in, so that the server owes nothing.
+    /// Lets come in what the server owes for signs of life and gates.
     pub(super) async fn settle_owed(&mut self) -> Result<(), End> {
         while !self.owed.is_empty() {
-            self.server.readable().await.map_err(|_| End::ServerGone)?;
-            self.hear_server()?;
+            tokio::select! {
+                event = self.events.recv() => {
+                    if let Some(event) = event {
+                        self.event(event)?;
+                    }
+                }
+                ready = self.server.readable() => {
+                    ready.map_err(|_| End::ServerGone)?;
+                    self.hear_server()?;
+                }
+            }
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod differential;
 mod documented;
 mod endings;
 mod forwarder;
+mod gates;
 mod invariants;
 mod large;
 mod launch;

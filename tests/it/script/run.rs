@@ -13,16 +13,13 @@ use crate::wire::{Client, End, Login, Response};
 /// How long a sent statement may take to be seen waiting.
 const TO_BLOCK: Duration = Duration::from_secs(5);
 
-/// Without a better sign, a session that has been silent so long is taken to wait.
-pub(crate) const SILENCE: Duration = Duration::from_millis(150);
-
 /// Tells when a statement that was sent really waits.
 pub(crate) trait WaitUntilBlocked {
     /// True when the session waits; false when its reply came instead.
     fn wait_until_blocked(&mut self, session: &mut Client) -> bool;
 }
 
-/// Asks the server itself; right for sessions that are connected to it directly.
+/// Asks the server itself, which sees the waits of the proxy's clients too.
 impl WaitUntilBlocked for Root {
     fn wait_until_blocked(&mut self, session: &mut Client) -> bool {
         let began = Instant::now();
@@ -35,15 +32,6 @@ impl WaitUntilBlocked for Root {
             }
         }
         panic!("a statement neither waits nor answers")
-    }
-}
-
-/// Takes silence for waiting.
-pub(crate) struct Silent;
-
-impl WaitUntilBlocked for Silent {
-    fn wait_until_blocked(&mut self, session: &mut Client) -> bool {
-        !session.readable_within(SILENCE)
     }
 }
 

@@ -84,6 +84,10 @@ a! execute g '$Nk' 20 cursor
 h: KILL QUERY $ID(a)
 a~0?
 a: SHOW WARNINGS
+[mysql] a! execute d '$Nk' cursor
+[mysql] h: KILL QUERY $ID(a)
+[mysql] a~0?
+[mysql] a: SHOW WARNINGS
 a execute g '$Nfree' 20 cursor
 a fetch g 5
 a: SELECT RELEASE_LOCK('$Nfree')
@@ -105,12 +109,12 @@ b!: SELECT GET_LOCK('$Nk',20)
 c!: SELECT GET_LOCK('$Nk',20)
 d!: SELECT GET_LOCK('$Nk',20)
 h: KILL QUERY $ID(b)
-b~0?
+b?
 h: SELECT RELEASE_LOCK('$Nk')
-c~0?
+c?
 = 1
 c: SELECT RELEASE_LOCK('$Nk')
-d~0?
+d?
 = 1
 # What is killed between two statements is not remembered: holder and former waiter.
 h: KILL QUERY $ID(d)
