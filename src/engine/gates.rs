@@ -67,8 +67,14 @@ pub(super) fn start(access: Arc<StoreAccess>) -> Gates {
     let (requests, inbox) = mpsc::unbounded_channel();
     let gates = Gates(requests);
     let line = Line::new(Arc::clone(&access));
-    let keeper =
-        Gatekeeper { line, access, gates: gates.clone(), closed: HashSet::new(), lost: None, complained: false };
+    let keeper = Gatekeeper {
+        line,
+        access,
+        gates: gates.clone(),
+        closed: HashSet::new(),
+        lost: None,
+        complained: false,
+    };
     tokio::spawn(keeper.run(inbox));
     gates
 }
@@ -94,16 +100,11 @@ struct Gatekeeper {
 impl Gatekeeper {
     async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Request>) {
         loop {
-            let first = match self.lost {
-                None => inbox.recv().await,
-                // Sessions wait at gates that nobody can open.
-                Some(_) => match timeout(RETRY, inbox.recv()).await {
-                    Ok(first) => first,
-                    Err(_) => {
-                        let _ = self.connect().await;
-                        continue;
-                    }
-                },
+            // Sessions may wait at gates of a lost connection, which nobody can open.
+            let patience = if self.lost.is_some() { RETRY } else { Duration::MAX };
+            let Ok(first) = timeout(patience, inbox.recv()).await else {
+                let _ = self.connect().await;
+                continue;
             };
             let Some(first) = first else { return };
             let mut work = Work::default();
@@ -173,7 +174,8 @@ impl Gatekeeper {
         }
         let conn = self.line.get().await?;
         let this = (u64::from(conn.id()), conn.started());
-        let [close, open] = [close, open].map(|names| names.iter().map(|n| &**n).collect::<Vec<_>>());
+        let [close, open] =
+            [close, open].map(|names| names.iter().map(|n| &**n).collect::<Vec<_>>());
         let result = conn.turn_gates(&close, &open).await;
         self.line.judge(&result);
         if let Err(e) = &result {

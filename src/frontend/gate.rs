@@ -122,7 +122,8 @@ impl<'a> Mirror<'a> {
         let seconds = self.until.map_or(YEAR, |until| {
             until.saturating_duration_since(Instant::now()).as_secs().saturating_add(MARGIN)
         });
-        let mut expression = format!("GET_LOCK('{}',{}", gate.name(), seconds.min(YEAR)).into_bytes();
+        let mut expression =
+            format!("GET_LOCK('{}',{}", gate.name(), seconds.min(YEAR)).into_bytes();
         if session.flavour == Flavour::MySql {
             // Their warnings come in front of an error. MariaDB keeps warnings for the answer.
             for pure in self.pure {
@@ -143,11 +144,7 @@ impl<'a> Mirror<'a> {
 
 impl Session {
     /// Lets the server wait at a gate.
-    pub(super) async fn wait_at(
-        &mut self,
-        gate: Gate,
-        mirror: &mut Mirror<'_>,
-    ) -> Result<(), End> {
+    pub(super) async fn wait_at(&mut self, gate: Gate, mirror: &mut Mirror<'_>) -> Result<(), End> {
         let Shown { call, stale, .. } = mirror.shown;
         if let Some(id) = stale {
             let payload = [&[Command::STMT_RESET.0][..], &id.to_le_bytes()].concat();
@@ -167,11 +164,7 @@ impl Session {
     }
 
     /// Lets the server prepare and execute what is to wait.
-    async fn wait_with_cursor(
-        &mut self,
-        gate: Gate,
-        mirror: &mut Mirror<'_>,
-    ) -> Result<(), End> {
+    async fn wait_with_cursor(&mut self, gate: Gate, mirror: &mut Mirror<'_>) -> Result<(), End> {
         let query = mirror.statement(&gate, self);
         let text = &query[HEADER + mirror.shown.call.prefix.len()..];
         let mut packet = Vec::new();
@@ -261,12 +254,7 @@ impl Session {
     }
 
     /// The server's reply as the client's, if it tells of tracked state: it tells it only once.
-    fn tracked(
-        &self,
-        reply: &Reply,
-        value: Option<u64>,
-        mirror: &Mirror<'_>,
-    ) -> Option<Vec<u8>> {
+    fn tracked(&self, reply: &Reply, value: Option<u64>, mirror: &Mirror<'_>) -> Option<Vec<u8>> {
         let Ending::Ok { status, .. } = reply.ending else { return None };
         let prepared = mirror.shown.name.is_some();
         if !status.has(Status::SESSION_STATE_CHANGED) || prepared || !mirror.pure.is_empty() {

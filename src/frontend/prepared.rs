@@ -191,8 +191,7 @@ impl Session {
         let stale = std::mem::replace(&mut statement.server_cursor, false);
         // MySQL runs DO as a SELECT, and a cursor shows it.
         let is_do = statement.bare.is_do;
-        let cursor =
-            cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
+        let cursor = cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
         statement.types.clone_from(&execute.types);
         let bare = statement.bare.clone();
         let (text, mut name) = (statement.text.clone(), statement.name.clone());
