@@ -26,6 +26,7 @@ const RETRY: Duration = Duration::from_secs(1);
 enum Request {
     Close(oneshot::Sender<Option<Gate>>),
     Open(Box<str>),
+    Check(Box<str>, oneshot::Sender<bool>),
 }
 
 /// A handle to the gatekeeper, cheap to clone.
@@ -50,6 +51,13 @@ impl Gates {
 }
 
 impl Gate {
+    /// Whether it is closed still.
+    pub async fn is_closed(&self) -> bool {
+        let (reply, closed) = oneshot::channel();
+        let _ = self.gates.0.send(Request::Check(self.name.clone(), reply));
+        closed.await.unwrap_or(false)
+    }
+
     /// The lock's name at the server: a plain word.
     pub fn name(&self) -> &str {
         &self.name
@@ -83,7 +91,14 @@ pub(super) fn start(access: Arc<StoreAccess>) -> Gates {
 #[derive(Default)]
 struct Work {
     close: Vec<oneshot::Sender<Option<Gate>>>,
+    check: Vec<(Box<str>, oneshot::Sender<bool>)>,
     open: Vec<Box<str>>,
+}
+
+impl Work {
+    fn len(&self) -> usize {
+        self.close.len() + self.check.len() + self.open.len()
+    }
 }
 
 struct Gatekeeper {
@@ -110,7 +125,7 @@ impl Gatekeeper {
             let mut work = Work::default();
             self.sort(first, &mut work);
             // What came meanwhile goes into the same statement.
-            while work.close.len() + work.open.len() < AT_ONCE
+            while work.len() < AT_ONCE
                 && let Ok(next) = inbox.try_recv()
             {
                 self.sort(next, &mut work);
@@ -128,28 +143,32 @@ impl Gatekeeper {
                 let _ = reply.send(None);
             }
             Request::Close(reply) => work.close.push(reply),
-            // Those of a lost connection are open.
             Request::Open(gate) if self.closed.contains(&gate) => work.open.push(gate),
-            Request::Open(_) => {}
+            Request::Check(gate, reply) if self.closed.contains(&gate) => {
+                work.check.push((gate, reply));
+            }
+            // Those of a lost connection are open; a dropped reply says so.
+            Request::Open(_) | Request::Check(..) => {}
         }
     }
 
     async fn carry_out(&mut self, mut work: Work) {
-        if work.close.is_empty() && work.open.is_empty() {
+        if work.len() == 0 {
             return;
         }
         let names: Vec<Box<str>> = work.close.iter().map(|_| fresh_name()).collect();
-        let mut result = self.turn(&names, &work.open).await;
+        let mut result = self.turn(&names, &work).await;
         if self.lost.is_some() && result.is_err() {
             // An idle connection is seen to be dead only by using it.
             work.open.clear();
-            result = self.turn(&names, &[]).await;
+            work.check.clear();
+            result = self.turn(&names, &work).await;
         }
         for gate in &work.open {
             self.closed.remove(gate);
         }
-        let held = result.unwrap_or_default().into_iter().chain(std::iter::repeat(false));
-        for ((reply, name), held) in work.close.into_iter().zip(names).zip(held) {
+        let mut held = result.unwrap_or_default().into_iter().chain(std::iter::repeat(false));
+        for ((reply, name), held) in work.close.into_iter().zip(names).zip(&mut held) {
             // If nobody waits for it any more, it is dropped here, and opens.
             let gate = held.then(|| {
                 self.closed.insert(name.clone());
@@ -157,26 +176,23 @@ impl Gatekeeper {
             });
             let _ = reply.send(gate);
         }
+        for ((_, reply), held) in work.check.into_iter().zip(held) {
+            let _ = reply.send(held);
+        }
     }
 
     /// Runs one statement. When its connection breaks, all gates are open, or soon will be.
-    async fn turn(
-        &mut self,
-        close: &[Box<str>],
-        open: &[Box<str>],
-    ) -> Result<Vec<bool>, StoreError> {
-        if close.is_empty() && open.is_empty() && self.lost.is_none() {
-            return Ok(Vec::new());
-        }
+    async fn turn(&mut self, close: &[Box<str>], work: &Work) -> Result<Vec<bool>, StoreError> {
         self.connect().await?;
-        if close.is_empty() && open.is_empty() {
+        if work.len() == 0 {
             return Ok(Vec::new());
         }
         let conn = self.line.get().await?;
         let this = (u64::from(conn.id()), conn.started());
-        let [close, open] =
-            [close, open].map(|names| names.iter().map(|n| &**n).collect::<Vec<_>>());
-        let result = conn.turn_gates(&close, &open).await;
+        let close: Vec<&str> = close.iter().map(|gate| &**gate).collect();
+        let check: Vec<&str> = work.check.iter().map(|(gate, _)| &**gate).collect();
+        let open: Vec<&str> = work.open.iter().map(|gate| &**gate).collect();
+        let result = conn.turn_gates(&close, &check, &open).await;
         self.line.judge(&result);
         if let Err(e) = &result {
             if !std::mem::replace(&mut self.complained, true) {

@@ -120,10 +120,12 @@ impl Session {
                     name,
                     column,
                     value,
+                    between: status,
                     status,
                     warnings: 0,
                     delivery: Delivery::Text,
                     metadata: true,
+                    end: None,
                 };
                 reply.encode(&mut out, self.capabilities);
                 self.behind = Behind { select: true, then_do: false };

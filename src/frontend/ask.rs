@@ -8,9 +8,10 @@ use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::reader::Reader;
 use crate::protocol::reply::query;
 use crate::protocol::response::{Ending, PrepareOk, Progress};
+use crate::protocol::status::Status;
 
 /// A reply to a question is small; more means that something is wrong.
-const MAX_REPLY: usize = 1 << 20;
+pub(super) const MAX_REPLY: usize = 1 << 20;
 
 /// A complete response.
 pub(super) struct Reply {
@@ -27,33 +28,21 @@ impl Reply {
 
     /// The frames, header and payload.
     pub(super) fn frames(&self) -> impl Iterator<Item = &[u8]> {
-        let mut rest = self.bytes.as_slice();
-        std::iter::from_fn(move || {
-            let frame = FrameHeader::peek(rest)?;
-            let (head, tail) = rest.split_at_checked(HEADER + frame.len)?;
-            rest = tail;
-            Some(head)
-        })
+        frames(&self.bytes)
+    }
+
+    /// The status flags behind the column definitions, where an EOF stands there.
+    pub(super) fn first_eof(&self) -> Option<Status> {
+        match self.frames().skip(1).find(|f| is_end(f))?[HEADER..] {
+            [0xfe, _, _, low, high] => Some(Status(u16::from_le_bytes([low, high]))),
+            _ => None,
+        }
     }
 
     /// The names of catalog and column in the column definitions, parameters among them.
     pub(super) fn column_names(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
         let definitions = self.frames().map(|f| &f[HEADER..]).filter(|p| column::is_definition(p));
         definitions.filter_map(|p| column::names(p).map(|(c, n)| (c.to_vec(), n.to_vec())))
-    }
-
-    /// Replaces a byte of the only row.
-    pub(super) fn replace_in_row(&mut self, from: u8, to: u8) {
-        let mut at = 0;
-        while let Some(frame) = FrameHeader::peek(&self.bytes[at..]) {
-            let end = (at + HEADER + frame.len).min(self.bytes.len());
-            let payload = &mut self.bytes[(at + HEADER).min(end)..end];
-            // Neither the number of columns nor a definition nor an end.
-            if at > 0 && !column::is_definition(payload) && !matches!(payload, [0xfe | 0xff, ..]) {
-                payload.iter_mut().filter(|b| **b == from).for_each(|b| *b = to);
-            }
-            at = end;
-        }
     }
 
     /// The values of the only row of a text result.
@@ -77,7 +66,18 @@ impl Reply {
     }
 }
 
-fn is_end(frame: &[u8]) -> bool {
+/// Whole frames, header and payload.
+pub(super) fn frames(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let frame = FrameHeader::peek(rest)?;
+        let (head, tail) = rest.split_at_checked(HEADER + frame.len)?;
+        rest = tail;
+        Some(head)
+    })
+}
+
+/// Whether a frame behind the first ends definitions or rows.
+pub(super) fn is_end(frame: &[u8]) -> bool {
     matches!(frame.get(HEADER), Some(0xfe | 0xff))
 }
 

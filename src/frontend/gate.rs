@@ -9,13 +9,14 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use super::answer::{Call, empties_warnings};
-use super::ask::Reply;
+use super::ask::{Reply, frames, is_end};
 use super::cursor;
 use super::session::{End, Owed, Session, Whose};
 use crate::engine::gates::{Gate, Gates};
 use crate::engine::handle::Acquired;
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::is_definition;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reply::query;
@@ -123,7 +124,7 @@ impl<'a> Mirror<'a> {
             until.saturating_duration_since(Instant::now()).as_secs().saturating_add(MARGIN)
         });
         let mut expression =
-            format!("GET_LOCK('{}',{}", gate.name(), seconds.min(YEAR)).into_bytes();
+            format!("GET_LOCK({},{}", literal(gate), seconds.min(YEAR)).into_bytes();
         if session.flavour == Flavour::MySql {
             // Their warnings come in front of an error. MariaDB keeps warnings for the answer.
             for pure in self.pure {
@@ -133,11 +134,6 @@ impl<'a> Mirror<'a> {
             }
         }
         expression.push(b')');
-        if session.flavour == Flavour::MariaDb && self.shown.call.bare.is_do {
-            // To a DO that was killed it says OK.
-            let text = [b"SELECT ", expression.as_slice(), b" LIMIT 1"].concat();
-            return query(&text, session.capabilities);
-        }
         self.shown.call.spliced(&expression)
     }
 }
@@ -197,21 +193,29 @@ impl Session {
 
     /// The server's reply to a statement that waits at a gate which nobody has opened. `None` if
     /// the wait goes on.
-    pub(super) fn at_gate(
+    pub(super) async fn at_gate(
         &mut self,
         reply: &Reply,
         mirror: &mut Mirror<'_>,
     ) -> Result<Option<Waited>, End> {
+        self.server_used = Instant::now();
         if let Some(id) = mirror.prepared.take() {
             self.close_statement(id)?;
         }
         if let Ending::Err { .. } = reply.ending {
-            return Ok(Some(Waited::Refused(self.refusal(reply, mirror))));
+            let error = self.patched(mirror.shown.call, mirror.name.as_deref(), reply);
+            return Ok(Some(Waited::Refused(error)));
         }
-        if reply.row().is_some_and(|row| row == [None]) {
+        let unsaid = mirror.shown.call.bare.is_do && self.flavour == Flavour::MariaDb;
+        let is_null = match &mirror.state {
+            // MariaDB says OK to a DO that it has ended.
+            State::Shown(gate) if unsaid => gate.is_closed().await,
+            _ => reply.row().is_some_and(|row| row == [None]),
+        };
+        if is_null {
             return Ok(Some(Waited::Null(self.tracked(reply, None, mirror))));
         }
-        // The gatekeeper has lost its connection.
+        // The gatekeeper has lost its connection, or could not open it in time.
         self.context.metrics.gate_failures.inc();
         self.release_gate(mirror)?;
         mirror.again();
@@ -241,7 +245,8 @@ impl Session {
         let said = reply.and_then(|reply| self.tracked(&reply, value, &mirror));
         if said.is_some() && empties_warnings(Function::GetLock, self.flavour, value) {
             let expression = Function::GetLock.value_expression(self.flavour, value, &[]);
-            let text = [b"SELECT ", expression.as_slice()].concat();
+            let verb: &[u8] = if mirror.shown.call.bare.is_do { b"DO " } else { b"SELECT " };
+            let text = [verb, expression.as_slice()].concat();
             self.send_hidden(&query(&text, self.capabilities))?;
         }
         Ok(said)
@@ -249,36 +254,39 @@ impl Session {
 
     /// Whether the server may have something to tell of the session's state.
     fn may_track(&self, shown: &Shown<'_>) -> bool {
-        let late = shown.call.bare.is_do && !self.deprecates_eof();
+        let late = shown.call.bare.is_do && !self.capabilities.has(Capabilities::DEPRECATE_EOF);
         self.capabilities.has(Capabilities::SESSION_TRACK) && (late || !self.status_is_plain())
     }
 
     /// The server's reply as the client's, if it tells of tracked state: it tells it only once.
     fn tracked(&self, reply: &Reply, value: Option<u64>, mirror: &Mirror<'_>) -> Option<Vec<u8>> {
         let Ending::Ok { status, .. } = reply.ending else { return None };
-        let prepared = mirror.shown.name.is_some();
-        if !status.has(Status::SESSION_STATE_CHANGED) || prepared || !mirror.pure.is_empty() {
+        let Shown { call, name, cursor, .. } = *mirror.shown;
+        if !status.has(Status::SESSION_STATE_CHANGED) || cursor || !mirror.pure.is_empty() {
             return None;
         }
-        let call = mirror.shown.call;
-        if self.flavour == Flavour::MariaDb && call.bare.is_do {
-            // The result of a SELECT ends with what is the whole response to a DO.
-            let end = reply.frames().last().filter(|_| self.deprecates_eof())?;
-            let mut out = Vec::new();
-            put_frame(&mut out, 1, &[&[0][..], &end[HEADER + 1..]].concat());
-            return Some(out);
+        let patched = self.patched(call, mirror.name.as_deref(), reply);
+        if call.bare.is_do {
+            return Some(patched);
         }
-        let mut said = self.patched(call, mirror.name.as_deref(), reply);
-        if value == Some(0) && !call.bare.is_do {
-            let mut row = Reply { bytes: said, ending: reply.ending };
-            row.replace_in_row(b'1', b'0');
-            said = row.bytes;
+        // It may have been killed in the moment of the grant.
+        if value.is_some() == reply.row().is_some_and(|row| row == [None]) {
+            return None;
         }
-        Some(said)
-    }
-
-    fn deprecates_eof(&self) -> bool {
-        self.capabilities.has(Capabilities::DEPRECATE_EOF)
+        let mut out = Vec::with_capacity(patched.len() + 8);
+        for (nth, frame) in frames(&patched).enumerate() {
+            let mut payload = frame[HEADER..].to_vec();
+            if nth > 0 && !is_definition(&payload) && !is_end(frame) {
+                if name.is_some() {
+                    payload = Function::GetLock.column(self.flavour).binary_row(value);
+                } else if value == Some(0) {
+                    // Whatever the character set, it opened with 1.
+                    payload.iter_mut().filter(|b| **b == b'1').for_each(|b| *b = b'0');
+                }
+            }
+            put_frame(&mut out, frame[HEADER - 1], &payload);
+        }
+        Some(out)
     }
 
     /// Nobody wants the server's reply any more.
@@ -297,9 +305,8 @@ impl Session {
         let State::Shown(gate) = std::mem::replace(&mut mirror.state, State::Never) else {
             return Ok(());
         };
-        let is_do = mirror.shown.call.bare.is_do && self.flavour == Flavour::MySql;
-        let verb = if is_do { "DO" } else { "SELECT" };
-        let text = format!("{verb} RELEASE_LOCK('{}')", gate.name());
+        let verb = if mirror.shown.call.bare.is_do { "DO" } else { "SELECT" };
+        let text = format!("{verb} RELEASE_LOCK({})", literal(&gate));
         drop(gate);
         if let Some(id) = mirror.prepared.take() {
             self.close_statement(id)?;
@@ -314,17 +321,9 @@ impl Session {
         self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Hidden });
         self.send_server(packet)
     }
+}
 
-    /// The server's error as the client gets it.
-    fn refusal(&self, reply: &Reply, mirror: &Mirror<'_>) -> Vec<u8> {
-        let call = mirror.shown.call;
-        if self.flavour == Flavour::MariaDb && call.bare.is_do {
-            let mut out = Vec::new();
-            if let Some(error) = reply.frames().last() {
-                put_frame(&mut out, 1, &error[HEADER..]);
-            }
-            return out;
-        }
-        self.patched(call, mirror.name.as_deref(), reply)
-    }
+/// A gate's name in a statement, the same under every `collation_connection`.
+fn literal(gate: &Gate) -> String {
+    format!("_utf8mb4'{}'", gate.name())
 }

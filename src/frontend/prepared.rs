@@ -281,6 +281,7 @@ impl Session {
         let mut status = Status(self.status.lasting());
         let mut warnings = 0;
         let mut metadata = true;
+        let (mut between, mut end) = (status, None);
         let emptied = empties_warnings(function, self.flavour, value);
         if pure.is_empty()
             && !call.bare.special
@@ -306,19 +307,33 @@ impl Session {
             let reply = self.ask(&[before, &expression, behind].concat()).await?;
             if let Ending::Ok { status: s, warnings: w } = reply.ending {
                 (status, warnings) = (s, w);
+                between = reply.first_eof().unwrap_or(s);
             }
             let first = reply.frames().next();
             metadata = first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
             if by_ok {
                 return self.send_client(&reply.bytes);
             }
+            if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+                end = reply.frames().last().map(|f| f[HEADER..].to_vec());
+            }
         }
         let mut out = Vec::with_capacity(128);
         if by_ok {
             put_ok(&mut out, 1, status);
         } else {
-            let reply =
-                OneValue { catalog, name, column, value, status, warnings, delivery, metadata };
+            let reply = OneValue {
+                catalog,
+                name,
+                column,
+                value,
+                between,
+                status,
+                warnings,
+                delivery,
+                metadata,
+                end: end.as_deref(),
+            };
             reply.encode(&mut out, self.capabilities);
         }
         self.send_client(&out)

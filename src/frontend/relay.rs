@@ -2,7 +2,7 @@
 //! way round. Commands are looked at where they start; a lock call parks the session until the
 //! server owes nothing, then `intercept` answers it.
 
-use super::ask::Reply;
+use super::ask::{MAX_REPLY, Reply};
 use super::session::{Behind, ClientState, End, Owed, Session, Whose};
 use super::settings::Settings;
 use crate::net::buffers::BUFFER;
@@ -60,6 +60,9 @@ impl Session {
                 Some(Whose::Hidden) => Some(Vec::new()),
                 Some(Whose::Gate(bytes)) => {
                     bytes.extend_from_slice(&buffer[at..at + n]);
+                    if bytes.len() > MAX_REPLY {
+                        return Err(End::Broken("an endless reply to a statement at a gate"));
+                    }
                     Some(Vec::new())
                 }
                 Some(Whose::Refused(refusal)) => Some(refusal.feed(&buffer[at..at + n])),

@@ -138,7 +138,7 @@ impl Session {
                     ready.map_err(|_| End::ServerGone)?;
                     self.hear_server()?;
                     if let Some(reply) = self.at_gate.take()
-                        && let Some(end) = self.at_gate(&reply, mirror)?
+                        && let Some(end) = self.at_gate(&reply, mirror).await?
                     {
                         return Ok(end);
                     }

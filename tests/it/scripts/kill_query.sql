@@ -33,10 +33,11 @@ a~0?
 [mysql] = ERR 1317/70100
 [mariadb] = OK
 a: SHOW WARNINGS
+a: SELECT 1 UNION SELECT 2
 a!: DO GET_LOCK('$Nk',20)
 h: KILL QUERY $ID(a)
 a?
-a: SELECT ROW_COUNT()
+a: SELECT ROW_COUNT(), FOUND_ROWS()
 # Warnings of an argument.
 a!: SELECT GET_LOCK('$Nk','20abc')
 h: KILL QUERY $ID(a)
