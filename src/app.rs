@@ -103,7 +103,7 @@ impl App {
             home: Mutex::default(),
             metrics: Arc::clone(&metrics),
         });
-        let (engine, threads) = threads::start(Setup {
+        let (engine, gates, threads) = threads::start(Setup {
             access,
             ttl: config.lease,
             addr: listen.to_string(),
@@ -118,6 +118,7 @@ impl App {
         let context = Context {
             config: Arc::clone(&config),
             engine,
+            gates,
             metrics,
             spares: Spares::new(readiness.connect_timeout),
             registry: Registry::default(),

@@ -4,6 +4,7 @@
 //! the keeper of the lease has another, so that a busy engine never delays a renewal.
 
 pub mod endings;
+pub mod gates;
 pub mod handle;
 pub mod lease;
 pub mod pipe;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::collector::collect;
+use super::gates::{self, Gates};
 use super::handle::Engine;
 use super::keeper::Keeper;
 use super::lease::Lease;
@@ -49,7 +50,7 @@ impl Threads {
 
 /// Starts engine and keeper. The handle works at once; nothing is granted before the keeper has
 /// registered and, where needed, waited.
-pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
+pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
     let lease = Arc::new(Lease::default());
     let (events_in, events) = mpsc::unbounded_channel();
     let (handle_in, handle) = std::sync::mpsc::channel();
@@ -61,13 +62,14 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
     std::thread::Builder::new().name("engine".into()).spawn(move || {
         let local = tokio::task::LocalSet::new();
         local.block_on(&engine_runtime, async move {
+            let gates = gates::start(Arc::clone(&access));
             let (service, engine, requests) = service::build(&access, engine_lease);
             tokio::spawn(collect(access, engine.clone(), collect_after));
-            let _ = handle_in.send(engine);
+            let _ = handle_in.send((engine, gates));
             service.run(requests, events).await;
         });
     })?;
-    let engine = handle.recv().map_err(std::io::Error::other)?;
+    let (engine, gates) = handle.recv().map_err(std::io::Error::other)?;
     let keeper_runtime = runtime()?;
     let (stop, stopped) = oneshot::channel();
     let keeper = std::thread::Builder::new().name("keeper".into()).spawn(move || {
@@ -76,5 +78,5 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Threads)> {
             keeper.run(stopped).await;
         });
     })?;
-    Ok((engine, Threads { stop: Some(stop), keeper }))
+    Ok((engine, gates, Threads { stop: Some(stop), keeper }))
 }

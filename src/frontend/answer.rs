@@ -120,10 +120,12 @@ impl Session {
                     name,
                     column,
                     value,
+                    between: status,
                     status,
                     warnings: 0,
                     delivery: Delivery::Text,
                     metadata: true,
+                    end: None,
                 };
                 reply.encode(&mut out, self.capabilities);
                 self.behind = Behind { select: true, then_do: false };
@@ -140,7 +142,7 @@ impl Session {
     }
 
     /// The server's reply with the column's native name, and type where no expression has it.
-    fn patched(&self, call: &Call<'_>, name: Option<&[u8]>, reply: &Reply) -> Vec<u8> {
+    pub(super) fn patched(&self, call: &Call<'_>, name: Option<&[u8]>, reply: &Reply) -> Vec<u8> {
         let retype = self.flavour == Flavour::MariaDb
             && matches!(call.bare.function, Function::IsUsedLock | Function::ReleaseAllLocks);
         let column = retype.then(|| call.bare.function.column(self.flavour));
@@ -159,7 +161,7 @@ impl Session {
     /// The column's name where no alias gives it: the call's source text, as the server shows it in
     /// the character set of results. It is asked where it may convert or cut: with LIMIT 0 it
     /// describes the column and calls nothing.
-    async fn source_name(&mut self, call: &Call<'_>) -> Result<Option<Vec<u8>>, End> {
+    pub(super) async fn source_name(&mut self, call: &Call<'_>) -> Result<Option<Vec<u8>>, End> {
         if call.bare.alias != Alias::None || call.bare.is_do {
             return Ok(None);
         }

@@ -8,9 +8,10 @@ use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::reader::Reader;
 use crate::protocol::reply::query;
 use crate::protocol::response::{Ending, PrepareOk, Progress};
+use crate::protocol::status::Status;
 
 /// A reply to a question is small; more means that something is wrong.
-const MAX_REPLY: usize = 1 << 20;
+pub(super) const MAX_REPLY: usize = 1 << 20;
 
 /// A complete response.
 pub(super) struct Reply {
@@ -27,13 +28,15 @@ impl Reply {
 
     /// The frames, header and payload.
     pub(super) fn frames(&self) -> impl Iterator<Item = &[u8]> {
-        let mut rest = self.bytes.as_slice();
-        std::iter::from_fn(move || {
-            let frame = FrameHeader::peek(rest)?;
-            let (head, tail) = rest.split_at_checked(HEADER + frame.len)?;
-            rest = tail;
-            Some(head)
-        })
+        frames(&self.bytes)
+    }
+
+    /// The status flags behind the column definitions, where an EOF stands there.
+    pub(super) fn first_eof(&self) -> Option<Status> {
+        match self.frames().skip(1).find(|f| is_end(f))?[HEADER..] {
+            [0xfe, _, _, low, high] => Some(Status(u16::from_le_bytes([low, high]))),
+            _ => None,
+        }
     }
 
     /// The names of catalog and column in the column definitions, parameters among them.
@@ -63,19 +66,31 @@ impl Reply {
     }
 }
 
-fn is_end(frame: &[u8]) -> bool {
+/// Whole frames, header and payload.
+pub(super) fn frames(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let frame = FrameHeader::peek(rest)?;
+        let (head, tail) = rest.split_at_checked(HEADER + frame.len)?;
+        rest = tail;
+        Some(head)
+    })
+}
+
+/// Whether a frame behind the first ends definitions or rows.
+pub(super) fn is_end(frame: &[u8]) -> bool {
     matches!(frame.get(HEADER), Some(0xfe | 0xff))
 }
 
 impl Session {
-    /// Runs a text and reads its whole response. Nothing else may be under way.
+    /// Runs a text and reads its whole response.
     pub(super) async fn ask(&mut self, text: &[u8]) -> Result<Reply, End> {
         let packet = query(text, self.capabilities);
         self.exchange(&packet, Shape::Results).await
     }
 
-    /// Sends one packet and reads its whole response.
+    /// Sends one packet and reads its whole response, behind those that are owed.
     pub(super) async fn exchange(&mut self, packet: &[u8], shape: Shape) -> Result<Reply, End> {
+        self.settle_owed().await?;
         self.server_used = tokio::time::Instant::now();
         self.send_server(packet)?;
         self.drain_to_server().await?;

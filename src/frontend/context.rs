@@ -7,6 +7,7 @@ use prometheus::IntCounter;
 use super::registry::Registry;
 use crate::backend::spares::Spares;
 use crate::config::Config;
+use crate::engine::gates::Gates;
 use crate::engine::handle::Engine;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
@@ -19,6 +20,8 @@ pub struct Context {
     pub config: Arc<Config>,
     /// The lock engine.
     pub engine: Engine,
+    /// Where server sessions wait while their clients do.
+    pub gates: Gates,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Greeted connections to reuse.

@@ -6,7 +6,7 @@ use crate::protocol::reply::{ColumnType, put_fetched};
 use crate::protocol::status::Status;
 
 /// Bit of COM_STMT_EXECUTE that asks for one (CURSOR_TYPE_READ_ONLY); servers look at no other.
-const READ_ONLY: u8 = 1;
+pub(super) const READ_ONLY: u8 = 1;
 
 /// Whether an execution asks for a cursor.
 pub(super) fn wanted(flags: u8) -> bool {

@@ -2,6 +2,7 @@
 
 use super::answer::Call;
 use super::arguments::{Given, Judged};
+use super::gate::{Shown, Waited};
 use super::login::{authenticate, owner};
 use super::session::{Behind, End, Session};
 use super::settings::Settings;
@@ -29,6 +30,10 @@ pub(super) enum Outcome {
     Value(Option<u64>, Vec<Vec<u8>>),
     /// The statement goes to the server as it stands.
     Native,
+    /// What the server said to a wait is the answer.
+    Said(CallOutcome, Vec<u8>),
+    /// The wait was given up to end a deadlock.
+    Deadlock,
     /// An error.
     Error(ErrorReply),
 }
@@ -67,7 +72,6 @@ impl Session {
             Statement::Bare(bare) => {
                 self.context.commands[usize::from(Command::QUERY.0)].inc();
                 let given = bare.arguments.iter().map(|a| Given::from_text(a, text)).collect();
-                let function = bare.function;
                 let call = Call { prefix: &payload[..at], text, bare };
                 if let Some(refusal) = self.check_alias(&call).await? {
                     return self.send_client(&refusal);
@@ -75,11 +79,14 @@ impl Session {
                 let outcome = if self.gives_no_row(&call).await? {
                     Outcome::Native
                 } else {
-                    self.call(function, given).await?
+                    let shown = Shown { call: &call, name: None, stale: None, cursor: false };
+                    self.call(&shown, given).await?
                 };
                 match outcome {
                     Outcome::Value(value, pure) => self.answer(&call, value, &pure).await,
                     Outcome::Native => self.forward(&packet),
+                    Outcome::Said(_, reply) => self.send_client(&reply),
+                    Outcome::Deadlock => self.answer_deadlock(&call).await,
                     Outcome::Error(error) => self.refuse(&error),
                 }
             }
@@ -160,24 +167,25 @@ impl Session {
     /// Does what a call asks.
     pub(super) async fn call(
         &mut self,
-        function: Function,
+        shown: &Shown<'_>,
         given: Vec<Given>,
     ) -> Result<Outcome, End> {
-        let outcome = self.evaluate(function, given).await?;
+        let outcome = self.evaluate(shown, given).await?;
         let label = match &outcome {
             Outcome::Value(Some(0), _) => CallOutcome::Zero,
             Outcome::Value(Some(_), _) => CallOutcome::One,
             Outcome::Value(None, _) => CallOutcome::Null,
             Outcome::Native => CallOutcome::Native,
+            Outcome::Said(outcome, _) => *outcome,
+            Outcome::Deadlock => CallOutcome::Ended,
             Outcome::Error(e) if e.code == 1235 => CallOutcome::Unsupported,
             Outcome::Error(_) => CallOutcome::Failed,
         };
-        self.context.metrics.call(function, label);
-        self.settle_owed().await?;
+        self.context.metrics.call(shown.call.bare.function, label);
         Ok(outcome)
     }
 
-    async fn evaluate(&mut self, function: Function, given: Vec<Given>) -> Result<Outcome, End> {
+    async fn evaluate(&mut self, shown: &Shown<'_>, given: Vec<Given>) -> Result<Outcome, End> {
         let mut given = given.into_iter();
         let Some(first) = given.next() else {
             return self.release_all().await;
@@ -187,7 +195,7 @@ impl Session {
             Judged::Native => return Ok(Outcome::Native),
             Judged::Unsupported => return Ok(unjudged()),
         };
-        let result = match function {
+        let result = match shown.call.bare.function {
             Function::GetLock => {
                 let Some(second) = given.next() else {
                     return Ok(Outcome::Native);
@@ -200,10 +208,7 @@ impl Session {
                     Judged::Native => return Ok(Outcome::Native),
                     Judged::Unsupported => return Ok(unjudged()),
                 };
-                return Ok(match self.get_lock(name, timeout).await? {
-                    Ok(value) => Outcome::Value(value, pure),
-                    Err(error) => Outcome::Error(error),
-                });
+                return self.get_lock(name, timeout, shown, pure).await;
             }
             Function::ReleaseLock => self.release_lock(name.key).await?,
             Function::IsFreeLock => match self.look(name.key).await? {
@@ -223,28 +228,33 @@ impl Session {
         &mut self,
         name: Name,
         timeout: Timeout,
-    ) -> Result<Result<Option<u64>, ErrorReply>, End> {
+        shown: &Shown<'_>,
+        pure: Vec<Vec<u8>>,
+    ) -> Result<Outcome, End> {
         if self.held.contains(&name.key) {
             self.check_lease()?;
             self.held.reenter(&name.key);
-            return Ok(Ok(Some(1)));
+            return Ok(Outcome::Value(Some(1), pure));
         }
         let key = name.key.clone();
-        match self.wait_for(name, timeout).await? {
-            Acquired::Granted(grant) => {
+        let (value, outcome, said) = match self.wait_for(name, timeout, shown, &pure).await? {
+            Waited::Decided(Acquired::Granted(grant), said) => {
                 self.enter_grant(key, grant)?;
                 self.check_lease()?;
-                Ok(Ok(Some(1)))
+                (Some(1), CallOutcome::One, said)
             }
-            Acquired::NotFree => Ok(Ok(Some(0))),
-            Acquired::Deadlock => {
-                if self.flavour == Flavour::MariaDb {
-                    self.deadlocks = self.deadlocks.saturating_add(1);
-                }
-                Ok(Err(codes::deadlock(self.flavour)))
+            Waited::Decided(Acquired::NotFree, said) => (Some(0), CallOutcome::Zero, said),
+            Waited::Decided(Acquired::Deadlock, _) => return Ok(Outcome::Deadlock),
+            Waited::Decided(Acquired::Failed(why), _) => {
+                return Ok(Outcome::Error(codes::store_failed(&why)));
             }
-            Acquired::Failed(why) => Ok(Err(codes::store_failed(&why))),
-        }
+            Waited::Null(said) => (None, CallOutcome::Ended, said),
+            Waited::Refused(error) => return Ok(Outcome::Said(CallOutcome::Ended, error)),
+        };
+        Ok(match said {
+            Some(reply) => Outcome::Said(outcome, reply),
+            None => Outcome::Value(value, pure),
+        })
     }
 
     /// Enters a grant into the ledger.

@@ -13,6 +13,8 @@ mod answer;
 mod arguments;
 mod ask;
 mod cursor;
+mod deadlock;
+mod gate;
 mod oversize;
 mod prepared;
 mod settings;

@@ -6,6 +6,7 @@
 use super::answer::{Call, empties_warnings, is_plain_name};
 use super::arguments::Given;
 use super::cursor::{self, Cursor};
+use super::gate::Shown;
 use super::intercept::Outcome;
 use super::session::{Behind, End, Session};
 use super::settings::Settings;
@@ -188,7 +189,9 @@ impl Session {
         let long = statement.forget_long_data();
         statement.cursor = None;
         let stale = std::mem::replace(&mut statement.server_cursor, false);
-        let cursor = cursor::wanted(execute.flags);
+        // MySQL runs DO as a SELECT, and a cursor shows it.
+        let is_do = statement.bare.is_do;
+        let cursor = cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
         statement.types.clone_from(&execute.types);
         let bare = statement.bare.clone();
         let (text, mut name) = (statement.text.clone(), statement.name.clone());
@@ -209,7 +212,11 @@ impl Session {
             true if name_beyond => Outcome::Native,
             _ if no_row => Outcome::Native,
             true => Outcome::Error(too_long(Command::STMT_EXECUTE)),
-            false => self.call(call.bare.function, given).await?,
+            false => {
+                let stale = (long || stale).then_some(id);
+                let shown = Shown { call: &call, name: Some(&name), stale, cursor };
+                self.call(&shown, given).await?
+            }
         };
         match outcome {
             Outcome::Value(value, pure) => {
@@ -218,8 +225,7 @@ impl Session {
                 }
                 let mut column = call.bare.function.column(self.flavour);
                 let mut delivery = Delivery::Binary;
-                // MySQL runs DO as a SELECT, and a cursor shows it.
-                if cursor && (self.flavour == Flavour::MySql || !call.bare.is_do) {
+                if cursor {
                     delivery = Delivery::Cursor;
                     column = column.in_cursor();
                     if let Some(statement) = self.statements.get_mut(&id) {
@@ -242,6 +248,33 @@ impl Session {
                     }
                     None => self.forward(&packet),
                 }
+            }
+            Outcome::Said(_, reply) => self.send_client(&reply),
+            Outcome::Deadlock => {
+                if long || stale {
+                    self.reset_statement(id).await?;
+                }
+                let mut columns = Vec::new();
+                if !call.bare.is_do {
+                    let column = call.bare.function.column(self.flavour);
+                    let column = if cursor { column.in_cursor() } else { column };
+                    let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
+                    let status = Status(self.status.lasting());
+                    let reply = OneValue {
+                        catalog: &catalog,
+                        name: &name,
+                        column,
+                        value: None,
+                        between: status,
+                        status,
+                        warnings: 0,
+                        delivery,
+                        metadata: true,
+                        end: None,
+                    };
+                    reply.encode(&mut columns, self.capabilities);
+                }
+                self.say_deadlock(&call, &columns, cursor).await
             }
             Outcome::Error(error) => {
                 if long || stale {
@@ -274,6 +307,7 @@ impl Session {
         let mut status = Status(self.status.lasting());
         let mut warnings = 0;
         let mut metadata = true;
+        let (mut between, mut end) = (status, None);
         let emptied = empties_warnings(function, self.flavour, value);
         if pure.is_empty()
             && !call.bare.special
@@ -299,19 +333,33 @@ impl Session {
             let reply = self.ask(&[before, &expression, behind].concat()).await?;
             if let Ending::Ok { status: s, warnings: w } = reply.ending {
                 (status, warnings) = (s, w);
+                between = reply.first_eof().unwrap_or(s);
             }
             let first = reply.frames().next();
             metadata = first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
             if by_ok {
                 return self.send_client(&reply.bytes);
             }
+            if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+                end = reply.frames().last().map(|f| f[HEADER..].to_vec());
+            }
         }
         let mut out = Vec::with_capacity(128);
         if by_ok {
             put_ok(&mut out, 1, status);
         } else {
-            let reply =
-                OneValue { catalog, name, column, value, status, warnings, delivery, metadata };
+            let reply = OneValue {
+                catalog,
+                name,
+                column,
+                value,
+                between,
+                status,
+                warnings,
+                delivery,
+                metadata,
+                end: end.as_deref(),
+            };
             reply.encode(&mut out, self.capabilities);
         }
         self.send_client(&out)

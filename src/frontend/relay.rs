@@ -2,6 +2,7 @@
 //! way round. Commands are looked at where they start; a lock call parks the session until the
 //! server owes nothing, then `intercept` answers it.
 
+use super::ask::{MAX_REPLY, Reply};
 use super::session::{Behind, ClientState, End, Owed, Session, Whose};
 use super::settings::Settings;
 use crate::net::buffers::BUFFER;
@@ -57,6 +58,13 @@ impl Session {
             let instead = match self.owed.front_mut().map(|owed| &mut owed.whose) {
                 None | Some(Whose::Clients) => None,
                 Some(Whose::Hidden) => Some(Vec::new()),
+                Some(Whose::Gate(bytes)) => {
+                    bytes.extend_from_slice(&buffer[at..at + n]);
+                    if bytes.len() > MAX_REPLY {
+                        return Err(End::Broken("an endless reply to a statement at a gate"));
+                    }
+                    Some(Vec::new())
+                }
                 Some(Whose::Refused(refusal)) => Some(refusal.feed(&buffer[at..at + n])),
             };
             if let Some(instead) = instead {
@@ -69,7 +77,10 @@ impl Session {
                 Progress::Continue => {}
                 Progress::WantsFile => self.client_state = ClientState::File { left: 0 },
                 Progress::Ended(ending) => {
-                    self.owed.pop_front();
+                    let owed = self.owed.pop_front();
+                    if let Some(Owed { whose: Whose::Gate(bytes), .. }) = owed {
+                        self.at_gate = Some(Reply { bytes, ending });
+                    }
                     self.ended(ending);
                 }
             }
@@ -361,8 +372,7 @@ impl Session {
         for (needed, text) in [(select, "SELECT (NULL OR 1)"), (then_do, "DO (NULL OR 1)")] {
             if needed {
                 let packet = query(text.as_bytes(), self.capabilities);
-                self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Hidden });
-                self.send_server(&packet)?;
+                self.send_hidden(&packet)?;
             }
         }
         Ok(())

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::ask::Reply;
 use super::context::Context;
 use super::login::{Authenticated, closed};
 use super::oversize::Dropped;
@@ -63,6 +64,8 @@ pub(super) enum Whose {
     Refused(Box<Refusal>),
     /// The proxy: not for the client.
     Hidden,
+    /// The proxy, to show a wait: kept until it is complete.
+    Gate(Vec<u8>),
 }
 
 /// What the client's next bytes are.
@@ -106,6 +109,8 @@ pub(super) struct Session {
     pub(super) to_server: Vec<u8>,
     pub(super) to_client: Vec<u8>,
     pub(super) owed: VecDeque<Owed>,
+    /// What the server said to a statement that shows a wait.
+    pub(super) at_gate: Option<Reply>,
     pub(super) tracker: Tracker,
     pub(super) client_state: ClientState,
     /// The command at the front of the inbox waits until the server owes nothing.
@@ -170,6 +175,7 @@ impl Session {
             to_server: Vec::new(),
             to_client: Vec::new(),
             owed: VecDeque::new(),
+            at_gate: None,
             tracker: Tracker::new(capabilities),
             client_state: ClientState::Command,
             parked: false,

@@ -1,15 +1,18 @@
 //! Waiting for a lock, and everything that may end the wait.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-use super::session::{End, Owed, Session, Whose};
+use super::gate::{Mirror, Shown, Waited};
+use super::session::{End, Session};
 use crate::engine::handle::{Acquired, Claim, Ticket};
-use crate::lock::name::Name;
+use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::net::socket::read_some;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::put_frame;
 
 /// How long the store may take over one attempt before the caller hears of it.
@@ -21,7 +24,15 @@ const READ_AHEAD: usize = 64 * 1024;
 
 impl Session {
     /// Takes a lock that this session does not hold yet.
-    pub(super) async fn wait_for(&mut self, name: Name, timeout: Timeout) -> Result<Acquired, End> {
+    ///
+    /// `shown` is what the server sees of a longer wait, `pure` the arguments it warns about.
+    pub(super) async fn wait_for(
+        &mut self,
+        name: Name,
+        timeout: Timeout,
+        shown: &Shown<'_>,
+        pure: &[Vec<u8>],
+    ) -> Result<Waited, End> {
         let started = Instant::now();
         let (once, until) = match timeout {
             Timeout::Wait(limit) => (false, started.checked_add(limit)),
@@ -39,17 +50,29 @@ impl Session {
         };
         let mut ticket = self.context.engine.acquire(claim);
         let waiting = Waiting::new(&self.context.metrics);
-        let result = self.until_decided(&mut ticket, until).await;
+        let mut mirror = Mirror::new(shown, pure, once, until);
+        let result = self.until_decided(&mut ticket, until, &mut mirror).await;
         drop(waiting);
         if !once {
             self.context.metrics.wait_seconds.observe(started.elapsed().as_secs_f64());
         }
         match result {
-            Ok(Acquired::NotFree) if once && started.elapsed() >= PATIENCE => {
-                Ok(Acquired::Failed("no answer from the lock store".to_owned()))
+            Ok(Waited::Decided(acquired, _)) => {
+                let left = self.leave_gate(mirror, &acquired).await;
+                self.decided(ticket.key, acquired, left, once && started.elapsed() >= PATIENCE)
             }
-            Ok(acquired) => Ok(acquired),
+            Ok(ended) => {
+                drop(mirror);
+                self.context.engine.cancel(&ticket);
+                if let Ok(Acquired::Granted(grant)) = ticket.outcome.await {
+                    let lock = vec![(ticket.key, grant.token)];
+                    self.context.engine.release(lock, grant.proxy).await;
+                }
+                Ok(ended)
+            }
             Err(end) => {
+                drop(mirror);
+                self.hide_gate();
                 // The session ends: a grant that comes all the same goes back, since nobody
                 // listens on the ticket any more. One already in the ticket is ours to return.
                 self.context.engine.cancel(&ticket);
@@ -61,20 +84,45 @@ impl Session {
         }
     }
 
+    fn decided(
+        &mut self,
+        key: Key,
+        acquired: Acquired,
+        left: Result<Option<Vec<u8>>, End>,
+        late: bool,
+    ) -> Result<Waited, End> {
+        match (left, acquired) {
+            (Err(end), Acquired::Granted(grant)) => {
+                self.enter_grant(key, grant)?;
+                Err(end)
+            }
+            (Err(end), _) => Err(end),
+            (Ok(_), Acquired::NotFree) if late => {
+                let why = "no answer from the lock store".to_owned();
+                Ok(Waited::Decided(Acquired::Failed(why), None))
+            }
+            (Ok(said), acquired) => Ok(Waited::Decided(acquired, said)),
+        }
+    }
+
     async fn until_decided(
         &mut self,
         ticket: &mut Ticket,
         until: Option<Instant>,
-    ) -> Result<Acquired, End> {
+        mirror: &mut Mirror<'_>,
+    ) -> Result<Waited, End> {
         let ended = || Acquired::Failed("the lock engine has ended".to_owned());
         // An uncontended lock is here before any of the rest matters.
         let mut signs = interval_at(Instant::now() + SIGN_OF_LIFE, SIGN_OF_LIFE);
         signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let gates = self.context.gates.clone();
         let mut cancelled = false;
         loop {
             tokio::select! {
                 biased;
-                outcome = &mut ticket.outcome => return Ok(outcome.unwrap_or_else(|_| ended())),
+                outcome = &mut ticket.outcome => {
+                    return Ok(Waited::Decided(outcome.unwrap_or_else(|_| ended()), None));
+                }
                 () = at(until), if !cancelled => {
                     self.context.engine.cancel(ticket);
                     cancelled = true;
@@ -91,6 +139,11 @@ impl Session {
                 ready = self.server.readable() => {
                     ready.map_err(|_| End::ServerGone)?;
                     self.hear_server()?;
+                    if let Some(reply) = self.at_gate.take()
+                        && let Some(end) = self.at_gate(&reply, mirror).await?
+                    {
+                        return Ok(end);
+                    }
                 }
                 ready = self.client.readable(), if self.inbox.len() < READ_AHEAD && !self.client_ended => {
                     ready.map_err(|_| End::ClientGone)?;
@@ -100,23 +153,39 @@ impl Session {
                         Ok(Some(_)) => self.inbox.reserve(4096),
                     }
                 }
-                _ = signs.tick() => {
+                ready = self.server.writable(), if !self.to_server.is_empty() => {
+                    ready.map_err(|_| End::ServerGone)?;
+                    poll_fn(|cx| Poll::Ready(self.flush_server(cx))).await?;
+                }
+                gate = mirror.gate(&gates) => match gate {
+                    Some(gate) => self.wait_at(gate, mirror).await?,
+                    None => self.context.metrics.gate_failures.inc(),
+                },
+                _ = signs.tick(), if !mirror.is_shown() => {
                     if self.owed.is_empty() {
                         let mut ping = Vec::new();
                         put_frame(&mut ping, 0, &[Command::PING.0]);
-                        self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Hidden });
-                        self.send_server(&ping)?;
+                        self.send_hidden(&ping)?;
                     }
                 }
             }
         }
     }
 
-    /// Lets answers to signs of life come in, so that the server owes nothing.
+    /// Lets come in what the server owes for signs of life and gates.
     pub(super) async fn settle_owed(&mut self) -> Result<(), End> {
         while !self.owed.is_empty() {
-            self.server.readable().await.map_err(|_| End::ServerGone)?;
-            self.hear_server()?;
+            tokio::select! {
+                event = self.events.recv() => {
+                    if let Some(event) = event {
+                        self.event(event)?;
+                    }
+                }
+                ready = self.server.readable() => {
+                    ready.map_err(|_| End::ServerGone)?;
+                    self.hear_server()?;
+                }
+            }
         }
         Ok(())
     }

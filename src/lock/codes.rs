@@ -25,23 +25,22 @@ pub fn store_failed(why: &str) -> ErrorReply {
     }
 }
 
-/// A circle of waits, in the server's own words.
-pub fn deadlock(flavour: Flavour) -> ErrorReply {
-    match flavour {
-        Flavour::MySql => ErrorReply {
-            code: 3058,
-            state: "HY000",
-            message: "Deadlock found when trying to get user-level lock; try rolling back \
-                      transaction/releasing locks and restarting lock acquisition."
-                .to_owned(),
-        },
-        Flavour::MariaDb => ErrorReply {
-            code: 1213,
-            state: "40001",
-            message: "Deadlock found when trying to get lock; try restarting transaction"
-                .to_owned(),
-        },
-    }
+/// A statement by which the server itself says that a lock is not taken because of a deadlock; as
+/// a warning where it lets such an error pass.
+pub fn deadlock(flavour: Flavour, as_warning: bool) -> String {
+    let (code, state, message) = match flavour {
+        Flavour::MySql => (
+            3058,
+            "HY000",
+            "Deadlock found when trying to get user-level lock; try rolling back \
+             transaction/releasing locks and restarting lock acquisition.",
+        ),
+        Flavour::MariaDb => {
+            (1213, "40001", "Deadlock found when trying to get lock; try restarting transaction")
+        }
+    };
+    let state = if as_warning { "01000" } else { state };
+    format!("SIGNAL SQLSTATE '{state}' SET MYSQL_ERRNO={code},MESSAGE_TEXT='{message}'")
 }
 
 /// The last words to a session whose locks can no longer be vouched for.

@@ -20,6 +20,8 @@ pub enum CallOutcome {
     Native,
     /// Refused as not yet supported.
     Unsupported,
+    /// Ended by the server: KILL QUERY, or a time limit.
+    Ended,
     /// The store failed.
     Failed,
 }
@@ -32,6 +34,7 @@ impl CallOutcome {
             Self::Null => "null",
             Self::Native => "native",
             Self::Unsupported => "unsupported",
+            Self::Ended => "ended",
             Self::Failed => "failed",
         }
     }
@@ -66,6 +69,10 @@ pub struct Metrics {
     pub held: IntGauge,
     /// Sessions waiting in GET_LOCK.
     pub waiting: IntGauge,
+    /// Waits that are shown to the server.
+    pub gates: IntGauge,
+    /// Times that a wait could not be shown to the server, or was no longer.
+    pub gate_failures: IntCounter,
     /// Age of the last renewal.
     pub lease_age_seconds: Gauge,
     /// 1 while the lease is good for grants.
@@ -164,6 +171,16 @@ impl Metrics {
             hold_seconds: histogram(r, "lock_hold_seconds", "Time locks were held.", &SECONDS)?,
             held: gauge(r, "locks_held", "Locks held by sessions of this proxy.")?,
             waiting: gauge(r, "locks_waiting", "Sessions of this proxy that wait in GET_LOCK.")?,
+            gates: gauge(
+                r,
+                "gates",
+                "Locks of the server's own at which sessions of waiting clients wait.",
+            )?,
+            gate_failures: counter(
+                r,
+                "gate_failures_total",
+                "Times that a wait could not be shown to the server, or suddenly no longer was.",
+            )?,
             lease_age_seconds: float_gauge(
                 r,
                 "lease_age_seconds",

@@ -31,6 +31,9 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
     let mut out = payload[..r.position()].to_vec();
     let old = r.lenenc_bytes()?;
     put_lenenc_bytes(&mut out, name.unwrap_or(old));
+    // In the table of a cursor it is called the same.
+    let in_table = r.lenenc_bytes()?;
+    put_lenenc_bytes(&mut out, name.filter(|_| !in_table.is_empty()).unwrap_or(in_table));
     let rest = r.rest();
     out.extend_from_slice(rest);
     if let Some(column) = column {

@@ -52,7 +52,7 @@ impl ColumnType {
     }
 
     /// The value in a row of the binary protocol.
-    fn binary_row(self, value: Option<u64>) -> Vec<u8> {
+    pub fn binary_row(self, value: Option<u64>) -> Vec<u8> {
         let Some(value) = value else { return vec![0, 0b100] };
         let bytes = value.to_le_bytes();
         [&[0, 0][..], if self.kind == 8 { &bytes[..] } else { &bytes[..4] }].concat()
@@ -81,6 +81,8 @@ pub struct OneValue<'a> {
     pub column: ColumnType,
     /// The value, `None` for NULL.
     pub value: Option<u64>,
+    /// Status flags of the session, in the EOF between definition and row.
+    pub between: Status,
     /// Status flags of the session.
     pub status: Status,
     /// Warnings, counted behind the rows only.
@@ -90,6 +92,8 @@ pub struct OneValue<'a> {
     /// Whether the column's definition is sent, which matters only to clients that negotiated
     /// to do without.
     pub metadata: bool,
+    /// The server's own last packet, an OK in the place of an EOF: it may tell of tracked state.
+    pub end: Option<&'a [u8]>,
 }
 
 impl OneValue<'_> {
@@ -110,7 +114,8 @@ impl OneValue<'_> {
         }
         if !capabilities.has(Capabilities::DEPRECATE_EOF) {
             let warnings = if cursor { self.warnings } else { 0 };
-            put_frame(out, seq, &end(status, warnings, capabilities));
+            let between = Status(self.between.0 | shown);
+            put_frame(out, seq, &end(between, warnings, capabilities));
             seq += 1;
             if cursor {
                 return;
@@ -120,7 +125,14 @@ impl OneValue<'_> {
             put_frame(out, seq, &self.row());
             seq += 1;
         }
-        put_frame(out, seq, &end(status, self.warnings, capabilities));
+        match self.end {
+            // Behind its header, and two counts of zero, are the status flags.
+            Some(&[header, 0, 0, low, high, ref rest @ ..]) => {
+                let shown = Status(u16::from_le_bytes([low, high]) | shown).0.to_le_bytes();
+                put_frame(out, seq, &[&[header, 0, 0], &shown[..], rest].concat());
+            }
+            _ => put_frame(out, seq, &end(status, self.warnings, capabilities)),
+        }
     }
 
     fn definition(&self, capabilities: Capabilities) -> Vec<u8> {

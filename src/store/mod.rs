@@ -5,6 +5,7 @@ pub mod collect;
 pub mod connection;
 pub mod doorbell;
 pub mod epoch;
+pub mod gates;
 pub mod lease;
 pub mod reads;
 pub mod schema;

@@ -8,7 +8,6 @@ use crate::proxy::Proxy;
 use crate::script::action::Options;
 use crate::script::compare::{shown_whole, unexpected};
 use crate::script::expand::Names;
-use crate::script::run::Silent;
 use crate::script::{Flavour, Runner, Script, Server, compare};
 
 /// Runs one script in all its variants.
@@ -38,10 +37,8 @@ pub(crate) fn check_with(name: &str, text: &str, flavour: Flavour, extra: &[&str
             if !wrong.is_empty() {
                 return Err(format!("{flavour:?} itself is not as expected\n{}", wrong.join("\n")));
             }
-            let proxied = match &proxy {
-                Some(proxy) => runner.run(proxy.port, &mut Silent),
-                None => runner.run(server.port, &mut server.root()),
-            };
+            let port = proxy.as_ref().map_or(server.port, |proxy| proxy.port);
+            let proxied = runner.run(port, &mut server.root());
             compare(&direct, &proxied, flavour)
         };
         // A busy machine delays a reply now and then, a wrong wait is there every time.
@@ -75,17 +72,17 @@ macro_rules! scripts {
 
 scripts! {
     mysql: crate::script::Flavour::MySql =>
-        arguments attributes big_packets charsets column_names commands comments cursors diagnostics infile
+        arguments attributes big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query
         lifecycle lock_cursors logins long_columns many mentions names_emoji names_folding names_length names_literals
         no_metadata one_statement ordinary prepared prepared_long prepared_texts prepared_timeouts select_limit several_results shapes
-        smoke sql_modes temporal timeouts_long timeouts_numbers timeouts_special timeouts_strings
-        trackers transactions values versioned waits;
+        smoke sql_modes temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings
+        trackers transactions values versioned wait_states wait_trackers waits;
     mariadb: crate::script::Flavour::MariaDb =>
-        arguments big_packets charsets column_names commands comments cursors diagnostics infile lifecycle lock_cursors
+        arguments big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query lifecycle lock_cursors
         logins many mentions names_emoji names_folding names_length names_literals one_statement ordinary
         prepared prepared_long prepared_texts prepared_timeouts select_limit several_results shapes smoke sql_modes
-        temporal timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
-        values versioned waits;
+        temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
+        values versioned wait_states wait_trackers waits;
 }
 
 /// The comparison must be able to fail: each pair differs in one detail only.

@@ -20,7 +20,6 @@ on_both! {
     a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had
     lock_tables_that_do_not_answer_are_an_error
     lock_tables_that_refuse_are_an_error
-    the_processlist_shows_a_waiter_asleep
 }
 
 fn until_waiting(proxy: &Proxy) {
@@ -188,16 +187,4 @@ fn lock_tables_that_refuse_are_an_error(server: &Server) {
     rename("elsewhere", "locks");
     session.gets_it();
     session.lock("k");
-}
-
-fn the_processlist_shows_a_waiter_asleep(server: &Server) {
-    let proxy = Proxy::start(&server.url, &[]);
-    let mut holder = Session::at(proxy.port);
-    let mut waiter = Session::at(proxy.port);
-    holder.lock("k");
-    waiter.ask_for("k");
-    until_waiting(&proxy);
-    let table = "information_schema.processlist";
-    let sql = format!("SELECT COMMAND FROM {table} WHERE ID={}", waiter.id());
-    assert_eq!(server.root().column(&sql), ["Sleep"]);
 }

@@ -7,6 +7,7 @@ mod differential;
 mod documented;
 mod endings;
 mod forwarder;
+mod gates;
 mod invariants;
 mod large;
 mod launch;

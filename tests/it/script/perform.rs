@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::action::{Action, Options, Pace, Step};
-use super::run::{Entry, Reply, Runner, WaitUntilBlocked};
-use super::server::PASSWORD;
+use super::run::{Entry, Reply, Runner};
+use super::server::{PASSWORD, Root};
 use super::values;
 use crate::wire::{Account, Client, Execute, Param, Response, Shape};
 
@@ -52,7 +52,7 @@ impl<'a> Performance<'a> {
         (self.entries, self.connections)
     }
 
-    pub(crate) fn step(&mut self, step: &Step, blocked: &mut dyn WaitUntilBlocked) {
+    pub(crate) fn step(&mut self, step: &Step, blocked: &mut Root) {
         let name = step.session.clone();
         let explicit = matches!(step.action, Action::Connect);
         if explicit || !self.clients.contains_key(&name) {

@@ -13,18 +13,10 @@ use crate::wire::{Client, End, Login, Response};
 /// How long a sent statement may take to be seen waiting.
 const TO_BLOCK: Duration = Duration::from_secs(5);
 
-/// Without a better sign, a session that has been silent so long is taken to wait.
-pub(crate) const SILENCE: Duration = Duration::from_millis(150);
-
-/// Tells when a statement that was sent really waits.
-pub(crate) trait WaitUntilBlocked {
-    /// True when the session waits; false when its reply came instead.
-    fn wait_until_blocked(&mut self, session: &mut Client) -> bool;
-}
-
-/// Asks the server itself; right for sessions that are connected to it directly.
-impl WaitUntilBlocked for Root {
-    fn wait_until_blocked(&mut self, session: &mut Client) -> bool {
+impl Root {
+    /// Waits until a session waits in its statement; false when its reply came instead. The server
+    /// sees the waits of the proxy's clients too.
+    pub(crate) fn wait_until_blocked(&mut self, session: &mut Client) -> bool {
         let began = Instant::now();
         while began.elapsed() < TO_BLOCK {
             if session.readable_within(Duration::from_millis(3)) {
@@ -35,15 +27,6 @@ impl WaitUntilBlocked for Root {
             }
         }
         panic!("a statement neither waits nor answers")
-    }
-}
-
-/// Takes silence for waiting.
-pub(crate) struct Silent;
-
-impl WaitUntilBlocked for Silent {
-    fn wait_until_blocked(&mut self, session: &mut Client) -> bool {
-        !session.readable_within(SILENCE)
     }
 }
 
@@ -83,7 +66,7 @@ pub(crate) struct Runner<'a> {
 
 impl Runner<'_> {
     /// Runs the script against `port` on the server's host.
-    pub(crate) fn run(&self, port: u16, blocked: &mut dyn WaitUntilBlocked) -> Transcript {
+    pub(crate) fn run(&self, port: u16, blocked: &mut Root) -> Transcript {
         let mut root = self.server.root();
         root.set_up(self.names);
         for (variable, least) in &self.script.globals {

@@ -1,0 +1,72 @@
+//! The answer to a wait that was given up to end a deadlock: the server's own error, in the server's
+//! own diagnostics, behind the columns that it would have sent.
+
+use super::answer::Call;
+use super::ask::{frames, is_end};
+use super::session::{End, Session};
+use crate::lock::codes;
+use crate::lock::function::Function;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::is_definition;
+use crate::protocol::command::Shape;
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::types::Flavour;
+
+impl Session {
+    /// Answers a text call.
+    pub(super) async fn answer_deadlock(&mut self, call: &Call<'_>) -> Result<(), End> {
+        if call.bare.is_do {
+            return self.say_deadlock(call, &[], false).await;
+        }
+        let name = self.source_name(call).await?;
+        let expression = Function::GetLock.value_expression(self.flavour, None, &[]);
+        let reply = self.exchange(&call.spliced(&expression), Shape::Results).await?;
+        let bytes = self.patched(call, name.as_deref(), &reply);
+        self.say_deadlock(call, &bytes, false).await
+    }
+
+    /// Sends the error behind the columns of `reply`, which is one with a row, or empty.
+    pub(super) async fn say_deadlock(
+        &mut self,
+        call: &Call<'_>,
+        reply: &[u8],
+        cursor: bool,
+    ) -> Result<(), End> {
+        if self.flavour == Flavour::MariaDb {
+            // The more often it gives up, the later it is again.
+            self.deadlocks = self.deadlocks.saturating_add(1);
+        }
+        // What is caught up is for the client's next statement, which must not undo this one.
+        self.catch_up()?;
+        // To MariaDB's DO an error is a warning.
+        let as_warning = call.bare.is_do && self.flavour == Flavour::MariaDb;
+        let signal = codes::deadlock(self.flavour, as_warning);
+        let said = self.ask(signal.as_bytes()).await?;
+        let mut out = Vec::with_capacity(reply.len() + said.bytes.len());
+        let mut seq = 1;
+        // Nothing was opened when a cursor fails.
+        let eof = !cursor && !self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        for frame in columns(reply, eof) {
+            out.extend_from_slice(frame);
+            seq += 1;
+        }
+        if let Some(error) = said.frames().last() {
+            put_frame(&mut out, seq, &error[HEADER..]);
+        }
+        self.send_client(&out)
+    }
+}
+
+/// The frames of a result set before its rows; with `eof`, one behind the definitions.
+fn columns(reply: &[u8], eof: bool) -> impl Iterator<Item = &[u8]> {
+    let mut defined = false;
+    let mut closed = false;
+    frames(reply).take_while(move |frame| {
+        let definition = is_definition(&frame[HEADER..]);
+        let first = !defined && !definition;
+        let end = eof && defined && !definition && !closed && is_end(frame);
+        defined |= definition;
+        closed |= end;
+        first || definition || end
+    })
+}

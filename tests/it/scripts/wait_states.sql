@@ -1,0 +1,363 @@
+# A wait in every state of a session: what the reply and the statements behind it say.
+@matrix caps=-DEPRECATE_EOF
+@matrix caps=-SESSION_TRACK
+@setup CREATE TABLE $DB.t (id INT PRIMARY KEY) ENGINE=InnoDB
+h: SELECT GET_LOCK('$Nk',0)
+# In a transaction.
+a: BEGIN
+a: INSERT INTO t VALUES (1)
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT ROW_COUNT()
+a: SELECT COUNT(*) FROM t
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: ROLLBACK
+a: BEGIN
+a: INSERT INTO t VALUES (1)
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT ROW_COUNT()
+a: SELECT COUNT(*) FROM t
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: ROLLBACK
+a: BEGIN
+a: INSERT INTO t VALUES (1)
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT ROW_COUNT()
+a: SELECT COUNT(*) FROM t
+a: ROLLBACK
+a: BEGIN
+a: INSERT INTO t VALUES (1)
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT ROW_COUNT()
+a: SELECT COUNT(*) FROM t
+a: ROLLBACK
+# Read only, and without autocommit.
+a: START TRANSACTION READ ONLY
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT 1
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: COMMIT
+a: START TRANSACTION READ ONLY
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT 1
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: COMMIT
+a: START TRANSACTION READ ONLY
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT 1
+a: COMMIT
+a: START TRANSACTION READ ONLY
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT 1
+a: COMMIT
+a: SET autocommit=0
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT 1
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: SET autocommit=1
+a: SET autocommit=0
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT 1
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: SET autocommit=1
+a: SET autocommit=0
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT 1
+a: SET autocommit=1
+a: SET autocommit=0
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT 1
+a: SET autocommit=1
+# In each state of an XA transaction.
+a: XA START '$Nx'
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT 1
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: XA END '$Nx'
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT 1
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: XA END '$Nx'
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT 1
+a: XA END '$Nx'
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT 1
+a: XA END '$Nx'
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a: XA END '$Nx'
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a: XA END '$Nx'
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a: XA END '$Nx'
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a: XA END '$Nx'
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a: XA END '$Nx'
+a: XA PREPARE '$Nx'
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a: XA END '$Nx'
+a: XA PREPARE '$Nx'
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a: XA END '$Nx'
+a: XA PREPARE '$Nx'
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: XA ROLLBACK '$Nx'
+a: XA START '$Nx'
+a: XA END '$Nx'
+a: XA PREPARE '$Nx'
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: XA ROLLBACK '$Nx'
+# Under table locks.
+a: LOCK TABLES t WRITE
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT COUNT(*) FROM t
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: UNLOCK TABLES
+a: LOCK TABLES t WRITE
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT COUNT(*) FROM t
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: UNLOCK TABLES
+a: LOCK TABLES t WRITE
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT COUNT(*) FROM t
+a: UNLOCK TABLES
+a: LOCK TABLES t WRITE
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT COUNT(*) FROM t
+a: UNLOCK TABLES
+# Behind warnings, an error, and an insert.
+a: SELECT 1/0
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SHOW WARNINGS
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: SELECT 1/0
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SHOW WARNINGS
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: SELECT 1/0
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SHOW WARNINGS
+a: SELECT 1/0
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SHOW WARNINGS
+a: SELECT nosuch
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SHOW WARNINGS
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: SELECT nosuch
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SHOW WARNINGS
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: SELECT nosuch
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SHOW WARNINGS
+a: SELECT nosuch
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SHOW WARNINGS
+a: INSERT INTO t VALUES (7)
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT ROW_COUNT()
+a: SELECT LAST_INSERT_ID()
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: DELETE FROM t
+a: INSERT INTO t VALUES (7)
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT ROW_COUNT()
+a: SELECT LAST_INSERT_ID()
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: DELETE FROM t
+a: INSERT INTO t VALUES (7)
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT ROW_COUNT()
+a: SELECT LAST_INSERT_ID()
+a: DELETE FROM t
+a: INSERT INTO t VALUES (7)
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT ROW_COUNT()
+a: SELECT LAST_INSERT_ID()
+a: DELETE FROM t
+a: SELECT 1 UNION ALL SELECT 2
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT @@warning_count, ROW_COUNT()
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: SELECT 1 UNION ALL SELECT 2
+a!: DO GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: SELECT @@warning_count, ROW_COUNT()
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a: SELECT 1 UNION ALL SELECT 2
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT @@warning_count, ROW_COUNT()
+a: SELECT 1 UNION ALL SELECT 2
+a!: DO GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SELECT @@warning_count, ROW_COUNT()
+# Timeouts.
+a: BEGIN
+a~1000: SELECT GET_LOCK('$Nk',1)
+a: SELECT ROW_COUNT()
+a: ROLLBACK
+a: SELECT 1/0
+a~1000: SELECT GET_LOCK('$Nk',1)
+a: SHOW WARNINGS
+a: SELECT 1
+a: BEGIN
+a~1000: DO GET_LOCK('$Nk',1)
+a: SELECT ROW_COUNT()
+a: ROLLBACK
+a: SELECT 1/0
+a~1000: DO GET_LOCK('$Nk',1)
+a: SHOW WARNINGS
+a: SELECT 1
+# Results in another character set.
+a: SET character_set_results = utf16
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SET character_set_results = latin1
+a!: SELECT GET_LOCK('$Nk',20)
+h: SELECT RELEASE_LOCK('$Nk')
+a?
+a: DO RELEASE_LOCK('$Nk')
+h: SELECT GET_LOCK('$Nk',5)
+a!: SELECT GET_LOCK('$Nk',20)
+h: KILL QUERY $ID(a)
+a?
+a: SET character_set_results = utf8mb4
