@@ -185,6 +185,10 @@ impl Session {
                     ready.map_err(|_| End::ServerGone)?;
                     self.hear_server()?;
                 }
+                ready = self.server.writable(), if !self.to_server.is_empty() => {
+                    ready.map_err(|_| End::ServerGone)?;
+                    poll_fn(|cx| Poll::Ready(self.flush_server(cx))).await?;
+                }
             }
         }
         Ok(())
