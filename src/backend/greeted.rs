@@ -7,6 +7,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::clock;
 use crate::config::HostPort;
 use crate::net::socket::set_options;
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -24,6 +25,8 @@ pub struct Greeted {
     pub frame: Vec<u8>,
     /// What it says.
     pub greeting: Greeting,
+    /// When the connection was asked for, on the boot clock.
+    pub opened: Duration,
 }
 
 /// Why there is no greeted connection.
@@ -45,6 +48,7 @@ pub enum GreetError {
 
 /// Connects and reads the greeting.
 pub async fn connect(backend: &HostPort, limit: Duration) -> Result<Greeted, GreetError> {
+    let opened = clock::now();
     let greet = async {
         let mut stream = TcpStream::connect((backend.host.as_str(), backend.port)).await?;
         set_options(&stream)?;
@@ -53,7 +57,7 @@ pub async fn connect(backend: &HostPort, limit: Duration) -> Result<Greeted, Gre
             return Err(GreetError::Refused(frame));
         }
         let greeting = Greeting::parse(&frame[HEADER..]).ok_or(GreetError::Unknown)?;
-        Ok(Greeted { stream, frame, greeting })
+        Ok(Greeted { stream, frame, greeting, opened })
     };
     timeout(limit, greet).await.unwrap_or(Err(GreetError::Silent(limit)))
 }

@@ -33,6 +33,7 @@ struct Spare {
     stream: StdStream,
     frame: Vec<u8>,
     greeting: Greeting,
+    opened: Duration,
     since: Instant,
 }
 
@@ -53,20 +54,21 @@ impl Spares {
 
     /// Keeps a connection. It is detached from its thread's event loop.
     pub fn keep(&self, greeted: Greeted) {
-        let Greeted { stream, frame, greeting } = greeted;
+        let Greeted { stream, frame, greeting, opened } = greeted;
         if let Ok(stream) = stream.into_std() {
-            self.list.lock().push(Spare { stream, frame, greeting, since: Instant::now() });
+            let since = Instant::now();
+            self.list.lock().push(Spare { stream, frame, greeting, opened, since });
         }
     }
 
     /// A connection that still waits for a login, if there is one.
     pub fn take(&self) -> Option<Greeted> {
         loop {
-            let Spare { stream, frame, greeting, .. } = self.list.lock().pop()?;
+            let Spare { stream, frame, greeting, opened, .. } = self.list.lock().pop()?;
             // One that the server has closed or spoken on meanwhile is dropped.
             if is_quiet(&stream) {
                 let stream = TcpStream::from_std(stream).ok()?;
-                return Some(Greeted { stream, frame, greeting });
+                return Some(Greeted { stream, frame, greeting, opened });
             }
         }
     }

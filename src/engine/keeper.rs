@@ -177,6 +177,7 @@ impl Keeper {
             return Err(e);
         }
         *self.setup.access.home.lock() = Some(conn.ident().into());
+        self.lease.set_home(conn.ident());
         // The first grant waits one lease, the longest known, unless it is certain that no lock
         // of a lost or later reign can be about (failover, 0.4).
         let waiting = !(self.setup.fresh || alone);
@@ -186,6 +187,7 @@ impl Keeper {
         } else {
             Duration::ZERO
         };
+        self.server.settled(meta.epoch);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.lease.begin(id, grants_from);
         self.incarnation = Some(Incarnation {
@@ -248,6 +250,7 @@ impl Keeper {
             return Ok(());
         }
         let sent = mutants::or(Mutant::DeadlineFromAck, sent, clock::now());
+        self.server.settled(now.epoch);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         let now = Incarnation { versions: vec![new], ..now };
         self.incarnation = Some(now.clone());

@@ -1,5 +1,6 @@
 //! The lease as everyone reads it: one atomic deadline, checked wherever it matters.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -23,6 +24,10 @@ pub struct Lease {
     renewed: AtomicU64,
     /// Why the server that answers is not the one whose locks are kept.
     foreign: Mutex<Option<String>>,
+    /// Between these moments another server may have answered.
+    distrusted: Mutex<Option<(Duration, Duration)>>,
+    /// Identity of the server where locks are kept.
+    home: Mutex<Arc<str>>,
 }
 
 fn nanos(d: Duration) -> u64 {
@@ -72,6 +77,11 @@ impl Lease {
         self.foreign.lock().clone()
     }
 
+    /// When the last acknowledged renewal was sent; zero before the first.
+    pub(super) fn last_renewed(&self) -> Duration {
+        Duration::from_nanos(self.renewed.load(Ordering::Acquire))
+    }
+
     pub(super) fn set_foreign(&self, why: Option<String>) {
         *self.foreign.lock() = why;
     }
@@ -97,6 +107,28 @@ impl Lease {
     /// Grants are allowed from now: evidence cut the startup wait short.
     pub(super) fn end_startup_wait(&self) {
         self.grants_from.store(0, Ordering::Release);
+    }
+
+    /// Whether a connection to the server that was opened then is certainly one to the server where
+    /// locks are kept.
+    pub fn trusts(&self, opened: Duration) -> bool {
+        self.distrusted.lock().is_none_or(|(from, to)| opened < from || opened > to)
+    }
+
+    /// Identity of the server where locks are kept, as `store::statement::ident_expression` tells it.
+    pub fn home(&self) -> Arc<str> {
+        Arc::clone(&self.home.lock())
+    }
+
+    pub(super) fn set_home(&self, ident: &str) {
+        *self.home.lock() = ident.into();
+    }
+
+    /// Another server has answered between these two moments, or may have.
+    pub(super) fn distrust(&self, from: Duration, to: Duration) {
+        let mut distrusted = self.distrusted.lock();
+        let from = distrusted.map_or(from, |(earlier, _)| from.min(earlier));
+        *distrusted = Some((from, to));
     }
 
     /// Nothing is granted until the next renewal.

@@ -8,8 +8,10 @@
 //! [`StoreConnection::open_epoch`]: crate::store::connection::StoreConnection::open_epoch
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::lease::Lease;
+use crate::clock;
 use crate::metrics::Metrics;
 use crate::store::connection::StoreError;
 use crate::store::epoch::Foreign;
@@ -25,6 +27,10 @@ pub(super) struct Server {
     known: u64,
     /// The last complaint.
     said: Option<String>,
+    /// The epoch that was joined last.
+    joined: Option<u64>,
+    /// Since when the server that answers may have been another one.
+    strange_since: Option<Duration>,
 }
 
 impl Server {
@@ -32,13 +38,23 @@ impl Server {
         for reason in Foreign::REASONS {
             metrics.store_foreign.with_label_values(&[reason]);
         }
-        Self { lease, metrics, known: 0, said: None }
+        Self { lease, metrics, known: 0, said: None, joined: None, strange_since: None }
     }
 
     /// Whether locks may be kept on the server that `meta` was read from.
     pub(super) fn judge(&mut self, meta: &Meta) -> Result<(), StoreError> {
         self.known = self.known.max(meta.epoch);
         Ok(meta.judge(self.known)?)
+    }
+
+    /// The right server answers, in this epoch. Connections of clients that were opened while it may
+    /// have been another are not known to lead to it.
+    pub(super) fn settled(&mut self, epoch: u64) {
+        let moved = self.joined.replace(epoch).is_some_and(|joined| joined != epoch);
+        let since = self.strange_since.take();
+        if let Some(since) = if moved { Some(Duration::ZERO) } else { since } {
+            self.lease.distrust(since, clock::now());
+        }
     }
 
     /// Takes in what became of an attempt to renew or to register. Says what is wrong, and says it
@@ -50,6 +66,7 @@ impl Server {
         };
         if foreign.is_some() {
             self.lease.suspend();
+            self.strange_since.get_or_insert(self.lease.last_renewed());
         }
         self.lease.set_foreign(foreign.map(Foreign::to_string));
         for reason in Foreign::REASONS {

@@ -1,6 +1,7 @@
 //! Questions of the proxy to the session's own server, in the session's own state.
 
 use super::session::{End, Session};
+use crate::clock;
 use crate::net::socket::read_some;
 use crate::protocol::column;
 use crate::protocol::command::{Command, Shape};
@@ -9,6 +10,7 @@ use crate::protocol::reader::Reader;
 use crate::protocol::reply::query;
 use crate::protocol::response::{Ending, PrepareOk, Progress};
 use crate::protocol::status::Status;
+use crate::store::statement::ident_expression;
 
 /// A reply to a question is small; more means that something is wrong.
 pub(super) const MAX_REPLY: usize = 1 << 20;
@@ -154,6 +156,24 @@ impl Session {
         // ucs2, utf16 and utf32 as character set of results put zeros beside each letter.
         row.iter_mut().flatten().flatten().for_each(|value| value.retain(|b| *b != 0));
         Ok(row)
+    }
+
+    /// A session at another server than the locks cannot have any: its connection id is nobody's
+    /// there, or a stranger's, and nobody would wait for its end.
+    pub(super) async fn check_server(&mut self) -> Result<(), End> {
+        if self.context.engine.lease().trusts(self.opened) {
+            return Ok(());
+        }
+        let now = clock::now();
+        let sql = format!("SELECT {}", ident_expression(self.flavour));
+        let row = self.ask_row(sql.as_bytes()).await?;
+        let home = self.context.engine.lease().home();
+        if !matches!(row.as_deref(), Some([Some(ident)]) if *ident == home.as_bytes()) {
+            return Err(End::Moved);
+        }
+        // What changes from here on is asked about another time.
+        self.opened = now;
+        Ok(())
     }
 
     /// Writes everything queued for the client.

@@ -30,7 +30,7 @@ impl Session {
             }
             // A fence seen by this session alone, at the deadline's edge, must not leave its locks
             // behind in an incarnation that lives on.
-            End::Fenced | End::Broken(_) => self.abandon(),
+            End::Fenced | End::Moved | End::Broken(_) => self.abandon(),
             End::ClientGone | End::Drained => {
                 if self.held.is_empty() {
                     return;

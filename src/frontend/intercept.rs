@@ -236,9 +236,14 @@ impl Session {
             self.held.reenter(&name.key);
             return Ok(Outcome::Value(Some(1), pure));
         }
+        self.check_server().await?;
         let key = name.key.clone();
         let (value, outcome, said) = match self.wait_for(name, timeout, shown, &pure).await? {
             Waited::Decided(Acquired::Granted(grant), said) => {
+                if let Err(end) = self.check_server().await {
+                    self.context.engine.release(vec![(key, grant.token)], grant.proxy).await;
+                    return Err(end);
+                }
                 self.enter_grant(key, grant)?;
                 self.check_lease()?;
                 (Some(1), CallOutcome::One, said)
@@ -272,7 +277,10 @@ impl Session {
 
     async fn release_lock(&mut self, key: Key) -> Result<Result<Option<u64>, String>, End> {
         match self.held.release(&key) {
-            Release::Counted => Ok(Ok(Some(1))),
+            Release::Counted => {
+                self.check_lease()?;
+                Ok(Ok(Some(1)))
+            }
             Release::Last(token) => {
                 self.release(vec![(key.clone(), token)]).await?;
                 self.held.forget(&key);

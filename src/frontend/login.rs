@@ -6,6 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -32,6 +33,8 @@ pub struct Authenticated {
     pub server: TcpStream,
     /// The server's greeting.
     pub greeting: Greeting,
+    /// When the server's connection was asked for, on the boot clock.
+    pub opened: Duration,
     /// What client and server speak.
     pub capabilities: Capabilities,
     /// user@host.
@@ -85,7 +88,7 @@ pub async fn log_in(
         closed(context, "bad_handshake");
         return None;
     };
-    let Greeted { stream: mut server, greeting, .. } = greeted;
+    let Greeted { stream: mut server, greeting, opened, .. } = greeted;
     let capabilities = login.capabilities.without(Capabilities::MASKED).both(greeting.capabilities);
     let owner = owner(login.user, peer);
     let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
@@ -97,7 +100,9 @@ pub async fn log_in(
         authenticate(&mut client, &mut server).await
     };
     match timeout(limit, exchange).await.unwrap_or(Err(io::ErrorKind::TimedOut.into())) {
-        Ok(Some(ok)) => Some(Authenticated { client, server, greeting, capabilities, owner, ok }),
+        Ok(Some(ok)) => {
+            Some(Authenticated { client, server, greeting, opened, capabilities, owner, ok })
+        }
         Ok(None) => {
             closed(context, "login_failed");
             None

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 use std::{future::poll_fn, io};
 
 use tokio::net::TcpStream;
@@ -44,6 +45,8 @@ pub(super) enum End {
     Fenced,
     /// The proxy shuts down.
     Drained,
+    /// The lock tables may be on another server than this session.
+    Moved,
     /// The client said something that cannot be relayed.
     Broken(&'static str),
 }
@@ -97,6 +100,8 @@ pub(super) struct Behind {
 pub(super) struct Session {
     pub(super) client: TcpStream,
     pub(super) server: TcpStream,
+    /// When it was opened, on the boot clock.
+    pub(super) opened: Duration,
     pub(super) context: Context,
     pub(super) connection: ConnectionId,
     pub(super) flavour: Flavour,
@@ -115,6 +120,8 @@ pub(super) struct Session {
     pub(super) client_state: ClientState,
     /// The command at the front of the inbox waits until the server owes nothing.
     pub(super) parked: bool,
+    /// The proxy is answering a command itself, or was when the session ended.
+    answering: bool,
     /// A dropped packet, which the parked session is to answer.
     pub(super) refused: Option<Dropped>,
     pub(super) client_ended: bool,
@@ -161,10 +168,11 @@ impl Session {
         events: mpsc::UnboundedReceiver<SessionEvent>,
         entry: Entry,
     ) -> Self {
-        let Authenticated { client, server, greeting, capabilities, owner, ok } = login;
+        let Authenticated { client, server, greeting, opened, capabilities, owner, ok } = login;
         let mut session = Self {
             client,
             server,
+            opened,
             context,
             connection: greeting.connection,
             flavour: greeting.flavour,
@@ -179,6 +187,7 @@ impl Session {
             tracker: Tracker::new(capabilities),
             client_state: ClientState::Command,
             parked: false,
+            answering: false,
             refused: None,
             client_ended: false,
             status: Status(Status::AUTOCOMMIT),
@@ -217,8 +226,10 @@ impl Session {
     async fn turn(&mut self) -> Result<(), End> {
         if self.parked && self.owed.is_empty() && self.to_client.is_empty() {
             self.parked = false;
+            self.answering = true;
             // Boxed, so that an idle session does not carry the room for it.
             Box::pin(self.intercept()).await?;
+            self.answering = false;
             return self.process_inbox();
         }
         if self.draining && self.is_idle() {
@@ -344,6 +355,10 @@ impl Session {
                 closed(&self.context, "drained");
                 codes::draining()
             }
+            End::Moved => {
+                closed(&self.context, "moved");
+                codes::moved()
+            }
             End::Broken(why) => {
                 closed(&self.context, "broken");
                 tracing::warn!(connection = %self.connection, why, "a session is closed");
@@ -353,7 +368,7 @@ impl Session {
         };
         if self.to_client.is_empty() && self.tracker.at_packet_boundary() {
             let mut out = Vec::new();
-            let seq = u8::from(!self.owed.is_empty());
+            let seq = u8::from(self.answering || !self.owed.is_empty());
             error.encode(&mut out, seq, false);
             // Best effort: a client that does not read is only closed.
             let _: io::Result<usize> = write_some(&self.client, &out);

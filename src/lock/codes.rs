@@ -73,6 +73,18 @@ pub fn fenced(held: &Held) -> ErrorReply {
     }
 }
 
+/// The last words to a session that asks for a lock, and may be at another server than the locks.
+pub fn moved() -> ErrorReply {
+    ErrorReply {
+        code: 4031,
+        state: "HY000",
+        message:
+            "Lockstead keeps its locks on another server since this session logged in, or may \
+                  have for a while: no lock was taken, and the session is closed"
+                .to_owned(),
+    }
+}
+
 /// ER_SERVER_SHUTDOWN.
 pub fn draining() -> ErrorReply {
     ErrorReply { code: 1053, state: "08S01", message: "Server shutdown in progress".into() }

@@ -170,6 +170,7 @@ fn a_later_epoch_in_force_closes_holders_at_once(server: &Server) {
     store.sql("UPDATE $.meta SET epoch=epoch+100, base=epoch<<31");
     let words = holder.last_words().expect("a reason").message;
     assert!(String::from_utf8_lossy(&words).contains("lost its lease"), "{words:?}");
+    assert_eq!(bystander.value("SELECT 1").as_deref(), Some("1"));
     bystander.ask_for("k");
     bystander.gets_it();
     assert!(store.number("SELECT tok FROM $.locks") > token);
@@ -390,6 +391,10 @@ fn the_locks_move_with_the_primary_and_not_back(server: &Server) {
     next.ask_for("k");
     next.gets_it();
     assert!(number("SELECT tok FROM $.locks WHERE name='k'") > token);
+    // A session that has stayed behind is nobody there.
+    bystander.send("SELECT GET_LOCK('of the former', 0)");
+    let words = bystander.last_words().expect("a reason").message;
+    assert!(String::from_utf8_lossy(&words).contains("another server"), "{words:?}");
     proxies.iter().for_each(until_ready);
     next.lock("l");
     eventually("only what lives is left", || {
