@@ -254,27 +254,12 @@ impl Session {
                 if long || stale {
                     self.reset_statement(id).await?;
                 }
-                let mut columns = Vec::new();
-                if !call.bare.is_do {
-                    let column = call.bare.function.column(self.flavour);
-                    let column = if cursor { column.in_cursor() } else { column };
-                    let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
-                    let status = Status(self.status.lasting());
-                    let reply = OneValue {
-                        catalog: &catalog,
-                        name: &name,
-                        column,
-                        value: None,
-                        between: status,
-                        status,
-                        warnings: 0,
-                        delivery,
-                        metadata: true,
-                        end: None,
-                    };
-                    reply.encode(&mut columns, self.capabilities);
-                }
-                self.say_deadlock(&call, &columns, cursor).await
+                let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
+                let column = call.bare.function.column(self.flavour);
+                let column = if cursor { column.in_cursor() } else { column };
+                let value = None;
+                let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
+                self.deadlock_binary(&call, &answer).await
             }
             Outcome::Error(error) => {
                 if long || stale {
@@ -291,6 +276,28 @@ impl Session {
         let payload = [&[Command::STMT_RESET.0][..], &id.to_le_bytes()].concat();
         put_frame(&mut packet, 0, &payload);
         self.exchange(&packet, Shape::Results).await.map(|_| ())
+    }
+
+    async fn deadlock_binary(&mut self, call: &Call<'_>, answer: &Answer<'_>) -> Result<(), End> {
+        let Answer { catalog, name, column, delivery, value } = *answer;
+        let status = Status(self.status.lasting());
+        let reply = OneValue {
+            catalog,
+            name,
+            column,
+            value,
+            between: status,
+            status,
+            warnings: 0,
+            delivery,
+            metadata: true,
+            end: None,
+        };
+        let mut columns = Vec::new();
+        if !call.bare.is_do {
+            reply.encode(&mut columns, self.capabilities);
+        }
+        self.say_deadlock(call, &columns, delivery == Delivery::Cursor).await
     }
 
     async fn answer_binary(
