@@ -19,7 +19,7 @@
 #
 # All variants of a measurement take turns (A B C A B C ...), so what else goes on
 # in the machine hits them alike. The figures are medians of N rounds (5), in points
-# and locks of up to 11 when the quartiles do not decide about a target. --quick is a
+# and locks of up to 7 when the quartiles do not decide about a target. --quick is a
 # smoke test: its figures mean little. Results: tables with the targets, and everything
 # in bench-results/DATE.json. TLS is off everywhere; the servers sync at every commit.
 # docs/performance.md explains the figures. LOCKSTEAD_BENCH_DIR is where the servers'
@@ -39,7 +39,7 @@ holders=100
 locks_each=100
 idle_seconds=20
 handovers=60
-most_rounds=11
+most_rounds=7
 
 say() { printf 'bench: %s\n' "$*" >&2; }
 die() { printf 'bench: %s\n' "$*" >&2; exit 1; }
