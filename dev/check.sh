@@ -34,6 +34,8 @@ git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'
 if command -v shellcheck >/dev/null; then
   say scripts
   shellcheck -x dev/*.sh .ci/run
+  # With the files that it sources.
+  shellcheck -x -a dev/bench.sh
 else
   say 'scripts: left out, shellcheck is not installed'
 fi

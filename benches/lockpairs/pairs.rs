@@ -1,0 +1,182 @@
+//! Pairs of lock and unlock, as many as the clients get done.
+//!
+//! Each client is a blocking thread: what a thread costs does not grow with their number.
+
+use std::fs::read_to_string;
+use std::io;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use serde_json::json;
+
+use crate::client::{Account, Client, command};
+
+/// How much load, and for how long.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Load {
+    /// Port on 127.0.0.1.
+    #[arg(long)]
+    port: u16,
+    /// Clients, each with a connection of its own.
+    #[arg(long, default_value_t = 1)]
+    clients: usize,
+    /// All of them want one name, instead of each its own.
+    #[arg(long)]
+    hot: bool,
+    /// Seconds that are measured.
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Seconds of the same load before that.
+    #[arg(long, default_value_t = 1.0)]
+    warmup: f64,
+    /// Milliseconds that a client rests before each statement.
+    #[arg(long, default_value_t = 0)]
+    pause: u64,
+    /// Distinguishes the names of several runs.
+    #[arg(long, default_value = "bench")]
+    prefix: String,
+}
+
+/// The two statements of a pair, and the value that each must return.
+type Pair = [(Vec<u8>, &'static [u8]); 2];
+
+/// The lock functions.
+pub(crate) fn native(name: &str) -> Result<Pair> {
+    Ok([
+        (command(&format!("SELECT GET_LOCK('{name}', 60)"))?, b"1"),
+        (command(&format!("SELECT RELEASE_LOCK('{name}')"))?, b"1"),
+    ])
+}
+
+/// A lock of the kind that applications make for themselves.
+pub(crate) fn plain(name: &str) -> Result<Pair> {
+    let insert = format!(
+        "INSERT INTO plain_locks (name, owner, since) VALUES ('{name}', CONNECTION_ID(), NOW(3))"
+    );
+    let delete = format!("DELETE FROM plain_locks WHERE name = '{name}'");
+    Ok([(command(&insert)?, b""), (command(&delete)?, b"")])
+}
+
+/// What a client measured.
+#[derive(Default)]
+struct Measured {
+    /// How long both statements of its pairs took, in nanoseconds. The last pair may have ended
+    /// after the time was up: without it, one that takes very long would go unseen.
+    pairs: Vec<[u64; 2]>,
+    /// How many of them ended in time.
+    in_time: usize,
+    /// Those of the warm-up.
+    before: usize,
+    /// Processor time it took itself, in nanoseconds, where the kernel counts it.
+    processor: Option<u64>,
+}
+
+fn work(load: &Load, mut client: Client, statements: &Pair, start: &Barrier) -> Result<Measured> {
+    start.wait();
+    let mut value = Vec::new();
+    let mut measured = Measured::default();
+    let warm = Instant::now() + Duration::from_secs_f64(load.warmup);
+    let end = warm + Duration::from_secs_f64(load.seconds);
+    let mut processor = own_time();
+    let mut done = Instant::now();
+    let mut warming = true;
+    while done < end {
+        if warming && done >= warm {
+            warming = false;
+            processor = own_time();
+        }
+        let mut took = [0; 2];
+        for ((statement, expected), took) in statements.iter().zip(&mut took) {
+            if load.pause > 0 {
+                #[expect(clippy::disallowed_methods, reason = "the load is to rest for a while")]
+                thread::sleep(Duration::from_millis(load.pause));
+            }
+            let sent = Instant::now();
+            client.expect(statement, expected, &mut value)?;
+            done = Instant::now();
+            *took = u64::try_from((done - sent).as_nanos())?;
+        }
+        // One that began before the measurement and ends in it counts: as many are cut off at
+        // its end, and a long one must be seen.
+        if done >= warm {
+            measured.pairs.push(took);
+            measured.in_time += usize::from(done <= end);
+        } else {
+            measured.before += 1;
+        }
+    }
+    measured.processor = own_time().zip(processor).map(|(now, then)| now - then);
+    Ok(measured)
+}
+
+fn own_time() -> Option<u64> {
+    let text = read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// Runs the load and prints one line of JSON.
+pub(crate) fn run(
+    account: &Account,
+    load: &Load,
+    statements: fn(&str) -> Result<Pair>,
+) -> Result<()> {
+    // One after the other: a thousand logins at once would overflow the queue of the listener.
+    let mut clients = Vec::with_capacity(load.clients);
+    for number in 0..load.clients {
+        let name = if load.hot { "hot".to_owned() } else { number.to_string() };
+        let client =
+            Client::open(account, load.port).with_context(|| format!("client {number}"))?;
+        clients.push((client, statements(&format!("{}-{name}", load.prefix))?));
+    }
+    let start = Arc::new(Barrier::new(load.clients));
+    let threads: Vec<_> = clients
+        .into_iter()
+        .map(|(client, statements)| {
+            let (load, start) = (load.clone(), Arc::clone(&start));
+            thread::Builder::new()
+                .stack_size(256 * 1024)
+                .spawn(move || work(&load, client, &statements, &start))
+        })
+        .collect::<io::Result<_>>()?;
+    let mut all = Measured { processor: Some(0), ..Measured::default() };
+    for thread in threads {
+        let Ok(measured) = thread.join() else {
+            bail!("a client panicked");
+        };
+        let measured = measured?;
+        all.pairs.extend(measured.pairs);
+        all.in_time += measured.in_time;
+        all.before += measured.before;
+        all.processor = all.processor.zip(measured.processor).map(|(a, b)| a + b);
+    }
+    ensure!(!all.pairs.is_empty(), "no pair was finished in time");
+    report(load, &all);
+    Ok(())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds of a short run")]
+fn report(load: &Load, all: &Measured) {
+    let mut pairs: Vec<u64> = all.pairs.iter().map(|[lock, unlock]| lock + unlock).collect();
+    let mut statements = all.pairs.concat();
+    pairs.sort_unstable();
+    statements.sort_unstable();
+    let at =
+        |sorted: &[u64], percent: usize| sorted[(sorted.len() - 1) * percent / 100] as f64 / 1e3;
+    let count = pairs.len() as f64;
+    let line = json!({
+        "clients": load.clients,
+        // All that were run: what a server counts is divided by this.
+        "pairs": pairs.len() + all.before,
+        "pairs_per_second": all.in_time as f64 / load.seconds,
+        "mean_us": pairs.iter().sum::<u64>() as f64 / 1e3 / count,
+        "p50_us": at(&pairs, 50),
+        "p99_us": at(&pairs, 99),
+        "max_us": at(&pairs, 100),
+        "statement_p50_us": at(&statements, 50),
+        "driver_us_per_pair": all.processor.map(|p| p as f64 / 1e3 / count),
+    });
+    println!("{line}");
+}

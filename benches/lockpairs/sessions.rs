@@ -1,0 +1,78 @@
+//! Sessions that do nothing, with locks or without.
+
+use std::io;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::json;
+
+use crate::client::{Account, Client, command};
+
+/// How many sessions.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Sessions {
+    /// Port on 127.0.0.1.
+    #[arg(long)]
+    port: u16,
+    /// Sessions.
+    #[arg(long, default_value_t = 1)]
+    clients: usize,
+    /// Locks that each of them holds.
+    #[arg(long, default_value_t = 0)]
+    locks: usize,
+}
+
+/// Opens sessions, says so, and keeps them until standard input ends.
+pub(crate) fn keep(account: &Account, sessions: &Sessions) -> Result<()> {
+    let select = command("SELECT 1")?;
+    let mut value = Vec::new();
+    let mut clients = Vec::with_capacity(sessions.clients);
+    for n in 0..sessions.clients {
+        let mut client =
+            Client::open(account, sessions.port).with_context(|| format!("session {n}"))?;
+        client.expect(&select, b"1", &mut value)?;
+        clients.push(client);
+    }
+    if sessions.locks > 0 {
+        clients = lock(clients, sessions.locks)?;
+    }
+    println!("{}", json!({ "sessions": clients.len(), "locks": sessions.locks }));
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    // The sessions, and their locks, were all there until the end, or what was measured is not
+    // what it is called.
+    let (last, held): (_, &[u8]) = match sessions.locks {
+        0 => (select, b"1"),
+        _ => (command("SELECT RELEASE_ALL_LOCKS()")?, &sessions.locks.to_string().into_bytes()),
+    };
+    for client in &mut clients {
+        client.expect(&last, held, &mut value).context("an idle session")?;
+    }
+    Ok(())
+}
+
+/// Every session takes its locks, all of them at once: one after the other it would take long.
+fn lock(clients: Vec<Client>, locks: usize) -> Result<Vec<Client>> {
+    let threads: Vec<_> = clients
+        .into_iter()
+        .enumerate()
+        .map(|(session, mut client)| {
+            thread::spawn(move || -> Result<Client> {
+                let mut value = Vec::new();
+                for n in 0..locks {
+                    let statement = command(&format!("SELECT GET_LOCK('held-{session}-{n}', 60)"))?;
+                    client.expect(&statement, b"1", &mut value)?;
+                }
+                Ok(client)
+            })
+        })
+        .collect();
+    let mut clients = Vec::with_capacity(threads.len());
+    for thread in threads {
+        let Ok(client) = thread.join() else {
+            bail!("a session panicked");
+        };
+        clients.push(client?);
+    }
+    Ok(clients)
+}
