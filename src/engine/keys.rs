@@ -104,10 +104,14 @@ pub(super) struct Remote {
 }
 
 impl KeyState {
-    /// The session that has the lock here, or is about to.
+    /// The session that has the lock here, or is about to, and does not give it back.
     pub(super) fn holder(&self) -> Option<ConnectionId> {
+        if self.release.is_some() {
+            return None;
+        }
         let held = self.held.as_ref().map(|h| h.conn);
-        held.or_else(|| self.granting.as_ref().map(|w| w.claim.conn))
+        let wanted = self.granting.as_ref().filter(|w| w.reply.is_some());
+        held.or_else(|| wanted.map(|w| w.claim.conn))
     }
 
     /// Whether there is something to send.

@@ -84,3 +84,58 @@ impl Service {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::sync::mpsc;
+
+    use super::super::super::lease::Lease;
+    use super::super::staged::{on_engine_thread, renew, service};
+    use super::*;
+    use crate::clock;
+    use crate::lock::name::plain;
+    use crate::types::{Flavour, ProxyId};
+
+    fn ask(service: &mut Service, id: u64, name: &[u8], conn: u64) -> oneshot::Receiver<Acquired> {
+        let claim = Claim {
+            name: plain(name, Flavour::MariaDb).expect("valid"),
+            conn: ConnectionId(conn),
+            owner: Arc::from(&b""[..]),
+            once: false,
+            holds: true,
+            weight: 0,
+            events: mpsc::unbounded_channel().0,
+        };
+        let (reply, outcome) = oneshot::channel();
+        service.acquire(id, claim, reply);
+        outcome
+    }
+
+    /// A grant that comes for a session which no longer wants it goes back: nobody waits for it.
+    #[test]
+    fn a_session_that_gave_up_holds_nobody_up() {
+        on_engine_thread(async {
+            for gives_up in [true, false] {
+                let lease = Arc::new(Lease::default());
+                let mut service = service(&lease);
+                renew(&lease, clock::now() + Duration::from_mins(1));
+                lease.begin(ProxyId(7), Duration::ZERO);
+                let _one = ask(&mut service, 1, b"k", 1);
+                let _two = ask(&mut service, 2, b"l", 2);
+                service.dispatch();
+                let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
+                if gives_up {
+                    service.leave(1, &key, Acquired::NotFree);
+                }
+                // Of each session the grant is at the store; each wants the other one's lock too.
+                let _first = ask(&mut service, 3, b"l", 1);
+                let mut closing = ask(&mut service, 4, b"k", 2);
+                let deadlock = matches!(closing.try_recv(), Ok(Acquired::Deadlock));
+                assert_eq!(deadlock, !gives_up);
+            }
+        });
+    }
+}
