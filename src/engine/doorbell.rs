@@ -1,7 +1,7 @@
 //! Wake-ups between proxies: hanging a doorbell while locks of others are waited for, and ringing
 //! those of others whose turn it is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::lease::Lease;
 use super::pipe::{Line, StoreAccess};
-use crate::store::connection::StoreError;
+use crate::store::connection::{StoreError, Thread};
 use crate::types::ProxyId;
 
 /// Seconds that a doorbell hangs by one statement.
@@ -73,17 +73,24 @@ pub(super) async fn ring(access: Arc<StoreAccess>, mut whom: mpsc::UnboundedRece
     let mut line = Line::new(Arc::clone(&access));
     let mut bells = Bells::default();
     while let Some(proxy) = whom.recv().await {
-        let result = bells.ring(&mut line, &access, proxy).await;
-        line.judge(&result);
-        let label = if matches!(result, Ok(true)) { "rung" } else { "not reached" };
-        access.metrics.rings.with_label_values(&[label]).inc();
+        // One ring tells of everything that has come free.
+        let mut proxies = HashSet::from([proxy]);
+        while let Ok(proxy) = whom.try_recv() {
+            proxies.insert(proxy);
+        }
+        for proxy in proxies {
+            let result = bells.ring(&mut line, &access, proxy).await;
+            line.judge(&result);
+            let label = if matches!(result, Ok(true)) { "rung" } else { "not reached" };
+            access.metrics.rings.with_label_values(&[label]).inc();
+        }
     }
 }
 
 /// Doorbells known, as seen from one connection: ids of another run of the server mean nothing.
 #[derive(Default)]
 struct Bells {
-    seen_from: u32,
+    seen_from: Option<Thread>,
     known: HashMap<ProxyId, u64>,
 }
 
@@ -95,9 +102,10 @@ impl Bells {
         proxy: ProxyId,
     ) -> Result<bool, StoreError> {
         let conn = line.get().await?;
-        if self.seen_from != conn.id() {
+        let here = Some(conn.thread());
+        if self.seen_from != here {
             self.known.clear();
-            self.seen_from = conn.id();
+            self.seen_from = here;
         }
         if let Some(bell) = self.known.get(&proxy)
             && conn.ring(*bell).await?

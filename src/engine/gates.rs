@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::pipe::{Line, StoreAccess};
-use crate::store::connection::{StoreError, same_run};
+use crate::store::connection::{StoreError, Thread};
 
 /// Gates that may be closed at once; further waits go on without.
 const MOST: usize = 4096;
@@ -107,7 +107,7 @@ struct Gatekeeper {
     gates: Gates,
     closed: HashSet<Box<str>>,
     /// A connection that failed, as id and run of the server: it may hold gates still.
-    lost: Option<(u64, i64)>,
+    lost: Option<Thread>,
     /// That the server refuses was said.
     complained: bool,
 }
@@ -188,7 +188,7 @@ impl Gatekeeper {
             return Ok(Vec::new());
         }
         let conn = self.line.get().await?;
-        let this = (u64::from(conn.id()), conn.started());
+        let this = conn.thread();
         let close: Vec<&str> = close.iter().map(|gate| &**gate).collect();
         let check: Vec<&str> = work.check.iter().map(|(gate, _)| &**gate).collect();
         let open: Vec<&str> = work.open.iter().map(|gate| &**gate).collect();
@@ -212,9 +212,9 @@ impl Gatekeeper {
     /// Connects; the connection before this one is ended, in case the server still has it.
     async fn connect(&mut self) -> Result<(), StoreError> {
         let conn = self.line.get().await?;
-        let Some((id, run)) = self.lost else { return Ok(()) };
-        if same_run(conn.started(), run) {
-            let killed = conn.kill(id).await;
+        let Some(lost) = &self.lost else { return Ok(()) };
+        if lost.is_at(conn) {
+            let killed = conn.kill(lost.id).await;
             self.line.judge(&killed);
             killed?;
         }

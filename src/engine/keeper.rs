@@ -168,14 +168,16 @@ impl Keeper {
         };
         with_state(&mut self.setup.state, |state| state.enter(id));
         let sent = clock::now();
-        if let Err(e) = conn.register(&schema, &row, meta.epoch).await {
-            // It may be there all the same.
-            self.former.push(id);
-            if let Some(state) = &mut self.setup.state {
-                state.forget(|own| own == id);
-            }
-            return Err(e);
+        // If this ends without an answer, at whatever point, it may be there all the same.
+        self.former.push(id);
+        let registered = conn.register(&schema, &row, meta.epoch).await;
+        if registered.is_err()
+            && let Some(state) = &mut self.setup.state
+        {
+            state.forget(|own| own == id);
         }
+        registered?;
+        self.former.pop();
         *self.setup.access.home.lock() = Some(conn.ident().into());
         self.lease.set_home(conn.ident());
         // The first grant waits one lease, the longest known, unless it is certain that no lock

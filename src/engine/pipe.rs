@@ -15,7 +15,7 @@ use crate::config::StoreUrl;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::store::batch::{BatchResult, Row};
-use crate::store::connection::{StoreConnection, StoreError, same_run};
+use crate::store::connection::{StoreConnection, StoreError, Thread, same_run};
 use crate::store::statement::{Change, Others, Writer};
 
 /// How to reach the store, and which connections stand open there.
@@ -166,20 +166,20 @@ async fn run_batch(
         line.drop_connection();
     }
     let conn = line.get().await?;
-    let old = (u64::from(conn.id()), conn.started());
-    if !same_run(old.1, run) {
+    let (old, started) = (conn.thread(), conn.started());
+    if !same_run(started, run) {
         // The server was restarted: this incarnation's sessions are gone, and ids in its rows
         // must not mean new ones. The keeper begins another.
-        return Ok((old.1, BatchResult { rows: Vec::new(), guarded: false, base: None }));
+        return Ok((started, BatchResult { rows: Vec::new(), guarded: false, base: None }));
     }
     let result = conn.run_batch(&batch.writer, &batch.changes, &batch.others).await;
     line.judge(&result);
     match result {
         Err(e) if e.is_unknown() => {
             tracing::warn!(error = %e, keys = batch.changes.len(), "the outcome of a batch is unknown; reading it back");
-            Ok((old.1, resolve(access, line, old, batch).await))
+            Ok((started, resolve(access, line, &old, batch).await))
         }
-        other => other.map(|result| (old.1, result)),
+        other => other.map(|result| (started, result)),
     }
 }
 
@@ -187,7 +187,7 @@ async fn run_batch(
 async fn resolve(
     access: &StoreAccess,
     line: &mut Line,
-    old: (u64, i64),
+    old: &Thread,
     batch: &Batch,
 ) -> BatchResult {
     let mut pause = Duration::from_millis(50);
@@ -209,15 +209,14 @@ async fn resolve(
 
 async fn try_resolve(
     line: &mut Line,
-    old: (u64, i64),
+    old: &Thread,
     batch: &Batch,
 ) -> Result<Option<BatchResult>, StoreError> {
     let conn = line.get().await?;
-    let (id, started) = old;
     // After a restart the old connection is gone, and its id may be somebody else's.
-    if same_run(conn.started(), started) {
-        conn.kill(id).await?;
-        if !conn.own_still_there(&[id]).await?.is_empty() {
+    if old.is_at(conn) {
+        conn.kill(old.id).await?;
+        if !conn.own_still_there(&[old.id]).await?.is_empty() {
             return Ok(None);
         }
     }

@@ -83,6 +83,8 @@ pub(super) struct Service {
     read: mpsc::UnboundedReceiver<Read>,
     /// Keys to look at next, and who asks.
     looks: Askers,
+    /// The same keys, in the order in which their turn comes.
+    look_next: VecDeque<Key>,
     /// Those of the read at the store: who asks later must not get an answer from before.
     looked_at: Askers,
     poll_every: Duration,
@@ -150,6 +152,7 @@ pub(super) fn build(
         reader,
         read,
         looks: Askers::new(),
+        look_next: VecDeque::new(),
         looked_at: Askers::new(),
         poll_every: POLL.0,
         poll_at: None,
@@ -266,7 +269,7 @@ impl Service {
             let _ = reply.send(Look::Used(held.conn));
             return;
         }
-        self.looks.entry(key).or_default().push(reply);
+        self.ask_about(key).push(reply);
     }
 
     fn may_send_grants(&self) -> bool {
@@ -293,11 +296,14 @@ impl Service {
                 }
             }
             LeaseEvent::Fenced(proxy) => {
-                self.writer = None;
+                let writer = self.writer.take();
                 self.ready.clear();
-                for state in self.keys.values_mut() {
+                let mut unwanted = Vec::new();
+                for (key, state) in &mut self.keys {
                     state.listed = false;
-                    state.release = None;
+                    // Its session may live on, which the row's takeover would end.
+                    let token = state.release.take().map(|release| release.token);
+                    unwanted.extend(token.filter(|_| !state.in_flight).map(|t| (key.clone(), t)));
                     // Its place in a row went with it.
                     state.remote = state.remote.take().map(|_| Remote::default());
                     if let Some(held) = state.held.take() {
@@ -307,6 +313,11 @@ impl Service {
                     }
                 }
                 self.keys.retain(|_, state| !state.is_idle());
+                for (key, token) in unwanted {
+                    if let Some(writer) = &writer {
+                        self.give_back(Arc::clone(writer), key, token);
+                    }
+                }
             }
             LeaseEvent::Others(others) => {
                 self.peers.send_replace(!others.waiting.is_empty());

@@ -305,8 +305,10 @@ impl Session {
         let State::Shown(gate) = std::mem::replace(&mut mirror.state, State::Never) else {
             return Ok(());
         };
-        let verb = if mirror.shown.call.bare.is_do { "DO" } else { "SELECT" };
-        let text = format!("{verb} RELEASE_LOCK({})", literal(&gate));
+        // Whatever sql_select_limit says.
+        let (verb, one) =
+            if mirror.shown.call.bare.is_do { ("DO", "") } else { ("SELECT", " LIMIT 1") };
+        let text = format!("{verb} RELEASE_LOCK({}){one}", literal(&gate));
         drop(gate);
         if let Some(id) = mirror.prepared.take() {
             self.close_statement(id)?;

@@ -48,7 +48,9 @@ impl StoreConnection {
         others: &Others,
     ) -> Result<BatchResult, StoreError> {
         debug_assert!(sorted(changes) || mutants::on(Mutant::UnsortedBatch));
-        if let [change @ Change { key, release: Some(token), acquire: None, .. }] = changes {
+        if let [change @ Change { key, release: Some(token), acquire: None, withdraw: false }] =
+            changes
+        {
             // A release alone is bound to its token: it needs neither guard nor read-back.
             let (_, want) = self.change(&release_sql(writer, key, *token)).await?;
             let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
@@ -56,8 +58,9 @@ impl StoreConnection {
         }
         let statement = change_sql(writer, changes, others, self.flavour());
         let (affected, bumped) = self.change(&statement).await?;
-        // A row that was there and has changed counts as two, a new one as one: then every one was
-        // won, and none had a token above the proposed one.
+        // A row that was there and has changed counts as two, a new one as one. Without the guard none
+        // has changed; and had one not been won, or got a token above the proposed one, the
+        // statement would say so.
         let lone_and_new = statement.changes == 1 && affected == 1;
         if bumped.is_none() && (affected == 2 * statement.changes || lone_and_new) {
             let rows = changes.iter().map(|change| expected(writer, change)).collect();

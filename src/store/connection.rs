@@ -161,6 +161,12 @@ impl StoreConnection {
         &self.ident
     }
 
+    /// This connection, as it may be ended from another.
+    pub fn thread(&self) -> Thread {
+        let (ident, id) = (self.ident.as_str().into(), u64::from(self.id()));
+        Thread { ident, started: self.started, id }
+    }
+
     /// MySQL or MariaDB.
     pub fn flavour(&self) -> Flavour {
         self.flavour
@@ -228,6 +234,22 @@ impl StoreConnection {
     /// Says goodbye, within a short limit.
     pub async fn close(self) {
         let _ = tokio::time::timeout(Duration::from_secs(1), self.conn.disconnect()).await;
+    }
+}
+
+/// A connection as the server knows it: ids mean nothing on another server, or in another run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    ident: Box<str>,
+    started: i64,
+    /// The server's id of it.
+    pub id: u64,
+}
+
+impl Thread {
+    /// Whether `conn` leads to the same run of the same server.
+    pub fn is_at(&self, conn: &StoreConnection) -> bool {
+        *self.ident == *conn.ident && same_run(self.started, conn.started)
     }
 }
 

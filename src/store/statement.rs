@@ -145,18 +145,22 @@ fn padded(rows: usize) -> usize {
 /// than for a UNION; MariaDB has no ROW() and makes no difference.
 const MYSQL_FIRST: &str = "(VALUES ROW(CAST(? AS BINARY),CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),\
     CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),CAST(? AS BINARY),CAST(? AS BINARY),\
-    CAST(? AS UNSIGNED),CAST(? AS UNSIGNED))";
-const MYSQL_LAST: &str = ") v(k,tok,holder,sess,conn,name,owner,want,ticket)";
+    CAST(? AS UNSIGNED))";
+const MYSQL_LAST: &str = ") v(k,tok,holder,sess,conn,name,owner,ticket)";
 const MARIADB_FIRST: &str = "(SELECT CAST(? AS BINARY) k,CAST(? AS UNSIGNED) tok,\
     CAST(? AS UNSIGNED) holder,CAST(? AS UNSIGNED) sess,CAST(? AS UNSIGNED) conn,\
-    CAST(? AS BINARY) name,CAST(? AS BINARY) owner,CAST(? AS UNSIGNED) want,CAST(? AS UNSIGNED) ticket";
-const COLUMNS: usize = 9;
+    CAST(? AS BINARY) name,CAST(? AS BINARY) owner,CAST(? AS UNSIGNED) ticket";
+const COLUMNS: usize = 8;
+
+/// What a row's `ticket` asks for: in a grant, to take the row whoever waits; in a release, to leave
+/// the place for a waiting proxy. Greater ones, in a grant, are tokens since which this proxy waits.
+const AT_ONCE: u64 = 1;
 
 /// All changes of a batch.
 ///
 /// Its affected rows are two for each row that was there and was changed. LAST_INSERT_ID() is set
-/// by a grant that got another token than the proposed one, by a place taken as waiting, and by
-/// the release of a row in which another proxy waits.
+/// by every grant of a row that was there and was not won, by one that got another token than the
+/// proposed one, and by the release of a row in which another proxy waits.
 pub(super) fn change_sql(
     writer: &Writer,
     changes: &[Change],
@@ -171,22 +175,21 @@ pub(super) fn change_sql(
         if release.is_some() || *withdraw {
             let zero = || Value::UInt(0);
             let none = || Value::Bytes(Vec::new());
-            let place = if *withdraw { *me } else { 0 };
+            let ticket = if *withdraw { AT_ONCE } else { 0 };
             values.push(key.as_bytes().into());
             values.extend([release.unwrap_or_default().into(), zero(), zero(), zero()]);
-            values.extend([none(), none(), place.into(), zero()]);
+            values.extend([none(), none(), ticket.into()]);
         }
         if let Some(grant) = acquire {
             values.push(key.as_bytes().into());
             values.extend([grant.token.into(), (*me).into(), grant.id.into(), grant.conn.0.into()]);
             values.push(grant.name[..grant.name.len().min(255)].into());
             values.push(grant.owner[..grant.owner.len().min(400)].into());
-            let (place, ticket) = match grant.turn {
-                Turn::Yield => (0, 0),
-                Turn::Queue(since) => (*me, since),
-                Turn::Take => (0, 1),
-            };
-            values.extend([place.into(), ticket.into()]);
+            values.push(match grant.turn {
+                Turn::Yield => Value::UInt(0),
+                Turn::Queue(since) => since.max(AT_ONCE + 1).into(),
+                Turn::Take => AT_ONCE.into(),
+            });
         }
     }
     let rows = values.len() / COLUMNS;
@@ -195,14 +198,14 @@ pub(super) fn change_sql(
         values.extend_from_within(values.len() - COLUMNS..);
     }
     let mut sql = format!(
-        "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,want,ticket,since) \
+        "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,ticket,since) \
          SELECT v.*,UTC_TIMESTAMP(3) \
          FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p STRAIGHT_JOIN "
     );
     let (first, next, last, share) = match flavour {
-        Flavour::MySql => (MYSQL_FIRST, ",ROW(?,?,?,?,?,?,?,?,?)", MYSQL_LAST, "FOR SHARE OF m,p"),
+        Flavour::MySql => (MYSQL_FIRST, ",ROW(?,?,?,?,?,?,?,?)", MYSQL_LAST, "FOR SHARE OF m,p"),
         Flavour::MariaDb => {
-            (MARIADB_FIRST, " UNION ALL SELECT ?,?,?,?,?,?,?,?,?", ") v", "LOCK IN SHARE MODE")
+            (MARIADB_FIRST, " UNION ALL SELECT ?,?,?,?,?,?,?,?", ") v", "LOCK IN SHARE MODE")
         }
     };
     sql.push_str(first);
@@ -228,19 +231,26 @@ pub(super) fn change_sql(
          holder=IF({granted} OR (VALUES(holder)=0 AND locks.holder={me} AND \
          locks.tok=VALUES(tok)),VALUES(holder),locks.holder),"
     );
-    // The place for one waiting proxy. A grant and a withdrawal leave it; a failed grant takes it
-    // if it is empty, or its owner has come later or is gone.
+    // The place for one waiting proxy. A grant and a withdrawal leave it, and that of a proxy that is
+    // not live is empty. A grant that was not won always says so, and takes the place if it is empty
+    // or its owner has come later.
     let live = ids(&others.waiting);
+    let gone = format!("locks.want NOT IN ({live})");
     let _ = write!(
         sql,
         "want=CASE \
-         WHEN VALUES(holder)=0 THEN IF(locks.want IN (0,{me}),IF(VALUES(want)=0,locks.want,0),\
-           LAST_INSERT_ID(locks.want)) \
-         WHEN locks.holder={me} AND locks.sess=VALUES(sess) THEN IF(locks.want={me},0,locks.want) \
-         WHEN VALUES(want)<>0 AND locks.want<>{me} AND \
-           (locks.want=0 OR locks.want NOT IN ({live}) OR VALUES(ticket)<locks.ticket) \
-           THEN LAST_INSERT_ID(VALUES(want)) ELSE locks.want END,\
-         ticket=IF(VALUES(want)<>0 AND locks.want=VALUES(want),VALUES(ticket),locks.ticket)"
+         WHEN locks.want=0 AND VALUES(holder)=0 THEN 0 \
+         WHEN VALUES(holder)=0 THEN \
+           IF(locks.want={me},IF(VALUES(ticket)={AT_ONCE},0,locks.want),\
+           IF({gone},0,LAST_INSERT_ID(locks.want))) \
+         WHEN locks.holder={me} AND locks.sess=VALUES(sess) THEN \
+           IF(locks.want={me} OR {gone},0,locks.want) \
+         WHEN LAST_INSERT_ID({me})=0 THEN 0 \
+         WHEN VALUES(ticket)>{AT_ONCE} AND (locks.want IN (0,{me}) OR {gone} OR \
+           VALUES(ticket)<locks.ticket) THEN {me} \
+         ELSE locks.want END,\
+         ticket=IF(VALUES(holder)<>0 AND VALUES(ticket)>{AT_ONCE} AND locks.want={me},\
+           VALUES(ticket),locks.ticket)"
     );
     Statement { sql, values, changes: rows as u64 }
 }
@@ -283,7 +293,7 @@ fn free(others: &Others) -> String {
     if !others.waiting.is_empty() {
         let _ = write!(
             free,
-            " AND (locks.want NOT IN ({}) OR (VALUES(want)=0 AND VALUES(ticket)=1))",
+            " AND (locks.want NOT IN ({}) OR VALUES(ticket)={AT_ONCE})",
             ids(&others.waiting)
         );
     }

@@ -66,12 +66,15 @@ impl StoreConnection {
         Ok(())
     }
 
-    /// Who waits for whom, as of one moment.
+    /// Who waits for whom, as of one moment. Connection ids of another run of the server mean
+    /// nothing in this one.
     pub async fn read_waits(&mut self, schema: &str) -> Result<Vec<WaitEdge>, StoreError> {
         let sql = format!(
             "SELECT w.id,w.seq,w.proxy,w.weight,w.conn,l.conn FROM `{schema}`.waits w \
              JOIN `{schema}`.proxies p ON p.id=w.proxy AND p.state=1 \
-             JOIN `{schema}`.locks l ON l.k=w.k AND l.holder<>0"
+             JOIN `{schema}`.locks l ON l.k=w.k \
+             JOIN `{schema}`.proxies h ON h.id=l.holder AND h.state=1 \
+             AND ABS(h.server_start-p.server_start)<=2"
         );
         let rows = self.query(sql, 1).await?;
         let edge = |r: &mysql_async::Row| WaitEdge {

@@ -24,6 +24,7 @@ on_both! {
     many_waits_are_shown_at_once
     a_prepared_wait_is_ended_again_and_again
     a_session_goes_on_when_its_gate_can_be_opened_again
+    a_gate_is_released_whatever_the_limit_of_rows
 }
 
 /// What the process list says of a session: state and text.
@@ -103,6 +104,22 @@ fn the_processlist_shows_a_wait(server: &Server) {
     no_native_lock(server, &[&holder, &waiter]);
     assert_eq!(waiter.value("SELECT RELEASE_ALL_LOCKS()").as_deref(), Some("1"));
     assert_eq!(gates(&proxy).1, "0");
+}
+
+fn a_gate_is_released_whatever_the_limit_of_rows(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut holder = Session::at(proxy.port);
+    let mut waiter = Session::at(proxy.port);
+    let mut root = server.root();
+    holder.lock("k");
+    waiter.run("SET sql_select_limit=0");
+    for _ in 0..2 {
+        waiter.send("SELECT GET_LOCK('k', 1) LIMIT 1");
+        let gate = gate_of(&mut root, &waiter);
+        assert_eq!(waiter.reply().as_deref(), Some("0"));
+        until_open(&mut root, &proxy, &gate);
+    }
+    no_native_lock(server, &[&waiter]);
 }
 
 fn kill_query_reaches_a_waiter_through_any_proxy(server: &Server) {

@@ -11,6 +11,7 @@ use lockstead::store::connection::StoreConnection;
 use lockstead::store::epoch::Opening;
 use lockstead::store::lease::{ProxyRow, ProxyState};
 use lockstead::store::statement::{Change, Grant, Others, Turn, Writer};
+use lockstead::store::waits::WaitRow;
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
 use tokio::runtime::Runtime;
 
@@ -32,7 +33,11 @@ on_both! {
     i13_a_renewal_counts_for_its_own_epoch_and_version
     i14_nothing_is_written_in_another_epoch_or_on_another_server
     a_free_row_is_left_to_the_proxy_that_waits_longest
+    a_grant_that_only_changes_its_place_is_not_won
     a_place_in_a_row_is_given_up_by_its_owner_alone
+    a_row_that_is_made_has_no_place_taken
+    a_place_of_nobody_live_is_emptied
+    who_holds_nothing_any_more_closes_no_circle
     nobody_waits_for_a_proxy_that_is_not_live
     i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server
     i14_an_epoch_is_opened_only_on_what_has_stood_still
@@ -225,15 +230,92 @@ fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
     }
 }
 
+/// I1: what such a statement changes must not look like a lock that was won.
+fn a_grant_that_only_changes_its_place_is_not_won(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    for (n, company) in [0, 1, 3, 6].into_iter().enumerate() {
+        let name = format!("k{n}");
+        store.take(&one, &name, 10);
+        for (id, ticket) in [(20, 70), (21, 70), (22, 90), (23, 50)] {
+            let own = acquire_as(Turn::Queue(ticket), &name, id);
+            // Others of the batch are there already, and are won.
+            let names: Vec<String> = (0..company).map(|c| format!("{name}-{c}")).collect();
+            let mut changes: Vec<Change> =
+                names.iter().map(|name| acquire(name, 1000 * id, FLOOR)).collect();
+            changes.push(own.clone());
+            changes.sort_by(|a, b| a.key.cmp(&b.key));
+            let result = store.run_among(&two, &changes, &live(&[1]));
+            let row = result.rows.iter().find(|r| r.key == own.key.as_bytes()).expect("a row");
+            assert_eq!((row.holder, row.grant), (1, 10), "company {company}, ticket {ticket}");
+            assert_eq!((row.want, row.ticket), (2, ticket));
+            for name in &names {
+                let token = store.token(name);
+                store.run_one(&two, release(name, token));
+            }
+        }
+    }
+}
+
+fn a_row_that_is_made_has_no_place_taken(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    store.run_one(&one, acquire_as(Turn::Queue(70), "granted", 10));
+    assert_eq!((store.holder("granted"), store.want("granted")), ("1".to_owned(), "0".to_owned()));
+    let withdraw = Change { key: key("gone"), release: None, acquire: None, withdraw: true };
+    store.run_one(&one, withdraw);
+    assert_eq!((store.holder("gone"), store.want("gone")), ("0".to_owned(), "0".to_owned()));
+}
+
+fn a_place_of_nobody_live_is_emptied(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    for name in ["by a grant", "by a hand-over"] {
+        let token = store.take(&one, name, 10).token;
+        store.run_one(&two, acquire_as(Turn::Queue(5), name, 20));
+        assert_eq!(store.want(name), "2");
+        let mut next = hand_over(name, token, 11);
+        if name == "by a grant" {
+            store.run_one(&one, release(name, token));
+            next = acquire(name, 11, FLOOR);
+        }
+        // Proxy 2 is not among the live ones.
+        store.run_among(&one, &[next], &live(&[3]));
+        assert_eq!((store.holder(name), store.want(name)), ("1".to_owned(), "0".to_owned()));
+    }
+}
+
+/// Connection ids are of one run of the server, and only a live proxy's sessions wait.
+fn who_holds_nothing_any_more_closes_no_circle(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, _) = (store.join(1), store.join(2));
+    let conn = store.take(&one, "k", 10).conn;
+    let schema = one.schema.clone();
+    let wait = WaitRow { id: 1, conn: ConnectionId(77), weight: 0, key: key("k") };
+    let told = store.conn.tell_waits(&schema, ProxyId(2), std::slice::from_ref(&wait), &[]);
+    store.runtime.block_on(told).expect("told");
+    let mut edges = || {
+        let read = store.conn.read_waits(&schema);
+        let edges = store.runtime.block_on(read).expect("waits");
+        edges.iter().map(|e| (e.from.0, e.to.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(edges(), [(77, conn)]);
+    let root = |sql: &str| store.server.root().run(&sql.replace("{}", &schema));
+    for state in ["server_start=server_start-9", "server_start=server_start+9, state=2"] {
+        root(&format!("UPDATE {{}}.proxies SET {state} WHERE id=1"));
+        assert_eq!(edges(), []);
+    }
+}
+
 fn a_place_in_a_row_is_given_up_by_its_owner_alone(server: &Server) {
     let mut store = Store::new(server);
     let (one, two) = (store.join(1), store.join(2));
     store.take(&one, "k", 10);
     let withdraw = || Change { key: key("k"), release: None, acquire: None, withdraw: true };
     store.run_one(&two, acquire_as(Turn::Queue(5), "k", 20));
-    store.run_one(&one, withdraw());
+    store.run_among(&one, &[withdraw()], &live(&[2]));
     assert_eq!(store.want("k"), "2");
-    store.run_one(&two, withdraw());
+    store.run_among(&two, &[withdraw()], &live(&[1]));
     assert_eq!((store.want("k"), store.holder("k")), ("0".to_owned(), "1".to_owned()));
 }
 

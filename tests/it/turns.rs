@@ -42,10 +42,12 @@ fn a_released_lock_is_announced_to_the_proxy_that_waits(server: &Server) {
         holder.lock("k");
         waiter.ask_for("k");
         until_placed(server, &a.schema);
+        let bell = format!("SELECT COUNT(*) FROM {}.proxies WHERE doorbell<>0", a.schema);
+        eventually("its bell hangs", || (server.root().column(&bell) == ["1"]).then_some(()));
         holder.unlock("k");
         waiter.gets_it();
         waiter.unlock("k");
-        assert!(rung(&a) >= f64::from(round), "not rung in round {round}");
+        eventually("it was rung", || (rung(&a) >= f64::from(round)).then_some(()));
     }
 }
 

@@ -21,16 +21,16 @@ pub(in crate::engine) const PASSES: u32 = 16;
 impl Service {
     /// Fills idle pipes with what is ready.
     pub(super) fn dispatch(&mut self) {
+        // They have a writer of their own, and do not wait until there is another.
+        if self.pipes[0].keys == 0
+            && let Some(batch) = self.strays.pop_front()
+        {
+            self.send(0, batch);
+        }
         let Some(writer) = self.writer.clone() else {
             return;
         };
         for pipe in 0..self.pipes.len() {
-            if self.pipes[pipe].keys == 0
-                && let Some(batch) = self.strays.pop_front()
-            {
-                self.send(pipe, batch);
-                continue;
-            }
             if self.pipes[pipe].keys > 0 || self.ready.len() < self.under_way().max(1) {
                 continue;
             }

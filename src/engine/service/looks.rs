@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::super::handle::{Acquired, Look};
@@ -24,8 +25,16 @@ impl Service {
     pub(super) fn poll(&mut self) {
         self.poll_at = None;
         for key in self.remote_keys() {
-            self.looks.entry(key).or_default();
+            self.ask_about(key);
         }
+    }
+
+    /// Those who ask about a key, which is looked at when its turn comes.
+    pub(super) fn ask_about(&mut self, key: Key) -> &mut Vec<oneshot::Sender<Look>> {
+        if !self.looks.contains_key(&key) {
+            self.look_next.push_back(key.clone());
+        }
+        self.looks.entry(key).or_default()
     }
 
     fn remote_keys(&self) -> Vec<Key> {
@@ -37,7 +46,8 @@ impl Service {
         if !self.looked_at.is_empty() || self.looks.is_empty() {
             return;
         }
-        let keys: Vec<Key> = self.looks.keys().take(READ).cloned().collect();
+        let some = self.look_next.len().min(READ);
+        let keys: Vec<Key> = self.look_next.drain(..some).collect();
         self.looked_at = keys.iter().filter_map(|k| self.looks.remove_entry(k)).collect();
         let remote = |key: &&Key| self.keys.get(key).is_some_and(|s| s.remote.is_some());
         let probed = keys.iter().filter(remote).cloned().collect();

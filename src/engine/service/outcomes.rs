@@ -78,7 +78,7 @@ impl Service {
         };
         state.in_flight = false;
         let mine = row.filter(|r| r.holder == writer.proxy.0);
-        let wanted = row.map_or(0, |r| if r.want == writer.proxy.0 { 0 } else { r.want });
+        let wanted = row.map(|r| ProxyId(r.want)).filter(|id| self.others.waiting.contains(id));
         if let Some(token) = release
             && current
             && mine.is_none_or(|r| r.token != token)
@@ -89,8 +89,8 @@ impl Service {
                 self.metrics.hold_seconds.observe(held.since.elapsed().as_secs_f64());
             }
             if acquire.is_none() {
-                if wanted != 0 {
-                    let _ = self.rings.send(ProxyId(wanted));
+                if let Some(wanted) = wanted {
+                    let _ = self.rings.send(wanted);
                 } else if let Some(remote) = &mut state.remote {
                     // It was to be left to a proxy that waits no more.
                     remote.attempt = true;
@@ -114,7 +114,7 @@ impl Service {
                         && waiter.answer(Acquired::Granted(Grant { token, proxy: writer.proxy }));
                     state.held = Some(Held { token, conn, run, events, since: Instant::now() });
                     state.remote = None;
-                    state.passed = if wanted == 0 { 0 } else { state.passed + 1 };
+                    state.passed = if wanted.is_none() { 0 } else { state.passed + 1 };
                     self.metrics.held.inc();
                     if !heard {
                         state.release = Some(PendingRelease { token, done: None });
@@ -126,7 +126,9 @@ impl Service {
                 // Won for an incarnation that is over, told to nobody. The row goes back now: its
                 // takeover would end the session that the row names.
                 Some(token) => {
-                    state.queue.push_front(waiter);
+                    if waiter.reply.is_some() {
+                        state.queue.push_front(waiter);
+                    }
                     self.give_back(Arc::new(writer.clone()), key, token);
                 }
                 None => {
@@ -147,7 +149,9 @@ impl Service {
                             since: Instant::now(),
                         });
                         self.metrics.held.inc();
-                        state.queue.push_front(waiter);
+                        if waiter.reply.is_some() {
+                            state.queue.push_front(waiter);
+                        }
                     } else {
                         self.not_won(&key, waiter, row, writer, guarded);
                     }
@@ -242,7 +246,7 @@ impl Service {
     }
 
     /// Releases a row that is nobody's here. Bound to its token, it does no harm to any other.
-    fn give_back(&mut self, writer: Arc<Writer>, key: Key, token: u64) {
+    pub(super) fn give_back(&mut self, writer: Arc<Writer>, key: Key, token: u64) {
         let change = Change { key, release: Some(token), acquire: None, withdraw: false };
         let (changes, others) = (vec![change], Arc::default());
         self.strays.push_back(Batch { writer, changes, others, stray: true });
