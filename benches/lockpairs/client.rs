@@ -133,40 +133,48 @@ impl Client {
         }
     }
 
+    /// The socket, to wait for a reply on.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.stream
+    }
+
     /// Runs a statement that must return a value, or none at all: "".
-    pub(crate) fn expect(
-        &mut self,
-        command: &[u8],
-        expected: &[u8],
-        found: &mut Vec<u8>,
-    ) -> Result<()> {
-        self.run(command, found)?;
-        ensure!(found == expected, "a lock call returned {:?}", String::from_utf8_lossy(found));
+    pub(crate) fn expect(&mut self, command: &[u8], expected: &[u8]) -> Result<()> {
+        self.ask(command)?;
+        self.answered(expected)
+    }
+
+    /// Sends a statement.
+    pub(crate) fn ask(&mut self, command: &[u8]) -> Result<()> {
+        self.unread = 0..0;
+        self.stream.write_all(command)?;
         Ok(())
     }
 
-    /// Runs a statement; for a result, the first column of its first row.
-    pub(crate) fn run(&mut self, command: &[u8], found: &mut Vec<u8>) -> Result<()> {
-        found.clear();
-        self.unread = 0..0;
-        self.stream.write_all(command)?;
+    /// Reads the reply, which must have this in the first column of its first row.
+    pub(crate) fn answered(&mut self, expected: &[u8]) -> Result<()> {
         let (_, first) = self.packet()?;
         refused(&self.buffer[first.clone()])?;
         if self.buffer[first.start] == 0 {
+            ensure!(expected.is_empty(), "a statement returned nothing");
             return Ok(());
         }
         let mut ends = 0;
+        let mut rows = 0;
         while ends < 2 {
             let (_, packet) = self.packet()?;
             let packet = &self.buffer[packet];
             refused(packet)?;
             if packet[0] == 0xfe && packet.len() < 9 {
                 ends += 1;
-            } else if ends == 1 && found.is_empty() {
-                let length = usize::from(packet[0]);
-                found.extend_from_slice(packet.get(1..=length).unwrap_or(&[]));
+            } else if ends == 1 {
+                let value = packet.get(1..=usize::from(packet[0])).unwrap_or(&[]);
+                let text = String::from_utf8_lossy(value);
+                ensure!(value == expected, "a statement returned {text:?}");
+                rows += 1;
             }
         }
+        ensure!(rows == 1, "a statement returned {rows} rows");
         Ok(())
     }
 }

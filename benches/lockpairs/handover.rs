@@ -34,18 +34,16 @@ const RELEASE: &str = "SELECT RELEASE_LOCK('handed-over')";
 /// release being sent, to the reply to the GET_LOCK that waits.
 pub(crate) fn run(account: &Account, handovers: &Handovers) -> Result<()> {
     let (get, release) = (command(GET)?, command(RELEASE)?);
-    let mut value = Vec::new();
     let mut holder = Client::open(account, handovers.port).context("one client")?;
     let mut waiter = Client::open(account, handovers.other_port).context("the other client")?;
-    holder.expect(&get, b"1", &mut value)?;
+    holder.expect(&get, b"1")?;
     for n in 0..handovers.count {
         let [sent, released, got] = thread::scope(|scope| -> Result<_> {
-            let waits =
-                scope.spawn(|| waiter.expect(&get, b"1", &mut Vec::new()).map(|()| Instant::now()));
+            let waits = scope.spawn(|| waiter.expect(&get, b"1").map(|()| Instant::now()));
             #[expect(clippy::disallowed_methods, reason = "the load is to rest for a while")]
             thread::sleep(wait(handovers.waits, n));
             let sent = Instant::now();
-            holder.expect(&release, b"1", &mut value)?;
+            holder.expect(&release, b"1")?;
             let released = Instant::now();
             let got = waits.join().map_err(|_| anyhow!("a client panicked"))??;
             Ok([sent, released, got])
@@ -53,7 +51,7 @@ pub(crate) fn run(account: &Account, handovers: &Handovers) -> Result<()> {
         println!("{:.1}\t{:.1}", micros(released, got), micros(sent, got));
         mem::swap(&mut holder, &mut waiter);
     }
-    holder.expect(&release, b"1", &mut value)
+    holder.expect(&release, b"1")
 }
 
 /// From once to three times `least`, evenly spread by the golden ratio.

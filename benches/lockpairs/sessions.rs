@@ -26,12 +26,11 @@ pub(crate) struct Sessions {
 /// Opens sessions, says so, and keeps them until standard input ends.
 pub(crate) fn keep(account: &Account, sessions: &Sessions) -> Result<()> {
     let select = command("SELECT 1")?;
-    let mut value = Vec::new();
     let mut clients = Vec::with_capacity(sessions.clients);
     for n in 0..sessions.clients {
         let mut client =
             Client::open(account, sessions.port).with_context(|| format!("session {n}"))?;
-        client.expect(&select, b"1", &mut value)?;
+        client.expect(&select, b"1")?;
         clients.push(client);
     }
     if sessions.locks > 0 {
@@ -46,7 +45,7 @@ pub(crate) fn keep(account: &Account, sessions: &Sessions) -> Result<()> {
         _ => (command("SELECT RELEASE_ALL_LOCKS()")?, &sessions.locks.to_string().into_bytes()),
     };
     for client in &mut clients {
-        client.expect(&last, held, &mut value).context("an idle session")?;
+        client.expect(&last, held).context("an idle session")?;
     }
     Ok(())
 }
@@ -58,10 +57,9 @@ fn lock(clients: Vec<Client>, locks: usize) -> Result<Vec<Client>> {
         .enumerate()
         .map(|(session, mut client)| {
             thread::spawn(move || -> Result<Client> {
-                let mut value = Vec::new();
                 for n in 0..locks {
                     let statement = command(&format!("SELECT GET_LOCK('held-{session}-{n}', 60)"))?;
-                    client.expect(&statement, b"1", &mut value)?;
+                    client.expect(&statement, b"1")?;
                 }
                 Ok(client)
             })
