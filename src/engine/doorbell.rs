@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::lease::Lease;
 use super::pipe::{Line, StoreAccess};
@@ -19,21 +19,32 @@ const HANGS: u8 = 5;
 /// Pause behind a failure; meanwhile locks of others are polled for.
 const RETRY: Duration = Duration::from_millis(500);
 
+/// Why it is time to look at the locks that others have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Somebody rang.
+    Rung,
+    /// Somebody may have rung while no bell hung.
+    InCase,
+}
+
 /// Hangs the doorbell as long as `wanted` says so, and tells when it is time to look.
 pub(super) async fn listen(
     access: Arc<StoreAccess>,
     lease: Arc<Lease>,
     mut wanted: watch::Receiver<bool>,
-    rung: mpsc::UnboundedSender<()>,
+    rung: mpsc::UnboundedSender<Look>,
 ) {
     let mut line = Line::new(Arc::clone(&access));
     let mut hung = None;
+    let mut look = Look::InCase;
     while wanted.wait_for(|wanted| *wanted).await.is_ok() {
         let result = match lease.proxy() {
-            Some(proxy) => hang(&mut line, &access, proxy, &mut hung, &rung).await,
-            None => Ok(()),
+            Some(proxy) => hang(&mut line, &access, (proxy, look), &mut hung, &rung).await,
+            None => Ok(Look::InCase),
         };
         line.judge(&result);
+        look = *result.as_ref().unwrap_or(&Look::InCase);
         if let Err(e) = &result {
             tracing::debug!(error = %e, "no doorbell: locks of other proxies are polled for");
         }
@@ -46,10 +57,10 @@ pub(super) async fn listen(
 async fn hang(
     line: &mut Line,
     access: &StoreAccess,
-    proxy: ProxyId,
+    (proxy, look): (ProxyId, Look),
     hung: &mut Option<(ProxyId, u32)>,
-    rung: &mpsc::UnboundedSender<()>,
-) -> Result<(), StoreError> {
+    rung: &mpsc::UnboundedSender<Look>,
+) -> Result<Look, StoreError> {
     let conn = line.get().await?;
     let bell = Some((proxy, conn.id()));
     if *hung != bell {
@@ -57,15 +68,19 @@ async fn hang(
         *hung = bell;
     }
     // A ring before this sleep was lost, so there is a look behind its begin.
+    let began = Instant::now();
     let asleep = conn.sleep(HANGS);
     tokio::pin!(asleep);
     tokio::select! {
         biased;
-        done = &mut asleep => return done,
-        () = yield_now() => {}
+        done = &mut asleep => done?,
+        () = yield_now() => {
+            let _ = rung.send(look);
+            asleep.await?;
+        }
     }
-    let _ = rung.send(());
-    asleep.await
+    let early = began.elapsed() < Duration::from_secs(HANGS.into());
+    Ok(if early { Look::Rung } else { Look::InCase })
 }
 
 /// Rings whom it is told to.

@@ -91,7 +91,7 @@ pub(super) struct Service {
     poll_at: Option<Instant>,
     /// Hangs the doorbell.
     listens: watch::Sender<bool>,
-    rung: mpsc::UnboundedReceiver<()>,
+    rung: mpsc::UnboundedReceiver<doorbell::Look>,
     /// Whether another proxy is live.
     peers: watch::Sender<bool>,
     victims: mpsc::UnboundedReceiver<Victim>,
@@ -200,7 +200,7 @@ impl Service {
                     self.watched -= 1;
                     self.release_all(watch.locks, watch.proxy, None);
                 }
-                Some(()) = self.rung.recv() => self.poll(),
+                Some(look) = self.rung.recv() => self.hear_ring(look),
                 Some(victim) = self.victims.recv() => self.give_up(victim),
                 () = at(self.poll_at) => self.poll(),
                 () = at(self.retry_at) => self.retry(),

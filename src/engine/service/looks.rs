@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::super::doorbell;
 use super::super::handle::{Acquired, Look};
 use super::super::keys::KeyState;
 use super::super::pipe::{Lookup, Read};
@@ -27,6 +28,23 @@ impl Service {
         for key in self.remote_keys() {
             self.ask_about(key);
         }
+    }
+
+    /// A lock may be free for this proxy.
+    pub(super) fn hear_ring(&mut self, look: doorbell::Look) {
+        let placed = |s: &KeyState| s.remote.as_ref().is_some_and(|r| r.placed);
+        let mut placed = self.keys.iter_mut().filter(|(_, s)| placed(s) && !s.queue.is_empty());
+        // Where it waits for one, no look is needed to know which.
+        if look == doorbell::Look::Rung
+            && let (Some((key, state)), None) = (placed.next(), placed.next())
+        {
+            let key = key.clone();
+            if let Some(remote) = &mut state.remote {
+                remote.attempt = true;
+            }
+            self.list(&key);
+        }
+        self.poll();
     }
 
     /// Those who ask about a key, which is looked at when its turn comes.
