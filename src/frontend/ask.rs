@@ -25,7 +25,7 @@ pub(super) struct Reply {
 impl Reply {
     /// Whether the server refused.
     pub(super) fn is_error(&self) -> bool {
-        matches!(self.ending, Ending::Err { .. })
+        self.ending.is_error()
     }
 
     /// The frames, header and payload.

@@ -315,7 +315,15 @@ impl Session {
         }
         // A statement runs as long as it waits.
         self.server_used = Instant::now();
-        self.send_hidden(&query(text.as_bytes(), self.capabilities))
+        self.send_release(query(text.as_bytes(), self.capabilities).into(), 3)
+    }
+
+    /// Sends the release of a gate, which is repeated if it fails.
+    pub(super) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), End> {
+        self.send_server(&packet)?;
+        let whose = Whose::Release(packet, again);
+        self.owed.push_back(Owed { shape: Shape::Results, whose });
+        Ok(())
     }
 
     /// Sends a command whose response the client does not see.

@@ -57,7 +57,7 @@ impl Session {
             let (n, progress) = self.tracker.feed(&buffer[at..]);
             let instead = match self.owed.front_mut().map(|owed| &mut owed.whose) {
                 None | Some(Whose::Clients) => None,
-                Some(Whose::Hidden) => Some(Vec::new()),
+                Some(Whose::Hidden | Whose::Release(..)) => Some(Vec::new()),
                 Some(Whose::Gate(bytes)) => {
                     bytes.extend_from_slice(&buffer[at..at + n]);
                     if bytes.len() > MAX_REPLY {
@@ -77,9 +77,12 @@ impl Session {
                 Progress::Continue => {}
                 Progress::WantsFile => self.client_state = ClientState::File { left: 0 },
                 Progress::Ended(ending) => {
-                    let owed = self.owed.pop_front();
-                    if let Some(Owed { whose: Whose::Gate(bytes), .. }) = owed {
-                        self.at_gate = Some(Reply { bytes, ending });
+                    match self.owed.pop_front().map(|owed| owed.whose) {
+                        Some(Whose::Gate(bytes)) => self.at_gate = Some(Reply { bytes, ending }),
+                        Some(Whose::Release(packet, again @ 1..)) if ending.is_error() => {
+                            self.send_release(packet, again - 1)?;
+                        }
+                        _ => {}
                     }
                     self.ended(ending);
                 }

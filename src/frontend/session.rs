@@ -67,6 +67,9 @@ pub(super) enum Whose {
     Refused(Box<Refusal>),
     /// The proxy: not for the client.
     Hidden,
+    /// The proxy, which repeats this packet some times if it fails: a KILL QUERY for the client's
+    /// wait may come late, and hit the release of its gate.
+    Release(Box<[u8]>, u8),
     /// The proxy, to show a wait: kept until it is complete.
     Gate(Vec<u8>),
 }

@@ -42,6 +42,13 @@ pub enum Ending {
     Plain,
 }
 
+impl Ending {
+    /// Whether the server refused.
+    pub fn is_error(self) -> bool {
+        matches!(self, Self::Err { .. })
+    }
+}
+
 /// The head of a `COM_STMT_PREPARE` response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrepareOk {
