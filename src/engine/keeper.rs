@@ -164,7 +164,7 @@ impl Keeper {
             ttl_ms: u32::try_from(self.terms.ttl.as_millis()).unwrap_or(u32::MAX),
             addr: self.setup.addr.clone(),
             server_start: conn.started(),
-            conns: self.setup.access.open.lock().clone(),
+            conns: self.setup.access.beside(conn),
         };
         with_state(&mut self.setup.state, |state| state.enter(id));
         let sent = clock::now();
@@ -220,7 +220,6 @@ impl Keeper {
 
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
         let schema = self.setup.access.url.schema.clone();
-        let conns = self.setup.access.open.lock().clone();
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
         let conn = self.line.get_any().await?;
@@ -234,6 +233,7 @@ impl Keeper {
         if let Some(mine) = &mut self.incarnation {
             mine.sent(new);
         }
+        let conns = self.setup.access.beside(conn);
         // The deadline counts from before the send: a renewal that is acknowledged late was
         // still seen by observers when it was committed.
         let sent = clock::now();

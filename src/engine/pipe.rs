@@ -26,7 +26,7 @@ pub struct StoreAccess {
     /// Limit of a connect.
     pub connect_timeout: Duration,
     /// Ids of the engine's own connections, for the proxies row.
-    pub open: Mutex<Vec<u64>>,
+    pub open: Mutex<Vec<Thread>>,
     /// Identity of the server whose locks are kept; none before the first registration.
     pub home: Mutex<Option<Arc<str>>>,
     /// Counters.
@@ -38,15 +38,21 @@ impl StoreAccess {
     pub async fn connect(&self) -> Result<StoreConnection, StoreError> {
         let opened = StoreConnection::open(&self.url, self.connect_timeout).await;
         match &opened {
-            Ok(conn) => self.open.lock().push(u64::from(conn.id())),
+            Ok(conn) => self.open.lock().push(conn.thread()),
             Err(e) => self.count(e),
         }
         opened
     }
 
-    /// Strikes a connection off the list.
-    pub fn forget(&self, id: u32) {
-        self.open.lock().retain(|open| *open != u64::from(id));
+    /// Strikes a connection off the list. Another may have its id by now, behind a restart.
+    pub fn forget(&self, thread: &Thread) {
+        self.open.lock().retain(|open| open != thread);
+    }
+
+    /// Ids of the open connections that lead where `conn` does.
+    pub fn beside(&self, conn: &StoreConnection) -> Vec<u64> {
+        let open = self.open.lock();
+        open.iter().filter(|thread| thread.is_at(conn)).map(|thread| thread.id).collect()
     }
 
     /// Counts an error.
@@ -106,13 +112,17 @@ impl Line {
         }
     }
 
-    /// Drops the connection; returns its id at the server.
-    pub fn drop_connection(&mut self) -> Option<u32> {
-        let id = self.conn.take().map(|c| c.id());
-        if let Some(id) = id {
-            self.access.forget(id);
+    /// Drops the connection.
+    pub fn drop_connection(&mut self) {
+        if let Some(conn) = self.conn.take() {
+            self.access.forget(&conn.thread());
         }
-        id
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.drop_connection();
     }
 }
 

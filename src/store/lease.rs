@@ -188,7 +188,10 @@ fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
     }
 }
 
+/// Connections that a row has room for; a proxy has about a dozen.
+const CONNS: usize = 24;
+
 fn join(ids: &[u64]) -> String {
-    let ids: Vec<String> = ids.iter().take(12).map(u64::to_string).collect();
+    let ids: Vec<String> = ids.iter().take(CONNS).map(u64::to_string).collect();
     ids.join(",")
 }

@@ -36,7 +36,7 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              ttl_ms INT UNSIGNED NOT NULL COMMENT 'lease of this proxy',\n  \
              addr VARCHAR(255) NOT NULL COMMENT 'where it listens, for people',\n  \
              server_start BIGINT NOT NULL COMMENT 'connection ids are of this run of the server',\n  \
-             conns VARCHAR(255) NOT NULL COMMENT 'ids of its own connections',\n  \
+             conns VARCHAR(500) NOT NULL COMMENT 'ids of its own connections',\n  \
              doorbell BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'id of the connection that KILL QUERY wakes'\n) ENGINE=InnoDB"
         ),
         format!(

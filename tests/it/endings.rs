@@ -19,6 +19,7 @@ on_both! {
     a_session_killed_while_it_waits_leaves_the_queue
     a_server_that_shuts_down_says_goodbye_in_its_own_words
     an_idle_proxy_grants_again_behind_a_restart
+    a_proxy_s_row_names_its_own_connections_behind_a_restart
     behind_a_restart_a_takeover_still_waits_for_sessions
 }
 
@@ -241,6 +242,42 @@ fn an_idle_proxy_grants_again_behind_a_restart(server: &Server) {
     next.ask_for("k");
     next.gets_it();
     next.unlock("k");
+}
+
+/// Ids come again behind a restart: what ended with the old run must not be taken for the new one.
+fn a_proxy_s_row_names_its_own_connections_behind_a_restart(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    until_it_has_run_a_while(&own.server);
+    let proxy = Proxy::start(&own.server.url, &[]);
+    let use_all = || {
+        let (mut holder, mut waiter) = (Session::at(proxy.port), Session::at(proxy.port));
+        holder.ask_for("k");
+        holder.gets_it();
+        // At a gate.
+        waiter.ask_for("k");
+        until_busy(&mut own.server.root(), waiter.id());
+        assert!(!Session::at(proxy.port).is_free("k"));
+        holder.unlock("k");
+        waiter.gets_it();
+    };
+    use_all();
+    own.stop();
+    own.restart();
+    for _ in 0..3 {
+        use_all();
+    }
+    let listed = format!("SELECT conns FROM {}.proxies WHERE state=1", proxy.schema);
+    let mut root = own.server.root();
+    eventually("its row names what is open, and nothing else", || {
+        let listed = root.column(&listed).join(",");
+        let mut listed: Vec<&str> = listed.split(',').collect();
+        let open = root.column(
+            "SELECT id FROM information_schema.processlist \
+             WHERE user='root' AND id<>CONNECTION_ID() ORDER BY id",
+        );
+        listed.sort_unstable_by_key(|id| id.parse::<u64>().unwrap_or_default());
+        (listed.len() > 3 && listed == open).then_some(())
+    });
 }
 
 /// What runs at the server counts, in whichever run of it the session began.
