@@ -278,3 +278,17 @@ async fn read(
     line.judge(&result);
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_of_an_earlier_run_is_not_taken_for_one_with_its_id() {
+        let (old, new) = (Thread::of(1000, 12), Thread::of(2000, 12));
+        let access = super::super::service::store_access();
+        access.open.lock().extend([old.clone(), new.clone()]);
+        access.forget(&old);
+        assert_eq!(*access.open.lock(), [new]);
+    }
+}

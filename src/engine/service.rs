@@ -10,6 +10,9 @@ mod queues;
 #[cfg(test)]
 mod staged;
 
+#[cfg(test)]
+pub(super) use staged::store_access;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;

@@ -255,6 +255,12 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// One for tests.
+    #[cfg(test)]
+    pub(crate) fn of(started: i64, id: u64) -> Self {
+        Self { ident: "here".into(), started, id }
+    }
+
     /// Whether `conn` leads to the same run of the same server.
     pub fn is_at(&self, conn: &StoreConnection) -> bool {
         *self.ident == *conn.ident && same_run(self.started, conn.started)

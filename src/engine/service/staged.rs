@@ -20,8 +20,8 @@ pub(super) fn on_engine_thread(test: impl Future<Output = ()>) {
     tokio::task::LocalSet::new().block_on(&runtime.expect("a runtime"), test);
 }
 
-/// A service whose store is never reached: its batches are answered by the test.
-pub(super) fn service(lease: &Arc<Lease>) -> Service {
+/// A store that is never reached.
+pub(in crate::engine) fn store_access() -> Arc<StoreAccess> {
     let url = StoreUrl {
         host: "127.0.0.1".to_owned(),
         port: 1,
@@ -29,13 +29,18 @@ pub(super) fn service(lease: &Arc<Lease>) -> Service {
         password: String::new(),
         schema: "lockstead".to_owned(),
     };
-    let access = Arc::new(StoreAccess {
+    Arc::new(StoreAccess {
         url,
         connect_timeout: Duration::from_secs(1),
         open: Mutex::default(),
         home: Mutex::default(),
         metrics: Arc::new(Metrics::new().expect("metrics")),
-    });
+    })
+}
+
+/// A service whose store is never reached: its batches are answered by the test.
+pub(super) fn service(lease: &Arc<Lease>) -> Service {
+    let access = store_access();
     let (mut service, _, _) = build(&access, Arc::clone(lease));
     let writer =
         Writer { schema: "lockstead".to_owned(), proxy: ProxyId(7), epoch: 1, base: 100, run: 0 };
