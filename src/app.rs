@@ -103,6 +103,12 @@ impl App {
             home: Mutex::default(),
             metrics: Arc::clone(&metrics),
         });
+        let Rights { process, kill, performance_schema } = readiness.rights;
+        for (right, has) in
+            [("process", process), ("kill", kill), ("performance_schema", performance_schema)]
+        {
+            metrics.store_rights.with_label_values(&[right]).set(i64::from(has));
+        }
         let (engine, gates, threads) = threads::start(Setup {
             access,
             ttl: config.lease,

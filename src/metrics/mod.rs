@@ -79,6 +79,8 @@ pub struct Metrics {
     pub lease_good: IntGauge,
     /// 1 while the server that answers is not the one whose locks are kept, by reason.
     pub store_foreign: IntGaugeVec,
+    /// 1 for each right that the store account has beyond the tables, as found at start.
+    pub store_rights: IntGaugeVec,
     /// Time a renewal took.
     pub renewal_seconds: Histogram,
     /// Time a batch took.
@@ -192,6 +194,13 @@ impl Metrics {
                 "store_foreign",
                 "1 while another server than the one whose locks are kept answers, or one of an earlier epoch.",
                 &["reason"],
+            )?,
+            store_rights: gauge_vec(
+                r,
+                "store_rights",
+                "1 if the store account had this right at start. Without kill a dead proxy's locks \
+                 wait until the server ends its sessions; without process they stay held.",
+                &["right"],
             )?,
             renewal_seconds: histogram(
                 r,

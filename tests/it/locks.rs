@@ -6,6 +6,7 @@ use crate::session::{Session, account};
 use crate::stage::{Database, eventually, on_both};
 
 on_both! {
+    clocks_and_zones_of_sessions_change_nothing
     a_held_lock_is_a_row_that_says_who_holds_it
     a_token_grows_with_every_grant
     a_row_that_is_not_used_is_deleted_and_tokens_grow_all_the_same
@@ -40,6 +41,36 @@ fn until_waiting(proxy: &Proxy, sessions: f64) {
     eventually("sessions wait", || {
         (proxy.metric("lockstead_locks_waiting") >= sessions).then_some(())
     });
+}
+
+fn clocks_and_zones_of_sessions_change_nothing(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--lease", "3s"]);
+    let mut sessions: Vec<Session> =
+        ["timestamp=1000000000", "timestamp=2000000000", "time_zone='+13:00'"]
+            .iter()
+            .map(|setting| {
+                let mut session = Session::at(proxy.port);
+                session.run(&format!("SET {setting}"));
+                session
+            })
+            .collect();
+    let renewals = || proxy.metric("lockstead_lease_renewal_seconds_count");
+    let mut last = 0;
+    for session in &mut sessions {
+        session.lock("k");
+        let now = token(server, &proxy, "k");
+        assert!(now > last, "{now} behind {last}");
+        last = now;
+        let recent = format!(
+            "SELECT ABS(TIMESTAMPDIFF(SECOND,since_utc,UTC_TIMESTAMP()))<600 FROM {}.held_locks",
+            proxy.schema
+        );
+        assert_eq!(server.root().column(&recent), ["1"]);
+        let before = renewals();
+        eventually("the lease is renewed", || (renewals() > before).then_some(()));
+        session.unlock("k");
+    }
+    assert!(proxy.metric("lockstead_store_rights{right=\"kill\"}") >= 1.0);
 }
 
 fn a_held_lock_is_a_row_that_says_who_holds_it(server: &Server) {
