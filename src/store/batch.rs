@@ -5,7 +5,9 @@
 //! proxy and this grant.
 
 use super::connection::{StoreConnection, StoreError, column};
-use super::statement::{Change, Others, Writer, change_sql, read_sql, release_sql};
+use super::statement::{
+    Change, Others, Turn, Writer, change_sql, hand_over_sql, read_sql, release_sql,
+};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 
@@ -55,6 +57,21 @@ impl StoreConnection {
             let (_, want) = self.change(&release_sql(writer, key, *token)).await?;
             let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
             return Ok(BatchResult { rows: vec![row], guarded: true, base: None });
+        }
+        if let [
+            change @ Change { key, release: Some(token), acquire: Some(grant), withdraw: false },
+        ] = changes
+            && grant.turn == Turn::Take
+            && grant.token > *token
+        {
+            let statement = hand_over_sql(writer, (key, *token), grant, others, self.flavour());
+            let (affected, want) = self.change(&statement).await?;
+            if affected == 1 {
+                let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
+                return Ok(BatchResult { rows: vec![row], guarded: true, base: None });
+            }
+            let read = self.read_back(writer, [key].into_iter()).await;
+            return read.map_err(StoreError::behind_a_change);
         }
         let statement = change_sql(writer, changes, others, self.flavour());
         let (affected, bumped) = self.change(&statement).await?;

@@ -134,6 +134,44 @@ pub(super) fn release_sql(writer: &Writer, key: &Key, token: u64) -> Statement {
     Statement { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
 }
 
+/// A hand-over alone: what [`change_sql`] does in about half the time. A row that was changed was
+/// won, with the proposed token, which must be greater than the one released.
+pub(super) fn hand_over_sql(
+    writer: &Writer,
+    (key, token): (&Key, u64),
+    grant: &Grant,
+    others: &Others,
+    flavour: Flavour,
+) -> Statement {
+    let Writer { schema, proxy: ProxyId(me), .. } = writer;
+    let (guard, live) = (guard(writer, flavour), ids(&others.waiting));
+    let share = match flavour {
+        Flavour::MySql => "FOR SHARE",
+        Flavour::MariaDb => "LOCK IN SHARE MODE",
+    };
+    // LAST_INSERT_ID() tells who waits.
+    let sql = format!(
+        "UPDATE `{schema}`.locks SET sess=?,conn=?,name=?,owner=?,since=UTC_TIMESTAMP(3),tok=?,\
+         want=IF(want<>{me} AND want IN ({live}),LAST_INSERT_ID(want),0) \
+         WHERE k=? AND holder={me} AND tok=? AND (SELECT COUNT(*) FROM `{schema}`.meta m \
+         STRAIGHT_JOIN `{schema}`.proxies p WHERE {guard} {share})=1"
+    );
+    let mut values: Vec<Value> = vec![grant.id.into(), grant.conn.0.into()];
+    values.extend([name(grant), owner(grant), grant.token.into()]);
+    values.extend([key.as_bytes().into(), token.into()]);
+    Statement { sql, values, changes: 1 }
+}
+
+/// The name as the row keeps it.
+fn name(grant: &Grant) -> Value {
+    grant.name[..grant.name.len().min(255)].into()
+}
+
+/// The owner as the row keeps it.
+fn owner(grant: &Grant) -> Value {
+    grant.owner[..grant.owner.len().min(400)].into()
+}
+
 /// Numbers of rows for which statements are made; between them the last row is repeated, which
 /// changes nothing, since it has then done its work or been refused.
 fn padded(rows: usize) -> usize {
@@ -147,9 +185,14 @@ const MYSQL_FIRST: &str = "(VALUES ROW(CAST(? AS BINARY),CAST(? AS UNSIGNED),CAS
     CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),CAST(? AS BINARY),CAST(? AS BINARY),\
     CAST(? AS UNSIGNED))";
 const MYSQL_LAST: &str = ") v(k,tok,holder,sess,conn,name,owner,ticket)";
-const MARIADB_FIRST: &str = "(SELECT CAST(? AS BINARY) k,CAST(? AS UNSIGNED) tok,\
+const MARIADB_FIRST: &str = "(SELECT LEFT(CAST(? AS BINARY),255) k,CAST(? AS UNSIGNED) tok,\
     CAST(? AS UNSIGNED) holder,CAST(? AS UNSIGNED) sess,CAST(? AS UNSIGNED) conn,\
-    CAST(? AS BINARY) name,CAST(? AS BINARY) owner,CAST(? AS UNSIGNED) ticket";
+    LEFT(CAST(? AS BINARY),255) name,LEFT(CAST(? AS BINARY),400) owner,\
+    CAST(? AS UNSIGNED) ticket";
+/// Without the lengths MariaDB takes the strings for BLOBs, and keeps the rows in a table on disk:
+/// a third of the batch's processor time.
+const MARIADB_NEXT: &str = " UNION ALL SELECT LEFT(CAST(? AS BINARY),255),?,?,?,?,\
+    LEFT(CAST(? AS BINARY),255),LEFT(CAST(? AS BINARY),400),?";
 const COLUMNS: usize = 8;
 
 /// What a row's `ticket` asks for: in a grant, to take the row whoever waits; in a release, to leave
@@ -183,8 +226,7 @@ pub(super) fn change_sql(
         if let Some(grant) = acquire {
             values.push(key.as_bytes().into());
             values.extend([grant.token.into(), (*me).into(), grant.id.into(), grant.conn.0.into()]);
-            values.push(grant.name[..grant.name.len().min(255)].into());
-            values.push(grant.owner[..grant.owner.len().min(400)].into());
+            values.extend([name(grant), owner(grant)]);
             values.push(match grant.turn {
                 Turn::Yield => Value::UInt(0),
                 Turn::Queue(since) => since.max(AT_ONCE + 1).into(),
@@ -204,9 +246,7 @@ pub(super) fn change_sql(
     );
     let (first, next, last, share) = match flavour {
         Flavour::MySql => (MYSQL_FIRST, ",ROW(?,?,?,?,?,?,?,?)", MYSQL_LAST, "FOR SHARE OF m,p"),
-        Flavour::MariaDb => {
-            (MARIADB_FIRST, " UNION ALL SELECT ?,?,?,?,?,?,?,?", ") v", "LOCK IN SHARE MODE")
-        }
+        Flavour::MariaDb => (MARIADB_FIRST, MARIADB_NEXT, ") v", "LOCK IN SHARE MODE"),
     };
     sql.push_str(first);
     for _ in 1..padded {

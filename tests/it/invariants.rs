@@ -214,8 +214,7 @@ fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
         assert_eq!(run(&mut store, &three, queue(token + 1, 30), &[1, 2]), (1, 2), "came later");
         assert_eq!(run(&mut store, &three, queue(token - 1, 31), &[1, 2]), (1, 3), "waits longer");
         // From one session of the holder to the next: the reply tells that somebody waits.
-        let mut pass = hand_over(&name, token, 11);
-        pass.acquire.as_mut().expect("a grant").turn = Turn::Take;
+        let pass = hand_over(&name, token, 11);
         assert_eq!(run(&mut store, &one, pass, &[2, 3]), (1, 3));
         let token = store.token(&name);
         assert_eq!(run(&mut store, &one, release(&name, token), &[2, 3]), (0, 3));
@@ -337,7 +336,9 @@ fn release(name: &str, token: u64) -> Change {
 }
 
 fn hand_over(name: &str, token: u64, id: u64) -> Change {
-    Change { release: Some(token), ..acquire(name, id, FLOOR) }
+    let mut change = acquire(name, id, token + 1);
+    change.acquire.as_mut().expect("a grant").turn = Turn::Take;
+    Change { release: Some(token), ..change }
 }
 
 fn i2_a_lock_leaves_its_holder_only_by_its_token(server: &Server) {
@@ -396,6 +397,7 @@ fn i3_a_revoked_proxy_changes_nothing(server: &Server) {
             vec![acquire("new", 11, FLOOR)],
             vec![acquire("free", 12, FLOOR), acquire("new", 13, FLOOR)],
             vec![acquire("free", 12, FLOOR), hand_over("held", token, 14)],
+            vec![hand_over("held", token, 14)],
         ];
         for batch in batches {
             let result = store.run(&one, &batch, &[]);
@@ -419,16 +421,21 @@ fn i3_a_revoke_waits_for_a_batch_and_a_batch_for_a_revoke(server: &Server) {
     let waited = revoke.expect_err("the revoke does not pass a share lock");
     assert!(waited.is_retryable(), "{waited}");
     // A batch shares that lock.
-    store.take(&one, "k", 10);
+    let token = store.take(&one, "k", 10).token;
     root.run("COMMIT");
     root.run("BEGIN");
     root.run(&format!("UPDATE {schema}.proxies SET state=2 WHERE id=1"));
     let batch = [acquire("l", 11, FLOOR), acquire("m", 12, FLOOR)];
-    let result = store.runtime.block_on(store.conn.run_batch(&one, &batch, &Others::default()));
-    let waited = result.expect_err("the batch does not pass a revoke under way");
-    assert!(waited.is_retryable(), "{waited}");
+    let alone = [hand_over("k", token, 13)];
+    for changes in [&batch[..], &alone] {
+        let result =
+            store.runtime.block_on(store.conn.run_batch(&one, changes, &Others::default()));
+        let waited = result.expect_err("the batch does not pass a revoke under way");
+        assert!(waited.is_retryable(), "{waited}");
+    }
     root.run("COMMIT");
     assert!(!store.run(&one, &batch, &[]).guarded);
+    assert!(!store.run(&one, &alone, &[]).guarded);
 }
 
 fn i4_states_only_grow(server: &Server) {
@@ -718,13 +725,15 @@ fn a_name_of_any_bytes_arrives_as_it_is(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
     let bytes: Vec<u8> = (0..=255).collect();
+    let owner: Vec<u8> = bytes.iter().chain(&bytes).copied().take(400).collect();
     let names: Vec<&[u8]> = vec![&bytes[1..190], &bytes[100..255], b"?", b"'\\\"", b"\xff\xfe?"];
     let mut changes: Vec<Change> = (1..)
         .zip(&names)
         .map(|(id, name)| {
             let mut change = acquire("x", id, FLOOR);
             change.key = plain(name, Flavour::MariaDb).expect("valid").key;
-            change.acquire.as_mut().expect("a grant").name = (*name).into();
+            let grant = change.acquire.as_mut().expect("a grant");
+            (grant.name, grant.owner) = ((*name).into(), owner.as_slice().into());
             change
         })
         .collect();
@@ -740,8 +749,14 @@ fn a_name_of_any_bytes_arrives_as_it_is(server: &Server) {
             .collect();
         assert_eq!(there, wanted);
     };
+    // The same statement with short names first: they must not decide how long others may be.
+    let short = ["a", "b", "c", "d", "e"].map(|name| acquire(name, 1, FLOOR));
+    store.run(&one, &short, &[]);
+    store.sql("DELETE FROM {}.locks");
     store.run(&one, &changes, &[]);
     check(&store, &changes);
+    let owners = store.sql("SELECT DISTINCT HEX(owner) FROM {}.locks");
+    assert_eq!(owners, [hex::encode_upper(&owner)]);
     store.sql("DELETE FROM {}.locks");
     for change in &changes {
         store.run_one(&one, change.clone());
