@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use super::ask::Reply;
-use super::session::{Behind, End, Session};
+use super::owed::Behind;
+use super::session::{End, Session};
 use super::settings::{Settings, Trial};
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;

@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep_until};
 use super::answer::{Call, empties_warnings};
 use super::ask::{Reply, frames, is_end};
 use super::cursor;
-use super::session::{End, Owed, Session, Whose};
+use super::owed::{Owed, Whose};
+use super::session::{End, Session};
 use crate::engine::gates::{Gate, Gates};
 use crate::engine::handle::Acquired;
 use crate::lock::function::Function;
@@ -53,6 +54,8 @@ pub(super) struct Shown<'a> {
     pub(super) stale: Option<u32>,
     /// It is executed with a cursor, where the server words an error in another way.
     pub(super) cursor: bool,
+    /// It is not the client's statement, but stands for it: only an error is for the client.
+    pub(super) stand_in: bool,
 }
 
 enum State {
@@ -255,14 +258,20 @@ impl Session {
     /// Whether the server may have something to tell of the session's state.
     fn may_track(&self, shown: &Shown<'_>) -> bool {
         let late = shown.call.bare.is_do && !self.capabilities.has(Capabilities::DEPRECATE_EOF);
-        self.capabilities.has(Capabilities::SESSION_TRACK) && (late || !self.status_is_plain())
+        !shown.stand_in
+            && self.capabilities.has(Capabilities::SESSION_TRACK)
+            && (late || !self.status_is_plain())
     }
 
     /// The server's reply as the client's, if it tells of tracked state: it tells it only once.
     fn tracked(&self, reply: &Reply, value: Option<u64>, mirror: &Mirror<'_>) -> Option<Vec<u8>> {
         let Ending::Ok { status, .. } = reply.ending else { return None };
-        let Shown { call, name, cursor, .. } = *mirror.shown;
-        if !status.has(Status::SESSION_STATE_CHANGED) || cursor || !mirror.pure.is_empty() {
+        let Shown { call, name, cursor, stand_in, .. } = *mirror.shown;
+        if stand_in
+            || !status.has(Status::SESSION_STATE_CHANGED)
+            || cursor
+            || !mirror.pure.is_empty()
+        {
             return None;
         }
         let patched = self.patched(call, mirror.name.as_deref(), reply);

@@ -3,9 +3,7 @@
 use super::answer::Call;
 use super::arguments::{Given, Judged};
 use super::gate::{Shown, Waited};
-use super::login::{authenticate, owner};
-use super::session::{Behind, End, Session};
-use super::settings::Settings;
+use super::session::{End, Session};
 use crate::engine::handle::{Acquired, Grant, Look};
 use crate::lock::codes;
 use crate::lock::function::Function;
@@ -13,16 +11,13 @@ use crate::lock::held::Release;
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::metrics::CallOutcome;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
-use crate::protocol::handshake::ChangeUser;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Ending;
-use crate::protocol::status::Status;
 use crate::sql::argument::Argument;
 use crate::sql::call::{self, Statement};
 use crate::sql::dialect::{Dialect, Multibyte};
-use crate::types::Flavour;
 
 /// What came of a call.
 pub(super) enum Outcome {
@@ -58,7 +53,7 @@ impl Session {
         }
     }
 
-    async fn query(&mut self, packet: Vec<u8>) -> Result<(), End> {
+    pub(super) async fn query(&mut self, packet: Vec<u8>) -> Result<(), End> {
         let payload = &packet[HEADER..];
         let Some(at) = self.text_start(payload) else {
             return self.forward(&packet);
@@ -79,7 +74,13 @@ impl Session {
                 let outcome = if self.gives_no_row(&call).await? {
                     Outcome::Native
                 } else {
-                    let shown = Shown { call: &call, name: None, stale: None, cursor: false };
+                    let shown = Shown {
+                        call: &call,
+                        name: None,
+                        stale: None,
+                        cursor: false,
+                        stand_in: false,
+                    };
                     self.call(&shown, given).await?
                 };
                 match outcome {
@@ -89,6 +90,15 @@ impl Session {
                     Outcome::Deadlock => self.answer_deadlock(&call).await,
                     Outcome::Error(error) => self.refuse(&error),
                 }
+            }
+            Statement::Composite(composite) => {
+                self.composite(&payload[..at], text, &composite).await
+            }
+            // The server refuses them all.
+            Statement::Several(_) if !self.several => self.forward(&packet),
+            Statement::Several(pieces) => {
+                self.start_chain(&payload[..at], text, &pieces);
+                self.next_in_chain().await
             }
             statement => self.not_bare(&packet, text, &statement).await,
         }
@@ -111,7 +121,10 @@ impl Session {
                 self.forward(packet)
             }
             Statement::NoCall | Statement::WrongCount | Statement::Bare(_) => self.forward(packet),
-            Statement::Other | Statement::Ambiguous => {
+            Statement::Other
+            | Statement::Composite(_)
+            | Statement::Several(_)
+            | Statement::Ambiguous => {
                 // What the server refuses anyway it refuses in its own words: nothing is taken.
                 let prepares = packet.get(HEADER) == Some(&Command::STMT_PREPARE.0);
                 if (prepares || !self.several || call::is_single(text, self.dialect()))
@@ -119,8 +132,7 @@ impl Session {
                 {
                     return self.send_client(&refusal);
                 }
-                self.context.metrics.unsupported.inc();
-                self.refuse(&codes::unsupported("a lock function in this kind of statement"))
+                self.unsupported("a lock function in this kind of statement")
             }
         }
     }
@@ -335,60 +347,6 @@ impl Session {
         let mut out = Vec::new();
         error.encode(&mut out, 1, false);
         self.send_client(&out)
-    }
-
-    /// COM_RESET_CONNECTION: the server's OK comes behind its rollback; then the locks go, and
-    /// then the client hears.
-    async fn reset(&mut self, packet: &[u8]) -> Result<(), End> {
-        self.context.commands[usize::from(Command::RESET_CONNECTION.0)].inc();
-        let reply = self.exchange(packet, Shape::Results).await?;
-        if !reply.is_error() {
-            self.forget_session_state();
-            self.release_held().await?;
-        }
-        self.send_client(&reply.bytes)
-    }
-
-    fn forget_session_state(&mut self) {
-        self.behind = Behind::default();
-        self.settings = Settings::default();
-        self.statements.clear();
-        self.good_alias = None;
-        self.deadlocks = 0;
-    }
-
-    /// COM_CHANGE_USER: a login on the open connection. MySQL closes it when it is denied,
-    /// MariaDB goes on; both have freed the locks by then.
-    async fn change_user(&mut self, packet: &[u8]) -> Result<(), End> {
-        self.context.commands[usize::from(Command::CHANGE_USER.0)].inc();
-        let payload = &packet[HEADER..];
-        let tag = self.context.engine.lease().proxy().map(|p| p.to_string()).unwrap_or_default();
-        let change = ChangeUser::parse(payload, self.capabilities);
-        let mut out = Vec::with_capacity(packet.len() + 64);
-        match change.as_ref().and_then(|c| c.tagged(self.capabilities, tag.as_bytes())) {
-            Some(tagged) => put_frame(&mut out, packet[HEADER - 1], &tagged),
-            None => out.extend_from_slice(packet),
-        }
-        self.send_server(&out)?;
-        self.drain_to_server().await?;
-        self.drain_to_client().await?;
-        let limit = self.context.config.login_timeout;
-        let exchange = authenticate(&mut self.client, &mut self.server);
-        let ok = tokio::time::timeout(limit, exchange).await;
-        let ok = ok.map_err(|_| End::Broken("a change of user took too long"))?;
-        let ok = ok.map_err(|_| End::ServerGone)?;
-        self.forget_session_state();
-        if ok.is_none() && self.flavour == Flavour::MySql {
-            return Err(End::ServerGone);
-        }
-        self.release_held().await?;
-        let Some(ok) = ok else { return Ok(()) };
-        if let (Some(change), Ok(peer)) = (change, self.client.peer_addr()) {
-            self.owner = owner(change.user, peer);
-        }
-        self.status = Status(Status::AUTOCOMMIT);
-        self.learn_status(&ok);
-        self.send_client(&ok)
     }
 }
 

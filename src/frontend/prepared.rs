@@ -8,7 +8,8 @@ use super::arguments::Given;
 use super::cursor::{self, Cursor};
 use super::gate::Shown;
 use super::intercept::Outcome;
-use super::session::{Behind, End, Session};
+use super::owed::Behind;
+use super::session::{End, Session};
 use super::settings::Settings;
 use super::statement::LockStatement;
 use crate::lock::codes;
@@ -214,7 +215,8 @@ impl Session {
             true => Outcome::Error(too_long(Command::STMT_EXECUTE)),
             false => {
                 let stale = (long || stale).then_some(id);
-                let shown = Shown { call: &call, name: Some(&name), stale, cursor };
+                let shown =
+                    Shown { call: &call, name: Some(&name), stale, cursor, stand_in: false };
                 self.call(&shown, given).await?
             }
         };

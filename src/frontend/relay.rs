@@ -3,7 +3,8 @@
 //! server owes nothing, then `intercept` answers it.
 
 use super::ask::{MAX_REPLY, Reply};
-use super::session::{Behind, ClientState, End, Owed, Session, Whose};
+use super::owed::{Behind, Owed, Whose};
+use super::session::{ClientState, End, Session};
 use super::settings::Settings;
 use crate::net::buffers::BUFFER;
 use crate::net::socket::{read_some, write_some};
@@ -77,6 +78,13 @@ impl Session {
                 Progress::Continue => {}
                 Progress::WantsFile => self.client_state = ClientState::File { left: 0 },
                 Progress::Ended(ending) => {
+                    let clients =
+                        matches!(self.owed.front(), Some(Owed { whose: Whose::Clients, .. }));
+                    if clients && self.amend.is_some() && self.chain.is_none() {
+                        self.send_client(&buffer[shown..at])?;
+                        shown = at;
+                        self.amend = None;
+                    }
                     match self.owed.pop_front().map(|owed| owed.whose) {
                         Some(Whose::Gate(bytes)) => self.at_gate = Some(Reply { bytes, ending }),
                         Some(Whose::Release(packet, again @ 1..)) if ending.is_error() => {
@@ -120,6 +128,8 @@ impl Session {
         if bytes.is_empty() {
             return Ok(());
         }
+        let amended = self.amend.as_mut().map(|amend| amend.feed(bytes));
+        let bytes = amended.as_deref().unwrap_or(bytes);
         let mut sent = 0;
         if self.to_client.is_empty() {
             sent = write_some(&self.client, bytes).map_err(|_| End::ClientGone)?;
@@ -160,7 +170,7 @@ impl Session {
 
     /// Looks at client bytes that were read ahead.
     pub(super) fn process_inbox(&mut self) -> Result<(), End> {
-        if self.inbox.is_empty() || self.parked {
+        if self.inbox.is_empty() || self.parked || self.chain.is_some() {
             return Ok(());
         }
         let mut buffer = std::mem::take(&mut self.inbox);

@@ -12,9 +12,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::ask::Reply;
+use super::chain::Chain;
 use super::context::Context;
 use super::login::{Authenticated, closed};
 use super::oversize::Dropped;
+use super::owed::{Behind, Owed};
 use super::registry::Entry;
 use super::settings::Settings;
 use super::statement::LockStatement;
@@ -22,9 +24,8 @@ use crate::engine::handle::{EventSender, SessionEvent};
 use crate::lock::codes;
 use crate::lock::held::Held;
 use crate::net::socket::write_some;
+use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::command::Shape;
-use crate::protocol::refusal::Refusal;
 use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
 use crate::sql::dialect::{Dialect, Multibyte};
@@ -51,29 +52,6 @@ pub(super) enum End {
     Broken(&'static str),
 }
 
-/// A response that the server owes.
-#[derive(Debug)]
-pub(super) struct Owed {
-    pub(super) shape: Shape,
-    pub(super) whose: Whose,
-}
-
-/// Who asked for a response.
-#[derive(Debug)]
-pub(super) enum Whose {
-    /// The client, for a statement as it stands.
-    Clients,
-    /// The client, for a statement that was spoilt on its way: the server's refusal is replaced.
-    Refused(Box<Refusal>),
-    /// The proxy: not for the client.
-    Hidden,
-    /// The proxy, which repeats this packet some times if it fails: a KILL QUERY for the client's
-    /// wait may come late, and hit the release of its gate.
-    Release(Box<[u8]>, u8),
-    /// The proxy, to show a wait: kept until it is complete.
-    Gate(Vec<u8>),
-}
-
 /// What the client's next bytes are.
 #[derive(Debug)]
 pub(super) enum ClientState {
@@ -88,15 +66,6 @@ pub(super) enum ClientState {
     File { left: usize },
     /// Both sides talk freely (replication).
     Pipe,
-}
-
-/// Statements that the server has not seen because the proxy answered them: what they would
-/// have left behind in its session (row count, found rows, warnings) is caught up before it
-/// runs anything else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Behind {
-    pub(super) select: bool,
-    pub(super) then_do: bool,
 }
 
 /// A session.
@@ -127,6 +96,10 @@ pub(super) struct Session {
     answering: bool,
     /// A dropped packet, which the parked session is to answer.
     pub(super) refused: Option<Dropped>,
+    /// Statements of the same text that are still to be run.
+    pub(super) chain: Option<Box<Chain>>,
+    /// Changes the response that is under way.
+    pub(super) amend: Option<Box<Amend>>,
     pub(super) client_ended: bool,
     pub(super) status: Status,
     /// The last response said the status.
@@ -157,6 +130,8 @@ pub(super) struct Session {
 
 /// What the loop woke up for.
 enum Wake {
+    /// The client has taken what was before the command that waits.
+    Turn,
     Client,
     Server,
     Event(SessionEvent),
@@ -192,6 +167,8 @@ impl Session {
             parked: false,
             answering: false,
             refused: None,
+            chain: None,
+            amend: None,
             client_ended: false,
             status: Status(Status::AUTOCOMMIT),
             status_known: false,
@@ -227,11 +204,15 @@ impl Session {
     }
 
     async fn turn(&mut self) -> Result<(), End> {
-        if self.parked && self.owed.is_empty() && self.to_client.is_empty() {
-            self.parked = false;
+        if self.has_turn() {
             self.answering = true;
             // Boxed, so that an idle session does not carry the room for it.
-            Box::pin(self.intercept()).await?;
+            if self.chain.is_some() {
+                Box::pin(self.next_in_chain()).await?;
+            } else {
+                self.parked = false;
+                Box::pin(self.intercept()).await?;
+            }
             self.answering = false;
             return self.process_inbox();
         }
@@ -240,10 +221,16 @@ impl Session {
         }
         let wake = poll_fn(|cx| self.poll_wake(cx)).await?;
         match wake {
+            Wake::Turn => Ok(()),
             Wake::Server => self.hear_server(),
             Wake::Client => self.hear_client(),
             Wake::Event(event) => self.event(event),
         }
+    }
+
+    /// A command waits for the proxy, and nothing is due before it.
+    fn has_turn(&self) -> bool {
+        (self.parked || self.chain.is_some()) && self.owed.is_empty() && self.to_client.is_empty()
     }
 
     /// Nothing runs, nothing is half sent, and no transaction is open.
@@ -252,6 +239,7 @@ impl Session {
             && self.to_client.is_empty()
             && self.to_server.is_empty()
             && self.inbox.is_empty()
+            && self.chain.is_none()
             && matches!(self.client_state, ClientState::Command)
             && !self.status.has(Status::IN_TRANS)
     }
@@ -262,11 +250,15 @@ impl Session {
         }
         self.flush_client(cx)?;
         self.flush_server(cx)?;
+        if self.has_turn() {
+            return Poll::Ready(Ok(Wake::Turn));
+        }
         if self.to_client.is_empty() && self.server.poll_read_ready(cx).is_ready() {
             return Poll::Ready(Ok(Wake::Server));
         }
         let hears_client = self.to_server.is_empty()
             && !self.parked
+            && self.chain.is_none()
             && !self.client_ended
             && self.owed.len() < MAX_OWED;
         if hears_client && self.client.poll_read_ready(cx).is_ready() {

@@ -1,6 +1,7 @@
 //! Packets that are forwarded while they come, and what becomes of a lock call that is found in one.
 
-use super::session::{ClientState, Session, Whose};
+use super::owed::Whose;
+use super::session::{ClientState, Session};
 use crate::lock::codes;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::refusal::Refusal;

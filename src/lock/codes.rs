@@ -10,8 +10,8 @@ pub fn unsupported(what: &str) -> ErrorReply {
         code: 1235,
         state: "42000",
         message: format!(
-            "Lockstead does not yet support {what}. Supported: one bare call, SELECT|DO \
-             fn(literal or ? arguments) [AS alias]. The statement was not run and no lock was taken"
+            "Lockstead does not yet support {what}. Take the lock in a statement of its own: \
+             SELECT GET_LOCK(name, timeout). The statement was not run"
         ),
     }
 }

@@ -80,6 +80,25 @@ impl Function {
         ColumnType { kind, length, flags }
     }
 
+    /// A constant of the value and type of a call that returned `value`, for the server to plan a
+    /// statement over tables with.
+    pub fn calm_expression(self, flavour: Flavour, value: Option<u64>) -> Vec<u8> {
+        let text = match (self, flavour, value) {
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, _, value) => match value {
+                Some(0) => "(NULL AND 0)".to_owned(),
+                Some(_) => "(NULL OR 1)".to_owned(),
+                None => "(NULL OR 0)".to_owned(),
+            },
+            (Self::IsUsedLock, Flavour::MySql, None) => "IF(0,CAST(1 AS UNSIGNED),NULL)".to_owned(),
+            (Self::IsUsedLock, Flavour::MySql, Some(n)) => {
+                format!("IF(1,CAST({n} AS UNSIGNED),NULL)")
+            }
+            (_, _, Some(n)) => format!("CAST({n} AS UNSIGNED)"),
+            (_, _, None) => "NULL".to_owned(),
+        };
+        text.into_bytes()
+    }
+
     /// An expression without side effects whose value, and as far as the server allows whose
     /// type, are those of a call that returned `value` (interception, 3).
     ///

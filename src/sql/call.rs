@@ -4,9 +4,11 @@
 use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
+use super::composite::{self, Composite};
 use super::dialect::Dialect;
 use super::finder::Finder;
 use super::mentions::mention;
+use super::pieces;
 use super::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
 
@@ -21,6 +23,10 @@ pub enum Statement {
     WrongCount,
     /// CREATE or ALTER of a routine, trigger, event or view: calls run when it does.
     Definition,
+    /// Calls in a larger statement.
+    Composite(Composite),
+    /// Several statements, some of them with calls.
+    Several(Vec<Range<usize>>),
     /// A call in any other form.
     Other,
     /// The reading depends on settings that only the server knows.
@@ -94,7 +100,17 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     {
         return bare;
     }
-    Statement::Other
+    if !whole {
+        return Statement::Other;
+    }
+    match pieces::split(text, &tokens) {
+        Some(pieces) if pieces.len() > 1 => return Statement::Several(pieces),
+        Some(_) | None => {}
+    }
+    if prepares {
+        return Statement::Other;
+    }
+    composite::read(text, &tokens).map_or(Statement::Other, Statement::Composite)
 }
 
 /// All tokens, and whether the text ends outside strings and comments.
@@ -309,24 +325,39 @@ mod tests {
             "SELECT GET_LOCK('k',0), 1",
             "SELECT GET_LOCK(@x,0)",
             "SELECT GET_LOCK(CONCAT('a'),0)",
-            "SELECT 1; SELECT GET_LOCK('k',0)",
             "SELECT GET_LOCK('k',0) FROM t",
             "SELECT GET_LOCK('k',0) INTO @x",
             "SELECT GET_LOCK('k',0) LIMIT 0",
-            "PREPARE s FROM 'SELECT GET_LOCK(1,0)'",
-            "/*! PREPARE s FROM 'SELECT GET_LOCK(1,0)' */",
-            "SELECT 1; PREPARE `s` FROM CONCAT('SELECT GET_LOCK', '(1,0)')",
-            "DO 1; EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
             "SELECT (GET_LOCK('k',0))",
             "SELECT GET_LOCK('k',(0))",
             "SELECT GET_LOCK('k',1 2)",
-            "SELECT GET_LOCK('k' /*! 'x', */ 0)",
             "SELECT {d GET_LOCK('k',0)}",
-            "SELECT {fn GET_LOCK('k',0)",
             "SET @x = GET_LOCK('k',0)",
             "SELECT GET_LOCK('k',0) FOR UPDATE",
         ] {
+            assert!(matches!(judge(sql), Statement::Composite(_)), "{sql}: {:?}", judge(sql));
+        }
+        for sql in [
+            "PREPARE s FROM 'SELECT GET_LOCK(1,0)'",
+            "/*! PREPARE s FROM 'SELECT GET_LOCK(1,0)' */",
+            "EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
+            "SELECT GET_LOCK('k' /*! 'x', */ 0)",
+            "SELECT {fn GET_LOCK('k',0)",
+            "SELECT GET_LOCK('k',0)) + (1",
+            "SHOW TABLES WHERE GET_LOCK('k',0)",
+            "HANDLER t READ FIRST WHERE GET_LOCK('k',0)",
+            "CREATE TABLE t AS SELECT GET_LOCK('k',0)",
+            "SELECT GET_LOCK('k',0) INTO OUTFILE 'x'",
+            "SET STATEMENT max_statement_time=1 FOR SELECT GET_LOCK('k',0)",
+        ] {
             assert_eq!(judge(sql), Statement::Other, "{sql}");
+        }
+        for sql in [
+            "SELECT 1; SELECT GET_LOCK('k',0)",
+            "SELECT 1; PREPARE `s` FROM CONCAT('SELECT GET_LOCK', '(1,0)')",
+            "DO 1; EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
+        ] {
+            assert!(matches!(judge(sql), Statement::Several(_)), "{sql}: {:?}", judge(sql));
         }
     }
 

@@ -2,11 +2,15 @@
 
 pub mod argument;
 pub mod call;
+mod clauses;
 mod comments;
+pub mod composite;
 pub mod dialect;
+mod effects;
 pub mod finder;
 mod mentions;
 mod modes;
+pub mod pieces;
 pub mod prefilter;
 mod quotes;
 pub mod scanner;

@@ -1,0 +1,74 @@
+//! A text of several statements with lock calls among them: they are run one after the other, and
+//! their responses go to the client as one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::session::{End, Session};
+use crate::protocol::amend::Amend;
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::sql::prefilter::scan;
+
+/// The statements of a text that are still to be run.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    /// Whole COM_QUERY packets.
+    rest: VecDeque<Vec<u8>>,
+}
+
+impl Session {
+    /// Takes the statements of a text apart.
+    pub(super) fn start_chain(&mut self, prefix: &[u8], text: &[u8], pieces: &[Range<usize>]) {
+        let ranges = together(text, pieces);
+        let last = ranges.len().saturating_sub(1);
+        let packets = ranges.into_iter().enumerate().map(|(nth, range)| {
+            let mut text = &text[range];
+            if nth < last {
+                text = text.strip_suffix(b";").unwrap_or(text);
+            }
+            let mut packet = Vec::with_capacity(text.len() + prefix.len() + HEADER);
+            put_frame(&mut packet, 0, &[prefix, text].concat());
+            packet
+        });
+        self.chain = Some(Box::new(Chain { rest: packets.collect() }));
+        self.amend = Some(Box::new(Amend::new(self.capabilities)));
+    }
+
+    /// Runs the next statement, unless the last one has failed.
+    pub(super) async fn next_in_chain(&mut self) -> Result<(), End> {
+        let failed = self.amend.as_ref().is_some_and(|amend| amend.failed());
+        let next = self.chain.as_mut().and_then(|chain| {
+            let next = chain.rest.pop_front();
+            next.map(|packet| (packet, !chain.rest.is_empty()))
+        });
+        match (next, &mut self.amend) {
+            (Some((packet, more)), Some(amend)) if !failed => {
+                amend.next(more);
+                Box::pin(self.query(packet)).await
+            }
+            _ => {
+                self.chain = None;
+                self.amend = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The statements as they are sent: those without calls stay together, and an empty one, at which the
+/// server stops, with all that follows.
+fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut ranges: Vec<(Range<usize>, bool)> = Vec::new();
+    for piece in pieces {
+        if text[piece.clone()].trim_ascii() == b";" {
+            ranges.push((piece.start..text.len(), false));
+            break;
+        }
+        let calls = scan(&text[piece.clone()]).call;
+        match ranges.last_mut() {
+            Some((range, false)) if !calls => range.end = piece.end,
+            _ => ranges.push((piece.clone(), calls)),
+        }
+    }
+    ranges.into_iter().map(|(range, _)| range).collect()
+}

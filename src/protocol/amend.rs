@@ -1,0 +1,297 @@
+//! Changes a response on its way to the client: other column definitions, the flag that says that
+//! more results follow, and sequence ids that go on from an earlier response.
+//!
+//! Rows pass as they come; nothing but the head of a packet, and definitions that are replaced, is
+//! held back.
+
+use super::capabilities::Capabilities;
+use super::frame::{FrameHeader, HEADER, MAX_PAYLOAD, put_frame};
+use super::reader::Reader;
+use super::status::Status;
+
+/// Payload bytes in which the status flags of an OK packet end: a header, two lengths of up to nine
+/// bytes, the flags.
+const HEAD: usize = 21;
+/// A definition that is longer is not replaced: none is.
+const MAX_DEFINITION: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The first packet of a result.
+    First,
+    /// Column definitions that are still to come.
+    Columns(u64),
+    ColumnsEnd,
+    Rows,
+    /// Behind the response.
+    Done,
+}
+
+/// Amends the responses to one command's text.
+#[derive(Debug)]
+pub struct Amend {
+    capabilities: Capabilities,
+    /// The columns of the next result set, as they are to be called.
+    definitions: Vec<Vec<u8>>,
+    /// Another statement's response follows.
+    more: bool,
+    seq: u8,
+    state: State,
+    /// A frame of which too little is there yet.
+    head: Vec<u8>,
+    /// Payload bytes of the current frame that pass.
+    skip: usize,
+    /// The next frame continues the packet.
+    continues: bool,
+    failed: bool,
+}
+
+impl Amend {
+    /// For one response.
+    pub fn new(capabilities: Capabilities) -> Self {
+        Self {
+            capabilities,
+            definitions: Vec::new(),
+            more: false,
+            seq: 1,
+            state: State::First,
+            head: Vec::new(),
+            skip: 0,
+            continues: false,
+            failed: false,
+        }
+    }
+
+    /// Another statement of the same text: its response goes on where the last one ended.
+    pub fn next(&mut self, more: bool) {
+        self.definitions.clear();
+        self.more = more;
+        self.state = State::First;
+    }
+
+    /// Column definitions for the next result set.
+    pub fn define(&mut self, definitions: Vec<Vec<u8>>) {
+        self.definitions = definitions;
+    }
+
+    /// Whether a response ended with an error.
+    pub fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Takes bytes of the server's, gives those for the client.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len() + self.head.len());
+        while !bytes.is_empty() {
+            if self.skip > 0 {
+                let (pass, rest) = bytes.split_at(self.skip.min(bytes.len()));
+                out.extend_from_slice(pass);
+                self.skip -= pass.len();
+                bytes = rest;
+                continue;
+            }
+            let needed = self.needed();
+            let (take, rest) = bytes.split_at((needed - self.head.len()).min(bytes.len()));
+            self.head.extend_from_slice(take);
+            bytes = rest;
+            if self.head.len() == self.needed() {
+                self.frame(&mut out);
+            }
+        }
+        out
+    }
+
+    /// Bytes of the current frame that must be there before any of it passes.
+    fn needed(&self) -> usize {
+        let Some(frame) = FrameHeader::peek(&self.head) else {
+            return HEADER;
+        };
+        let defines = matches!(self.state, State::Columns(_))
+            && !self.definitions.is_empty()
+            && frame.len <= MAX_DEFINITION;
+        HEADER + if defines { frame.len } else { frame.len.min(HEAD) }
+    }
+
+    fn frame(&mut self, out: &mut Vec<u8>) {
+        let mut head = std::mem::take(&mut self.head);
+        let Some(frame) = FrameHeader::peek(&head) else {
+            return;
+        };
+        head[HEADER - 1] = self.seq;
+        self.seq = self.seq.wrapping_add(1);
+        self.skip = HEADER + frame.len - head.len();
+        let continued = std::mem::replace(&mut self.continues, frame.len == MAX_PAYLOAD);
+        if !continued {
+            let index = match self.state {
+                State::Columns(left) => self.definitions.len().checked_sub(as_index(left)),
+                _ => None,
+            };
+            self.packet(&mut head[HEADER..], frame.len);
+            let whole = self.skip == 0;
+            if let Some(definition) = index.filter(|_| whole).and_then(|i| self.definitions.get(i))
+            {
+                return put_frame(out, head[HEADER - 1], definition);
+            }
+        }
+        out.extend_from_slice(&head);
+    }
+
+    /// Looks at the head of a packet, and moves on.
+    fn packet(&mut self, head: &mut [u8], len: usize) {
+        let first = head.first().copied();
+        let old_eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        self.state = match (self.state, first) {
+            (State::Done, _) => State::Done,
+            // A report of progress.
+            (state, Some(0xff))
+                if head.get(1..3) == Some(&[0xff, 0xff])
+                    && self.capabilities.has(Capabilities::MARIADB_PROGRESS) =>
+            {
+                state
+            }
+            (State::First | State::Rows, Some(0xff)) => {
+                self.failed = true;
+                State::Done
+            }
+            (State::First, Some(0)) => self.end(head, false),
+            (State::First, Some(0xfe)) => self.end(head, true),
+            (State::First, Some(0xfb)) => State::First,
+            (State::First, _) => self.columns(head),
+            (State::Columns(left), _) if left > 1 => State::Columns(left - 1),
+            (State::Columns(_), _) if old_eof => State::ColumnsEnd,
+            (State::ColumnsEnd, _) => {
+                self.end(head, true);
+                State::Rows
+            }
+            (State::Rows, Some(0xfe)) if old_eof && len < 9 => self.end(head, true),
+            (State::Rows, Some(0xfe)) if !old_eof && len < MAX_PAYLOAD => self.end(head, false),
+            (State::Columns(_) | State::Rows, _) => State::Rows,
+        };
+    }
+
+    fn columns(&self, head: &[u8]) -> State {
+        let mut r = Reader::new(head);
+        let count = r.lenenc().unwrap_or(0);
+        let optional = self.capabilities.has(Capabilities::OPTIONAL_METADATA)
+            || self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
+        let follows = !optional || r.u8() != Some(0);
+        if follows && count > 0 {
+            State::Columns(count)
+        } else if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            State::Rows
+        } else {
+            State::ColumnsEnd
+        }
+    }
+
+    /// OK or EOF: sets the flag, and says what follows.
+    fn end(&mut self, head: &mut [u8], eof: bool) -> State {
+        let mut r = Reader::new(head);
+        r.u8();
+        if eof {
+            r.u16();
+        } else {
+            r.lenenc();
+            r.lenenc();
+        }
+        let at = r.position();
+        let Some(flags) = head.get_mut(at..at + 2) else {
+            return State::Done;
+        };
+        let status = Status(u16::from_le_bytes([flags[0], flags[1]]));
+        if self.more {
+            let amended = status.0 | Status::MORE_RESULTS;
+            flags.copy_from_slice(&amended.to_le_bytes());
+        }
+        if status.has(Status::MORE_RESULTS) {
+            if !matches!(self.state, State::ColumnsEnd) {
+                self.definitions.clear();
+            }
+            State::First
+        } else {
+            State::Done
+        }
+    }
+}
+
+/// A count of columns, which no server lets grow beyond some thousands.
+fn as_index(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFINITION: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\x01\0\0\0\x08\x80\0\0\0\0";
+
+    fn frames(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (seq, payload) in (1..).zip(payloads) {
+            put_frame(&mut out, seq, payload);
+        }
+        out
+    }
+
+    /// Whatever the pieces in which bytes come.
+    fn fed(amend: impl Fn() -> Amend, bytes: &[u8]) -> Vec<u8> {
+        let whole = amend().feed(bytes);
+        for size in 1..9 {
+            let mut amend = amend();
+            let pieces: Vec<u8> = bytes.chunks(size).flat_map(|piece| amend.feed(piece)).collect();
+            assert_eq!(pieces, whole, "in pieces of {size}");
+        }
+        whole
+    }
+
+    #[test]
+    fn definitions_are_replaced_and_rows_pass() {
+        let row = [b"\xfc\x2c\x01".as_slice(), &[b'x'; 300]].concat();
+        let rest: [&[u8]; 3] = [b"\xfe\0\0\x02\0", &row, b"\xfe\0\0\x02\0"];
+        let amend = || {
+            let mut amend = Amend::new(Capabilities(0));
+            amend.define(vec![b"first".to_vec(), b"second".to_vec()]);
+            amend
+        };
+        let server = [&[b"\x02".as_slice(), DEFINITION, DEFINITION][..], &rest].concat();
+        let client = [&[b"\x02".as_slice(), b"first", b"second"][..], &rest].concat();
+        assert_eq!(fed(amend, &frames(&server)), frames(&client));
+        // Of one result set only: another one's are its own.
+        let more: [&[u8]; 2] = [b"\xfe\0\0\x0a\0", b"\xfe\0\0\x0a\0"];
+        let server = [&[b"\x01".as_slice(), DEFINITION][..], &more, &server].concat();
+        let one = || {
+            let mut amend = Amend::new(Capabilities(0));
+            amend.define(vec![b"first".to_vec()]);
+            amend
+        };
+        let client = [&[b"\x01".as_slice(), b"first"][..], &more, &server[4..]].concat();
+        assert_eq!(fed(one, &frames(&server)), frames(&client));
+    }
+
+    #[test]
+    fn responses_are_joined() {
+        for (capabilities, end, more) in [
+            (Capabilities(0), &b"\xfe\0\0\x02\0"[..], &b"\xfe\0\0\x0a\0"[..]),
+            (Capabilities::DEPRECATE_EOF, b"\xfe\0\0\x02\0\0\0", b"\xfe\0\0\x0a\0\0\0"),
+        ] {
+            let between = usize::from(!capabilities.has(Capabilities::DEPRECATE_EOF));
+            let rows = |end| {
+                let betweens = vec![end; between];
+                [&[b"\x01".as_slice(), DEFINITION][..], &betweens, &[b"\x011", end]].concat()
+            };
+            let mut amend = Amend::new(capabilities);
+            amend.next(true);
+            let mut out = amend.feed(&frames(&[b"\0\x01\xfc\x39\x30\x02\0\0\0"]));
+            amend.next(true);
+            out.extend(amend.feed(&frames(&rows(end))));
+            amend.next(false);
+            out.extend(amend.feed(&frames(&rows(end))));
+            let first: [&[u8]; 1] = [b"\0\x01\xfc\x39\x30\x0a\0\0\0"];
+            assert_eq!(out, frames(&[&first[..], &rows(more), &rows(end)].concat()));
+            assert!(!amend.failed());
+            amend.next(false);
+            amend.feed(&frames(&[b"\xff\x28\x04#42000no"]));
+            assert!(amend.failed());
+        }
+    }
+}

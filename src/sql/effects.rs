@@ -1,0 +1,252 @@
+//! Which functions may be evaluated once more without anybody noticing.
+
+use super::scanner::{Kind, Token};
+use crate::lock::function::Function;
+
+/// Functions of both servers without side effects, chance or long duration. Those that a server
+/// does not have, or that are stored functions there, are not among them.
+const PURE: &[&str] = &[
+    "ABS",
+    "ADDDATE",
+    "ADDTIME",
+    "ASCII",
+    "BIN",
+    "BIT_LENGTH",
+    "CAST",
+    "CEIL",
+    "CEILING",
+    "CHAR",
+    "CHARSET",
+    "CHAR_LENGTH",
+    "CHARACTER_LENGTH",
+    "COALESCE",
+    "COERCIBILITY",
+    "COLLATION",
+    "CONCAT",
+    "CONCAT_WS",
+    "CONNECTION_ID",
+    "CONV",
+    "CONVERT",
+    "COUNT",
+    "CRC32",
+    "CURDATE",
+    "CURRENT_DATE",
+    "CURRENT_USER",
+    "CURRENT_TIMESTAMP",
+    "CURTIME",
+    "DATABASE",
+    "DATE",
+    "DATE_ADD",
+    "DATE_FORMAT",
+    "DATE_SUB",
+    "DATEDIFF",
+    "DAY",
+    "DAYOFMONTH",
+    "DAYOFWEEK",
+    "DAYOFYEAR",
+    "ELT",
+    "EXTRACT",
+    "FIELD",
+    "FIND_IN_SET",
+    "FLOOR",
+    "FORMAT",
+    "FROM_BASE64",
+    "FROM_UNIXTIME",
+    "GREATEST",
+    "HEX",
+    "HOUR",
+    "IF",
+    "IFNULL",
+    "INSERT",
+    "INSTR",
+    "INTERVAL",
+    "ISNULL",
+    "JSON_ARRAY",
+    "JSON_EXTRACT",
+    "JSON_OBJECT",
+    "JSON_UNQUOTE",
+    "JSON_VALUE",
+    "LCASE",
+    "LEAST",
+    "LEFT",
+    "LENGTH",
+    "LOCATE",
+    "LOWER",
+    "LPAD",
+    "LTRIM",
+    "MAKE_SET",
+    "MAX",
+    "MD5",
+    "MICROSECOND",
+    "MID",
+    "MIN",
+    "MINUTE",
+    "MOD",
+    "MONTH",
+    "NOW",
+    "NULLIF",
+    "OCT",
+    "OCTET_LENGTH",
+    "ORD",
+    "POSITION",
+    "POW",
+    "POWER",
+    "QUARTER",
+    "QUOTE",
+    "REGEXP_LIKE",
+    "REGEXP_REPLACE",
+    "REGEXP_SUBSTR",
+    "REPEAT",
+    "REPLACE",
+    "REVERSE",
+    "RIGHT",
+    "ROUND",
+    "ROW",
+    "RPAD",
+    "RTRIM",
+    "SCHEMA",
+    "SECOND",
+    "SESSION_USER",
+    "SHA",
+    "SHA1",
+    "SHA2",
+    "SIGN",
+    "SPACE",
+    "STRCMP",
+    "STR_TO_DATE",
+    "SUBSTR",
+    "SUBSTRING",
+    "SUBSTRING_INDEX",
+    "SUM",
+    "SYSTEM_USER",
+    "TIME",
+    "TIMEDIFF",
+    "TIMESTAMP",
+    "TIMESTAMPDIFF",
+    "TO_BASE64",
+    "TO_DAYS",
+    "TRIM",
+    "TRUNCATE",
+    "UCASE",
+    "UNHEX",
+    "UNIX_TIMESTAMP",
+    "UPPER",
+    "USER",
+    "UTC_DATE",
+    "UTC_TIME",
+    "UTC_TIMESTAMP",
+    "VERSION",
+    "WEEK",
+    "WEEKDAY",
+    "YEAR",
+];
+
+/// Of these, those that end no statement with an error, evaluate their first argument first, and
+/// exactly once for the one row there is.
+const QUIET: &[&str] = &[
+    "CAST",
+    "COALESCE",
+    "CONCAT",
+    "CONNECTION_ID",
+    "CONVERT",
+    "CURRENT_USER",
+    "DATABASE",
+    "HEX",
+    "IF",
+    "IFNULL",
+    "ISNULL",
+    "LOWER",
+    "MD5",
+    "NOW",
+    "NULLIF",
+    "SCHEMA",
+    "SHA1",
+    "SHA2",
+    "SUBSTRING",
+    "UPPER",
+    "USER",
+    "VERSION",
+];
+
+/// Words that may stand before a parenthesis without naming a function.
+const KEYWORDS: &[&str] = &[
+    "ALL",
+    "AND",
+    "ANY",
+    "AS",
+    "BETWEEN",
+    "BINARY",
+    "BY",
+    "CASE",
+    "DECIMAL",
+    "DISTINCT",
+    "DIV",
+    "ELSE",
+    "EXCEPT",
+    "EXISTS",
+    "FROM",
+    "HAVING",
+    "IN",
+    "INTERSECT",
+    "INTO",
+    "IS",
+    "JOIN",
+    "LIKE",
+    "LIMIT",
+    "NOT",
+    "ON",
+    "OR",
+    "OVER",
+    "REGEXP",
+    "RLIKE",
+    "SELECT",
+    "SOME",
+    "THEN",
+    "UNION",
+    "USING",
+    "VALUES",
+    "WHEN",
+    "WHERE",
+    "XOR",
+];
+
+/// Whether a function of this name, in upper case, is [quiet](QUIET); or the word is none.
+pub(super) fn is_quiet(name: &[u8]) -> bool {
+    among(QUIET, name) || (among(KEYWORDS, name) && !matches!(name, b"SELECT" | b"EXISTS"))
+}
+
+/// Whether tokens may be evaluated once more: lock calls in them are not looked at.
+pub(super) fn is_repeatable(text: &[u8], tokens: &[Token]) -> bool {
+    let is = |i: usize, b: u8| tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(b));
+    tokens.iter().enumerate().all(|(i, token)| match token.kind {
+        Kind::Punct(b':') => !is(i + 1, b'='),
+        Kind::Word | Kind::Quoted => {
+            let name = text[token.start..token.end].to_ascii_uppercase();
+            if !is(i + 1, b'(') {
+                // NEXT VALUE FOR
+                return name != b"NEXT";
+            }
+            let qualified = i > 0 && is(i - 1, b'.');
+            let name =
+                name.strip_prefix(b"`").map_or(name.as_slice(), |n| &n[..n.len().max(1) - 1]);
+            !qualified
+                && (Function::from_name(name).is_some()
+                    || (token.kind == Kind::Word && (among(PURE, name) || among(KEYWORDS, name)))
+                    // The columns of a common table expression.
+                    || is_with_name(text, tokens, i))
+        }
+        Kind::String | Kind::Punct(_) | Kind::Hint | Kind::Versioned => true,
+    })
+}
+
+/// `name (` behind WITH.
+fn is_with_name(text: &[u8], tokens: &[Token], i: usize) -> bool {
+    i > 0 && {
+        let before = &text[tokens[i - 1].start..tokens[i - 1].end];
+        before.eq_ignore_ascii_case(b"WITH") || before.eq_ignore_ascii_case(b"RECURSIVE")
+    }
+}
+
+fn among(list: &[&str], name: &[u8]) -> bool {
+    list.iter().any(|known| known.as_bytes() == name)
+}

@@ -1,0 +1,90 @@
+//! The statements of a text that holds several.
+
+use std::ops::Range;
+
+use super::scanner::{Kind, Token};
+
+/// The statements, each with its semicolon but the last; empty ones are statements too. `None` if
+/// semicolons may mean something else here, as in the body of a stored program.
+///
+/// What holds no code stays with the statement before it: the server has its own mind about it.
+pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
+    if tokens.iter().any(|t| t.kind == Kind::Versioned) {
+        return None;
+    }
+    let mut pieces: Vec<Range<usize>> = Vec::new();
+    let mut start = 0;
+    let mut first = true;
+    for (i, token) in tokens.iter().enumerate() {
+        let word = &text[token.start..token.end];
+        if token.kind == Kind::Word && first && is_compound(text, tokens, i, word) {
+            return None;
+        }
+        first = false;
+        if token.kind == Kind::Punct(b';') {
+            pieces.push(start..token.end);
+            start = token.end;
+            first = true;
+        }
+    }
+    let rest = tokens.iter().any(|t| t.start >= start && t.kind != Kind::Punct(0));
+    if rest {
+        pieces.push(start..text.len());
+    } else if let Some(last) = pieces.last_mut() {
+        last.end = text.len();
+    }
+    Some(pieces)
+}
+
+/// Whether a statement that begins so may hold semicolons, or asks for the client's file.
+fn is_compound(text: &[u8], tokens: &[Token], at: usize, word: &[u8]) -> bool {
+    const COMPOUND: [&str; 10] =
+        ["CREATE", "ALTER", "IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR", "DECLARE", "LOAD"];
+    let is = |w: &[u8], known: &str| w.eq_ignore_ascii_case(known.as_bytes());
+    let next = tokens.get(at + 1).map(|t| &text[t.start..t.end]);
+    COMPOUND.iter().any(|c| is(word, c))
+        || (is(word, "BEGIN") && next.is_some_and(|w| is(w, "NOT")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::dialect::{Dialect, Multibyte};
+    use super::super::scanner::Scanner;
+    use super::*;
+    use crate::types::Flavour;
+
+    #[test]
+    fn statements_end_at_semicolons_outside_of_everything() {
+        let dialect = Dialect {
+            flavour: Flavour::MariaDb,
+            version: 101_119,
+            ansi_quotes: false,
+            no_backslash_escapes: false,
+            brackets: false,
+            multibyte: Multibyte::Safe,
+        };
+        for (sql, pieces) in [
+            ("SELECT 1", Some(vec!["SELECT 1"])),
+            ("SELECT 1; -- bye", Some(vec!["SELECT 1; -- bye"])),
+            ("SET @a=';'; SELECT `;`/*;*/,1", Some(vec!["SET @a=';';", " SELECT `;`/*;*/,1"])),
+            ("DO 1;; DO 2 ;\n", Some(vec!["DO 1;", ";", " DO 2 ;\n"])),
+            ("BEGIN; DO 1; COMMIT", Some(vec!["BEGIN;", " DO 1;", " COMMIT"])),
+            ("BEGIN NOT ATOMIC DO 1; END", None),
+            ("DO 1; CREATE PROCEDURE p() BEGIN DO 1; END", None),
+            ("DO 1; IF 1 THEN DO 1; END IF", None),
+            ("DO 1; /*! DO 2; */ DO 3", None),
+        ] {
+            let mut tokens = Vec::new();
+            let mut keep = |token, _: &[u8]| {
+                tokens.push(token);
+                false
+            };
+            let mut scanner = Scanner::new(dialect);
+            scanner.feed(sql.as_bytes(), 0, &mut keep);
+            scanner.finish(&mut keep);
+            let split = split(sql.as_bytes(), &tokens);
+            let texts = split.map(|pieces| pieces.into_iter().map(|p| &sql[p]).collect::<Vec<_>>());
+            assert_eq!(texts, pieces, "{sql}");
+        }
+    }
+}
