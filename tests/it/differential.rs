@@ -80,13 +80,13 @@ scripts! {
     mysql: crate::script::Flavour::MySql =>
         arguments attributes big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query
         lifecycle lock_cursors logins long_columns many mentions names_emoji names_folding names_length names_literals
-        no_metadata one_statement ordinary prepared prepared_long prepared_texts prepared_timeouts select_limit several_results shapes
+        no_metadata one_statement ordinary prepared prepared_long prepared_texts prepared_timeouts resolve_errors select_limit several_results shapes
         smoke sql_modes temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings
         trackers transactions values versioned wait_states wait_trackers waits;
     mariadb: crate::script::Flavour::MariaDb =>
         arguments big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query lifecycle lock_cursors
         logins many mentions names_emoji names_folding names_length names_literals one_statement ordinary
-        prepared prepared_long prepared_texts prepared_timeouts select_limit several_results shapes smoke sql_modes
+        prepared prepared_long prepared_texts prepared_timeouts resolve_errors select_limit several_results shapes smoke sql_modes
         temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
         values versioned wait_states wait_trackers waits;
 }

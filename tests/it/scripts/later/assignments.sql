@@ -70,6 +70,15 @@ b: SELECT IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd')
 a: SELECT RELEASE_ALL_LOCKS()
 [mysql] = 3
 [mariadb] = 4
+# A later assignment that does not resolve.
+a: SET @v = GET_LOCK('$Na',0), @w = nosuch
+= ERR 1054/42S22
+b: SELECT IS_FREE_LOCK('$Na')
+[mysql] = 1
+[mariadb] = 0
+a: SELECT RELEASE_ALL_LOCKS()
+[mysql] = 0
+[mariadb] = 1
 # SELECT INTO.
 a: SELECT GET_LOCK('$Na',0) INTO @i
 = OK

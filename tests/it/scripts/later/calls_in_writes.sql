@@ -26,6 +26,11 @@ a: SELECT RELEASE_ALL_LOCKS()
 = 4
 b: SELECT RELEASE_ALL_LOCKS()
 = 1
+# MariaDB notices that only when it runs the statement, and before it evaluates anything.
+a: INSERT INTO log SELECT GET_LOCK('$Na',0)
+= ERR 1136/21S01
+b: SELECT IS_FREE_LOCK('$Na')
+= 1
 # The statement fails, the lock stays.
 a: INSERT INTO one VALUES (1,GET_LOCK('$Na',0))
 = ERR 1062/23000
