@@ -152,8 +152,8 @@ fn with_ids(packet: &Packet, columns: &[Column], ids: &BTreeMap<String, String>)
                 .join(" | ")
         }),
         Kind::Column => Column::parse(&packet.payload).map(|mut column| {
-            column.name = named(ids)(&column.name).into_bytes();
-            format!("{column:?}")
+            let name = named(ids)(&std::mem::take(&mut column.name));
+            format!("{name} {column:?}")
         }),
         Kind::Err => Some(named(ids)(&packet.payload[1..])),
         _ => None,

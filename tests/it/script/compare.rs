@@ -59,11 +59,7 @@ pub(crate) fn unexpected(direct: &Transcript, flavour: Flavour, names: &Names) -
         if let Some(expected) = &entry.step.expect {
             let mut said = render::summary(response);
             if entry.shows_ids {
-                for (name, _, id) in &direct.connections {
-                    if said == id.to_string() {
-                        said = format!("<{name}>");
-                    }
-                }
+                said = with_names(&said, direct);
             }
             let expected = render::bytes(&names.expand(expected, &BTreeMap::new()));
             if said != expected {
@@ -80,6 +76,19 @@ pub(crate) fn unexpected(direct: &Transcript, flavour: Flavour, names: &Names) -
         }
     }
     out
+}
+
+/// A summary in which the values that are connection ids are the sessions' names.
+fn with_names(said: &str, direct: &Transcript) -> String {
+    let named = |value: &str| {
+        // Behind the last value a count of warnings may stand.
+        let (word, rest) = value.split_at(value.find(' ').unwrap_or(value.len()));
+        let is = |(.., id): &&(String, usize, u32)| word == id.to_string();
+        let connection = direct.connections.iter().find(is);
+        connection.map_or_else(|| value.to_owned(), |(name, ..)| format!("<{name}>{rest}"))
+    };
+    let row = |row: &str| row.split(" | ").map(named).collect::<Vec<_>>().join(" | ");
+    said.split("; ").map(row).collect::<Vec<_>>().join("; ")
 }
 
 /// The whole run in words, for whoever writes a script.

@@ -56,6 +56,12 @@ impl Script {
         script
     }
 
+    /// Whether any line of `text` holds for the flavour.
+    pub(crate) fn is_for(text: &str, flavour: Flavour) -> bool {
+        let said = |line: &str| !line.is_empty() && !line.starts_with(['#', '=', '@']);
+        text.lines().filter_map(|line| for_flavour(line.trim(), flavour)).any(said)
+    }
+
     fn directive(&mut self, text: &str, here: &dyn Fn() -> String) {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         match word {

@@ -1,0 +1,118 @@
+# Calls that take locks inside INSERT, UPDATE, DELETE and REPLACE, and EXPLAIN, which does not.
+@setup CREATE TABLE $DB.one (id INT PRIMARY KEY, v INT)
+@setup INSERT INTO $DB.one VALUES (1,10)
+@setup CREATE TABLE $DB.log (id INT PRIMARY KEY AUTO_INCREMENT, v INT, t VARCHAR(20))
+a: INSERT INTO log (v) VALUES (GET_LOCK('$Na',0))
+= OK
+a: SELECT LAST_INSERT_ID(), ROW_COUNT()
+= 1 | 1
+a: INSERT INTO log (v,t) VALUES (GET_LOCK('$Nb',0),'one'), (RELEASE_LOCK('$Nb'),'two'), (RELEASE_LOCK('$Nb'),'three')
+= OK
+b: INSERT INTO log (v,t) VALUES (GET_LOCK('$Na',0), IF(GET_LOCK('$Nb',0),'got','busy'))
+= OK
+a: INSERT INTO log SET v=IS_USED_LOCK('$Na')=CONNECTION_ID(), t='set'
+= OK
+a: INSERT INTO log (v) SELECT GET_LOCK('$Nc',0)
+= OK
+a: INSERT INTO log (v) SELECT GET_LOCK('$Nd',0) FROM one
+= OK
+a: INSERT INTO log (v) SELECT v FROM one WHERE GET_LOCK('$Ne',0)=1
+= OK
+a: SELECT v, t FROM log ORDER BY id
+= 1 | NULL; 1 | one; 1 | two; NULL | three; 0 | got; 1 | set; 1 | NULL; 1 | NULL; 10 | NULL
+b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd'), IS_USED_LOCK('$Ne')
+= <a> | <b> | <a> | <a> | <a>
+a: SELECT RELEASE_ALL_LOCKS()
+= 4
+b: SELECT RELEASE_ALL_LOCKS()
+= 1
+# MariaDB notices that only when it runs the statement, and before it evaluates anything.
+a: INSERT INTO log SELECT GET_LOCK('$Na',0)
+= ERR 1136/21S01
+b: SELECT IS_FREE_LOCK('$Na')
+= 1
+# The statement fails, the lock stays.
+a: INSERT INTO one VALUES (1,GET_LOCK('$Na',0))
+= ERR 1062/23000
+a: INSERT INTO one (id) VALUES (GET_LOCK('$Nb',0))
+= ERR 1062/23000
+a: INSERT INTO one VALUES (5,GET_LOCK('$Nc',0)),(1,GET_LOCK('$Nd',0)),(6,GET_LOCK('$Ne',0))
+= ERR 1062/23000
+a: INSERT INTO one VALUES (7,GET_LOCK(NULL,GET_LOCK('$Nf',0)))
+[mysql] = ERR 3057/42000
+[mariadb] = OK
+b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd'), IS_USED_LOCK('$Ne'), IS_USED_LOCK('$Nf')
+= <a> | <a> | <a> | <a> | NULL | <a>
+a: SELECT * FROM one ORDER BY id
+[mysql] = 1 | 10
+[mariadb] = 1 | 10; 7 | NULL
+a: DELETE FROM one WHERE id>1
+= OK
+a: SELECT RELEASE_ALL_LOCKS()
+= 5
+a: INSERT IGNORE INTO one VALUES (1,GET_LOCK('$Na',0))
+= OK W1
+a: SHOW WARNINGS
+[mysql] = Warning | 1062 | Duplicate entry '1' for key 'one.PRIMARY'
+[mariadb] = Warning | 1062 | Duplicate entry '1' for key 'PRIMARY'
+a: REPLACE INTO one VALUES (1,GET_LOCK('$Nb',0))
+= OK
+a: INSERT INTO one VALUES (1,5) ON DUPLICATE KEY UPDATE v=v+GET_LOCK('$Nc',0)
+= OK
+a: INSERT INTO one VALUES (2,5) ON DUPLICATE KEY UPDATE v=v+GET_LOCK('$Nd',0)
+= OK
+a: SELECT * FROM one ORDER BY id
+= 1 | 2; 2 | 5
+a: DELETE FROM one WHERE id=2
+= OK
+b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd')
+= <a> | <a> | <a> | NULL
+a: SELECT RELEASE_ALL_LOCKS()
+= 3
+a: UPDATE one SET v=GET_LOCK('$Na',0)
+= OK
+a: UPDATE one SET v=v+GET_LOCK('$Nb',0), id=id WHERE id=1
+= OK
+a: UPDATE one SET v=GET_LOCK('$Nc',0) WHERE id=99
+= OK
+a: UPDATE one SET v=50 WHERE id=1 AND GET_LOCK('$Nd',0)=1
+= OK
+b: UPDATE one SET v=51 WHERE id=1 AND GET_LOCK('$Nd',0)=1
+= OK
+b: UPDATE one SET v=v+1-GET_LOCK('$Na',0)
+= OK
+a: DELETE FROM one WHERE id=99 AND GET_LOCK('$Ne',0)
+= OK
+b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd'), IS_USED_LOCK('$Ne')
+[mysql] = <a> | <a> | NULL | <a> | <a>
+[mariadb] = <a> | <a> | NULL | <a> | NULL
+a: SELECT * FROM one
+= 1 | 51
+a: SELECT RELEASE_ALL_LOCKS()
+[mysql] = 4
+[mariadb] = 3
+# In a transaction: a rollback undoes the row and not the lock.
+a: BEGIN
+= OK
+a: INSERT INTO one VALUES (8,GET_LOCK('$Na',0))
+= OK
+a: ROLLBACK
+= OK
+a: SELECT COUNT(*), IS_USED_LOCK('$Na') FROM one
+= 1 | <a>
+a: SELECT RELEASE_ALL_LOCKS()
+= 1
+# EXPLAIN.
+a: EXPLAIN SELECT GET_LOCK('$Na',0)
+[mysql] = -> Rows fetched before execution  (cost=0..0 rows=1)\x0a
+[mariadb] = 1 | SIMPLE | NULL | NULL | NULL | NULL | NULL | NULL | NULL | No tables used
+a: DESCRIBE SELECT 1, GET_LOCK('$Na',0)
+[mysql] = -> Rows fetched before execution  (cost=0..0 rows=1)\x0a
+[mariadb] = 1 | SIMPLE | NULL | NULL | NULL | NULL | NULL | NULL | NULL | No tables used
+a: EXPLAIN INSERT INTO one VALUES (9,GET_LOCK('$Na',0))
+[mysql] = -> Insert into one\x0a    -> Rows fetched before execution\x0a
+[mariadb] = 1 | INSERT | one | ALL | NULL | NULL | NULL | NULL | NULL | NULL
+b: SELECT IS_USED_LOCK('$Na')
+= NULL
+a: SELECT RELEASE_ALL_LOCKS()
+= 0

@@ -1,0 +1,127 @@
+# A statement that the server refuses before it runs takes no lock. Session b looks each time.
+@matrix caps=-DEPRECATE_EOF
+@setup CREATE TABLE $DB.t (id INT PRIMARY KEY, v INT)
+@setup INSERT INTO $DB.t VALUES (1,1)
+a: SELECT GET_LOCK('$Nk',0), nosuch
+= ERR 1054/42S22
+a: SELECT nosuch, GET_LOCK('$Nk',0)
+= ERR 1054/42S22
+a: SELECT GET_LOCK('$Nk',0) FROM nosuch
+= ERR 1146/42S02
+a: SELECT GET_LOCK('$Nk',0), nosuch.x FROM t
+= ERR 1054/42S22
+a: SELECT GET_LOCK(nosuch,0)
+= ERR 1054/42S22
+a: SELECT GET_LOCK('$Nk',nosuch)
+= ERR 1054/42S22
+a: SELECT GET_LOCK('$Nk',0), nosuch()
+= ERR 1305/42000
+a: SELECT GET_LOCK('$Nk',0), nosuchdb.nosuch(1)
+= ERR 1370/42000
+a: SELECT GET_LOCK('$Nk',0), ABS()
+= ERR 1582/42000
+a: SELECT GET_LOCK('$Nk',0), GET_LOCK('$Nl')
+= ERR 1582/42000
+a: SELECT GET_LOCK('$Nk',0), RELEASE_LOCK()
+= ERR 1582/42000
+a: SELECT GET_LOCK('$Nk',0), RELEASE_ALL_LOCKS(1)
+= ERR 1582/42000
+a: SELECT GET_LOCK('$Nk',0), IS_FREE_LOCK('a','b')
+= ERR 1582/42000
+a: DO GET_LOCK('$Nk',0), nosuch
+= ERR 1054/42S22
+a: SET @v = GET_LOCK('$Nk',0) + nosuch()
+= ERR 1305/42000
+b: SELECT IS_FREE_LOCK('$Nk')
+= 1
+b: SELECT IS_FREE_LOCK('$Nl')
+= 1
+# Syntax errors behind, before and around a call.
+a: SELECT GET_LOCK('$Nk',0), FROM
+= ERR 1064/42000
+a: SELECT GET_LOCK('$Nk',0)) 
+= ERR 1064/42000
+a: SELECT (GET_LOCK('$Nk',0)
+= ERR 1064/42000
+a: SELECT GET_LOCK('$Nk',0) 1 2
+= ERR 1064/42000
+a: SELECT , GET_LOCK('$Nk',0)
+= ERR 1064/42000
+a: SELECT GET_LOCK('$Nk',0), 'unclosed
+= ERR 1064/42000
+a: SELEC GET_LOCK('$Nk',0)
+= ERR 1064/42000
+a: GET_LOCK('$Nk',0)
+= ERR 1064/42000
+a: SELECT GET_LOCK('$Nk',0) +
+= ERR 1064/42000
+a: SELECT GET_LOCK('$Nk' 0)
+= ERR 1064/42000
+a: SELECT GET_LOCK('$Nk',,0), 1
+= ERR 1064/42000
+a: SELECT 1 + GET_LOCK('$Nk',0) AS
+= ERR 1064/42000
+a: SET @v = GET_LOCK('$Nk',0), 
+= ERR 1064/42000
+b: SELECT IS_FREE_LOCK('$Nk')
+= 1
+b: SELECT IS_FREE_LOCK('$Nl')
+= 1
+# Numbers of columns, subqueries, unions, aggregates.
+a: SELECT GET_LOCK('$Nk',0) UNION SELECT 1, 2
+= ERR 1222/21000
+a: SELECT GET_LOCK('$Nk',0) + (SELECT 1, 2)
+[mysql] = ERR 1241/21000
+[mariadb] = ERR 4078/HY000
+a: SELECT (SELECT GET_LOCK('$Nk',0), 2)
+= ERR 1241/21000
+a: SELECT GET_LOCK((1,2),0)
+[mysql] = ERR 1241/21000
+[mariadb] = ERR 4079/HY000
+a: SELECT GET_LOCK('$Nk',0) = (1,2)
+[mysql] = ERR 1241/21000
+[mariadb] = ERR 4078/HY000
+a: SELECT GET_LOCK('$Nk',0) AS x WHERE x = 1
+= ERR 1054/42S22
+a: SELECT GET_LOCK('$Nk',0) ORDER BY 2
+= ERR 1054/42S22
+a: SELECT GET_LOCK('$Nk',0) ORDER BY nosuch
+= ERR 1054/42S22
+a: SELECT GET_LOCK('$Nk',0) AS x FROM t GROUP BY COUNT(*)
+= ERR 1111/HY000
+a: SELECT x FROM (SELECT GET_LOCK('$Nk',0)) d
+= ERR 1054/42S22
+a: SELECT x FROM (SELECT GET_LOCK('$Nk',0) AS x)
+[mysql] = ERR 1248/42000
+[mariadb] = ERR 1064/42000
+a: WITH c AS (SELECT GET_LOCK('$Nk',0) AS x) SELECT y FROM c
+= ERR 1054/42S22
+b: SELECT IS_FREE_LOCK('$Nk')
+= 1
+b: SELECT IS_FREE_LOCK('$Nl')
+= 1
+# DML.
+a: INSERT INTO t VALUES (GET_LOCK('$Nk',0))
+= ERR 1136/21S01
+a: INSERT INTO t (id, nosuch) VALUES (1, GET_LOCK('$Nk',0))
+= ERR 1054/42S22
+a: INSERT INTO t (id, v) VALUES (1, GET_LOCK('$Nk',0), 3)
+= ERR 1136/21S01
+a: INSERT INTO nosuch VALUES (GET_LOCK('$Nk',0))
+= ERR 1146/42S02
+a: UPDATE t SET nosuch = GET_LOCK('$Nk',0)
+= ERR 1054/42S22
+a: UPDATE nosuch SET v = GET_LOCK('$Nk',0)
+= ERR 1146/42S02
+a: DELETE FROM nosuch WHERE GET_LOCK('$Nk',0)
+= ERR 1146/42S02
+a: DELETE FROM t WHERE nosuch = GET_LOCK('$Nk',0)
+= ERR 1054/42S22
+b: SELECT IS_FREE_LOCK('$Nk')
+= 1
+b: SELECT IS_FREE_LOCK('$Nl')
+= 1
+a: SELECT COUNT(*) FROM t
+= 1
+a: SELECT RELEASE_ALL_LOCKS()
+= 0
