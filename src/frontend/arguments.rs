@@ -163,7 +163,7 @@ impl Session {
             return Ok(Judged::Native);
         }
         Ok(match name::computed(&folded, chars, &shown, flavour) {
-            Some(name) => Judged::Is(name, vec![[b"(", e, b") IS NULL"].concat()]),
+            Some(name) => Judged::Is(name, vec![[b"LENGTH(", e, b")<0"].concat()]),
             None => Judged::Native,
         })
     }

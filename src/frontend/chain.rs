@@ -12,8 +12,8 @@ use crate::sql::prefilter::scan;
 /// The statements of a text that are still to be run.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    /// Whole COM_QUERY packets.
-    rest: VecDeque<Vec<u8>>,
+    /// Whole COM_QUERY packets, and whether they may hold calls that are carried out.
+    rest: VecDeque<(Vec<u8>, bool)>,
 }
 
 impl Session {
@@ -21,14 +21,14 @@ impl Session {
     pub(super) fn start_chain(&mut self, prefix: &[u8], text: &[u8], pieces: &[Range<usize>]) {
         let ranges = together(text, pieces);
         let last = ranges.len().saturating_sub(1);
-        let packets = ranges.into_iter().enumerate().map(|(nth, range)| {
+        let packets = ranges.into_iter().enumerate().map(|(nth, (range, calls))| {
             let mut text = &text[range];
             if nth < last {
                 text = text.strip_suffix(b";").unwrap_or(text);
             }
             let mut packet = Vec::with_capacity(text.len() + prefix.len() + HEADER);
             put_frame(&mut packet, 0, &[prefix, text].concat());
-            packet
+            (packet, calls)
         });
         self.chain = Some(Box::new(Chain { rest: packets.collect() }));
         self.amend = Some(Box::new(Amend::new(self.capabilities)));
@@ -39,12 +39,12 @@ impl Session {
         let failed = self.amend.as_ref().is_some_and(|amend| amend.failed());
         let next = self.chain.as_mut().and_then(|chain| {
             let next = chain.rest.pop_front();
-            next.map(|packet| (packet, !chain.rest.is_empty()))
+            next.map(|(packet, calls)| (packet, calls, !chain.rest.is_empty()))
         });
         match (next, &mut self.amend) {
-            (Some((packet, more)), Some(amend)) if !failed => {
+            (Some((packet, calls, more)), Some(amend)) if !failed => {
                 amend.next(more);
-                Box::pin(self.query(packet)).await
+                if calls { Box::pin(self.query(packet)).await } else { self.forward(&packet) }
             }
             _ => {
                 self.chain = None;
@@ -55,9 +55,9 @@ impl Session {
     }
 }
 
-/// The statements as they are sent: those without calls stay together, and an empty one, at which the
-/// server stops, with all that follows.
-fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<Range<usize>> {
+/// The statements as they are sent, and whether there are calls in them: those without stay together,
+/// and an empty one, at which the server stops, with all that follows.
+fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<(Range<usize>, bool)> {
     let mut ranges: Vec<(Range<usize>, bool)> = Vec::new();
     for piece in pieces {
         if text[piece.clone()].trim_ascii() == b";" {
@@ -70,5 +70,5 @@ fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<Range<usize>> {
             _ => ranges.push((piece.clone(), calls)),
         }
     }
-    ranges.into_iter().map(|(range, _)| range).collect()
+    ranges
 }

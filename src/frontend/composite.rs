@@ -16,11 +16,13 @@ use super::intercept::Outcome;
 use super::owed::Behind;
 use super::session::{End, Session};
 use super::settings::Settings;
+use super::splice::{Edit, Edits, Which, spliced};
+use super::trial::Next;
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::column::is_definition;
+use crate::protocol::column::{self, Column, is_definition};
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reader::put_lenenc;
@@ -29,22 +31,17 @@ use crate::sql::call::{Alias, BareCall};
 use crate::sql::composite::{Call, Composite, Part, Verb};
 use crate::types::Flavour;
 
-/// An expression without an effect where the value of a call does not matter.
-const NOTHING: &[u8] = b"(NULL OR 1)";
 /// A statement that evaluates a call more often than this is refused.
-const MAX_TIMES: u32 = 16;
-
-/// Expressions for the places of calls.
-type Edits = Vec<(Range<usize>, Vec<u8>)>;
+pub(super) const MAX_TIMES: u32 = 16;
 
 /// A statement in its packet.
-struct Statement<'a> {
+pub(super) struct Statement<'a> {
     /// Command byte and query attributes.
-    prefix: &'a [u8],
-    text: &'a [u8],
-    composite: &'a Composite,
+    pub(super) prefix: &'a [u8],
+    pub(super) text: &'a [u8],
+    pub(super) composite: &'a Composite,
     /// The columns as the server describes them.
-    definitions: Vec<Vec<u8>>,
+    pub(super) definitions: Vec<Vec<u8>>,
 }
 
 /// What came of the calls.
@@ -66,9 +63,7 @@ impl Session {
         composite: &Composite,
     ) -> Result<(), End> {
         self.context.commands[usize::from(Command::QUERY.0)].inc();
-        if composite.looks_back {
-            return self.unsupported("a lock call beside ROW_COUNT() or the like");
-        }
+        let mut edits = self.look_back(composite).await?;
         // Errors in the statement come before any of it runs.
         let reply = self.prepare_and_close(&text[..composite.end]).await?;
         match reply.ending {
@@ -81,94 +76,154 @@ impl Session {
         }
         let definitions = definitions(&reply);
         let statement = Statement { prefix, text, composite, definitions };
-        let mut edits = Vec::new();
         if composite.verb == Verb::Explain {
-            edits.extend(composite.calls.iter().map(|c| (c.span.clone(), NOTHING.to_vec())));
+            edits.extend(composite.calls.iter().map(|call| self.nothing(call)));
         } else if let Filled::Answered = self.fill(&statement, &mut edits).await? {
             return Ok(());
         }
+        let last = spliced(text, 0..text.len(), &edits, Which::Last);
+        let columns = match composite.verb {
+            Verb::Rows => self.native_columns(&statement, &edits).await?,
+            Verb::Do | Verb::Set | Verb::Explain | Verb::Change => Vec::new(),
+        };
         // The statement itself is the last one in the session.
         self.behind = Behind::default();
-        let payload = [prefix, &spliced(text, 0..text.len(), &edits)].concat();
-        let mut packet = Vec::with_capacity(payload.len() + HEADER);
-        put_frame(&mut packet, 0, &payload);
-        if !statement.definitions.is_empty() && composite.verb == Verb::Rows {
+        let mut packet = Vec::with_capacity(prefix.len() + last.len() + HEADER);
+        put_frame(&mut packet, 0, &[prefix, &last].concat());
+        if !columns.is_empty() {
             let amend = self.amend.get_or_insert_with(|| Box::new(Amend::new(self.capabilities)));
-            amend.define(statement.definitions);
+            amend.describe(columns);
         }
         self.forward(&packet)
     }
 
+    /// The columns as the client is to see them.
+    async fn native_columns(
+        &mut self,
+        statement: &Statement<'_>,
+        edits: &Edits,
+    ) -> Result<Vec<Column>, End> {
+        // No expression of MariaDB's has the types of these two.
+        let typed =
+            |c: &Call| matches!(c.function, Function::IsUsedLock | Function::ReleaseAllLocks);
+        let retype =
+            self.flavour == Flavour::MariaDb && statement.composite.calls.iter().any(typed);
+        let own = if retype {
+            let whole = 0..statement.composite.end;
+            let last = spliced(statement.text, whole, edits, Which::Last);
+            definitions(&self.prepare_and_close(&last).await?)
+        } else {
+            Vec::new()
+        };
+        let columns = statement.definitions.iter().enumerate().filter_map(|(nth, native)| {
+            let (_, name) = column::names(native)?;
+            let own = own.get(nth).and_then(|d| column::type_bytes(d));
+            Some(Column { name: name.to_vec(), types: own.zip(column::type_bytes(native)) })
+        });
+        Ok(columns.collect())
+    }
+
+    /// What is not covered in a statement, found before any of it is carried out.
+    async fn objection(&mut self, statement: &Statement<'_>) -> Result<Option<&'static str>, End> {
+        let Composite { calls, tables, repeatable: again, .. } = statement.composite;
+        let looks_only = calls.iter().all(|c| looks(c) && repeatable(c));
+        for call in calls {
+            if *tables && !looks(call) && !statement.composite.once(call) {
+                return Ok(Some("this lock call in a statement over tables"));
+            }
+            if !tables && !again && !call.certain && !looks_only {
+                return Ok(Some("a lock call beside functions with effects"));
+            }
+            for part in &call.arguments {
+                if part.calls.iter().any(|c| !c.certain) && !part.repeatable {
+                    return Ok(Some("a lock call beside functions with effects"));
+                }
+                if part.assigned_here {
+                    return Ok(Some("a name from a variable that the statement assigns"));
+                }
+                // What can be evaluated without the statement's tables means the same before it.
+                if part.literal.is_none() && (*tables || !part.repeatable) {
+                    let text = &statement.text[part.span.clone()];
+                    let reply = self.prepare_and_close(&[b"SELECT ", text].concat()).await?;
+                    if reply.is_error() {
+                        return Ok(Some("a lock's name or timeout from a column"));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
     /// Carries out the calls.
     async fn fill(&mut self, statement: &Statement<'_>, edits: &mut Edits) -> Result<Filled, End> {
-        let composite = statement.composite;
-        if composite.verb == Verb::Rows {
+        if let Some(what) = self.objection(statement).await? {
+            self.unsupported(what)?;
+            return Ok(Filled::Answered);
+        }
+        let Composite { calls, verb, .. } = statement.composite;
+        if *verb == Verb::Rows {
             self.learn_settings().await?;
         }
-        for (nth, call) in composite.calls.iter().enumerate() {
-            let looks = matches!(call.function, Function::IsFreeLock | Function::IsUsedLock);
-            let limited = composite.verb == Verb::Rows && self.settings != Settings::Usual;
-            let mut times = 1;
-            if composite.tables {
-                if !looks && (call.conditional || call.function != Function::GetLock) {
-                    return self.refused("this lock call in a statement over tables");
+        let limited = *verb == Verb::Rows && self.settings != Settings::Usual;
+        self.fill_in(statement, calls, (None, limited), edits).await
+    }
+
+    /// Carries out `calls`, which are all of the statement's, or all in one argument, which then is
+    /// their scope. `limited`: the statement's rows may be limited to none.
+    async fn fill_in(
+        &mut self,
+        statement: &Statement<'_>,
+        calls: &[Call],
+        (scope, limited): (Option<Range<usize>>, bool),
+        edits: &mut Edits,
+    ) -> Result<Filled, End> {
+        // Looking changes nothing, so it does not matter whether the server would look.
+        let looks_only = calls.iter().all(|c| looks(c) && repeatable(c));
+        let mut waiting: Vec<&Call> = calls.iter().collect();
+        if self.flavour == Flavour::MariaDb {
+            // There they are constants, which a condition has evaluated first.
+            waiting.sort_by_key(|call| !(looks(call) && call.filters && repeatable(call)));
+        }
+        while let Some(first) = waiting.first() {
+            let constant = looks(first) && first.filters && self.flavour == Flavour::MariaDb;
+            let certain = first.certain && !limited;
+            let (nth, times) = if statement.composite.tables || certain || looks_only || constant {
+                (0, 1)
+            } else {
+                let scope = scope.clone().or_else(|| first.assigned.clone());
+                match self.next_call(statement, &waiting, scope, edits).await? {
+                    Next::Call(nth, times) => (nth, times),
+                    Next::None(first_ones) => {
+                        for call in waiting.drain(..first_ones) {
+                            edits.push(self.nothing(call));
+                        }
+                        continue;
+                    }
                 }
-            } else if !(call.certain && !limited || looks && repeatable(call)) {
-                if !composite.repeatable {
-                    return self.refused("a lock call beside functions with effects");
-                }
-                let Some(counted) = self.try_call(statement, nth, edits).await? else {
-                    return Ok(fails(&composite.calls[nth..], edits));
-                };
-                times = counted;
+            };
+            let call = waiting.remove(nth);
+            if times > MAX_TIMES
+                || (times > 1 && !looks(call) && call.function != Function::GetLock)
+            {
+                self.context.metrics.unsupported.inc();
+                self.refuse(&codes::evaluated_often())?;
+                return Ok(Filled::Answered);
             }
-            if times == 0 {
-                edits.push((call.span.clone(), NOTHING.to_vec()));
-                continue;
-            }
-            if times > MAX_TIMES || (times > 1 && !looks && call.function != Function::GetLock) {
-                return self.refused("a lock call that is evaluated several times");
-            }
-            for again in (0..times).rev() {
-                match self.carry_out(statement, call, edits, again == 0).await? {
+            for _ in 0..times {
+                edits.retain(|edit| edit.span != call.span);
+                match self.carry_out(statement, call, edits).await? {
                     Filled::All => {}
-                    Filled::Fails => return Ok(fails(&composite.calls[nth + 1..], edits)),
+                    Filled::Fails => {
+                        for call in waiting {
+                            edits.push(self.nothing(call));
+                        }
+                        return Ok(Filled::Fails);
+                    }
                     Filled::Answered => return Ok(Filled::Answered),
                 }
             }
         }
         Ok(Filled::All)
-    }
-
-    /// How often the server evaluates a call, if the statement does not fail before.
-    async fn try_call(
-        &mut self,
-        statement: &Statement<'_>,
-        nth: usize,
-        edits: &Edits,
-    ) -> Result<Option<u32>, End> {
-        let Statement { text, composite, .. } = statement;
-        let call = &composite.calls[nth];
-        let probe = format!("_utf8mb4'lockstead_probe_{:016x}'", rand::random::<u64>());
-        let mut trial = edits.clone();
-        trial.push((call.span.clone(), format!("GET_LOCK({probe},0)").into_bytes()));
-        let rest = &composite.calls[nth + 1..];
-        trial.extend(rest.iter().map(|c| (c.span.clone(), NOTHING.to_vec())));
-        let sql = if let Some(span) = &call.assigned {
-            [b"SELECT ", spliced(text, span.clone(), &trial).as_slice()].concat()
-        } else {
-            trial.extend(composite.into.iter().map(|span| (span.clone(), Vec::new())));
-            spliced(text, 0..composite.end, &trial)
-        };
-        let reply = self.ask(&sql).await?;
-        let mut times = 0;
-        let release = format!("SELECT RELEASE_LOCK({probe})");
-        while times <= MAX_TIMES
-            && self.ask_row(release.as_bytes()).await?.as_deref() == Some(&[Some(b"1".to_vec())])
-        {
-            times += 1;
-        }
-        Ok((times > 0 || !reply.is_error()).then_some(times))
     }
 
     /// Carries out a call that is evaluated, after those in its arguments.
@@ -177,56 +232,46 @@ impl Session {
         statement: &Statement<'_>,
         call: &Call,
         edits: &mut Edits,
-        last: bool,
     ) -> Result<Filled, End> {
         let inner = edits.len();
         let mut given = Vec::with_capacity(call.arguments.len());
         let mut pure = true;
         for part in &call.arguments {
-            for nested in &part.calls {
-                if !nested.certain {
-                    return self.refused("a lock call in this place of an argument");
-                }
-                match Box::pin(self.carry_out(statement, nested, edits, true)).await? {
+            if !part.calls.is_empty() {
+                let scope = (Some(part.span.clone()), false);
+                match Box::pin(self.fill_in(statement, &part.calls, scope, edits)).await? {
                     Filled::All => {}
                     ended => return Ok(ended),
                 }
             }
             pure &= part.repeatable;
-            if part.assigned_here {
-                return self.refused("a name from a variable that the statement assigns");
-            }
-            match self.given(statement, part, edits).await? {
-                Some(one) => given.push(one),
-                None => return self.refused("a lock's name or timeout from a column"),
-            }
+            given.push(self.given(statement, part, edits).await?);
         }
-        let source = spliced(statement.text, call.span.clone(), &edits[inner..]);
+        let inner_edits = edits.split_off(inner);
+        let source = spliced(statement.text, call.span.clone(), &inner_edits, Which::Last);
         let stand_in = stand_in(statement, call, &source);
         let shown = Bare { prefix: statement.prefix, text: &stand_in.0, bare: stand_in.1 };
         let shown = Shown { call: &shown, name: None, stale: None, cursor: false, stand_in: true };
         let outcome = self.call(&shown, given).await?;
-        edits.truncate(inner);
         let tables = statement.composite.tables;
         match outcome {
             Outcome::Value(value, again) => {
                 let again = if pure { again } else { Vec::new() };
-                if last {
-                    let expression = if tables {
-                        call.function.calm_expression(self.flavour, value)
-                    } else {
-                        call.function.value_expression(self.flavour, value, &again)
-                    };
-                    edits.push((call.span.clone(), expression));
-                }
+                edits.push(self.edit(call, value, &again, tables));
                 Ok(Filled::All)
             }
             Outcome::Native => {
-                if last {
-                    edits.push((call.span.clone(), source));
-                }
-                // MySQL ends the statement with an error there, MariaDB goes on with a NULL.
-                let goes_on = self.flavour == Flavour::MariaDb;
+                edits.push(Edit { span: call.span.clone(), last: source.clone(), trial: source });
+                // MySQL ends the statement with an error there; MariaDB does if the name is too long.
+                let name = call.arguments.first().map(|part| part.span.clone());
+                let goes_on = match name.filter(|_| self.flavour == Flavour::MariaDb) {
+                    Some(span) => {
+                        let name = spliced(statement.text, span, &inner_edits, Which::Last);
+                        let sql = [b"SELECT IS_FREE_LOCK(", name.as_slice(), b")"].concat();
+                        self.ask_row(&sql).await?.is_some()
+                    }
+                    None => false,
+                };
                 Ok(if goes_on { Filled::All } else { Filled::Fails })
             }
             Outcome::Said(_, reply) => {
@@ -246,50 +291,34 @@ impl Session {
         }
     }
 
-    /// An argument as it is to be judged; `None` if it depends on a row.
+    /// An argument as it is to be judged.
     async fn given(
         &mut self,
         statement: &Statement<'_>,
         part: &Part,
         edits: &Edits,
-    ) -> Result<Option<Given>, End> {
+    ) -> Result<Given, End> {
         if let Some(literal) = &part.literal {
-            return Ok(Some(Given::from_text(literal, statement.text)));
+            return Ok(Given::from_text(literal, statement.text));
         }
-        let sql = spliced(statement.text, part.span.clone(), edits);
-        if statement.composite.tables || !part.repeatable {
-            // What can be evaluated without the statement's tables means the same in front of it.
-            let reply = self.prepare_and_close(&[b"SELECT ", sql.as_slice()].concat()).await?;
-            if reply.is_error() {
-                return Ok(None);
-            }
-        }
+        let sql = spliced(statement.text, part.span.clone(), edits, Which::Last);
         if part.repeatable {
-            return Ok(Some(Given::Expression { sql, numeric: false }));
+            return Ok(Given::Expression { sql, numeric: false });
         }
-        let once = match self.flavour {
-            Flavour::MySql => {
-                [b"SELECT HEX(CONVERT(", sql.as_slice(), b" USING utf8mb4))"].concat()
-            }
-            Flavour::MariaDb => [b"SELECT HEX(", sql.as_slice(), b")"].concat(),
+        let (expression, literal): (&[u8], &[u8]) = match self.flavour {
+            Flavour::MySql => (b" USING utf8mb4))", b"_utf8mb4 x'"),
+            Flavour::MariaDb => (b")", b"x'"),
         };
-        let row = self.ask_row(&once).await?;
-        let Some([value]) = row.as_deref() else { return Ok(None) };
-        Ok(Some(match value {
-            None => Given::Null,
-            Some(hex) if self.flavour == Flavour::MySql => Given::Expression {
-                sql: [b"_utf8mb4 x'", hex.as_slice(), b"'"].concat(),
-                numeric: false,
-            },
-            Some(hex) => {
-                Given::Expression { sql: [b"x'", hex.as_slice(), b"'"].concat(), numeric: false }
+        let open: &[u8] =
+            if expression.len() > 1 { b"SELECT HEX(CONVERT(" } else { b"SELECT HEX(" };
+        let row = self.ask_row(&[open, sql.as_slice(), expression].concat()).await?;
+        Ok(match row.as_deref() {
+            Some([Some(hex)]) => {
+                Given::Expression { sql: [literal, hex, b"'"].concat(), numeric: false }
             }
-        }))
-    }
-
-    fn refused(&mut self, what: &str) -> Result<Filled, End> {
-        self.unsupported(what)?;
-        Ok(Filled::Answered)
+            // An error will come again.
+            Some(_) | None => Given::Null,
+        })
     }
 
     /// Refuses a statement that is not covered.
@@ -330,30 +359,6 @@ impl Session {
     }
 }
 
-/// Calls that are not evaluated any more.
-fn fails(rest: &[Call], edits: &mut Edits) -> Filled {
-    edits.extend(rest.iter().map(|call| (call.span.clone(), NOTHING.to_vec())));
-    Filled::Fails
-}
-
-/// Part of a text with expressions in the places of calls.
-fn spliced(text: &[u8], range: Range<usize>, edits: &[(Range<usize>, Vec<u8>)]) -> Vec<u8> {
-    let mut edits: Vec<_> = edits
-        .iter()
-        .filter(|(span, _)| range.start <= span.start && span.end <= range.end)
-        .collect();
-    edits.sort_unstable_by_key(|(span, _)| span.start);
-    let mut out = Vec::with_capacity(range.len() + 64);
-    let mut at = range.start;
-    for (span, expression) in edits {
-        out.extend_from_slice(&text[at..span.start]);
-        out.extend_from_slice(expression);
-        at = span.end;
-    }
-    out.extend_from_slice(&text[at..range.end]);
-    out
-}
-
 /// The column definitions in a response to a PREPARE.
 fn definitions(reply: &Reply) -> Vec<Vec<u8>> {
     let mut all = reply.frames().map(|f| &f[HEADER..]);
@@ -382,6 +387,11 @@ fn stand_in(statement: &Statement<'_>, call: &Call, source: &[u8]) -> (Vec<u8>, 
         special: true,
     };
     (text, bare)
+}
+
+/// Whether a call changes nothing.
+pub(super) fn looks(call: &Call) -> bool {
+    matches!(call.function, Function::IsFreeLock | Function::IsUsedLock)
 }
 
 /// Whether nobody notices that the arguments are evaluated though the call is not.

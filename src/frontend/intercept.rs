@@ -96,6 +96,10 @@ impl Session {
             }
             // The server refuses them all.
             Statement::Several(_) if !self.several => self.forward(&packet),
+            // A part of one is a single statement.
+            Statement::Several(_) if self.chain.is_some() => {
+                self.unsupported("a lock call in these statements")
+            }
             Statement::Several(pieces) => {
                 self.start_chain(&payload[..at], text, &pieces);
                 self.next_in_chain().await

@@ -22,6 +22,8 @@ mod owed;
 mod prepared;
 mod reset;
 mod settings;
+mod splice;
 mod statement;
 mod streaming;
+mod trial;
 mod wait;

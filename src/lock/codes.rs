@@ -16,6 +16,18 @@ pub fn unsupported(what: &str) -> ErrorReply {
     }
 }
 
+/// ER_NOT_SUPPORTED_YET, for a call that the server would evaluate several times, found when others
+/// have been carried out.
+pub fn evaluated_often() -> ErrorReply {
+    ErrorReply {
+        code: 1235,
+        state: "42000",
+        message: "Lockstead does not yet support a lock call that one statement evaluates several \
+                  times. The statement was not run; what its other lock calls did stays"
+            .to_owned(),
+    }
+}
+
 /// ER_UNKNOWN_ERROR, for a lock whose state the store could not tell.
 pub fn store_failed(why: &str) -> ErrorReply {
     ErrorReply {

@@ -93,8 +93,9 @@ impl Function {
             (Self::IsUsedLock, Flavour::MySql, Some(n)) => {
                 format!("IF(1,CAST({n} AS UNSIGNED),NULL)")
             }
+            (Self::IsUsedLock, Flavour::MariaDb, Some(n)) => format!("CAST({n} AS SIGNED)"),
             (_, _, Some(n)) => format!("CAST({n} AS UNSIGNED)"),
-            (_, _, None) => "NULL".to_owned(),
+            (_, _, None) => "CAST(NULL AS SIGNED)".to_owned(),
         };
         text.into_bytes()
     }
@@ -143,6 +144,13 @@ impl Function {
             }
             (Self::IsUsedLock, Flavour::MySql, None) => {
                 return [b"IF(", never().as_slice(), b",CAST(1 AS UNSIGNED),NULL)"].concat();
+            }
+            (Self::IsUsedLock, Flavour::MariaDb, Some(n)) => {
+                let n = format!(",CAST({n} AS SIGNED),NULL)");
+                return [b"IF(", always().as_slice(), n.as_bytes()].concat();
+            }
+            (Self::IsUsedLock, Flavour::MariaDb, None) => {
+                return [b"IF(", never().as_slice(), b",CAST(1 AS SIGNED),NULL)"].concat();
             }
             (_, _, Some(n)) => format!("CAST({n} AS UNSIGNED)"),
             (_, _, None) => "NULL".into(),

@@ -5,6 +5,7 @@
 //! held back.
 
 use super::capabilities::Capabilities;
+use super::column::Column;
 use super::frame::{FrameHeader, HEADER, MAX_PAYLOAD, put_frame};
 use super::reader::Reader;
 use super::status::Status;
@@ -31,8 +32,8 @@ enum State {
 #[derive(Debug)]
 pub struct Amend {
     capabilities: Capabilities,
-    /// The columns of the next result set, as they are to be called.
-    definitions: Vec<Vec<u8>>,
+    /// The columns of the next result set.
+    columns: Vec<Column>,
     /// Another statement's response follows.
     more: bool,
     seq: u8,
@@ -51,7 +52,7 @@ impl Amend {
     pub fn new(capabilities: Capabilities) -> Self {
         Self {
             capabilities,
-            definitions: Vec::new(),
+            columns: Vec::new(),
             more: false,
             seq: 1,
             state: State::First,
@@ -64,14 +65,14 @@ impl Amend {
 
     /// Another statement of the same text: its response goes on where the last one ended.
     pub fn next(&mut self, more: bool) {
-        self.definitions.clear();
+        self.columns.clear();
         self.more = more;
         self.state = State::First;
     }
 
-    /// Column definitions for the next result set.
-    pub fn define(&mut self, definitions: Vec<Vec<u8>>) {
-        self.definitions = definitions;
+    /// How the columns of the next result set are to be described.
+    pub fn describe(&mut self, columns: Vec<Column>) {
+        self.columns = columns;
     }
 
     /// Whether a response ended with an error.
@@ -107,7 +108,7 @@ impl Amend {
             return HEADER;
         };
         let defines = matches!(self.state, State::Columns(_))
-            && !self.definitions.is_empty()
+            && !self.columns.is_empty()
             && frame.len <= MAX_DEFINITION;
         HEADER + if defines { frame.len } else { frame.len.min(HEAD) }
     }
@@ -123,14 +124,14 @@ impl Amend {
         let continued = std::mem::replace(&mut self.continues, frame.len == MAX_PAYLOAD);
         if !continued {
             let index = match self.state {
-                State::Columns(left) => self.definitions.len().checked_sub(as_index(left)),
+                State::Columns(left) => self.columns.len().checked_sub(as_index(left)),
                 _ => None,
             };
             self.packet(&mut head[HEADER..], frame.len);
             let whole = self.skip == 0;
-            if let Some(definition) = index.filter(|_| whole).and_then(|i| self.definitions.get(i))
-            {
-                return put_frame(out, head[HEADER - 1], definition);
+            let column = index.filter(|_| whole).and_then(|i| self.columns.get(i));
+            if let Some(definition) = column.and_then(|column| column.describe(&head[HEADER..])) {
+                return put_frame(out, head[HEADER - 1], &definition);
             }
         }
         out.extend_from_slice(&head);
@@ -205,7 +206,7 @@ impl Amend {
         }
         if status.has(Status::MORE_RESULTS) {
             if !matches!(self.state, State::ColumnsEnd) {
-                self.definitions.clear();
+                self.columns.clear();
             }
             State::First
         } else {
@@ -224,6 +225,14 @@ mod tests {
     use super::*;
 
     const DEFINITION: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\x01\0\0\0\x08\x80\0\0\0\0";
+    const FIRST: &[u8] = b"\x03def\0\0\0\x05first\0\x0c\x3f\0\x01\0\0\0\x08\x80\0\0\0\0";
+    const SECOND: &[u8] = b"\x03def\0\0\0\x06second\0\x0c\x3f\0\x0a\0\0\0\x03\x80\0\0\0\0";
+
+    fn columns() -> Vec<Column> {
+        let other = Some((*b"\x01\0\0\0\x08\x80\0\0", *b"\x0a\0\0\0\x03\x80\0\0"));
+        let named = |name: &[u8], types| Column { name: name.to_vec(), types };
+        vec![named(b"first", None), named(b"second", other)]
+    }
 
     fn frames(payloads: &[&[u8]]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -250,21 +259,21 @@ mod tests {
         let rest: [&[u8]; 3] = [b"\xfe\0\0\x02\0", &row, b"\xfe\0\0\x02\0"];
         let amend = || {
             let mut amend = Amend::new(Capabilities(0));
-            amend.define(vec![b"first".to_vec(), b"second".to_vec()]);
+            amend.describe(columns());
             amend
         };
         let server = [&[b"\x02".as_slice(), DEFINITION, DEFINITION][..], &rest].concat();
-        let client = [&[b"\x02".as_slice(), b"first", b"second"][..], &rest].concat();
+        let client = [&[b"\x02".as_slice(), FIRST, SECOND][..], &rest].concat();
         assert_eq!(fed(amend, &frames(&server)), frames(&client));
         // Of one result set only: another one's are its own.
         let more: [&[u8]; 2] = [b"\xfe\0\0\x0a\0", b"\xfe\0\0\x0a\0"];
         let server = [&[b"\x01".as_slice(), DEFINITION][..], &more, &server].concat();
         let one = || {
             let mut amend = Amend::new(Capabilities(0));
-            amend.define(vec![b"first".to_vec()]);
+            amend.describe(columns()[..1].to_vec());
             amend
         };
-        let client = [&[b"\x01".as_slice(), b"first"][..], &more, &server[4..]].concat();
+        let client = [&[b"\x01".as_slice(), FIRST][..], &more, &server[4..]].concat();
         assert_eq!(fed(one, &frames(&server)), frames(&client));
     }
 

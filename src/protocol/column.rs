@@ -45,3 +45,49 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
     }
     Some(out)
 }
+
+/// Length, type, flags and decimals in a definition.
+pub type TypeBytes = [u8; 8];
+
+/// How a column is to be described.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// A type, and what to put in its place.
+    pub types: Option<(TypeBytes, TypeBytes)>,
+}
+
+impl Column {
+    /// The definition, if it is not to stay as it is.
+    pub fn describe(&self, payload: &[u8]) -> Option<Vec<u8>> {
+        let mut r = Reader::new(payload);
+        for _ in 0..4 {
+            r.lenenc_bytes()?;
+        }
+        let mut out = payload[..r.position()].to_vec();
+        let (name, in_table) = (r.lenenc_bytes()?, r.lenenc_bytes()?);
+        put_lenenc_bytes(&mut out, &self.name);
+        // In a table that the server made for the result, it is called the same.
+        put_lenenc_bytes(&mut out, if in_table == name { &self.name } else { in_table });
+        out.extend_from_slice(r.rest());
+        if let Some((from, to)) = self.types {
+            let at = type_at(&out)?;
+            if out[at..at + from.len()] == from {
+                out[at..at + to.len()].copy_from_slice(&to);
+            }
+        }
+        (out != payload).then_some(out)
+    }
+}
+
+/// The type in a definition.
+pub fn type_bytes(payload: &[u8]) -> Option<TypeBytes> {
+    let at = type_at(payload)?;
+    payload.get(at..at + 8)?.try_into().ok()
+}
+
+/// Behind the type are two bytes that are always zero.
+fn type_at(payload: &[u8]) -> Option<usize> {
+    payload.len().checked_sub(10)
+}

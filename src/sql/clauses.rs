@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::composite::Verb;
+use super::composite::{Back, Verb};
 use super::effects::is_quiet;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
@@ -10,7 +10,7 @@ use crate::lock::function::Function;
 /// The tokens of one statement.
 pub(super) struct Tokens<'a> {
     pub(super) text: &'a [u8],
-    pub(super) tokens: &'a [Token],
+    pub(super) list: &'a [Token],
     /// Of a parenthesis that opens, the one that closes it.
     pub(super) closes: Vec<usize>,
     /// Parentheses open around a token.
@@ -32,12 +32,12 @@ impl<'a> Tokens<'a> {
                 open.push(i);
             }
         }
-        open.is_empty().then_some(Self { text, tokens, closes, depths })
+        open.is_empty().then_some(Self { text, list: tokens, closes, depths })
     }
 
     /// The lock function that is called at a token.
     pub(super) fn call_at(&self, i: usize) -> Option<Function> {
-        let token = self.tokens[i];
+        let token = self.list[i];
         let name = match token.kind {
             Kind::Word => &self.text[token.start..token.end],
             Kind::Quoted => self.text.get(token.start + 1..token.end - 1)?,
@@ -52,11 +52,11 @@ impl<'a> Tokens<'a> {
     pub(super) fn reads_tables(&self) -> bool {
         let named: Vec<Vec<u8>> = self.with_names();
         let table_behind = |i: usize| {
-            let Some(next) = self.tokens.get(i + 1) else { return false };
+            let Some(next) = self.list.get(i + 1) else { return false };
             let known = self.is(i + 1, "DUAL") || named.contains(&self.name(next));
             matches!(next.kind, Kind::Word | Kind::Quoted) && !known
         };
-        (0..self.tokens.len()).any(|i| {
+        (0..self.list.len()).any(|i| {
             // EXTRACT(x FROM y), TRIM(x FROM y)
             let clause = self.select_around(i);
             (self.is(i, "FROM") && clause && table_behind(i))
@@ -81,63 +81,107 @@ impl<'a> Tokens<'a> {
             "WITH",
             "VALUES",
         ];
+        let select = |i: &usize| self.is(*i, "SELECT") && !self.in_call(*i);
+        let selects = (0..self.list.len()).filter(select).count();
+        if selects > 1 || (selects == 1 && !self.is(0, "SELECT")) {
+            return false;
+        }
         let dual = |i: usize| self.is(i, "FROM") && self.is(i + 1, "DUAL");
-        !(0..self.tokens.len())
+        !(0..self.list.len())
             .any(|i| self.depths[i] == 0 && !dual(i) && CLAUSES.iter().any(|c| self.is(i, c)))
             && self.depths[0] == 0
             && !self.punct(0, b'(')
     }
 
-    /// Whether a call is what an item of the statement's list evaluates first.
+    /// Whether a call is what an item of the statement's list evaluates, first and once.
     pub(super) fn is_first(&self, at: usize, verb: Verb) -> bool {
-        const OPENING: [&str; 8] =
-            ["NOT", "BINARY", "CASE", "WHEN", "IF", "IFNULL", "COALESCE", "NULLIF"];
+        const OPENING: [&str; 5] = ["NOT", "IF", "IFNULL", "COALESCE", "CAST"];
         const BEHIND_VERB: [&str; 3] = ["DISTINCT", "ALL", "SQL_NO_CACHE"];
         let mut i = at;
+        let mut alone = true;
         while let Some(before) = i.checked_sub(1) {
-            if self.depths[before] == 0 && (before == 0 || self.punct(before, b',')) {
-                return before > 0 || verb != Verb::Set;
+            let top = self.depths[before] == 0;
+            let starts = match verb {
+                Verb::Set => top && self.punct(before, b'=') && !self.is_assignment(before),
+                _ => top && (before == 0 || self.punct(before, b',')),
+            };
+            if starts || (verb == Verb::Set && top && self.punct(before, b'=')) {
+                return self.lets_be(at, alone);
             }
-            if verb == Verb::Set && self.depths[before] == 0 && self.punct(before, b'=') {
-                return true;
-            }
-            let assigns = self.punct(before, b'=')
-                && before >= 3
-                && self.punct(before - 1, b':')
-                && self.punct(before - 3, b'@');
-            if assigns {
+            if self.is_assignment(before) && before >= 3 && self.punct(before - 3, b'@') {
                 i = before - 3;
                 continue;
             }
-            let opens = matches!(
-                self.tokens[before].kind,
-                Kind::Punct(b'(' | b'!' | b'-' | b'+' | b'~' | b'{')
-            );
-            let word = OPENING.iter().any(|w| self.is(before, w))
-                || self.is(before, "fn")
-                || (self.depths[before] == 0 && BEHIND_VERB.iter().any(|w| self.is(before, w)))
-                || (self.punct(before + 1, b'(') && is_quiet(&self.upper(&self.tokens[before])));
-            if !opens && !word {
+            let brace = self.punct(before, b'{') || self.is(before, "fn");
+            let opens = self.punct(before, b'(')
+                || self.punct(before, b'!')
+                || OPENING.iter().any(|w| self.is(before, w));
+            let behind_verb = top && BEHIND_VERB.iter().any(|w| self.is(before, w));
+            if !opens && !brace && !behind_verb {
                 return false;
             }
+            alone &= brace || behind_verb;
             i = before;
         }
         false
     }
 
+    /// `:=`
+    fn is_assignment(&self, equals: usize) -> bool {
+        equals > 0 && self.punct(equals, b'=') && self.punct(equals - 1, b':')
+    }
+
+    /// Whether what follows a call does not decide about it, and calls nothing else in its item.
+    fn lets_be(&self, at: usize, alone: bool) -> bool {
+        let Some(function) = self.call_at(at) else { return false };
+        let close = self.closes[at + 1];
+        let braced = usize::from(self.punct(close + 1, b'}'));
+        let next = close + 1 + braced;
+        let item_end = (next..self.list.len())
+            .find(|i| self.depths[*i] == 0 && self.punct(*i, b','))
+            .unwrap_or(self.list.len());
+        if (next..item_end).any(|i| self.call_at(i).is_some()) {
+            return false;
+        }
+        let ends = next >= self.list.len()
+            || self.punct(next, b',')
+            || ["AS", "INTO", "FROM"].iter().any(|w| self.is(next, w));
+        if ends && alone {
+            return true;
+        }
+        // The server knows that it is never NULL.
+        if function == Function::ReleaseAllLocks {
+            return false;
+        }
+        let compares = self.punct(next, b'=')
+            && self.list.get(next + 1).is_some_and(|t| self.text[t.start].is_ascii_digit());
+        ends || compares || self.punct(next, b')') || self.is(next, "IS")
+    }
+
     /// Whether nothing before a call can end the statement with an error, or takes time.
     pub(super) fn quiet_before(&self, at: usize) -> bool {
-        (0..at).filter(|i| self.punct(i + 1, b'(')).all(|i| match self.tokens[i].kind {
-            Kind::Word => is_quiet(&self.upper(&self.tokens[i])) || self.call_at(i).is_some(),
+        let functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call(*i));
+        functions.into_iter().all(|i| match self.list[i].kind {
+            Kind::Word => is_quiet(&self.upper(&self.list[i])) || self.call_at(i).is_some(),
             Kind::Quoted => self.call_at(i).is_some(),
             _ => true,
         })
     }
 
+    /// Whether every expression is evaluated once.
+    pub(super) fn is_fixed(&self) -> bool {
+        let has = |word| (0..self.list.len()).any(|i| self.is(i, word));
+        let values = has("VALUES") || has("VALUE");
+        self.is(0, "CALL") || (values && !has("SELECT") && !has("TABLE") && !has("DUPLICATE"))
+    }
+
     /// Whether a call stands in IF, CASE or the like.
     pub(super) fn is_conditional(&self, at: usize) -> bool {
         const CONDITIONS: [&str; 5] = ["IF", "IFNULL", "NULLIF", "COALESCE", "ELT"];
-        let around = (0..at).filter(|i| self.punct(*i, b'(') && self.closes[*i] > at);
+        // What is evaluated first is evaluated.
+        let around = (0..at).filter(|i| {
+            self.punct(*i, b'(') && self.closes[*i] > at && (i + 1 < at || self.is(i - 1, "NULLIF"))
+        });
         let mut functions = around.filter_map(|i| i.checked_sub(1));
         let open_case = |word: &str| (0..at).filter(|i| self.is(*i, word)).count();
         functions.any(|i| CONDITIONS.iter().any(|c| self.is(i, c)))
@@ -147,8 +191,9 @@ impl<'a> Tokens<'a> {
     /// Whether a user variable may be assigned before a token: by `:=`, or by an earlier item of SET.
     pub(super) fn assigns(&self, before: usize) -> bool {
         let set = self.is(0, "SET");
+        // Those in the arguments of calls are made when the call is carried out.
         (0..before).any(|i| {
-            (self.punct(i, b':') && self.punct(i + 1, b'=') && !set)
+            (self.is_assignment(i + 1) && !set && !self.in_call(i))
                 || (set && self.punct(i, b',') && self.depths[i] == 0)
         })
     }
@@ -157,15 +202,15 @@ impl<'a> Tokens<'a> {
     pub(super) fn assigned(&self, at: usize) -> Option<Range<usize>> {
         let top = |i: &usize| self.depths[*i] == 0;
         let equals = (0..at).rev().filter(top).find(|i| self.punct(*i, b'='))?;
-        let end = (at..self.tokens.len()).filter(top).find(|i| self.punct(*i, b','));
-        let last = end.unwrap_or(self.tokens.len()) - 1;
-        Some(self.tokens[equals + 1].start..self.tokens[last].end)
+        let end = (at..self.list.len()).filter(top).find(|i| self.punct(*i, b','));
+        let last = end.unwrap_or(self.list.len()) - 1;
+        Some(self.list[equals + 1].start..self.list[last].end)
     }
 
     /// INTO with its variables; `None` if it names anything else.
     #[expect(clippy::option_option, reason = "no INTO, or one that is not covered")]
     pub(super) fn into(&self) -> Option<Option<Range<usize>>> {
-        let Some(at) = (0..self.tokens.len()).find(|i| self.is(*i, "INTO")) else {
+        let Some(at) = (0..self.list.len()).find(|i| self.is(*i, "INTO")) else {
             return Some(None);
         };
         if self.depths[at] != 0 {
@@ -177,28 +222,71 @@ impl<'a> Tokens<'a> {
                 return None;
             }
             i += 2;
-            self.tokens.get(i)?;
+            self.list.get(i)?;
             if !self.punct(i + 1, b',') {
-                return Some(Some(self.tokens[at].start..self.tokens[i].end));
+                return Some(Some(self.list[at].start..self.list[i].end));
             }
             i += 1;
         }
     }
 
-    pub(super) fn looks_back(&self) -> bool {
-        const STATE: [&str; 5] =
-            ["ROW_COUNT", "FOUND_ROWS", "warning_count", "error_count", "DIAGNOSTICS"];
-        (0..self.tokens.len()).any(|i| STATE.iter().any(|s| self.is(i, s)))
+    /// Where the statement asks for what the one before it has left behind.
+    pub(super) fn looks_back(&self) -> Vec<(Range<usize>, Back)> {
+        let spans = (0..self.list.len()).filter_map(|i| {
+            let (back, variable) = Back::ALL.into_iter().find_map(|back| match back {
+                Back::RowCount | Back::FoundRows => {
+                    (self.is(i, back.word()) && self.punct(i + 1, b'(')).then_some((back, false))
+                }
+                Back::Warnings | Back::Errors => self.is(i, back.word()).then_some((back, true)),
+            })?;
+            let start = if variable { self.variable_start(i)? } else { i };
+            let end = if variable { i } else { self.closes[i + 1] };
+            Some((self.list[start].start..self.list[end].end, back))
+        });
+        spans.collect()
+    }
+
+    /// Where `@@name` or `@@session.name` begins.
+    fn variable_start(&self, name: usize) -> Option<usize> {
+        let mut at = name;
+        if at >= 2 && self.punct(at - 1, b'.') {
+            at -= 2;
+        }
+        at = at.checked_sub(2)?;
+        (self.punct(at, b'@') && self.punct(at + 1, b'@')).then_some(at)
+    }
+
+    /// Whether a token stands in the arguments of a lock call.
+    pub(super) fn in_call(&self, i: usize) -> bool {
+        (0..i).any(|j| self.call_at(j).is_some() && self.closes[j + 1] > i)
+    }
+
+    /// Whether a call stands in a condition on rows.
+    pub(super) fn filters(&self, at: usize) -> bool {
+        let mut depth = self.depths[at];
+        for i in (0..at).rev() {
+            if self.depths[i] > depth {
+                continue;
+            }
+            depth = self.depths[i];
+            if ["WHERE", "HAVING", "ON"].iter().any(|w| self.is(i, w)) {
+                return true;
+            }
+            if self.is(i, "SELECT") {
+                return false;
+            }
+        }
+        false
     }
 
     pub(super) fn is(&self, i: usize, word: &str) -> bool {
-        self.tokens.get(i).is_some_and(|t| {
+        self.list.get(i).is_some_and(|t| {
             t.kind == Kind::Word && self.text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
         })
     }
 
     pub(super) fn punct(&self, i: usize, b: u8) -> bool {
-        self.tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(b))
+        self.list.get(i).is_some_and(|t| t.kind == Kind::Punct(b))
     }
 
     /// Whether the nearest parenthesis around a token, or none, holds a SELECT.
@@ -220,16 +308,16 @@ impl<'a> Tokens<'a> {
 
     /// Names of common table expressions.
     fn with_names(&self) -> Vec<Vec<u8>> {
-        if !(0..self.tokens.len()).any(|i| self.is(i, "WITH")) {
+        if !(0..self.list.len()).any(|i| self.is(i, "WITH")) {
             return Vec::new();
         }
         let as_query = |i: usize| self.is(i, "AS") && self.punct(i + 1, b'(');
-        let named = (1..self.tokens.len()).filter(|i| as_query(*i)).filter_map(|i| {
+        let named = (1..self.list.len()).filter(|i| as_query(*i)).filter_map(|i| {
             let mut at = i - 1;
             if self.punct(at, b')') {
                 at = self.closes.iter().position(|c| *c == at)?.checked_sub(1)?;
             }
-            Some(self.name(&self.tokens[at]))
+            Some(self.name(&self.list[at]))
         });
         named.collect()
     }

@@ -21,14 +21,16 @@ pub struct Composite {
     pub calls: Vec<Call>,
     /// It reads or writes tables.
     pub tables: bool,
+    /// Each of its expressions is evaluated once, whatever tables hold: INSERT with VALUES, CALL.
+    pub fixed: bool,
     /// It may be run once more, with other expressions in the calls' places.
     pub repeatable: bool,
     /// Where the statement ends, without semicolons.
     pub end: usize,
     /// INTO and its variables.
     pub into: Option<Range<usize>>,
-    /// It asks for what the statement before has left behind: ROW_COUNT() and the like.
-    pub looks_back: bool,
+    /// Where it asks for what the statement before has left behind.
+    pub looks_back: Vec<(Range<usize>, Back)>,
 }
 
 /// What a statement does.
@@ -46,6 +48,43 @@ pub enum Verb {
     Change,
 }
 
+/// What a statement leaves behind in its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Back {
+    /// ROW_COUNT()
+    RowCount,
+    /// FOUND_ROWS()
+    FoundRows,
+    /// @@warning_count
+    Warnings,
+    /// @@error_count
+    Errors,
+}
+
+impl Back {
+    pub(super) const ALL: [Self; 4] =
+        [Self::RowCount, Self::FoundRows, Self::Warnings, Self::Errors];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT",
+            Self::FoundRows => "FOUND_ROWS",
+            Self::Warnings => "warning_count",
+            Self::Errors => "error_count",
+        }
+    }
+
+    /// The question for it.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT()",
+            Self::FoundRows => "FOUND_ROWS()",
+            Self::Warnings => "@@warning_count",
+            Self::Errors => "@@error_count",
+        }
+    }
+}
+
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
@@ -59,6 +98,8 @@ pub struct Call {
     pub certain: bool,
     /// It stands in an expression that may leave out its parts.
     pub conditional: bool,
+    /// It stands in a condition on rows.
+    pub filters: bool,
     /// In SET: the expression that is assigned.
     pub assigned: Option<Range<usize>>,
 }
@@ -78,6 +119,13 @@ pub struct Part {
     pub assigned_here: bool,
 }
 
+impl Composite {
+    /// Whether a call in a statement over tables can be carried out once, in front of it.
+    pub fn once(&self, call: &Call) -> bool {
+        !call.conditional && (self.fixed || call.function == Function::GetLock)
+    }
+}
+
 /// Reads a statement without versioned comments; `None` if it is of a kind that is not covered.
 pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
     if tokens.iter().any(|t| t.kind == Kind::Versioned) {
@@ -95,7 +143,7 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
 impl Tokens<'_> {
     fn statement(&self) -> Option<Composite> {
         let verb = self.verb()?;
-        let all = 0..self.tokens.len();
+        let all = 0..self.list.len();
         let mut calls = self.calls(all.clone())?;
         if calls.is_empty() || count(&calls) > MAX_CALLS {
             return None;
@@ -103,9 +151,10 @@ impl Tokens<'_> {
         let tables = verb == Verb::Change || self.reads_tables();
         let plain = !tables && self.is_plain();
         for call in &mut calls {
-            let at = self.tokens.iter().position(|t| t.start >= call.span.start)?;
+            let at = self.list.iter().position(|t| t.start >= call.span.start)?;
             call.certain = plain && self.is_first(at, verb) && self.quiet_before(at);
             call.conditional = self.is_conditional(at);
+            call.filters = self.filters(at);
             if verb == Verb::Set {
                 call.assigned = self.assigned(at);
             }
@@ -114,15 +163,16 @@ impl Tokens<'_> {
             verb,
             calls,
             tables,
-            repeatable: is_repeatable(self.text, self.tokens),
-            end: self.tokens.last()?.end,
+            fixed: verb == Verb::Change && self.is_fixed(),
+            repeatable: is_repeatable(self.text, self.list),
+            end: self.list.last()?.end,
             into: if verb == Verb::Rows { self.into()? } else { None },
             looks_back: self.looks_back(),
         })
     }
 
     fn verb(&self) -> Option<Verb> {
-        let first = self.tokens.iter().find(|t| t.kind != Kind::Punct(b'('))?;
+        let first = self.list.iter().find(|t| t.kind != Kind::Punct(b'('))?;
         let word = self.upper(first);
         Some(match word.as_slice() {
             b"SELECT" | b"WITH" => Verb::Rows,
@@ -145,10 +195,10 @@ impl Tokens<'_> {
                 continue;
             };
             let close = self.closes[i + 1];
-            let mut span = self.tokens[i].start..self.tokens[close].end;
+            let mut span = self.list[i].start..self.list[close].end;
             let braced = i >= 2 && self.is(i - 1, "fn") && self.punct(i - 2, b'{');
             if braced {
-                span = self.tokens[i - 2].start..self.tokens.get(close + 1)?.end;
+                span = self.list[i - 2].start..self.list.get(close + 1)?.end;
             }
             calls.push(Call {
                 function,
@@ -156,6 +206,7 @@ impl Tokens<'_> {
                 arguments: self.arguments(i + 2..close)?,
                 certain: false,
                 conditional: false,
+                filters: false,
                 assigned: None,
             });
             i = close + 1;
@@ -165,7 +216,7 @@ impl Tokens<'_> {
 
     fn arguments(&self, range: Range<usize>) -> Option<Vec<Part>> {
         let mut parts = Vec::new();
-        let Some(first) = self.tokens.get(range.start).filter(|_| !range.is_empty()) else {
+        let Some(first) = self.list.get(range.start).filter(|_| !range.is_empty()) else {
             return Some(parts);
         };
         let depth = self.depths[range.start] - u32::from(first.kind == Kind::Punct(b')'));
@@ -181,11 +232,11 @@ impl Tokens<'_> {
     }
 
     fn part(&self, range: Range<usize>) -> Option<Part> {
-        let tokens = &self.tokens[range.clone()];
+        let tokens = &self.list[range.clone()];
         let span = tokens.first()?.start..tokens.last()?.end;
         let mut calls = self.calls(range.clone())?;
         for call in &mut calls {
-            call.certain = call.span.start == span.start;
+            call.certain = call.span == span;
         }
         let mut cursor = Cursor::new(self.text, tokens);
         let literal = cursor.argument().filter(|_| cursor.left() == 0);
@@ -231,11 +282,16 @@ mod tests {
         // A bar behind each certain call.
         for sql in [
             "SELECT GET_LOCK('a',0)|, IS_FREE_LOCK('b')| AS x, 1",
-            "SELECT COALESCE(GET_LOCK('a',0)|, GET_LOCK('b',0))",
-            "SELECT CAST(GET_LOCK('a',0)| AS SIGNED) + GET_LOCK('b',0), RELEASE_LOCK('a')|",
-            "SELECT IF(GET_LOCK('a',0)|, RELEASE_LOCK('a'), 0) FROM DUAL",
+            "SELECT COALESCE(GET_LOCK('a',0), GET_LOCK('b',0))",
+            "SELECT COALESCE(GET_LOCK('a',0)|, 0), NULLIF(GET_LOCK('b',0), 1)",
+            "SELECT CAST(GET_LOCK('a',0) AS SIGNED) + GET_LOCK('b',0), RELEASE_LOCK('a')|",
+            "SELECT CAST(GET_LOCK('a',0)| AS SIGNED)",
+            "SELECT GET_LOCK('a',0)| = 1, GET_LOCK('a',0) ^ NULL, NULL = GET_LOCK('a',0)",
+            "SELECT RELEASE_ALL_LOCKS()|, RELEASE_ALL_LOCKS() IS NULL",
+            "SELECT IF(GET_LOCK('a',0), RELEASE_LOCK('a'), 0) FROM DUAL",
+            "SELECT GET_LOCK('a',0) AS x, (SELECT x) + 1",
             "SELECT NOT RELEASE_LOCK('a')|, 1 + GET_LOCK('a',0)",
-            "SELECT CASE WHEN GET_LOCK('a',0)| THEN RELEASE_LOCK('a') END",
+            "SELECT CASE WHEN GET_LOCK('a',0) THEN RELEASE_LOCK('a') END",
             "SELECT EXISTS(SELECT GET_LOCK('a',0)), (SELECT GET_LOCK('b',0))",
             "SELECT 1, SLEEP(1), GET_LOCK('a',0)",
             "SELECT EXP(1000), GET_LOCK('a',0)",

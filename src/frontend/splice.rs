@@ -1,0 +1,94 @@
+//! A statement's text with other expressions in the places of its lock calls.
+
+use std::ops::Range;
+
+use super::composite::looks;
+use super::session::{End, Session};
+use crate::sql::composite::{Call, Composite};
+use crate::types::Flavour;
+
+/// Expressions for the place of a call.
+#[derive(Debug, Clone)]
+pub(super) struct Edit {
+    pub(super) span: Range<usize>,
+    /// In the statement that the client's answer comes from.
+    pub(super) last: Vec<u8>,
+    /// In those that are run to see which calls are evaluated.
+    pub(super) trial: Vec<u8>,
+}
+
+/// Of several calls.
+pub(super) type Edits = Vec<Edit>;
+
+/// Which of the expressions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    Last,
+    Trial,
+}
+
+impl Session {
+    /// For a call that is not evaluated.
+    pub(super) fn nothing(&self, call: &Call) -> Edit {
+        self.edit(call, Some(1), &[], false)
+    }
+
+    /// What the statement before has left behind, for one that asks for it: the server must be asked
+    /// before it is asked anything else.
+    pub(super) async fn look_back(&mut self, composite: &Composite) -> Result<Edits, End> {
+        if composite.looks_back.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.catch_up()?;
+        let names: Vec<&str> = composite.looks_back.iter().map(|(_, back)| back.sql()).collect();
+        let question = format!("SELECT {}", names.join(","));
+        let row = self.ask_row(question.as_bytes()).await?.unwrap_or_default();
+        let values = composite.looks_back.iter().zip(row);
+        let edits = values.filter_map(|((span, _), value)| {
+            let value = [b"CAST(", value?.as_slice(), b" AS SIGNED)"].concat();
+            Some(Edit { span: span.clone(), last: value.clone(), trial: value })
+        });
+        Ok(edits.collect())
+    }
+
+    /// For a call that returned `value`; `again` has warnings to repeat.
+    pub(super) fn edit(
+        &self,
+        call: &Call,
+        value: Option<u64>,
+        again: &[Vec<u8>],
+        tables: bool,
+    ) -> Edit {
+        let constant = call.function.calm_expression(self.flavour, value);
+        let evaluated = call.function.value_expression(self.flavour, value, again);
+        // To MySQL's planner a lock call is a constant, to MariaDB's it is none.
+        let (last, trial) = match self.flavour {
+            Flavour::MySql if tables => (constant.clone(), constant),
+            Flavour::MySql => (evaluated, constant),
+            // But for those that only look.
+            Flavour::MariaDb if tables && looks(call) => (constant.clone(), constant),
+            Flavour::MariaDb => (evaluated.clone(), evaluated),
+        };
+        Edit { span: call.span.clone(), last, trial }
+    }
+}
+
+/// Part of a text with expressions in the places of calls.
+pub(super) fn spliced(text: &[u8], range: Range<usize>, edits: &[Edit], which: Which) -> Vec<u8> {
+    let inside = |edit: &&Edit| range.start <= edit.span.start && edit.span.end <= range.end;
+    let mut edits: Vec<_> = edits.iter().filter(inside).collect();
+    edits.sort_unstable_by_key(|edit| (edit.span.start, std::cmp::Reverse(edit.span.end)));
+    let mut out = Vec::with_capacity(range.len() + 64);
+    let mut at = range.start;
+    for Edit { span, last, trial } in edits {
+        // In the arguments of a call that has one.
+        if span.start < at {
+            continue;
+        }
+        out.extend_from_slice(&text[at..span.start]);
+        out.extend_from_slice(if which == Which::Last { last } else { trial });
+        at = span.end;
+    }
+    out.extend_from_slice(&text[at..range.end]);
+    out
+}

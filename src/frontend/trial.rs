@@ -1,0 +1,119 @@
+//! Which of a statement's calls the server evaluates next, and how often.
+//!
+//! Only the server knows in which order it evaluates an expression, and what it leaves out. So it
+//! runs the statement with probes in the places of the calls that are still to be carried out: locks
+//! of its own, under names that nobody else has. The first probe to be evaluated takes one name,
+//! and a flag by which all others take another.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use super::composite::{MAX_TIMES, Statement};
+use super::session::{End, Session};
+use super::splice::{Edit, Edits, Which, spliced};
+use crate::lock::function::Function;
+use crate::sql::composite::Call;
+
+/// What a trial has shown.
+pub(super) enum Next {
+    /// The call that is evaluated next, and how often.
+    Call(usize, u32),
+    /// None of the first so many is evaluated.
+    None(usize),
+}
+
+impl Session {
+    /// Finds the next of `waiting`, which are in the order of the text. In a `scope`, only that part
+    /// of the statement is run.
+    pub(super) async fn next_call(
+        &mut self,
+        statement: &Statement<'_>,
+        waiting: &[&Call],
+        scope: Option<Range<usize>>,
+        edits: &Edits,
+    ) -> Result<Next, End> {
+        let Statement { text, composite, .. } = statement;
+        let inside = |call: &&&Call| {
+            scope.as_ref().is_none_or(|s| s.start <= call.span.start && call.span.end <= s.end)
+        };
+        let together = waiting.iter().take_while(inside).count();
+        let probes = Probes { base: rand::random() };
+        let mut trial = edits.clone();
+        for (nth, call) in waiting.iter().enumerate().take(together) {
+            let probe = probes.expression(nth, call.function);
+            trial.push(Edit { span: call.span.clone(), last: Vec::new(), trial: probe.into() });
+        }
+        let sql = if let Some(span) = scope {
+            [b"SELECT ", spliced(text, span, &trial, Which::Trial).as_slice()].concat()
+        } else {
+            let into = composite.into.iter().cloned();
+            trial.extend(into.map(|span| Edit { span, last: Vec::new(), trial: Vec::new() }));
+            spliced(text, 0..composite.end, &trial, Which::Trial)
+        };
+        // An error is one that the statement will run into as well, behind the calls it evaluates.
+        self.ask(&sql).await?;
+        let mut times = vec![0; together];
+        let mut first = None;
+        let release = probes.release(together);
+        for round in 0..=MAX_TIMES {
+            let row = self.ask_row(release.as_bytes()).await?.unwrap_or_default();
+            let had = |i: usize| matches!(row.get(i), Some(Some(one)) if *one == b"1");
+            for (nth, times) in times.iter_mut().enumerate() {
+                first = first.or_else(|| had(1 + 2 * nth).then_some(nth));
+                *times += u32::from(had(1 + 2 * nth)) + u32::from(had(2 + 2 * nth));
+            }
+            if !(0..row.len()).any(had) {
+                break;
+            }
+            if round == MAX_TIMES {
+                // What is left belongs to a statement that is refused.
+                self.ask(b"DO RELEASE_ALL_LOCKS()").await?;
+                times.fill(MAX_TIMES + 1);
+            }
+        }
+        Ok(match first {
+            Some(nth) => Next::Call(nth, times[nth]),
+            None => Next::None(together),
+        })
+    }
+}
+
+/// Names of one trial's locks.
+struct Probes {
+    base: u64,
+}
+
+impl Probes {
+    fn name(&self, what: &str) -> String {
+        format!("_utf8mb4'lockstead_probe_{:016x}_{what}'", self.base)
+    }
+
+    /// An expression of the type of a call, never the same as another's.
+    fn expression(&self, nth: usize, function: Function) -> String {
+        let (flag, first, later) = (
+            self.name("flag"),
+            self.name(&format!("{nth}_first")),
+            self.name(&format!("{nth}_later")),
+        );
+        let probe =
+            format!("GET_LOCK(IF(IS_FREE_LOCK({flag}),{first},{later}),0*GET_LOCK({flag},0))");
+        match function {
+            Function::GetLock | Function::ReleaseLock | Function::IsFreeLock => probe,
+            Function::IsUsedLock => format!("IS_USED_LOCK(CONCAT({},{probe}))", self.name("none")),
+            // Never NULL.
+            Function::ReleaseAllLocks => format!("IFNULL(CAST({probe} AS UNSIGNED),0)"),
+        }
+    }
+
+    /// Releases each lock once: the flag, then both names of each probe.
+    fn release(&self, probes: usize) -> String {
+        let mut sql = format!("SELECT RELEASE_LOCK({})", self.name("flag"));
+        for nth in 0..probes {
+            for what in ["first", "later"] {
+                let name = self.name(&format!("{nth}_{what}"));
+                let _ = write!(sql, ",RELEASE_LOCK({name})");
+            }
+        }
+        sql
+    }
+}
