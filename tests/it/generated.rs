@@ -38,14 +38,14 @@ fn the_server_answers_generated_statements_twice_alike(server: &Server) {
 }
 
 fn generated_bare_calls_are_answered_alike(server: &Server) {
-    let tally = run(server, Some(&Proxy::start(&server.url, &[])), Kind::Bare);
+    let tally = run(server, Some(&proxy(server)), Kind::Bare);
     assert_eq!(tally.refused, Vec::<String>::new());
 }
 
 /// A refusal is no difference, but most statements must come through.
 fn generated_statements_are_answered_alike(server: &Server) {
     let kind = if setting("LOCKSTEAD_GENERATED_ODD") == Some(1) { Kind::Odd } else { Kind::Plain };
-    let tally = run(server, Some(&Proxy::start(&server.url, &[])), kind);
+    let tally = run(server, Some(&proxy(server)), kind);
     println!("refused:\n{}", tally.refused.join("\n"));
     assert!(tally.equal > 4 * tally.refused.len(), "most were refused, see above");
 }
@@ -64,6 +64,12 @@ mod through_the_proxy {
     fn mariadb() {
         super::generated_statements_are_answered_alike(&Server::from_env(Flavour::MariaDb));
     }
+}
+
+/// A proxy in the mode that the scripts are run in too.
+fn proxy(server: &Server) -> Proxy {
+    let extra = std::env::var("LOCKSTEAD_DIFF_EXTRA").unwrap_or_default();
+    Proxy::start(&server.url, &extra.split_whitespace().collect::<Vec<_>>())
 }
 
 /// Appends a call's number to @t when the call has been evaluated.
