@@ -8,6 +8,7 @@ mod documented;
 mod endings;
 mod forwarder;
 mod gates;
+mod generated;
 mod invariants;
 mod large;
 mod launch;

@@ -79,7 +79,7 @@ pub(crate) fn unexpected(direct: &Transcript, flavour: Flavour, names: &Names) -
 }
 
 /// A summary in which the values that are connection ids are the sessions' names.
-fn with_names(said: &str, direct: &Transcript) -> String {
+pub(crate) fn with_names(said: &str, direct: &Transcript) -> String {
     let named = |value: &str| {
         // Behind the last value a count of warnings may stand.
         let (word, rest) = value.split_at(value.find(' ').unwrap_or(value.len()));

@@ -116,3 +116,21 @@ a: SELECT (2,1)=(1,GET_LOCK('$Na',0))
 = 0
 a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
 = free | 0
+a: SELECT (GET_LOCK('$Na',0)+NULL) <=> 1
+= 0
+a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
+[mysql] = held | 2
+[mariadb] = held | 1
+a: SELECT 1 <=> (GET_LOCK('$Na',0)+NULL)
+= 0
+a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
+[mysql] = held | 2
+[mariadb] = held | 1
+a: SELECT CASE GET_LOCK('$Na',0) WHEN 0 THEN 1 WHEN 'x' THEN 2 END
+= NULL W1
+a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
+= held | 2
+a: SELECT RELEASE_ALL_LOCKS() IS NULL, GET_LOCK('$Na',0), RELEASE_ALL_LOCKS() IS NULL
+= 0 | 1 | 0
+a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
+= held | 1
