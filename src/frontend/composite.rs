@@ -54,6 +54,16 @@ enum Filled {
     Answered,
 }
 
+/// What the server makes of a call that is its own.
+enum Native {
+    /// NULL.
+    TakesNothing,
+    /// An error, which ends the statement.
+    Fails,
+    /// It is not its own after all.
+    Unclear,
+}
+
 impl Session {
     /// Runs a statement with calls in it.
     pub(super) async fn composite(
@@ -76,7 +86,7 @@ impl Session {
         }
         let definitions = definitions(&reply);
         let statement = Statement { prefix, text, composite, definitions };
-        if composite.verb == Verb::Explain {
+        if composite.verb == Verb::Explain || !self.fits_variables(text, composite).await? {
             edits.extend(composite.calls.iter().map(|call| self.nothing(call)));
         } else if let Filled::Answered = self.fill(&statement, &mut edits).await? {
             return Ok(());
@@ -97,17 +107,22 @@ impl Session {
         self.forward(&packet)
     }
 
+    /// Whether there are as many columns as variables behind INTO: MariaDB finds out only when it
+    /// runs the statement, and before it evaluates anything.
+    async fn fits_variables(&mut self, text: &[u8], composite: &Composite) -> Result<bool, End> {
+        let Some((span, variables)) = composite.into.as_ref() else { return Ok(true) };
+        let without = [&text[..span.start], &text[span.end..composite.end]].concat();
+        Ok(definitions(&self.prepare_and_close(&without).await?).len() == *variables)
+    }
+
     /// The columns as the client is to see them.
     async fn native_columns(
         &mut self,
         statement: &Statement<'_>,
         edits: &Edits,
     ) -> Result<Vec<Column>, End> {
-        // No expression of MariaDB's has the types of these two.
-        let typed =
-            |c: &Call| matches!(c.function, Function::IsUsedLock | Function::ReleaseAllLocks);
-        let retype =
-            self.flavour == Flavour::MariaDb && statement.composite.calls.iter().any(typed);
+        // No expression of MariaDB's has the types of all calls.
+        let retype = self.flavour == Flavour::MariaDb || !statement.composite.looks_back.is_empty();
         let own = if retype {
             let whole = 0..statement.composite.end;
             let last = spliced(statement.text, whole, edits, Which::Last);
@@ -180,14 +195,15 @@ impl Session {
         // Looking changes nothing, so it does not matter whether the server would look.
         let looks_only = calls.iter().all(|c| looks(c) && repeatable(c));
         let mut waiting: Vec<&Call> = calls.iter().collect();
-        if self.flavour == Flavour::MariaDb {
-            // There they are constants, which a condition has evaluated first.
-            waiting.sort_by_key(|call| !(looks(call) && call.filters && repeatable(call)));
-        }
+        // MariaDB takes looking for a constant, which a condition has evaluated first.
+        let mariadb = self.flavour == Flavour::MariaDb;
+        let constant = |call: &Call| mariadb && looks(call) && call.filters && !call.conditional;
+        // Rows are chosen before anything is made of them.
+        let tables = statement.composite.tables;
+        waiting.sort_by_key(|call| (!constant(call), tables && !call.filters));
         while let Some(first) = waiting.first() {
-            let constant = looks(first) && first.filters && self.flavour == Flavour::MariaDb;
             let certain = first.certain && !limited;
-            let (nth, times) = if statement.composite.tables || certain || looks_only || constant {
+            let (nth, times) = if tables || certain || looks_only || constant(first) {
                 (0, 1)
             } else {
                 let scope = scope.clone().or_else(|| first.assigned.clone());
@@ -245,7 +261,8 @@ impl Session {
                 }
             }
             pure &= part.repeatable;
-            given.push(self.given(statement, part, edits).await?);
+            let is_name = given.is_empty();
+            given.push(self.given(statement, part, is_name, edits).await?);
         }
         let inner_edits = edits.split_off(inner);
         let source = spliced(statement.text, call.span.clone(), &inner_edits, Which::Last);
@@ -261,18 +278,16 @@ impl Session {
                 Ok(Filled::All)
             }
             Outcome::Native => {
-                edits.push(Edit { span: call.span.clone(), last: source.clone(), trial: source });
-                // MySQL ends the statement with an error there; MariaDB does if the name is too long.
-                let name = call.arguments.first().map(|part| part.span.clone());
-                let goes_on = match name.filter(|_| self.flavour == Flavour::MariaDb) {
-                    Some(span) => {
-                        let name = spliced(statement.text, span, &inner_edits, Which::Last);
-                        let sql = [b"SELECT IS_FREE_LOCK(", name.as_slice(), b")"].concat();
-                        self.ask_row(&sql).await?.is_some()
+                let fails = match self.native(statement, call, &inner_edits).await? {
+                    Native::TakesNothing => false,
+                    Native::Fails => true,
+                    Native::Unclear => {
+                        self.refuse(&codes::unsupported("this lock name or timeout"))?;
+                        return Ok(Filled::Answered);
                     }
-                    None => false,
                 };
-                Ok(if goes_on { Filled::All } else { Filled::Fails })
+                edits.push(Edit { span: call.span.clone(), last: source.clone(), trial: source });
+                Ok(if fails { Filled::Fails } else { Filled::All })
             }
             Outcome::Said(_, reply) => {
                 let error = frames(&reply).last().map(|f| f[HEADER..].to_vec());
@@ -291,27 +306,59 @@ impl Session {
         }
     }
 
+    /// What the server makes of a call that is its own because it takes nothing. That it takes
+    /// nothing is asked, not trusted: its lock would be nobody's.
+    async fn native(
+        &mut self,
+        statement: &Statement<'_>,
+        call: &Call,
+        edits: &Edits,
+    ) -> Result<Native, End> {
+        let argument = |nth: usize| {
+            let span = call.arguments.get(nth)?.span.clone();
+            Some(spliced(statement.text, span, edits, Which::Last))
+        };
+        let Some(name) = argument(0) else { return Ok(Native::Unclear) };
+        let row = self.ask_row(&[b"SELECT IS_FREE_LOCK(", name.as_slice(), b")"].concat()).await?;
+        match row.as_deref() {
+            None => return Ok(Native::Fails),
+            Some([None]) => return Ok(Native::TakesNothing),
+            Some(_) => {}
+        }
+        let Some(timeout) = argument(1).filter(|_| self.flavour == Flavour::MariaDb) else {
+            return Ok(Native::Unclear);
+        };
+        // MariaDB refuses some timeouts, with a lock that nobody else knows as with any.
+        let probe = format!("_utf8mb4'lockstead_probe_{:016x}'", rand::random::<u64>());
+        let sql = [b"SELECT GET_LOCK(", probe.as_bytes(), b",", timeout.as_slice(), b")"].concat();
+        if self.ask_row(&sql).await?.as_deref() == Some(&[None]) {
+            return Ok(Native::TakesNothing);
+        }
+        self.ask(format!("DO RELEASE_LOCK({probe})").as_bytes()).await?;
+        Ok(Native::Unclear)
+    }
+
     /// An argument as it is to be judged.
     async fn given(
         &mut self,
         statement: &Statement<'_>,
         part: &Part,
+        is_name: bool,
         edits: &Edits,
     ) -> Result<Given, End> {
         if let Some(literal) = &part.literal {
             return Ok(Given::from_text(literal, statement.text));
         }
         let sql = spliced(statement.text, part.span.clone(), edits, Which::Last);
-        if part.repeatable {
+        // A timeout is evaluated once in any case.
+        if part.repeatable || !is_name {
             return Ok(Given::Expression { sql, numeric: false });
         }
-        let (expression, literal): (&[u8], &[u8]) = match self.flavour {
-            Flavour::MySql => (b" USING utf8mb4))", b"_utf8mb4 x'"),
-            Flavour::MariaDb => (b")", b"x'"),
+        let (open, close, literal): (&[u8], &[u8], &[u8]) = match self.flavour {
+            Flavour::MySql => (b"SELECT HEX(CONVERT(", b" USING utf8mb4))", b"_utf8mb4 x'"),
+            Flavour::MariaDb => (b"SELECT HEX(CONCAT(", b"))", b"x'"),
         };
-        let open: &[u8] =
-            if expression.len() > 1 { b"SELECT HEX(CONVERT(" } else { b"SELECT HEX(" };
-        let row = self.ask_row(&[open, sql.as_slice(), expression].concat()).await?;
+        let row = self.ask_row(&[open, sql.as_slice(), close].concat()).await?;
         Ok(match row.as_deref() {
             Some([Some(hex)]) => {
                 Given::Expression { sql: [literal, hex, b"'"].concat(), numeric: false }

@@ -314,7 +314,15 @@ impl Session {
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
             }
             Command::SET_OPTION => {
-                self.several = true;
+                if !whole {
+                    return Ok(Fate::Incomplete);
+                }
+                // 0 allows several statements in one text, 1 forbids them; else the server refuses.
+                match bytes[HEADER + 1..size] {
+                    [0, 0] => self.several = true,
+                    [1, 0] => self.several = false,
+                    _ => {}
+                }
                 Ok(Fate::Forward(None))
             }
             _ => Ok(Fate::Forward(None)),

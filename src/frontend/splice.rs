@@ -45,7 +45,7 @@ impl Session {
         let row = self.ask_row(question.as_bytes()).await?.unwrap_or_default();
         let values = composite.looks_back.iter().zip(row);
         let edits = values.filter_map(|((span, _), value)| {
-            let value = [b"CAST(", value?.as_slice(), b" AS SIGNED)"].concat();
+            let value = [b"CAST('", value?.as_slice(), b"' AS SIGNED)"].concat();
             Some(Edit { span: span.clone(), last: value.clone(), trial: value })
         });
         Ok(edits.collect())
@@ -66,7 +66,9 @@ impl Session {
             Flavour::MySql if tables => (constant.clone(), constant),
             Flavour::MySql => (evaluated, constant),
             // But for those that only look.
-            Flavour::MariaDb if tables && looks(call) => (constant.clone(), constant),
+            Flavour::MariaDb if looks(call) => {
+                (if tables { constant.clone() } else { evaluated }, constant)
+            }
             Flavour::MariaDb => (evaluated.clone(), evaluated),
         };
         Edit { span: call.span.clone(), last, trial }

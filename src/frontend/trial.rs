@@ -47,7 +47,7 @@ impl Session {
             [b"SELECT ", spliced(text, span, &trial, Which::Trial).as_slice()].concat()
         } else {
             let into = composite.into.iter().cloned();
-            trial.extend(into.map(|span| Edit { span, last: Vec::new(), trial: Vec::new() }));
+            trial.extend(into.map(|(span, _)| Edit { span, last: Vec::new(), trial: Vec::new() }));
             spliced(text, 0..composite.end, &trial, Which::Trial)
         };
         // An error is one that the statement will run into as well, behind the calls it evaluates.
@@ -101,7 +101,7 @@ impl Probes {
             Function::GetLock | Function::ReleaseLock | Function::IsFreeLock => probe,
             Function::IsUsedLock => format!("IS_USED_LOCK(CONCAT({},{probe}))", self.name("none")),
             // Never NULL.
-            Function::ReleaseAllLocks => format!("IFNULL(CAST({probe} AS UNSIGNED),0)"),
+            Function::ReleaseAllLocks => format!("IFNULL({probe},0)"),
         }
     }
 

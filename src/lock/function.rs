@@ -84,11 +84,20 @@ impl Function {
     /// statement over tables with.
     pub fn calm_expression(self, flavour: Flavour, value: Option<u64>) -> Vec<u8> {
         let text = match (self, flavour, value) {
-            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, _, value) => match value {
-                Some(0) => "(NULL AND 0)".to_owned(),
-                Some(_) => "(NULL OR 1)".to_owned(),
-                None => "(NULL OR 0)".to_owned(),
-            },
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, Flavour::MariaDb, value) => {
+                match value {
+                    Some(0) => "IF(1,0,NULL)".to_owned(),
+                    Some(_) => "IF(1,1,NULL)".to_owned(),
+                    None => "IF(0,1,NULL)".to_owned(),
+                }
+            }
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, Flavour::MySql, value) => {
+                match value {
+                    Some(0) => "(NULL AND 0)".to_owned(),
+                    Some(_) => "(NULL OR 1)".to_owned(),
+                    None => "(NULL OR 0)".to_owned(),
+                }
+            }
             (Self::IsUsedLock, Flavour::MySql, None) => "IF(0,CAST(1 AS UNSIGNED),NULL)".to_owned(),
             (Self::IsUsedLock, Flavour::MySql, Some(n)) => {
                 format!("IF(1,CAST({n} AS UNSIGNED),NULL)")
@@ -126,8 +135,16 @@ impl Function {
         let text = match (self, flavour, value) {
             // A derived table makes MariaDB empty its list of warnings, as a failed attempt does.
             (Self::GetLock, Flavour::MariaDb, Some(0)) => {
-                return [b"(NULL AND ", never().as_slice(), b" AND (SELECT 0 FROM (SELECT 0) d))"]
-                    .concat();
+                let empties = b" AND (SELECT 1 FROM (SELECT 0) d),0,NULL)";
+                return [b"IF(", always().as_slice(), empties].concat();
+            }
+            (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, Flavour::MariaDb, value) => {
+                let (test, value): (_, &[u8]) = match value {
+                    Some(0) => (always(), b",0,NULL)"),
+                    Some(_) => (always(), b",1,NULL)"),
+                    None => (never(), b",1,NULL)"),
+                };
+                return [b"IF(", test.as_slice(), value].concat();
             }
             (Self::GetLock | Self::ReleaseLock | Self::IsFreeLock, _, Some(0)) => {
                 return [b"(NULL AND ", never().as_slice(), b")"].concat();

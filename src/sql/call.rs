@@ -100,14 +100,11 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     {
         return bare;
     }
-    if !whole {
-        return Statement::Other;
-    }
     match pieces::split(text, &tokens) {
         Some(pieces) if pieces.len() > 1 => return Statement::Several(pieces),
         Some(_) | None => {}
     }
-    if prepares {
+    if prepares || !whole {
         return Statement::Other;
     }
     composite::read(text, &tokens).map_or(Statement::Other, Statement::Composite)

@@ -133,6 +133,7 @@ impl<'a> Tokens<'a> {
 
     /// Whether what follows a call does not decide about it, and calls nothing else in its item.
     fn lets_be(&self, at: usize, alone: bool) -> bool {
+        let at = if self.punct(at, b'{') { at + 2 } else { at };
         let Some(function) = self.call_at(at) else { return false };
         let close = self.closes[at + 1];
         let braced = usize::from(self.punct(close + 1, b'}'));
@@ -175,7 +176,7 @@ impl<'a> Tokens<'a> {
         self.is(0, "CALL") || (values && !has("SELECT") && !has("TABLE") && !has("DUPLICATE"))
     }
 
-    /// Whether a call stands in IF, CASE or the like.
+    /// Whether a call stands in IF, CASE or the like, or behind ON DUPLICATE KEY.
     pub(super) fn is_conditional(&self, at: usize) -> bool {
         const CONDITIONS: [&str; 5] = ["IF", "IFNULL", "NULLIF", "COALESCE", "ELT"];
         // What is evaluated first is evaluated.
@@ -184,7 +185,9 @@ impl<'a> Tokens<'a> {
         });
         let mut functions = around.filter_map(|i| i.checked_sub(1));
         let open_case = |word: &str| (0..at).filter(|i| self.is(*i, word)).count();
-        functions.any(|i| CONDITIONS.iter().any(|c| self.is(i, c)))
+        let duplicate = (0..at).any(|i| self.is(i, "DUPLICATE"));
+        duplicate
+            || functions.any(|i| CONDITIONS.iter().any(|c| self.is(i, c)))
             || open_case("CASE") > open_case("END")
     }
 
@@ -209,7 +212,7 @@ impl<'a> Tokens<'a> {
 
     /// INTO with its variables; `None` if it names anything else.
     #[expect(clippy::option_option, reason = "no INTO, or one that is not covered")]
-    pub(super) fn into(&self) -> Option<Option<Range<usize>>> {
+    pub(super) fn into(&self) -> Option<Option<(Range<usize>, usize)>> {
         let Some(at) = (0..self.list.len()).find(|i| self.is(*i, "INTO")) else {
             return Some(None);
         };
@@ -217,6 +220,7 @@ impl<'a> Tokens<'a> {
             return None;
         }
         let mut i = at;
+        let mut variables = 1;
         loop {
             if !self.punct(i + 1, b'@') {
                 return None;
@@ -224,8 +228,9 @@ impl<'a> Tokens<'a> {
             i += 2;
             self.list.get(i)?;
             if !self.punct(i + 1, b',') {
-                return Some(Some(self.list[at].start..self.list[i].end));
+                return Some(Some((self.list[at].start..self.list[i].end, variables)));
             }
+            variables += 1;
             i += 1;
         }
     }

@@ -27,8 +27,8 @@ pub struct Composite {
     pub repeatable: bool,
     /// Where the statement ends, without semicolons.
     pub end: usize,
-    /// INTO and its variables.
-    pub into: Option<Range<usize>>,
+    /// INTO and its variables, and how many there are.
+    pub into: Option<(Range<usize>, usize)>,
     /// Where it asks for what the statement before has left behind.
     pub looks_back: Vec<(Range<usize>, Back)>,
 }
@@ -175,7 +175,7 @@ impl Tokens<'_> {
         let first = self.list.iter().find(|t| t.kind != Kind::Punct(b'('))?;
         let word = self.upper(first);
         Some(match word.as_slice() {
-            b"SELECT" | b"WITH" => Verb::Rows,
+            b"SELECT" | b"WITH" | b"VALUES" => Verb::Rows,
             b"DO" => Verb::Do,
             // Of SET STATEMENT … FOR only the statement behind would be the one to look at.
             b"SET" if !self.is(1, "STATEMENT") => Verb::Set,
@@ -366,6 +366,7 @@ mod tests {
         assert_eq!(timeout.calls.len(), 1);
         assert_eq!(&sql[..read.end], sql.trim_end_matches(';'));
         let sql = "SELECT GET_LOCK('a',0), 2 INTO @x , @`y` FROM DUAL";
-        assert_eq!(&sql[composite(sql).into.expect("INTO")], "INTO @x , @`y`");
+        let (span, variables) = composite(sql).into.expect("INTO");
+        assert_eq!((&sql[span], variables), ("INTO @x , @`y`", 2));
     }
 }

@@ -70,15 +70,6 @@ b: SELECT IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd')
 a: SELECT RELEASE_ALL_LOCKS()
 [mysql] = 3
 [mariadb] = 4
-# A later assignment that does not resolve.
-a: SET @v = GET_LOCK('$Na',0), @w = nosuch
-= ERR 1054/42S22
-b: SELECT IS_FREE_LOCK('$Na')
-[mysql] = 1
-[mariadb] = 0
-a: SELECT RELEASE_ALL_LOCKS()
-[mysql] = 0
-[mariadb] = 1
 # SELECT INTO.
 a: SELECT GET_LOCK('$Na',0) INTO @i
 = OK
@@ -122,11 +113,5 @@ a: SELECT @v := GET_LOCK('$Na',0)
 a: SHOW WARNINGS
 [mysql] = Warning | 1287 | Setting user variables within expressions is deprecated and will be removed in a future release. Consider alternatives: 'SET variable=expression, ...', or 'SELECT expression(s) INTO variables(s)'.
 [mariadb] = Error | 1222 | The used SELECT statements have a different number of columns
-a: SELECT @v, @w := IS_USED_LOCK('$Na') = CONNECTION_ID(), @v + RELEASE_LOCK('$Na')
-[mysql] = 1 | 1 | 2 W1
-[mariadb] = 1 | 1 | 2
-a: SELECT @c := 0, @c := @c + GET_LOCK('$Nb',0), @c := @c + GET_LOCK('$Nb',0), @c
-[mysql] = 0 | 1 | 2 | 2 W3
-[mariadb] = 0 | 1 | 2 | 2
 a: SELECT RELEASE_ALL_LOCKS()
-= 2
+= 1

@@ -67,22 +67,11 @@ b: SELECT id FROM one WHERE GET_LOCK('$Nk',0)=1
 = empty
 b: SELECT GET_LOCK('$Nl',0), id FROM one
 = 1 | 1
-b: SELECT RELEASE_LOCK('$Nl') FROM one WHERE id=1
+b: SELECT RELEASE_LOCK('$Nl')
 = 1
 b: SELECT RELEASE_ALL_LOCKS()
 = 0
 a: SELECT RELEASE_ALL_LOCKS()
 = 1
-a: SELECT GET_LOCK('$Nk',0) FROM one WHERE id=99
-= empty
-a: SELECT id FROM one WHERE id=99 AND GET_LOCK('$Nl',0)
-= empty
 b: SELECT IS_FREE_LOCK('$Nk')
 = 1
-a: SELECT GET_LOCK('$Nk',0) FROM three
-= 1; 1; 1
-a: SELECT GET_LOCK('$Nl',0) FROM three ORDER BY id LIMIT 1
-= 1
-a: SELECT RELEASE_ALL_LOCKS()
-[mysql] = 5
-[mariadb] = 4

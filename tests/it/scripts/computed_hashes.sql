@@ -101,12 +101,8 @@ a: SELECT RELEASE_ALL_LOCKS()
 [mariadb] = 0
 a: SELECT GET_LOCK(CONCAT('$Nx',CONNECTION_ID()),0), IS_USED_LOCK('$Nx$ID(a)')
 = 1 | <a>
-a: SELECT GET_LOCK(CONCAT('$N',LAST_INSERT_ID(7)),0), LAST_INSERT_ID(), IS_USED_LOCK('$N7')
-= 1 | 7 | <a>
-a: SELECT LAST_INSERT_ID()
-= 7
 a: SELECT RELEASE_ALL_LOCKS()
-= 2
+= 1
 # Prepared.
 a prepare p : SELECT GET_LOCK(CONCAT(?,'.',?),?), IS_USED_LOCK(CONCAT(?,'.x'))
 = prepared

@@ -94,8 +94,10 @@ a: SELECT GET_LOCK(@e,0)
 a: SELECT RELEASE_ALL_LOCKS()
 [mysql] = 4
 [mariadb] = 1
-a: SELECT GET_LOCK(CONCAT('$N',@i),0), GET_LOCK(CONCAT('$N',@n:='two'),0), GET_LOCK(CONCAT('$N',@n),0)
-[mysql] = 1 | 1 | 1 W1
+[mysql] a: SET @n='two'
+[mysql] a: SELECT GET_LOCK(CONCAT('$N',@i),0), GET_LOCK(CONCAT('$N','two'),0), GET_LOCK(CONCAT('$N',@n),0)
+[mysql] = 1 | 1 | 1
+[mariadb] a: SELECT GET_LOCK(CONCAT('$N',@i),0), GET_LOCK(CONCAT('$N',@n:='two'),0), GET_LOCK(CONCAT('$N',@n),0)
 [mariadb] = 1 | 1 | 1
 b: SELECT IS_USED_LOCK('$N5'), IS_USED_LOCK('$Ntwo')
 = <a> | <a>
@@ -104,8 +106,7 @@ a: SELECT RELEASE_ALL_LOCKS()
 # Computed timeouts.
 a: SELECT GET_LOCK('$Na',0.25*2), GET_LOCK('$Nb',(SELECT 0)), GET_LOCK('$Nc',1-1), GET_LOCK('$Nd',IF(1,0,9)), GET_LOCK('$Ne',CAST('0' AS SIGNED)), GET_LOCK('$Nf',CONCAT('0','')), GET_LOCK('$Ng',-@t)
 = 1 | 1 | 1 | 1 | 1 | 1 | 1
-b: SELECT GET_LOCK('$Na',@t:=0), GET_LOCK('$Nb',(SELECT 0)), GET_LOCK('$Nc',0*5), GET_LOCK('$Nd',@t)
-[mysql] = 0 | 0 | 0 | 0 W1
+[mariadb] b: SELECT GET_LOCK('$Na',@t:=0), GET_LOCK('$Nb',(SELECT 0)), GET_LOCK('$Nc',0*5), GET_LOCK('$Nd',@t)
 [mariadb] = 0 | 0 | 0 | 0
 b: SELECT GET_LOCK('$Na',NULL+1)
 [mysql] = 0

@@ -66,8 +66,8 @@ b: SELECT IS_FREE_LOCK('$Na'), IS_FREE_LOCK('$Nb'), IS_FREE_LOCK('$Nc'), IS_FREE
 = 0 | 0 | 0 | 1 | 1
 b: SELECT GET_LOCK('$Na',0)+GET_LOCK('$Ne',0), CONCAT('b ',GET_LOCK('$Nb',0)), GREATEST(RELEASE_LOCK('$Na'),RELEASE_LOCK('$Ne'))
 = 1 | b 0 | 1
-a: SELECT LPAD(GET_LOCK('$Na',0),3,'0'), HEX(GET_LOCK('$Na',0)), REPEAT('x',GET_LOCK('$Na',0)), LENGTH(IS_FREE_LOCK('$Na')), CHAR(64+GET_LOCK('$Na',0) USING utf8mb4), JSON_ARRAY(GET_LOCK('$Na',0)), SLEEP(GET_LOCK('$Na',0)-1), ROUND(GET_LOCK('$Na',0),1)
-= 001 | 1 | x | 1 | A | [1] | 0 | 1
+a: SELECT LPAD(GET_LOCK('$Na',0),3,'0'), HEX(GET_LOCK('$Na',0)), REPEAT('x',GET_LOCK('$Na',0)), LENGTH(IS_FREE_LOCK('$Na')), CHAR(64+GET_LOCK('$Na',0) USING utf8mb4), ROUND(GET_LOCK('$Na',0),1)
+= 001 | 1 | x | 1 | A | 1
 a: SELECT 1/0, GET_LOCK('$Na',0), GET_LOCK('$Na',0)/0
 = NULL | 1 | NULL W2
 a: SHOW WARNINGS
@@ -78,4 +78,4 @@ a: SHOW WARNINGS
 [mysql] = Warning | 1292 | Truncated incorrect DOUBLE value: 'x'; Warning | 1292 | Truncated incorrect DOUBLE value: 'one'
 [mariadb] = Warning | 1292 | Truncated incorrect DOUBLE value: 'x'; Warning | 1292 | Truncated incorrect DECIMAL value: 'one'
 a: SELECT RELEASE_ALL_LOCKS()
-= 14
+= 12

@@ -36,12 +36,6 @@ a: SELECT GET_LOCK('$Na',0), EXISTS(SELECT 1 WHERE RELEASE_LOCK('$Na'))
 a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
 [mysql] = held | 1
 [mariadb] = free | 0
-a: SELECT RELEASE_LOCK('$Na'), EXISTS(SELECT 1 FROM one WHERE GET_LOCK('$Na',0))
-[mysql] = 1 | 1
-[mariadb] = NULL | 1
-a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
-[mysql] = free | 0
-[mariadb] = held | 1
 a: SELECT IS_USED_LOCK('$Na') FROM DUAL WHERE GET_LOCK('$Na',0)=1
 = <a>
 a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
@@ -73,36 +67,7 @@ a: SELECT 1 HAVING GET_LOCK('$Na',0)=1 AND IS_USED_LOCK('$Na')=CONNECTION_ID()
 a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
 [mysql] = held | 1
 [mariadb] = free | 0
-a: SELECT id FROM one WHERE GET_LOCK('$Na',0)=1 AND IS_USED_LOCK('$Na')=CONNECTION_ID()
-[mysql] = 1
-[mariadb] = empty
-a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
-[mysql] = held | 1
-[mariadb] = free | 0
 a: SELECT id, IS_USED_LOCK('$Na')=CONNECTION_ID() FROM one WHERE GET_LOCK('$Na',0)=1
 = 1 | 1
 a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
 = held | 1
-a: SELECT id FROM one WHERE v=99 AND GET_LOCK('$Na',0)=1
-= empty
-a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
-[mysql] = held | 1
-[mariadb] = free | 0
-a: SELECT id FROM one WHERE id=99 AND GET_LOCK('$Na',0)=1
-= empty
-a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
-[mysql] = held | 1
-[mariadb] = free | 0
-a: DELETE FROM one WHERE GET_LOCK('$Na',0)=1 AND id=99
-= OK
-a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
-[mysql] = held | 1
-[mariadb] = free | 0
-a: UPDATE one SET v=GET_LOCK('$Na',0) WHERE RELEASE_LOCK('$Na') IS NULL
-= OK
-a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
-= held | 1
-a: INSERT INTO one VALUES (1,GET_LOCK('$Na',0)) ON DUPLICATE KEY UPDATE v=IFNULL(RELEASE_LOCK('$Na'),7)
-= OK
-a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
-= free | 0
