@@ -2,6 +2,7 @@
 
 mod adopt;
 mod check;
+mod doctor;
 mod schema;
 mod serve;
 
@@ -33,6 +34,9 @@ enum Command {
     Serve(Settings),
     /// Check the configuration, the servers and the store account's rights, then exit
     Check(Settings),
+    /// Look for lock calls that no proxy sees, and for settings that make locks unsafe
+    #[command(after_help = doctor::HELP)]
+    Doctor(doctor::Doctor),
     /// Make the server that answers the one whose locks are kept, after a failover or a restore
     #[command(after_help = adopt::HELP)]
     Adopt(adopt::Adopt),
@@ -65,6 +69,7 @@ pub fn run() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(settings) => serve::run(settings),
         Command::Check(settings) => check::run(settings),
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Adopt(arguments) => adopt::run(arguments),
         Command::Schema(command) => schema::run(command),
         Command::Version => {

@@ -78,6 +78,13 @@ pub struct StoreUrl {
     pub schema: String,
 }
 
+impl StoreUrl {
+    /// Another account, as `mysql://user[:password]@host[:port]/`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        parse_store(text)
+    }
+}
+
 impl fmt::Debug for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "mysql://{}:***@{}:{}/{}", self.user, self.host, self.port, self.schema)

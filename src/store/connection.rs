@@ -223,6 +223,16 @@ impl StoreConnection {
         sql: String,
         statements: usize,
     ) -> Result<Vec<Vec<mysql_async::Row>>, StoreError> {
+        self.query_within(ANSWER, sql, statements).await
+    }
+
+    /// The same, with another limit.
+    pub(super) async fn query_within(
+        &mut self,
+        limit: Duration,
+        sql: String,
+        statements: usize,
+    ) -> Result<Vec<Vec<mysql_async::Row>>, StoreError> {
         let run = async {
             let mut result = self.conn.query_iter(sql).await?;
             let mut all = Vec::with_capacity(statements);
@@ -236,7 +246,7 @@ impl StoreConnection {
             result.drop_result().await?;
             Ok(all)
         };
-        tokio::time::timeout(ANSWER, run).await.unwrap_or(Err(StoreError::Silent(ANSWER)))
+        tokio::time::timeout(limit, run).await.unwrap_or(Err(StoreError::Silent(limit)))
     }
 
     /// Says goodbye, within a short limit.

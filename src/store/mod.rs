@@ -3,8 +3,10 @@
 pub mod batch;
 pub mod collect;
 pub mod connection;
+pub mod definitions;
 pub mod doorbell;
 pub mod epoch;
+pub mod facts;
 pub mod gates;
 pub mod lease;
 pub mod reads;

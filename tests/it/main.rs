@@ -4,6 +4,7 @@ mod adopt;
 mod cli;
 mod deadlocks;
 mod differential;
+mod doctor;
 mod documented;
 mod endings;
 mod forwarder;

@@ -1,0 +1,204 @@
+//! `lockstead doctor`
+
+mod calls;
+mod checks;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use self::calls::{Line, Verdict, judge, plain};
+use self::report::{Finding, Place, Report, Severity};
+use super::{Settings, runtime, usage};
+use crate::app::inspect;
+use crate::config::{Config, StoreUrl};
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::definitions::Object;
+use crate::store::facts::Facts;
+use crate::types::{Flavour, version_number};
+
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// An account that may see all definitions: mysql://user[:password]@host[:port]/ [default: that of `store`]
+    #[arg(long, value_name = "URL", env = "LOCKSTEAD_ACCOUNT", hide_env_values = true)]
+    account: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Where the password of `--account` is, if not in it.
+const PASSWORD: &str = "LOCKSTEAD_ACCOUNT_PASSWORD";
+
+/// What stands behind the options in --help.
+pub(super) const HELP: &str = "\
+It reads, and changes nothing. A password that is not in --account is taken from
+LOCKSTEAD_ACCOUNT_PASSWORD. Which rights the account needs, and what each finding means, is in
+docs/doctor.md.
+
+Exit status:
+  0  no problem found
+  1  something to do
+  2  could not look, wrong usage or configuration";
+
+/// The schemas that come with the server.
+const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
+
+const CALLS: &str =
+    "takes the server's own locks here. They exclude nobody who locks through Lockstead";
+const CALLS_ADVICE: &str = "move the call into the client, as a statement of its own in front of what runs this. It may stay where all who take this lock take it in here, and need no durable one";
+const MAY_CALL: &str =
+    "prepares statements, and has a lock function's name in a string here: it may call it";
+const MAY_CALL_ADVICE: &str = "see what is prepared; if it calls, do as for calls";
+
+pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
+    let config = match settings.load() {
+        Ok(config) => Config { create_schema: false, ..config },
+        Err(e) => return usage(&e),
+    };
+    let account = match parse(account.as_deref(), &config.store) {
+        Ok(account) => account,
+        Err(problem) => return blind(&format!("--account {problem}")),
+    };
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(e) => return usage(&e),
+    };
+    let report = match runtime.block_on(look(&config, &account)) {
+        Ok(report) => report,
+        Err(e) => return blind(&format!("cannot look at {}: {}", address(&account), told(&e))),
+    };
+    if json {
+        match serde_json::to_string_pretty(&report) {
+            Ok(text) => println!("{text}"),
+            Err(e) => return usage(&e),
+        }
+    } else {
+        print!("{report}");
+    }
+    if report.problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn parse(account: Option<&str>, store: &StoreUrl) -> Result<StoreUrl, String> {
+    let Some(text) = account else { return Ok(store.clone()) };
+    let mut url = StoreUrl::parse(text)?;
+    if url.password.is_empty() {
+        url.password = std::env::var(PASSWORD).unwrap_or_default();
+    }
+    Ok(url)
+}
+
+fn blind(problem: &str) -> ExitCode {
+    eprintln!("lockstead: {problem}");
+    ExitCode::from(2)
+}
+
+fn address(url: &StoreUrl) -> String {
+    format!("{}@{}:{}", url.user, url.host, url.port)
+}
+
+fn told(e: &StoreError) -> String {
+    match e {
+        StoreError::Refused { code: 1045, .. } => format!(
+            "{e}. Check user and password in `--account`, {PASSWORD}, or without them in `store`"
+        ),
+        StoreError::Connect(_) => format!("{e}. Is the server up, and are host and port right?"),
+        e => e.to_string(),
+    }
+}
+
+async fn look(config: &Config, account: &StoreUrl) -> Result<Report, StoreError> {
+    let mut conn = StoreConnection::open(account, config.connect_timeout).await?;
+    let flavour = conn.flavour();
+    let mut facts = conn.facts().await?;
+    let version = facts.get("version").cloned().unwrap_or_default();
+    let mut objects = conn.definitions().await?;
+    let system: Vec<Object> = objects
+        .extract_if(.., |o| SYSTEM.iter().any(|s| o.schema.eq_ignore_ascii_case(s)))
+        .collect();
+    let mut findings = checks::hidden(&objects, &conn.grants().await?, flavour);
+    objects.push(conn.init_connect().await?);
+    findings.extend(definitions(&objects, flavour, &version));
+    let system = definitions(&system, flavour, &version);
+    if !system.is_empty() {
+        facts.insert("system".to_owned(), system.len().to_string());
+    }
+    let events = events(&findings);
+    if !events.is_empty() {
+        facts.insert("events".to_owned(), events.join(", "));
+    }
+    facts.insert("server".to_owned(), conn.ident().to_owned());
+    findings.extend(store(config, &mut facts).await);
+    findings.extend(checks::settings(&facts));
+    let server = format!("{}:{}", account.host, account.port);
+    conn.close().await;
+    let name = match flavour {
+        Flavour::MySql => "MySQL",
+        Flavour::MariaDb => "MariaDB",
+    };
+    Ok(Report::new([server, format!("{name} {version}"), account.user.clone()], findings))
+}
+
+/// A finding for each object that calls.
+fn definitions(objects: &[Object], flavour: Flavour, version: &str) -> Vec<Finding> {
+    let version = version_number(version);
+    let finding = |code, object: &Object, lines: Vec<Line>, text: &str, advice: &str| Finding {
+        severity: Severity::Problem,
+        code,
+        text: text.to_owned(),
+        advice: advice.to_owned(),
+        object: Some(Place {
+            kind: object.kind.clone(),
+            schema: plain(&object.schema),
+            name: plain(&object.name),
+            lines,
+        }),
+    };
+    objects
+        .iter()
+        .filter_map(|object| match judge(object.definition.as_ref()?, flavour, version) {
+            Verdict::Nothing => None,
+            Verdict::Calls(lines) => Some(finding("calls", object, lines, CALLS, CALLS_ADVICE)),
+            Verdict::MayCall(lines) => {
+                Some(finding("may-call", object, lines, MAY_CALL, MAY_CALL_ADVICE))
+            }
+        })
+        .collect()
+}
+
+fn events(findings: &[Finding]) -> Vec<String> {
+    let places = findings.iter().filter_map(|f| f.object.as_ref());
+    places.filter(|p| p.kind == "event").map(|p| format!("{}.{}", p.schema, p.name)).collect()
+}
+
+/// What the store's own account says of its server and of itself: as `lockstead check`, which
+/// needs no more than these rights.
+async fn store(config: &Config, facts: &mut Facts) -> Vec<Finding> {
+    let schema = &config.store.schema;
+    if let Ok(mut conn) = StoreConnection::open(&config.store, config.connect_timeout).await {
+        facts.insert("store_server".to_owned(), conn.ident().to_owned());
+        if let Ok(odd) = conn.odd_engines(schema).await {
+            facts.insert("odd_engines".to_owned(), odd.join(", "));
+        }
+        conn.close().await;
+    }
+    match inspect(config).await {
+        Err(e) => {
+            facts.insert("store_error".to_owned(), e.to_string());
+            vec![]
+        }
+        Ok(readiness) => {
+            let warn = |text: String| Finding {
+                severity: Severity::Problem,
+                code: "store-account",
+                text,
+                advice: format!("the rights that {} needs are in the README", config.store.user),
+                object: None,
+            };
+            readiness.warnings.into_iter().map(warn).collect()
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Finds lock calls in a definition, as the server that runs it reads it.
+
+use serde::Serialize;
+
+use crate::lock::function::Function;
+use crate::sql::dialect::{Dialect, Multibyte};
+use crate::sql::finder::Finder;
+use crate::sql::scanner::{Kind, Scanner};
+use crate::store::definitions::Definition;
+use crate::types::Flavour;
+
+/// A line of a definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Line {
+    /// Counted from 1.
+    pub(crate) line: usize,
+    /// What stands there, or the part of it around the name.
+    pub(crate) source: String,
+}
+
+/// What a definition does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It calls a lock function in these lines.
+    Calls(Vec<Line>),
+    /// It prepares statements, and has strings with the name of a lock function in these lines.
+    MayCall(Vec<Line>),
+    /// Neither.
+    Nothing,
+}
+
+/// Judges a definition.
+pub(crate) fn judge(definition: &Definition, flavour: Flavour, version: u32) -> Verdict {
+    let text = &definition.text;
+    let dialect = dialect(&definition.sql_mode, flavour, version);
+    let finder = Finder::of(text, dialect);
+    if !finder.calls().is_empty() {
+        return Verdict::Calls(lines(text, finder.calls().iter().map(|c| c.start)));
+    }
+    let named = strings_with_a_name(text, dialect);
+    if named.is_empty() || finder.prepares_behind().is_none() {
+        return Verdict::Nothing;
+    }
+    Verdict::MayCall(lines(text, named.into_iter()))
+}
+
+/// The server gives the text in UTF-8, whatever it was written in.
+fn dialect(sql_mode: &str, flavour: Flavour, version: u32) -> Dialect {
+    let has = |mode| sql_mode.split(',').any(|m| m == mode);
+    Dialect {
+        flavour,
+        version,
+        ansi_quotes: has("ANSI_QUOTES"),
+        no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
+        brackets: flavour == Flavour::MariaDb && has("MSSQL"),
+        multibyte: Multibyte::Safe,
+    }
+}
+
+/// Where strings have a function's name.
+fn strings_with_a_name(text: &[u8], dialect: Dialect) -> Vec<usize> {
+    let mut found = Vec::new();
+    Scanner::new(dialect).feed(text, 0, |token, _| {
+        if token.kind == Kind::String {
+            let inner = text[token.start..token.end].to_ascii_uppercase();
+            let place = |f: Function| memchr::memmem::find(&inner, f.name().as_bytes());
+            found
+                .extend(Function::ALL.into_iter().filter_map(place).min().map(|n| token.start + n));
+        }
+        false
+    });
+    found
+}
+
+/// Characters of a line that are shown, and how many of them in front of the name.
+const SHOWN: usize = 100;
+const BEFORE: usize = 40;
+
+/// The lines at these places, each once.
+fn lines(text: &[u8], places: impl Iterator<Item = usize>) -> Vec<Line> {
+    let mut all: Vec<Line> = Vec::new();
+    for at in places {
+        let line = memchr::memchr_iter(b'\n', &text[..at]).count() + 1;
+        if all.last().is_none_or(|l| l.line != line) {
+            all.push(Line { line, source: excerpt(text, at) });
+        }
+    }
+    all
+}
+
+fn excerpt(text: &[u8], at: usize) -> String {
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
+    let before = String::from_utf8_lossy(&text[start..at]);
+    let before = before.trim_start();
+    let cut = before.chars().count().saturating_sub(BEFORE);
+    let behind = String::from_utf8_lossy(&text[at..end]);
+    let rest = before.chars().skip(cut).chain(behind.trim_end().chars());
+    let shown: String = rest.clone().take(SHOWN).collect();
+    let head = if cut > 0 { "…" } else { "" };
+    let tail = if rest.count() > SHOWN { "…" } else { "" };
+    format!("{head}{}{tail}", plain(&shown))
+}
+
+/// Text of somebody else's that cannot move the cursor or turn the line around.
+pub(crate) fn plain(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let escaped = |c: char| if hidden(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(text: &str, sql_mode: &str) -> Verdict {
+        let definition = Definition { text: text.into(), sql_mode: sql_mode.to_owned() };
+        judge(&definition, Flavour::MariaDb, 101_119)
+    }
+
+    fn found(text: &str) -> Vec<(usize, String)> {
+        match verdict(text, "") {
+            Verdict::Calls(lines) => lines.into_iter().map(|l| (l.line, l.source)).collect(),
+            Verdict::MayCall(_) | Verdict::Nothing => vec![],
+        }
+    }
+
+    #[test]
+    fn a_call_is_found_with_its_line() {
+        let text = "CREATE PROCEDURE `p`()\nBEGIN\n  -- GET_LOCK(1)\n\tDO get_lock('a',\n 0), IS_FREE_LOCK('b');\nEND";
+        let expected =
+            [(4, "DO get_lock('a',".to_owned()), (5, "0), IS_FREE_LOCK('b');".to_owned())];
+        assert_eq!(found(text), expected);
+        assert_eq!(found("CREATE FUNCTION `get_lock`(a INT) RETURNS INT RETURN 'GET_LOCK(1)'"), []);
+    }
+
+    #[test]
+    fn the_mode_of_the_object_decides() {
+        for (text, mode, calls) in [
+            ("SELECT \"x\", \"GET_LOCK\"('a',0)", "ANSI_QUOTES", true),
+            ("SELECT \"a', GET_LOCK('a',0), '\"", "", false),
+            ("SELECT '\\', GET_LOCK('a',0)", "NO_BACKSLASH_ESCAPES", true),
+            ("SELECT '\\', GET_LOCK(', 0", "", false),
+            ("SELECT [GET_LOCK]('a',0)", "MSSQL,ANSI_QUOTES", true),
+        ] {
+            let judged = verdict(text, mode);
+            assert_eq!(matches!(judged, Verdict::Calls(_)), calls, "{text}: {judged:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_a_string_counts_only_beside_a_prepare() {
+        let text = "BEGIN\n SET @s = 'SELECT Release_Lock(1)';\n PREPARE s FROM @s; END";
+        let line = Line { line: 2, source: "SET @s = 'SELECT Release_Lock(1)';".to_owned() };
+        assert_eq!(verdict(text, ""), Verdict::MayCall(vec![line]));
+        assert_eq!(verdict(&text.replace("PREPARE", "-- PREPARE"), ""), Verdict::Nothing);
+        assert_eq!(verdict("EXECUTE IMMEDIATE CONCAT('SELECT 1')", ""), Verdict::Nothing);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_call_and_shows_no_control_characters() {
+        let text = format!(
+            "SELECT '{}\x1b[2J\u{202e}', GET_LOCK('{}', 0)",
+            "ä".repeat(90),
+            "b".repeat(90)
+        );
+        let (_, source) = found(&text).remove(0);
+        assert!(source.starts_with("…ä") && source.ends_with("b…"), "{source}");
+        assert!(source.contains("\\u{1b}[2J\\u{202e}', GET_LOCK('bb"), "{source}");
+        assert!(source.chars().count() < 130, "{source}");
+    }
+}
