@@ -220,6 +220,20 @@ impl Session {
         })
     }
 
+    /// A literal for a value that was bound, if there is one.
+    pub(super) async fn literal(&mut self, given: Given) -> Result<Option<Vec<u8>>, End> {
+        Ok(match given {
+            Given::Null => Some(b"NULL".to_vec()),
+            Given::Number(text) => Some(format!("({text})").into_bytes()),
+            Given::Double(x) if x.is_finite() => Some(format!("({x:e})").into_bytes()),
+            Given::Expression { sql, .. } => Some(sql),
+            Given::Plain(bytes) | Given::Characters(bytes) => {
+                self.character_literal(&bytes).await?
+            }
+            Given::Double(_) | Given::Unknown => None,
+        })
+    }
+
     /// A literal for characters that were bound: in the client's character set, converted as the
     /// server converts parameters.
     async fn character_literal(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, End> {

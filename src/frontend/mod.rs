@@ -12,6 +12,8 @@ pub mod session;
 mod answer;
 mod arguments;
 mod ask;
+mod bound;
+mod carry;
 mod chain;
 mod composite;
 mod cursor;

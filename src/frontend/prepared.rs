@@ -3,15 +3,19 @@
 //! The server prepares the statement itself, so metadata, errors and ids are its own; only its
 //! execution is the proxy's.
 
+use std::sync::Arc;
+
 use super::answer::{Call, empties_warnings, is_plain_name};
 use super::arguments::Given;
+use super::bound::Values;
+use super::composite::definitions;
 use super::cursor::{self, Cursor};
 use super::gate::Shown;
 use super::intercept::Outcome;
 use super::owed::Behind;
 use super::session::{End, Session};
 use super::settings::Settings;
-use super::statement::LockStatement;
+use super::statement::{Calls, LockStatement};
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
@@ -23,6 +27,7 @@ use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
 use crate::sql::argument::Argument;
 use crate::sql::call::{BareCall, Statement};
+use crate::sql::composite::Composite;
 use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
@@ -86,8 +91,9 @@ impl Session {
     /// COM_STMT_PREPARE of a text that may call.
     pub(super) async fn prepare(&mut self, packet: Vec<u8>) -> Result<(), End> {
         let text = &packet[HEADER + 1..];
-        let bare = match self.classify(text).await? {
-            Statement::Bare(bare) => bare,
+        let calls = match self.classify(text).await? {
+            Statement::Bare(bare) => Either::Bare(bare),
+            Statement::Composite(composite) => Either::Composite(composite),
             statement => return self.not_bare(&packet, text, &statement).await,
         };
         self.context.commands[usize::from(Command::STMT_PREPARE.0)].inc();
@@ -105,10 +111,16 @@ impl Session {
                 .column_names()
                 .last()
                 .filter(|_| ok.columns > 0)
-                .map_or_else(|| text[bare.call.clone()].to_vec(), |(_, name)| name);
+                .map_or_else(|| calls.source(text).to_vec(), |(_, name)| name);
             let params = usize::from(ok.params);
+            let calls = match calls {
+                Either::Bare(bare) => Calls::Bare(bare),
+                Either::Composite(composite) => {
+                    Calls::Composite(Arc::new(composite), definitions(&reply).into())
+                }
+            };
             let statement = LockStatement {
-                bare,
+                calls,
                 text: text.to_vec(),
                 params,
                 name,
@@ -190,11 +202,26 @@ impl Session {
         let long = statement.forget_long_data();
         statement.cursor = None;
         let stale = std::mem::replace(&mut statement.server_cursor, false);
-        // MySQL runs DO as a SELECT, and a cursor shows it.
-        let is_do = statement.bare.is_do;
-        let cursor = cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
         statement.types.clone_from(&execute.types);
-        let bare = statement.bare.clone();
+        let bare = match &statement.calls {
+            Calls::Bare(bare) => bare.clone(),
+            Calls::Composite(composite, columns) => {
+                let (composite, columns) = (Arc::clone(composite), Arc::clone(columns));
+                let text = statement.text.clone();
+                self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
+                if long || stale {
+                    self.reset_statement(id).await?;
+                }
+                if beyond {
+                    return self.refuse(&too_long(Command::STMT_EXECUTE));
+                }
+                let values = Values { payload: &packet[HEADER..], execute: &execute };
+                return Box::pin(self.composite_bound(&text, &composite, &columns, &values)).await;
+            }
+        };
+        // MySQL runs DO as a SELECT, and a cursor shows it.
+        let is_do = bare.is_do;
+        let cursor = cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
         let (text, mut name) = (statement.text.clone(), statement.name.clone());
         self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
         let given = bind(&bare, &text, &execute.values);
@@ -378,6 +405,22 @@ impl Session {
     async fn settle_behind(&mut self) -> Result<(), End> {
         self.catch_up()?;
         self.settle_owed().await
+    }
+}
+
+/// The calls in a text that is prepared.
+enum Either {
+    Bare(BareCall),
+    Composite(Composite),
+}
+
+impl Either {
+    /// The text of the only call.
+    fn source<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Bare(bare) => &text[bare.call.clone()],
+            Self::Composite(_) => b"",
+        }
     }
 }
 

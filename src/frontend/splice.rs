@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::composite::looks;
+use super::carry::looks;
 use super::session::{End, Session};
 use crate::sql::composite::{Call, Composite};
 use crate::types::Flavour;
@@ -15,6 +15,8 @@ pub(super) struct Edit {
     pub(super) last: Vec<u8>,
     /// In those that are run to see which calls are evaluated.
     pub(super) trial: Vec<u8>,
+    /// The parameters in it are still there.
+    pub(super) keeps: bool,
 }
 
 /// Of several calls.
@@ -46,7 +48,7 @@ impl Session {
         let values = composite.looks_back.iter().zip(row);
         let edits = values.filter_map(|((span, _), value)| {
             let value = [b"CAST('", value?.as_slice(), b"' AS SIGNED)"].concat();
-            Some(Edit { span: span.clone(), last: value.clone(), trial: value })
+            Some(Edit { span: span.clone(), last: value.clone(), trial: value, keeps: false })
         });
         Ok(edits.collect())
     }
@@ -71,7 +73,7 @@ impl Session {
             }
             Flavour::MariaDb => (evaluated.clone(), evaluated),
         };
-        Edit { span: call.span.clone(), last, trial }
+        Edit { span: call.span.clone(), last, trial, keeps: false }
     }
 }
 
@@ -82,7 +84,7 @@ pub(super) fn spliced(text: &[u8], range: Range<usize>, edits: &[Edit], which: W
     edits.sort_unstable_by_key(|edit| (edit.span.start, std::cmp::Reverse(edit.span.end)));
     let mut out = Vec::with_capacity(range.len() + 64);
     let mut at = range.start;
-    for Edit { span, last, trial } in edits {
+    for Edit { span, last, trial, .. } in edits {
         // In the arguments of a call that has one.
         if span.start < at {
             continue;

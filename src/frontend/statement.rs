@@ -1,16 +1,28 @@
 //! A prepared lock call: what the proxy remembers of it between its packets.
 
+use std::sync::Arc;
+
 use super::cursor::Cursor;
 use crate::sql::argument::Argument;
 use crate::sql::call::BareCall;
+use crate::sql::composite::Composite;
 
 /// Long data kept for a parameter: more than any name or timeout needs.
 const MAX_LONG_DATA: usize = 64 * 1024;
 
-/// A prepared bare call.
+/// The calls of a prepared statement.
+#[derive(Debug, Clone)]
+pub(super) enum Calls {
+    /// One bare call.
+    Bare(BareCall),
+    /// Calls in a larger statement, and the columns as the server described them.
+    Composite(Arc<Composite>, Arc<[Vec<u8>]>),
+}
+
+/// A prepared statement with lock calls.
 #[derive(Debug)]
 pub(super) struct LockStatement {
-    pub(super) bare: BareCall,
+    pub(super) calls: Calls,
     pub(super) text: Vec<u8>,
     pub(super) params: usize,
     /// The column's name as the server described it.
@@ -35,7 +47,10 @@ impl LockStatement {
     }
 
     pub(super) fn first_is_the_name(&self) -> bool {
-        self.bare.arguments.first() == Some(&Argument::Parameter)
+        match &self.calls {
+            Calls::Bare(bare) => bare.arguments.first() == Some(&Argument::Parameter),
+            Calls::Composite(..) => false,
+        }
     }
 
     /// Whether the first value of an execution is the lock's name.

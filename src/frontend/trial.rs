@@ -8,7 +8,8 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::composite::{MAX_TIMES, Statement};
+use super::carry::MAX_TIMES;
+use super::composite::Statement;
 use super::session::{End, Session};
 use super::splice::{Edit, Edits, Which, spliced};
 use crate::lock::function::Function;
@@ -41,13 +42,23 @@ impl Session {
         let mut trial = edits.clone();
         for (nth, call) in waiting.iter().enumerate().take(together) {
             let probe = probes.expression(nth, call.function);
-            trial.push(Edit { span: call.span.clone(), last: Vec::new(), trial: probe.into() });
+            trial.push(Edit {
+                span: call.span.clone(),
+                last: Vec::new(),
+                trial: probe.into(),
+                keeps: false,
+            });
         }
         let sql = if let Some(span) = scope {
             [b"SELECT ", spliced(text, span, &trial, Which::Trial).as_slice()].concat()
         } else {
             let into = composite.into.iter().cloned();
-            trial.extend(into.map(|(span, _)| Edit { span, last: Vec::new(), trial: Vec::new() }));
+            trial.extend(into.map(|(span, _)| Edit {
+                span,
+                last: Vec::new(),
+                trial: Vec::new(),
+                keeps: false,
+            }));
             spliced(text, 0..composite.end, &trial, Which::Trial)
         };
         // An error is one that the statement will run into as well, behind the calls it evaluates.

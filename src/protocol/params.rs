@@ -2,6 +2,8 @@
 //!
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_stmt_execute.html>
 
+use std::ops::Range;
+
 use super::reader::Reader;
 
 /// A bound value, as far as lock calls look into it.
@@ -41,6 +43,8 @@ pub struct Execute {
     pub types: Vec<u16>,
     /// One value a parameter.
     pub values: Vec<Value>,
+    /// The values as they stand in the payload; nothing for NULL, and for what was sent ahead.
+    pub raw: Vec<Range<usize>>,
     /// Where the types would stand in the payload, if it binds none.
     unbound_at: Option<usize>,
 }
@@ -62,8 +66,8 @@ impl Execute {
         let Bindings { id, flags, nulls, types: new } =
             Bindings::read(&mut r, params, query_attributes)?;
         if nulls.is_empty() {
-            let (types, values) = (Vec::new(), Vec::new());
-            return Some(Self { id, flags, types, values, unbound_at: None });
+            let (types, values, raw) = (Vec::new(), Vec::new(), Vec::new());
+            return Some(Self { id, flags, types, values, raw, unbound_at: None });
         }
         let unbound_at = new.is_none().then_some(r.position());
         let types = new.unwrap_or_else(|| bound.to_vec());
@@ -71,7 +75,9 @@ impl Execute {
             return None;
         }
         let mut values = Vec::with_capacity(params);
+        let mut raw = Vec::with_capacity(params);
         for i in 0..params {
+            let start = r.position();
             let value = if let Some(Some(bytes)) = long_data.get(i) {
                 let blob = matches!(types[i] & 0xff, 249..=252);
                 Value::Bytes { bytes: bytes.clone(), blob }
@@ -81,8 +87,9 @@ impl Execute {
                 read_value(&mut r, types[i])?
             };
             values.push(value);
+            raw.push(start..r.position());
         }
-        Some(Self { id, flags, types, values, unbound_at })
+        Some(Self { id, flags, types, values, raw, unbound_at })
     }
 
     /// The payload with its types bound, for a server that has not seen the execution that

@@ -25,6 +25,8 @@ pub struct Composite {
     pub fixed: bool,
     /// It may be run once more, with other expressions in the calls' places.
     pub repeatable: bool,
+    /// Where its parameters stand.
+    pub params: Vec<usize>,
     /// Where the statement ends, without semicolons.
     pub end: usize,
     /// INTO and its variables, and how many there are.
@@ -165,6 +167,10 @@ impl Tokens<'_> {
             tables,
             fixed: verb == Verb::Change && self.is_fixed(),
             repeatable: is_repeatable(self.text, self.list),
+            params: (0..self.list.len())
+                .filter(|i| self.punct(*i, b'?'))
+                .map(|i| self.list[i].start)
+                .collect(),
             end: self.list.last()?.end,
             into: if verb == Verb::Rows { self.into()? } else { None },
             looks_back: self.looks_back(),

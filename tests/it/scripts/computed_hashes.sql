@@ -103,27 +103,3 @@ a: SELECT GET_LOCK(CONCAT('$Nx',CONNECTION_ID()),0), IS_USED_LOCK('$Nx$ID(a)')
 = 1 | <a>
 a: SELECT RELEASE_ALL_LOCKS()
 = 1
-# Prepared.
-a prepare p : SELECT GET_LOCK(CONCAT(?,'.',?),?), IS_USED_LOCK(CONCAT(?,'.x'))
-= prepared
-a execute p '$N' 'x' 0 '$N'
-= 1 | <a>
-b: SELECT IS_USED_LOCK('$N.x')
-= <a>
-a execute p '$N' null 0 '$N'
-[mysql] = ERR 3057/42000
-[mariadb] = NULL | <a>
-a prepare q : SELECT GET_LOCK(CAST(? AS CHAR),0), ?
-= prepared
-a execute q 1$D 7
-= 1 | 7
-b: SELECT IS_USED_LOCK('1$D')
-= <a>
-a prepare r : DO RELEASE_LOCK(CONCAT(?,'.x')), RELEASE_LOCK(CAST(? AS CHAR))
-= prepared
-a execute r '$N' 1$D
-= OK
-b: SELECT IS_USED_LOCK('$N.x'), IS_USED_LOCK('1$D')
-= NULL | NULL
-a: SELECT RELEASE_ALL_LOCKS()
-= 0

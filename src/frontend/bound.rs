@@ -1,0 +1,145 @@
+//! A prepared statement with lock calls in it: at its execution the calls are carried out, then the
+//! server prepares and executes it with their values in their places.
+
+use super::arguments::Given;
+use super::composite::{Statement, definitions};
+use super::owed::Behind;
+use super::session::{End, Session};
+use super::splice::{Edit, Edits, Which, spliced};
+use crate::protocol::amend::Amend;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::{self, Column};
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::params::Execute;
+use crate::protocol::reader::{put_lenenc, put_lenenc_bytes};
+use crate::protocol::reply::query_prefix;
+use crate::protocol::response::PrepareOk;
+use crate::sql::composite::{Composite, Verb};
+
+/// What an execution binds.
+pub(super) struct Values<'a> {
+    pub(super) payload: &'a [u8],
+    pub(super) execute: &'a Execute,
+}
+
+impl Session {
+    /// Executes a prepared statement with calls in it.
+    pub(super) async fn composite_bound(
+        &mut self,
+        text: &[u8],
+        composite: &Composite,
+        columns: &[Vec<u8>],
+        values: &Values<'_>,
+    ) -> Result<(), End> {
+        let mut edits = self.look_back(composite).await?;
+        for (at, value) in composite.params.iter().zip(&values.execute.values) {
+            let Some(trial) = self.literal(Given::from_value(value)).await? else {
+                return self.unsupported("a parameter of this type beside a lock call");
+            };
+            edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
+        }
+        let prefix = query_prefix(self.capabilities);
+        let statement = Statement {
+            prefix,
+            text,
+            composite,
+            definitions: columns,
+            values: &values.execute.values,
+        };
+        if !self.all_carried_out(&statement, &mut edits).await? {
+            return Ok(());
+        }
+        self.execute_last(&statement, &edits, values).await
+    }
+
+    /// Prepares and executes the statement with the calls' values in it.
+    async fn execute_last(
+        &mut self,
+        statement: &Statement<'_>,
+        edits: &Edits,
+        values: &Values<'_>,
+    ) -> Result<(), End> {
+        let Statement { text, composite, definitions: native, .. } = *statement;
+        let last = spliced(text, 0..composite.end, edits, Which::Last);
+        let mut packet = Vec::with_capacity(last.len() + HEADER + 1);
+        put_frame(&mut packet, 0, &[&[Command::STMT_PREPARE.0], last.as_slice()].concat());
+        self.behind = Behind::default();
+        let reply = self.exchange(&packet, Shape::Prepare).await?;
+        let prepared = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
+        let Some(PrepareOk { id, .. }) = prepared else {
+            return self.send_client(&reply.bytes);
+        };
+        let own = definitions(&reply);
+        let kind = |d: &Vec<u8>| column::type_bytes(d).map(|t| t[4]);
+        let retyped = own.iter().zip(native).any(|(own, native)| kind(own) != kind(native));
+        if retyped && self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA) {
+            // The client would read the rows by what it was told at the PREPARE.
+            self.close_statement(id)?;
+            return self.unsupported("this prepared lock call for a client that caches metadata");
+        }
+        if composite.verb == Verb::Rows {
+            // Another length does not matter to the rows.
+            let columns = native.iter().enumerate().filter_map(|(nth, native)| {
+                let (_, name) = column::names(native)?;
+                let own = own.get(nth).filter(|own| kind(own) == kind(native));
+                let types = own.and_then(|own| column::type_bytes(own));
+                let types = types.zip(column::type_bytes(native));
+                Some(Column { name: name.to_vec(), types })
+            });
+            let amend = self.amend.get_or_insert_with(|| Box::new(Amend::new(self.capabilities)));
+            amend.describe(columns.collect());
+        }
+        let inside =
+            |at: usize| edits.iter().any(|e| !e.keeps && e.span.start <= at && at < e.span.end);
+        let kept: Vec<usize> =
+            (0..composite.params.len()).filter(|nth| !inside(composite.params[*nth])).collect();
+        let payload = values.encode(id, &kept, self.capabilities);
+        let mut packet = Vec::with_capacity(payload.len() + HEADER);
+        put_frame(&mut packet, 0, &payload);
+        self.forward(&packet)?;
+        self.close_statement(id)
+    }
+}
+
+impl Values<'_> {
+    /// `COM_STMT_EXECUTE` of another statement with some of the values.
+    fn encode(&self, id: u32, kept: &[usize], capabilities: Capabilities) -> Vec<u8> {
+        let Execute { values, types, raw, .. } = self.execute;
+        let mut out = vec![Command::STMT_EXECUTE.0];
+        out.extend_from_slice(&id.to_le_bytes());
+        // No cursor, one iteration.
+        out.extend_from_slice(&[0, 1, 0, 0, 0]);
+        if kept.is_empty() {
+            return out;
+        }
+        let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        if attributes {
+            put_lenenc(&mut out, kept.len() as u64);
+        }
+        let mut nulls = vec![0u8; kept.len().div_ceil(8)];
+        for (nth, value) in kept.iter().enumerate() {
+            if values[*value] == crate::protocol::params::Value::Null {
+                nulls[nth / 8] |= 1 << (nth % 8);
+            }
+        }
+        out.extend_from_slice(&nulls);
+        out.push(1);
+        for value in kept {
+            out.extend_from_slice(&types[*value].to_le_bytes());
+            if attributes {
+                put_lenenc(&mut out, 0);
+            }
+        }
+        for value in kept {
+            match (&values[*value], &raw[*value]) {
+                // It was sent ahead.
+                (crate::protocol::params::Value::Bytes { bytes, .. }, span) if span.is_empty() => {
+                    put_lenenc_bytes(&mut out, bytes);
+                }
+                (_, span) => out.extend_from_slice(&self.payload[span.clone()]),
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,323 @@
+//! Carrying out the lock calls of a larger statement, in the order in which the server would.
+
+use std::ops::Range;
+
+use super::answer::Call as Bare;
+use super::arguments::Given;
+use super::ask::frames;
+use super::composite::Statement;
+use super::gate::Shown;
+use super::intercept::Outcome;
+use super::owed::Behind;
+use super::session::{End, Session};
+use super::settings::Settings;
+use super::splice::{Edit, Edits, Which, spliced};
+use super::trial::Next;
+use crate::lock::codes;
+use crate::lock::function::Function;
+use crate::protocol::frame::HEADER;
+use crate::sql::argument::Argument;
+use crate::sql::call::{Alias, BareCall};
+use crate::sql::composite::{Call, Composite, Part, Verb};
+use crate::types::Flavour;
+
+/// A statement that evaluates a call more often than this is refused.
+pub(super) const MAX_TIMES: u32 = 16;
+
+/// What came of the calls.
+pub(super) enum Filled {
+    /// Their places are filled.
+    All,
+    /// The server is to say the error: what stands in the places does not matter any more.
+    Fails,
+    /// The client has its answer.
+    Answered,
+}
+
+/// What the server makes of a call that is its own.
+enum Native {
+    /// NULL.
+    TakesNothing,
+    /// An error, which ends the statement.
+    Fails,
+    /// It is not its own after all.
+    Unclear,
+}
+
+impl Session {
+    /// What is not covered in a statement, found before any of it is carried out.
+    async fn objection(&mut self, statement: &Statement<'_>) -> Result<Option<&'static str>, End> {
+        let Composite { calls, tables, repeatable: again, .. } = statement.composite;
+        let looks_only = calls.iter().all(|c| looks(c) && repeatable(c));
+        for call in calls {
+            if *tables && !looks(call) && !statement.composite.once(call) {
+                return Ok(Some("this lock call in a statement over tables"));
+            }
+            if !tables && !again && !call.certain && !looks_only {
+                return Ok(Some("a lock call beside functions with effects"));
+            }
+            for part in &call.arguments {
+                if part.calls.iter().any(|c| !c.certain) && !part.repeatable {
+                    return Ok(Some("a lock call beside functions with effects"));
+                }
+                if part.assigned_here {
+                    return Ok(Some("a name from a variable that the statement assigns"));
+                }
+                // What can be evaluated without the statement's tables means the same before it.
+                if part.literal.is_none() && (*tables || !part.repeatable) {
+                    let text = &statement.text[part.span.clone()];
+                    let reply = self.prepare_and_close(&[b"SELECT ", text].concat()).await?;
+                    if reply.is_error() {
+                        return Ok(Some("a lock's name or timeout from a column"));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Carries out the calls.
+    pub(super) async fn fill(
+        &mut self,
+        statement: &Statement<'_>,
+        edits: &mut Edits,
+    ) -> Result<Filled, End> {
+        if let Some(what) = self.objection(statement).await? {
+            self.unsupported(what)?;
+            return Ok(Filled::Answered);
+        }
+        let Composite { calls, verb, .. } = statement.composite;
+        if *verb == Verb::Rows {
+            self.learn_settings().await?;
+        }
+        let limited = *verb == Verb::Rows && self.settings != Settings::Usual;
+        self.fill_in(statement, calls, (None, limited), edits).await
+    }
+
+    /// Carries out `calls`, which are all of the statement's, or all in one argument, which then is
+    /// their scope. `limited`: the statement's rows may be limited to none.
+    async fn fill_in(
+        &mut self,
+        statement: &Statement<'_>,
+        calls: &[Call],
+        (scope, limited): (Option<Range<usize>>, bool),
+        edits: &mut Edits,
+    ) -> Result<Filled, End> {
+        // Looking changes nothing, so it does not matter whether the server would look.
+        let looks_only = calls.iter().all(|c| looks(c) && repeatable(c));
+        let mut waiting: Vec<&Call> = calls.iter().collect();
+        // MariaDB takes looking for a constant, which a condition has evaluated first.
+        let mariadb = self.flavour == Flavour::MariaDb;
+        let constant = |call: &Call| mariadb && looks(call) && call.filters && !call.conditional;
+        // Rows are chosen before anything is made of them.
+        let tables = statement.composite.tables;
+        waiting.sort_by_key(|call| (!constant(call), tables && !call.filters));
+        while let Some(first) = waiting.first() {
+            let certain = first.certain && !limited;
+            let (nth, times) = if tables || certain || looks_only || constant(first) {
+                (0, 1)
+            } else {
+                let scope = scope.clone().or_else(|| first.assigned.clone());
+                match self.next_call(statement, &waiting, scope, edits).await? {
+                    Next::Call(nth, times) => (nth, times),
+                    Next::None(first_ones) => {
+                        for call in waiting.drain(..first_ones) {
+                            edits.push(self.nothing(call));
+                        }
+                        continue;
+                    }
+                }
+            };
+            let call = waiting.remove(nth);
+            if times > MAX_TIMES
+                || (times > 1 && !looks(call) && call.function != Function::GetLock)
+            {
+                self.context.metrics.unsupported.inc();
+                self.refuse(&codes::evaluated_often())?;
+                return Ok(Filled::Answered);
+            }
+            for _ in 0..times {
+                edits.retain(|edit| edit.span != call.span);
+                match self.carry_out(statement, call, edits).await? {
+                    Filled::All => {}
+                    Filled::Fails => {
+                        for call in waiting {
+                            edits.push(self.nothing(call));
+                        }
+                        return Ok(Filled::Fails);
+                    }
+                    Filled::Answered => return Ok(Filled::Answered),
+                }
+            }
+        }
+        Ok(Filled::All)
+    }
+
+    /// Carries out a call that is evaluated, after those in its arguments.
+    async fn carry_out(
+        &mut self,
+        statement: &Statement<'_>,
+        call: &Call,
+        edits: &mut Edits,
+    ) -> Result<Filled, End> {
+        let inner = edits.len();
+        let mut given = Vec::with_capacity(call.arguments.len());
+        let mut pure = true;
+        for part in &call.arguments {
+            if !part.calls.is_empty() {
+                let scope = (Some(part.span.clone()), false);
+                match Box::pin(self.fill_in(statement, &part.calls, scope, edits)).await? {
+                    Filled::All => {}
+                    ended => return Ok(ended),
+                }
+            }
+            pure &= part.repeatable;
+            let is_name = given.is_empty();
+            given.push(self.given(statement, part, is_name, edits).await?);
+        }
+        let source = spliced(statement.text, call.span.clone(), edits, Which::Trial);
+        let stand_in = stand_in(statement, call, &source);
+        let shown = Bare { prefix: statement.prefix, text: &stand_in.0, bare: stand_in.1 };
+        let shown = Shown { call: &shown, name: None, stale: None, cursor: false, stand_in: true };
+        let outcome = self.call(&shown, given).await?;
+        let tables = statement.composite.tables;
+        let inner_edits = edits.clone();
+        edits.truncate(inner);
+        match outcome {
+            Outcome::Value(value, again) => {
+                let again = if pure { again } else { Vec::new() };
+                edits.push(self.edit(call, value, &again, tables));
+                Ok(Filled::All)
+            }
+            Outcome::Native => {
+                let fails = match self.native(statement, call, &inner_edits).await? {
+                    Native::TakesNothing => false,
+                    Native::Fails => true,
+                    Native::Unclear => {
+                        self.refuse(&codes::unsupported("this lock name or timeout"))?;
+                        return Ok(Filled::Answered);
+                    }
+                };
+                // Its own words where they can stay, since an error quotes types.
+                let keeps = call.arguments.iter().all(|part| part.calls.is_empty());
+                let last =
+                    if keeps { statement.text[call.span.clone()].to_vec() } else { source.clone() };
+                edits.push(Edit { span: call.span.clone(), last, trial: source, keeps });
+                Ok(if fails { Filled::Fails } else { Filled::All })
+            }
+            Outcome::Said(_, reply) => {
+                let error = frames(&reply).last().map(|f| f[HEADER..].to_vec());
+                self.behind = Behind::default();
+                self.say_error(statement, &error.unwrap_or_default())
+            }
+            Outcome::Deadlock => {
+                let columns = self.columns(statement);
+                self.say_deadlock(shown.call, &columns, false).await?;
+                Ok(Filled::Answered)
+            }
+            Outcome::Error(error) => {
+                self.refuse(&error)?;
+                Ok(Filled::Answered)
+            }
+        }
+    }
+
+    /// What the server makes of a call that is its own because it takes nothing. That it takes
+    /// nothing is asked, not trusted: its lock would be nobody's.
+    async fn native(
+        &mut self,
+        statement: &Statement<'_>,
+        call: &Call,
+        edits: &Edits,
+    ) -> Result<Native, End> {
+        let argument = |nth: usize| {
+            let span = call.arguments.get(nth)?.span.clone();
+            Some(spliced(statement.text, span, edits, Which::Trial))
+        };
+        let Some(name) = argument(0) else { return Ok(Native::Unclear) };
+        let row = self.ask_row(&[b"SELECT IS_FREE_LOCK(", name.as_slice(), b")"].concat()).await?;
+        match row.as_deref() {
+            None => return Ok(Native::Fails),
+            Some([None]) => return Ok(Native::TakesNothing),
+            Some(_) => {}
+        }
+        let Some(timeout) = argument(1).filter(|_| self.flavour == Flavour::MariaDb) else {
+            return Ok(Native::Unclear);
+        };
+        // MariaDB refuses some timeouts, with a lock that nobody else knows as with any.
+        let probe = format!("_utf8mb4'lockstead_probe_{:016x}'", rand::random::<u64>());
+        let sql = [b"SELECT GET_LOCK(", probe.as_bytes(), b",", timeout.as_slice(), b")"].concat();
+        if self.ask_row(&sql).await?.as_deref() == Some(&[None]) {
+            return Ok(Native::TakesNothing);
+        }
+        self.ask(format!("DO RELEASE_LOCK({probe})").as_bytes()).await?;
+        Ok(Native::Unclear)
+    }
+
+    /// An argument as it is to be judged.
+    async fn given(
+        &mut self,
+        statement: &Statement<'_>,
+        part: &Part,
+        is_name: bool,
+        edits: &Edits,
+    ) -> Result<Given, End> {
+        match &part.literal {
+            Some(Argument::Parameter) => {
+                let nth = statement.composite.params.iter().position(|at| *at == part.span.start);
+                let value = nth.and_then(|nth| statement.values.get(nth));
+                return Ok(value.map_or(Given::Unknown, Given::from_value));
+            }
+            Some(literal) => return Ok(Given::from_text(literal, statement.text)),
+            None => {}
+        }
+        let sql = spliced(statement.text, part.span.clone(), edits, Which::Trial);
+        // A timeout is evaluated once in any case.
+        if part.repeatable || !is_name {
+            return Ok(Given::Expression { sql, numeric: false });
+        }
+        let (open, close, literal): (&[u8], &[u8], &[u8]) = match self.flavour {
+            Flavour::MySql => (b"SELECT HEX(CONVERT(", b" USING utf8mb4))", b"_utf8mb4 x'"),
+            Flavour::MariaDb => (b"SELECT HEX(CONCAT(", b"))", b"x'"),
+        };
+        let row = self.ask_row(&[open, sql.as_slice(), close].concat()).await?;
+        Ok(match row.as_deref() {
+            Some([Some(hex)]) => {
+                Given::Expression { sql: [literal, hex, b"'"].concat(), numeric: false }
+            }
+            // An error will come again.
+            Some(_) | None => Given::Null,
+        })
+    }
+}
+
+/// A statement of one bare call, which shows the wait for a lock.
+fn stand_in(statement: &Statement<'_>, call: &Call, source: &[u8]) -> (Vec<u8>, BareCall) {
+    let composite = statement.composite;
+    let is_do = composite.verb != Verb::Rows || composite.into.is_some();
+    let verb: &[u8] = if is_do { b"DO " } else { b"SELECT " };
+    let text = [verb, source].concat();
+    let bare = BareCall {
+        is_do,
+        function: call.function,
+        arguments: Vec::new(),
+        call: verb.len()..text.len(),
+        alias: Alias::None,
+        odd: false,
+        around: ("", ""),
+        none: (text.len(), " LIMIT 0"),
+        hint: false,
+        special: true,
+    };
+    (text, bare)
+}
+
+/// Whether a call changes nothing.
+pub(super) fn looks(call: &Call) -> bool {
+    matches!(call.function, Function::IsFreeLock | Function::IsUsedLock)
+}
+
+/// Whether nobody notices that the arguments are evaluated though the call is not.
+fn repeatable(call: &Call) -> bool {
+    call.arguments.iter().all(|part| part.repeatable && part.calls.is_empty())
+}
