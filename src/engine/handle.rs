@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::census::{self, Census};
 use super::lease::Lease;
 use crate::lock::name::{Key, Name};
 use crate::types::{ConnectionId, ProxyId};
@@ -116,6 +117,7 @@ pub(super) enum Request {
 pub struct Engine {
     pub(super) requests: mpsc::UnboundedSender<Request>,
     pub(super) lease: Arc<Lease>,
+    pub(super) census: mpsc::UnboundedSender<census::Asked>,
 }
 
 /// A wait under way.
@@ -167,6 +169,13 @@ impl Engine {
         let (reply, look) = oneshot::channel();
         self.send(Request::Look { key, reply });
         look.await.unwrap_or_else(|_| Look::Failed("the lock engine has ended".to_owned()))
+    }
+
+    /// All locks that are held, by whatever proxy.
+    pub async fn census(&self) -> Result<Census, String> {
+        let (reply, census) = oneshot::channel();
+        let _ = self.census.send(reply);
+        census.await.unwrap_or_else(|_| Err("the lock engine has ended".to_owned()))
     }
 
     /// Waits until every release asked for is done.

@@ -3,6 +3,7 @@
 //! Sessions talk to it through [`handle::Engine`] alone. Its tasks run on a thread of their own;
 //! the keeper of the lease has another, so that a busy engine never delays a renewal.
 
+pub mod census;
 pub mod endings;
 pub mod gates;
 pub mod handle;

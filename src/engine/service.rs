@@ -21,6 +21,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{Instant, sleep_until};
 
+use super::census;
 use super::deadlocks::{self, Victim};
 use super::doorbell;
 use super::endings;
@@ -131,6 +132,8 @@ pub(super) fn build(
         .collect();
     let (reader, reads) = mpsc::channel(1);
     tokio::spawn(run_reader(Arc::clone(access), reads, read_in));
+    let (census, asked) = mpsc::unbounded_channel();
+    tokio::spawn(census::answer(Arc::clone(access), asked));
     tokio::spawn(endings::watch(Arc::clone(access), watches, gone_in));
     tokio::spawn(doorbell::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
     tokio::spawn(doorbell::ring(Arc::clone(access), whom));
@@ -171,7 +174,7 @@ pub(super) fn build(
         watched: 0,
         settling: Vec::new(),
     };
-    (service, Engine { requests, lease }, inbox)
+    (service, Engine { requests, lease, census }, inbox)
 }
 
 impl Service {

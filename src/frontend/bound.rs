@@ -4,6 +4,7 @@
 use super::arguments::Given;
 use super::composite::{Statement, definitions};
 use super::owed::Behind;
+use super::prepared::too_long;
 use super::session::{End, Session};
 use super::splice::{Edit, Edits, Which, spliced};
 use crate::protocol::amend::Amend;
@@ -23,15 +24,31 @@ pub(super) struct Values<'a> {
     pub(super) execute: &'a Execute,
 }
 
+/// A prepared statement with calls in it.
+pub(super) struct Bound<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) composite: &'a Composite,
+    pub(super) columns: &'a [Vec<u8>],
+    /// The server keeps data for it that are no longer needed.
+    pub(super) stale: Option<u32>,
+}
+
 impl Session {
-    /// Executes a prepared statement with calls in it.
+    /// Executes a prepared statement with calls in it. `beyond`: its values are too long.
     pub(super) async fn composite_bound(
         &mut self,
-        text: &[u8],
-        composite: &Composite,
-        columns: &[Vec<u8>],
+        bound: &Bound<'_>,
         values: &Values<'_>,
+        beyond: bool,
     ) -> Result<(), End> {
+        let Bound { text, composite, columns, stale } = *bound;
+        self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
+        if let Some(id) = stale {
+            self.reset_statement(id).await?;
+        }
+        if beyond {
+            return self.refuse(&too_long(Command::STMT_EXECUTE));
+        }
         let mut edits = self.look_back(composite).await?;
         for (at, value) in composite.params.iter().zip(&values.execute.values) {
             let Some(trial) = self.literal(Given::from_value(value)).await? else {

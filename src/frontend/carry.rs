@@ -45,35 +45,45 @@ enum Native {
 }
 
 impl Session {
-    /// What is not covered in a statement, found before any of it is carried out.
-    async fn objection(&mut self, statement: &Statement<'_>) -> Result<Option<&'static str>, End> {
-        let Composite { calls, tables, repeatable: again, .. } = statement.composite;
-        let looks_only = calls.iter().all(|c| looks(c) && repeatable(c));
-        for call in calls {
-            if *tables && !looks(call) && !statement.composite.once(call) {
-                return Ok(Some("this lock call in a statement over tables"));
+    /// What is not covered in a statement, found before any of it is carried out; else the calls
+    /// whose names depend on rows.
+    async fn judge_calls<'a>(
+        &mut self,
+        statement: &Statement<'a>,
+    ) -> Result<Result<Vec<&'a Call>, &'static str>, End> {
+        let composite = statement.composite;
+        let mut by_row = Vec::new();
+        let looks_only = composite.calls.iter().all(|c| looks(c) && repeatable(c));
+        for call in &composite.calls {
+            let unclear = !composite.tables && !composite.repeatable && !call.certain;
+            if composite.tables && !looks(call) && !composite.once(call) {
+                return Ok(Err("this lock call in a statement over tables"));
             }
-            if !tables && !again && !call.certain && !looks_only {
-                return Ok(Some("a lock call beside functions with effects"));
+            if unclear && !looks_only {
+                return Ok(Err("a lock call beside functions with effects"));
             }
             for part in &call.arguments {
                 if part.calls.iter().any(|c| !c.certain) && !part.repeatable {
-                    return Ok(Some("a lock call beside functions with effects"));
+                    return Ok(Err("a lock call beside functions with effects"));
                 }
                 if part.assigned_here {
-                    return Ok(Some("a name from a variable that the statement assigns"));
+                    return Ok(Err("a name from a variable that the statement assigns"));
                 }
                 // What can be evaluated without the statement's tables means the same before it.
-                if part.literal.is_none() && (*tables || !part.repeatable) {
+                if part.literal.is_none() && (composite.reads || !part.repeatable) {
                     let text = &statement.text[part.span.clone()];
                     let reply = self.prepare_and_close(&[b"SELECT ", text].concat()).await?;
-                    if reply.is_error() {
-                        return Ok(Some("a lock's name or timeout from a column"));
+                    if !reply.is_error() {
+                        continue;
                     }
+                    if !looks(call) || !repeatable(call) {
+                        return Ok(Err("a lock's name or timeout from a column"));
+                    }
+                    by_row.push(call);
                 }
             }
         }
-        Ok(None)
+        Ok(Ok(by_row))
     }
 
     /// Carries out the calls.
@@ -82,8 +92,14 @@ impl Session {
         statement: &Statement<'_>,
         edits: &mut Edits,
     ) -> Result<Filled, End> {
-        if let Some(what) = self.objection(statement).await? {
-            self.unsupported(what)?;
+        let by_row = match self.judge_calls(statement).await? {
+            Ok(calls) => calls,
+            Err(what) => {
+                self.unsupported(what)?;
+                return Ok(Filled::Answered);
+            }
+        };
+        if !self.look_by_row(statement, &by_row, edits).await? {
             return Ok(Filled::Answered);
         }
         let Composite { calls, verb, .. } = statement.composite;
@@ -91,21 +107,21 @@ impl Session {
             self.learn_settings().await?;
         }
         let limited = *verb == Verb::Rows && self.settings != Settings::Usual;
-        self.fill_in(statement, calls, (None, limited), edits).await
+        let rest = calls.iter().filter(|call| !by_row.contains(call)).collect();
+        self.fill_in(statement, rest, (None, limited), edits).await
     }
 
-    /// Carries out `calls`, which are all of the statement's, or all in one argument, which then is
+    /// Carries out those `waiting`, which are all of the statement's, or all in one argument, which then is
     /// their scope. `limited`: the statement's rows may be limited to none.
     async fn fill_in(
         &mut self,
         statement: &Statement<'_>,
-        calls: &[Call],
+        mut waiting: Vec<&Call>,
         (scope, limited): (Option<Range<usize>>, bool),
         edits: &mut Edits,
     ) -> Result<Filled, End> {
         // Looking changes nothing, so it does not matter whether the server would look.
-        let looks_only = calls.iter().all(|c| looks(c) && repeatable(c));
-        let mut waiting: Vec<&Call> = calls.iter().collect();
+        let looks_only = waiting.iter().all(|c| looks(c) && repeatable(c));
         // MariaDB takes looking for a constant, which a condition has evaluated first.
         let mariadb = self.flavour == Flavour::MariaDb;
         let constant = |call: &Call| mariadb && looks(call) && call.filters && !call.conditional;
@@ -166,7 +182,9 @@ impl Session {
         for part in &call.arguments {
             if !part.calls.is_empty() {
                 let scope = (Some(part.span.clone()), false);
-                match Box::pin(self.fill_in(statement, &part.calls, scope, edits)).await? {
+                match Box::pin(self.fill_in(statement, part.calls.iter().collect(), scope, edits))
+                    .await?
+                {
                     Filled::All => {}
                     ended => return Ok(ended),
                 }

@@ -1,7 +1,10 @@
 //! Responses that are still to come, and statements that the server still has to see.
 
-use crate::protocol::command::Shape;
+use super::session::{End, Session};
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::HEADER;
 use crate::protocol::refusal::Refusal;
+use crate::protocol::reply::query;
 
 /// A response that the server owes.
 #[derive(Debug)]
@@ -33,4 +36,43 @@ pub(super) enum Whose {
 pub(super) struct Behind {
     pub(super) select: bool,
     pub(super) then_do: bool,
+}
+
+impl Session {
+    /// Enters a command of the client's.
+    pub(super) fn owe(&mut self, command: Command, shape: Shape) {
+        if shape == Shape::Prepare {
+            self.last_prepared = None;
+        }
+        self.context.commands[usize::from(command.0)].inc();
+        if shape != Shape::Nothing {
+            self.owed.push_back(Owed { shape, whose: Whose::Clients });
+        }
+        self.server_used = tokio::time::Instant::now();
+    }
+
+    /// Forwards the packet of a parked command as it stands.
+    pub(super) fn forward(&mut self, packet: &[u8]) -> Result<(), End> {
+        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
+        let shape = command.response();
+        if shape != Shape::Nothing {
+            self.catch_up()?;
+        }
+        self.owe(command, shape);
+        self.send_server(packet)
+    }
+
+    /// Lets the server run what the proxy answered in its place, so that row count, found rows
+    /// and warnings are those of the last statement. It goes out in front of the next command,
+    /// without a round trip of its own.
+    pub(super) fn catch_up(&mut self) -> Result<(), End> {
+        let Behind { select, then_do } = std::mem::take(&mut self.behind);
+        for (needed, text) in [(select, "SELECT (NULL OR 1)"), (then_do, "DO (NULL OR 1)")] {
+            if needed {
+                let packet = query(text.as_bytes(), self.capabilities);
+                self.send_hidden(&packet)?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use super::answer::{Call, empties_warnings, is_plain_name};
 use super::arguments::Given;
-use super::bound::Values;
-use super::composite::definitions;
+use super::bound::{Bound, Values};
 use super::cursor::{self, Cursor};
 use super::gate::Shown;
 use super::intercept::Outcome;
@@ -23,15 +22,14 @@ use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::{Execute, Value};
 use crate::protocol::reader::Reader;
 use crate::protocol::reply::{ColumnType, Delivery, ErrorReply, OneValue, put_ok, query_prefix};
-use crate::protocol::response::{Ending, PrepareOk};
+use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
 use crate::sql::argument::Argument;
-use crate::sql::call::{BareCall, Statement};
-use crate::sql::composite::Composite;
+use crate::sql::call::BareCall;
 use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
-const MAX_STATEMENTS: usize = 16_384;
+pub(super) const MAX_STATEMENTS: usize = 16_384;
 /// No server takes a name of more bytes, in whatever character set.
 pub(super) const MAX_NAME: u64 = 1024;
 
@@ -86,55 +84,6 @@ impl Session {
     /// The statement an id means: MariaDB's clients execute "the one prepared last" as −1.
     fn meant(&self, id: u32) -> u32 {
         self.last_prepared.filter(|_| id == u32::MAX).unwrap_or(id)
-    }
-
-    /// COM_STMT_PREPARE of a text that may call.
-    pub(super) async fn prepare(&mut self, packet: Vec<u8>) -> Result<(), End> {
-        let text = &packet[HEADER + 1..];
-        let calls = match self.classify(text).await? {
-            Statement::Bare(bare) => Either::Bare(bare),
-            Statement::Composite(composite) => Either::Composite(composite),
-            statement => return self.not_bare(&packet, text, &statement).await,
-        };
-        self.context.commands[usize::from(Command::STMT_PREPARE.0)].inc();
-        self.settle_behind().await?;
-        let reply = self.exchange(&packet, Shape::Prepare).await?;
-        let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
-        if let Some(ok) = first {
-            if self.statements.len() >= MAX_STATEMENTS {
-                self.close_statement(ok.id)?;
-                return self
-                    .refuse(&codes::unsupported("so many prepared lock calls in one session"));
-            }
-            // The result column's definition is the last packet that is one.
-            let name = reply
-                .column_names()
-                .last()
-                .filter(|_| ok.columns > 0)
-                .map_or_else(|| calls.source(text).to_vec(), |(_, name)| name);
-            let params = usize::from(ok.params);
-            let calls = match calls {
-                Either::Bare(bare) => Calls::Bare(bare),
-                Either::Composite(composite) => {
-                    Calls::Composite(Arc::new(composite), definitions(&reply).into())
-                }
-            };
-            let statement = LockStatement {
-                calls,
-                text: text.to_vec(),
-                params,
-                name,
-                types: Vec::new(),
-                long_data: vec![None; params],
-                beyond: Vec::new(),
-                refused_data: false,
-                cursor: None,
-                server_cursor: false,
-            };
-            self.statements.insert(ok.id, statement);
-            self.last_prepared = Some(ok.id);
-        }
-        self.send_client(&reply.bytes)
     }
 
     /// EXECUTE, SEND_LONG_DATA, RESET, CLOSE and FETCH of a prepared lock call.
@@ -208,15 +157,10 @@ impl Session {
             Calls::Composite(composite, columns) => {
                 let (composite, columns) = (Arc::clone(composite), Arc::clone(columns));
                 let text = statement.text.clone();
-                self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
-                if long || stale {
-                    self.reset_statement(id).await?;
-                }
-                if beyond {
-                    return self.refuse(&too_long(Command::STMT_EXECUTE));
-                }
                 let values = Values { payload: &packet[HEADER..], execute: &execute };
-                return Box::pin(self.composite_bound(&text, &composite, &columns, &values)).await;
+                let stale = (long || stale).then_some(id);
+                let bound = Bound { text: &text, composite: &composite, columns: &columns, stale };
+                return Box::pin(self.composite_bound(&bound, &values, beyond)).await;
             }
         };
         // MySQL runs DO as a SELECT, and a cursor shows it.
@@ -247,11 +191,12 @@ impl Session {
                 self.call(&shown, given).await?
             }
         };
+        let servers = matches!(outcome, Outcome::Native | Outcome::Said(..));
+        if (long || stale) && !servers {
+            self.reset_statement(id).await?;
+        }
         match outcome {
             Outcome::Value(value, pure) => {
-                if long || stale {
-                    self.reset_statement(id).await?;
-                }
                 let mut column = call.bare.function.column(self.flavour);
                 let mut delivery = Delivery::Binary;
                 if cursor {
@@ -264,25 +209,9 @@ impl Session {
                 let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
                 self.answer_binary(&call, &answer, &pure).await
             }
-            Outcome::Native => {
-                if let Some(statement) = self.statements.get_mut(&id) {
-                    statement.server_cursor = cursor;
-                }
-                match native {
-                    // The server has not seen the execution that bound the types.
-                    Some(payload) => {
-                        let mut packet = Vec::with_capacity(payload.len() + HEADER);
-                        put_frame(&mut packet, 0, &payload);
-                        self.forward(&packet)
-                    }
-                    None => self.forward(&packet),
-                }
-            }
+            Outcome::Native => self.run_by_server(id, cursor, native, &packet),
             Outcome::Said(_, reply) => self.send_client(&reply),
             Outcome::Deadlock => {
-                if long || stale {
-                    self.reset_statement(id).await?;
-                }
                 let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
                 let column = call.bare.function.column(self.flavour);
                 let column = if cursor { column.in_cursor() } else { column };
@@ -290,17 +219,32 @@ impl Session {
                 let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
                 self.deadlock_binary(&call, &answer).await
             }
-            Outcome::Error(error) => {
-                if long || stale {
-                    self.reset_statement(id).await?;
-                }
-                self.refuse(&error)
-            }
+            Outcome::Error(error) => self.refuse(&error),
         }
     }
 
+    /// Lets the server execute the statement as it stands; `bound`, if it has not seen the execution
+    /// that bound the types.
+    fn run_by_server(
+        &mut self,
+        id: u32,
+        cursor: bool,
+        bound: Option<Vec<u8>>,
+        packet: &[u8],
+    ) -> Result<(), End> {
+        if let Some(statement) = self.statements.get_mut(&id) {
+            statement.server_cursor = cursor;
+        }
+        let Some(payload) = bound else {
+            return self.forward(packet);
+        };
+        let mut packet = Vec::with_capacity(payload.len() + HEADER);
+        put_frame(&mut packet, 0, &payload);
+        self.forward(&packet)
+    }
+
     /// The server keeps long data, and its cursor, until an execution that never comes.
-    async fn reset_statement(&mut self, id: u32) -> Result<(), End> {
+    pub(super) async fn reset_statement(&mut self, id: u32) -> Result<(), End> {
         let mut packet = Vec::new();
         let payload = [&[Command::STMT_RESET.0][..], &id.to_le_bytes()].concat();
         put_frame(&mut packet, 0, &payload);
@@ -402,25 +346,9 @@ impl Session {
     }
 
     /// Catches up before a question whose reply the client sees.
-    async fn settle_behind(&mut self) -> Result<(), End> {
+    pub(super) async fn settle_behind(&mut self) -> Result<(), End> {
         self.catch_up()?;
         self.settle_owed().await
-    }
-}
-
-/// The calls in a text that is prepared.
-enum Either {
-    Bare(BareCall),
-    Composite(Composite),
-}
-
-impl Either {
-    /// The text of the only call.
-    fn source<'a>(&self, text: &'a [u8]) -> &'a [u8] {
-        match self {
-            Self::Bare(bare) => &text[bare.call.clone()],
-            Self::Composite(_) => b"",
-        }
     }
 }
 

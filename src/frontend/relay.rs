@@ -3,7 +3,7 @@
 //! server owes nothing, then `intercept` answers it.
 
 use super::ask::{MAX_REPLY, Reply};
-use super::owed::{Behind, Owed, Whose};
+use super::owed::{Owed, Whose};
 use super::session::{ClientState, End, Session};
 use super::settings::Settings;
 use crate::net::buffers::BUFFER;
@@ -12,7 +12,6 @@ use crate::protocol::attributes::text_offset;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{FrameHeader, HEADER};
-use crate::protocol::reply::query;
 use crate::protocol::response::{Ending, Progress};
 use crate::protocol::status::Status;
 use crate::sql::prefilter::scan;
@@ -361,42 +360,6 @@ impl Session {
             }
         };
         Ok(HEADER)
-    }
-
-    fn owe(&mut self, command: Command, shape: Shape) {
-        if shape == Shape::Prepare {
-            self.last_prepared = None;
-        }
-        self.context.commands[usize::from(command.0)].inc();
-        if shape != Shape::Nothing {
-            self.owed.push_back(Owed { shape, whose: Whose::Clients });
-        }
-        self.server_used = tokio::time::Instant::now();
-    }
-
-    /// Forwards the packet of a parked command as it stands.
-    pub(super) fn forward(&mut self, packet: &[u8]) -> Result<(), End> {
-        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
-        let shape = command.response();
-        if shape != Shape::Nothing {
-            self.catch_up()?;
-        }
-        self.owe(command, shape);
-        self.send_server(packet)
-    }
-
-    /// Lets the server run what the proxy answered in its place, so that row count, found rows
-    /// and warnings are those of the last statement. It goes out in front of the next command,
-    /// without a round trip of its own.
-    pub(super) fn catch_up(&mut self) -> Result<(), End> {
-        let Behind { select, then_do } = std::mem::take(&mut self.behind);
-        for (needed, text) in [(select, "SELECT (NULL OR 1)"), (then_do, "DO (NULL OR 1)")] {
-            if needed {
-                let packet = query(text.as_bytes(), self.capabilities);
-                self.send_hidden(&packet)?;
-            }
-        }
-        Ok(())
     }
 
     /// Whether a reply that the proxy makes itself can be told from the server's: not while

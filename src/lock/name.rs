@@ -29,6 +29,11 @@ impl Key {
         (bytes.first() == Some(&PLAIN)).then(|| Self(bytes.into()))
     }
 
+    /// The name, as names are compared.
+    pub fn folded(&self) -> &[u8] {
+        &self.0[1..]
+    }
+
     /// The name, for people.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.0[1..]).into_owned()

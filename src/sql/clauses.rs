@@ -294,6 +294,12 @@ impl<'a> Tokens<'a> {
         self.list.get(i).is_some_and(|t| t.kind == Kind::Punct(b))
     }
 
+    /// Whether anything but DUAL is read.
+    pub(super) fn selects_from(&self) -> bool {
+        let from = |i: usize| self.is(i, "FROM") && !self.is(i + 1, "DUAL");
+        (0..self.list.len()).any(|i| from(i) && self.select_around(i))
+    }
+
     /// Whether the nearest parenthesis around a token, or none, holds a SELECT.
     fn select_around(&self, i: usize) -> bool {
         let depth = self.depths[i];

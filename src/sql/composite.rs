@@ -21,6 +21,8 @@ pub struct Composite {
     pub calls: Vec<Call>,
     /// It reads or writes tables.
     pub tables: bool,
+    /// It reads from something, derived tables included, so that names of columns mean something.
+    pub reads: bool,
     /// Each of its expressions is evaluated once, whatever tables hold: INSERT with VALUES, CALL.
     pub fixed: bool,
     /// It may be run once more, with other expressions in the calls' places.
@@ -165,6 +167,7 @@ impl Tokens<'_> {
             verb,
             calls,
             tables,
+            reads: tables || self.selects_from(),
             fixed: verb == Verb::Change && self.is_fixed(),
             repeatable: is_repeatable(self.text, self.list),
             params: (0..self.list.len())

@@ -59,6 +59,19 @@ impl StoreConnection {
         Ok((results[0].iter().map(to_row).collect(), at_rest))
     }
 
+    /// Rows of up to `most` held locks, in whatever proxy's hands.
+    pub async fn read_all_held(
+        &mut self,
+        schema: &str,
+        most: usize,
+    ) -> Result<Vec<Row>, StoreError> {
+        let sql = format!(
+            "SELECT {ROW} FROM `{schema}`.locks l WHERE holder<>0 AND NOT EXISTS \
+             (SELECT 1 FROM `{schema}`.proxies p WHERE p.id=l.holder AND p.state=3) LIMIT {most}"
+        );
+        Ok(self.query(sql, 1).await?[0].iter().map(to_row).collect())
+    }
+
     /// All rows that name `proxy` as holder. A scan, since the holder has no index by design: in
     /// pages, so that no statement is long.
     pub async fn read_held(

@@ -1,0 +1,55 @@
+//! All locks that are held, for statements that ask about names they compute row by row.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::pipe::{Line, StoreAccess};
+use crate::lock::name::Key;
+use crate::types::ConnectionId;
+
+/// More held locks than this are not told: each is a comparison in each row.
+pub const MOST: usize = 1000;
+
+/// Who holds what; `None` if more is held than [`MOST`].
+pub type Census = Option<Vec<(Key, ConnectionId)>>;
+
+/// A question for it.
+pub(super) type Asked = oneshot::Sender<Result<Census, String>>;
+
+/// Answers until the last handle is dropped. Those who ask while the rows are read get the next
+/// reading.
+pub(super) async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
+    let mut line = Line::new(Arc::clone(&access));
+    while let Some(first) = asked.recv().await {
+        let mut replies = vec![first];
+        while let Ok(another) = asked.try_recv() {
+            replies.push(another);
+        }
+        let census = read(&access, &mut line).await;
+        for reply in replies {
+            let _ = reply.send(census.clone());
+        }
+    }
+}
+
+async fn read(access: &StoreAccess, line: &mut Line) -> Result<Census, String> {
+    // An idle connection may have been closed meanwhile: once more on a new one.
+    for last in [false, true] {
+        let conn = line.get().await.map_err(|e| e.to_string())?;
+        let rows = conn.read_all_held(&access.url.schema, MOST + 1).await;
+        line.judge(&rows);
+        match rows {
+            Ok(rows) if rows.len() > MOST => return Ok(None),
+            Ok(rows) => {
+                let held = rows
+                    .iter()
+                    .filter_map(|row| Some((Key::from_row(&row.key)?, ConnectionId(row.conn))));
+                return Ok(Some(held.collect()));
+            }
+            Err(e) if last || !e.is_unknown() => return Err(e.to_string()),
+            Err(_) => {}
+        }
+    }
+    Err("no answer".to_owned())
+}

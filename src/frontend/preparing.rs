@@ -1,0 +1,81 @@
+//! COM_STMT_PREPARE of a text that calls lock functions.
+
+use std::sync::Arc;
+
+use super::composite::definitions;
+use super::prepared::MAX_STATEMENTS;
+use super::session::{End, Session};
+use super::statement::{Calls, LockStatement};
+use crate::lock::codes;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::HEADER;
+use crate::protocol::response::PrepareOk;
+use crate::sql::call::{BareCall, Statement};
+use crate::sql::composite::Composite;
+
+/// The calls in a text that is prepared.
+enum Either {
+    Bare(BareCall),
+    Composite(Composite),
+}
+
+impl Either {
+    /// The text of the only call.
+    fn source<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Bare(bare) => &text[bare.call.clone()],
+            Self::Composite(_) => b"",
+        }
+    }
+}
+
+impl Session {
+    /// COM_STMT_PREPARE of a text that may call.
+    pub(super) async fn prepare(&mut self, packet: Vec<u8>) -> Result<(), End> {
+        let text = &packet[HEADER + 1..];
+        let calls = match self.classify(text).await? {
+            Statement::Bare(bare) => Either::Bare(bare),
+            Statement::Composite(composite) => Either::Composite(composite),
+            statement => return self.not_bare(&packet, text, &statement).await,
+        };
+        self.context.commands[usize::from(Command::STMT_PREPARE.0)].inc();
+        self.settle_behind().await?;
+        let reply = self.exchange(&packet, Shape::Prepare).await?;
+        let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
+        if let Some(ok) = first {
+            if self.statements.len() >= MAX_STATEMENTS {
+                self.close_statement(ok.id)?;
+                return self
+                    .refuse(&codes::unsupported("so many prepared lock calls in one session"));
+            }
+            // The result column's definition is the last packet that is one.
+            let name = reply
+                .column_names()
+                .last()
+                .filter(|_| ok.columns > 0)
+                .map_or_else(|| calls.source(text).to_vec(), |(_, name)| name);
+            let params = usize::from(ok.params);
+            let calls = match calls {
+                Either::Bare(bare) => Calls::Bare(bare),
+                Either::Composite(composite) => {
+                    Calls::Composite(Arc::new(composite), definitions(&reply).into())
+                }
+            };
+            let statement = LockStatement {
+                calls,
+                text: text.to_vec(),
+                params,
+                name,
+                types: Vec::new(),
+                long_data: vec![None; params],
+                beyond: Vec::new(),
+                refused_data: false,
+                cursor: None,
+                server_cursor: false,
+            };
+            self.statements.insert(ok.id, statement);
+            self.last_prepared = Some(ok.id);
+        }
+        self.send_client(&reply.bytes)
+    }
+}
