@@ -28,6 +28,11 @@ pub fn evaluated_often() -> ErrorReply {
     }
 }
 
+/// ER_QUERY_INTERRUPTED, where the server ends a statement and not only the call that waits in it.
+pub fn interrupted() -> ErrorReply {
+    ErrorReply { code: 1317, state: "70100", message: "Query execution was interrupted".to_owned() }
+}
+
 /// ER_UNKNOWN_ERROR, for a lock whose state the store could not tell.
 pub fn store_failed(why: &str) -> ErrorReply {
     ErrorReply {

@@ -3,6 +3,8 @@
 @session b
 @setup CREATE TABLE $DB.devices (device_id INT PRIMARY KEY, name VARCHAR(80), state VARCHAR(20))
 @setup INSERT INTO $DB.devices VALUES (1,'One','new'),(2,'two','new'),(3,'été','new'),(4,NULL,'new')
+a prepare p : SELECT device_id FROM devices WHERE IS_FREE_LOCK(CONCAT(?, device_id)) = 0 AND device_id < ? ORDER BY device_id
+= prepared
 # Nothing is held.
 a: SELECT device_id FROM devices WHERE IS_FREE_LOCK(CONCAT('$Npoll.', device_id)) ORDER BY device_id LIMIT 2
 = 1; 2
@@ -36,8 +38,6 @@ a: SELECT d.device_id, e.device_id FROM devices d JOIN devices e ON e.device_id=
 = 1 | 2; 2 | 3
 a: SELECT n, IS_FREE_LOCK(n) FROM (SELECT '$Npoll.2' n UNION SELECT '$Npoll.1') d ORDER BY n
 = $Npoll.1 | 1; $Npoll.2 | 0
-a prepare p : SELECT device_id FROM devices WHERE IS_FREE_LOCK(CONCAT(?, device_id)) = 0 AND device_id < ? ORDER BY device_id
-= prepared
 a execute p '$Npoll.' 3
 = 2
 a execute p '$Npoll.' 9
@@ -48,4 +48,3 @@ a execute p '$Npoll.' 9
 = 2
 a: SELECT RELEASE_ALL_LOCKS()
 = 2
-# A lock for each row is not taken.

@@ -53,6 +53,7 @@ m: SELEC; SELECT GET_LOCK('$Nc',0)
 = ERR 1064/42000
 m: SELECT 1; SELECT GET_LOCK('$Nd',0) FROM; SELECT 2
 = 1; ERR 1064/42000
+a: SELECT RELEASE_ALL_LOCKS()
 # Rows and plans decide what is evaluated.
 b: SELECT id FROM one WHERE GET_LOCK('$Na',0)=1 AND IS_USED_LOCK('$Na')=CONNECTION_ID()
 [mysql] = 1
