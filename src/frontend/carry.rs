@@ -136,6 +136,11 @@ impl Session {
                 let scope = scope.clone().or_else(|| first.assigned.clone());
                 match self.next_call(statement, &waiting, scope, edits).await? {
                     Next::Call(nth, times) => (nth, times),
+                    Next::Failed(reply) => {
+                        let error = frames(&reply.bytes).last().map(|f| f[HEADER..].to_vec());
+                        self.behind = Behind::default();
+                        return self.say_error(statement, &error.unwrap_or_default());
+                    }
                     Next::None(first_ones) => {
                         for call in waiting.drain(..first_ones) {
                             edits.push(self.nothing(call));

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::carry::looks;
 use super::session::{End, Session};
+use crate::lock::function::Function;
 use crate::sql::composite::{Call, Composite};
 use crate::types::Flavour;
 
@@ -32,7 +33,9 @@ pub(super) enum Which {
 impl Session {
     /// For a call that is not evaluated.
     pub(super) fn nothing(&self, call: &Call) -> Edit {
-        self.edit(call, Some(1), &[], false)
+        // Were it evaluated all the same, it must not look like a lock.
+        let value = (call.function == Function::ReleaseAllLocks).then_some(0);
+        self.edit(call, value, &[], false)
     }
 
     /// What the statement before has left behind, for one that asks for it: the server must be asked

@@ -8,6 +8,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::ask::Reply;
 use super::carry::MAX_TIMES;
 use super::composite::Statement;
 use super::session::{End, Session};
@@ -21,6 +22,8 @@ pub(super) enum Next {
     Call(usize, u32),
     /// None of the first so many is evaluated.
     None(usize),
+    /// The statement failed before any of them.
+    Failed(Reply),
 }
 
 impl Session {
@@ -61,13 +64,12 @@ impl Session {
             }));
             spliced(text, 0..composite.end, &trial, Which::Trial)
         };
-        // An error is one that the statement will run into as well, behind the calls it evaluates.
-        self.ask(&sql).await?;
+        let reply = self.ask(&sql).await?;
         let mut times = vec![0; together];
         let mut first = None;
         let release = probes.release(together);
         for round in 0..=MAX_TIMES {
-            let row = self.ask_row(release.as_bytes()).await?.unwrap_or_default();
+            let row = self.release_probes(&release).await?;
             let had = |i: usize| matches!(row.get(i), Some(Some(one)) if *one == b"1");
             for (nth, times) in times.iter_mut().enumerate() {
                 first = first.or_else(|| had(1 + 2 * nth).then_some(nth));
@@ -84,8 +86,21 @@ impl Session {
         }
         Ok(match first {
             Some(nth) => Next::Call(nth, times[nth]),
+            // That it failed before any of them says nothing about another run.
+            None if reply.is_error() => Next::Failed(reply),
             None => Next::None(together),
         })
+    }
+
+    /// Releases each of the probes once. Whether they were taken decides about locks, so an
+    /// answer there must be, though a KILL QUERY or a time limit may hit the question.
+    async fn release_probes(&mut self, release: &str) -> Result<Vec<Option<Vec<u8>>>, End> {
+        for _ in 0..3 {
+            if let Some(row) = self.ask_row(release.as_bytes()).await? {
+                return Ok(row);
+            }
+        }
+        Err(End::Broken("the server did not release the probes of a statement"))
     }
 }
 
