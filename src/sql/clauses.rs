@@ -1,68 +1,29 @@
-//! Tokens of a statement with their parentheses, and what stands around a lock call.
+//! What stands around a lock call in its statement.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::composite::{Back, Verb};
 use super::effects::is_quiet;
-use super::scanner::{Kind, Token};
+use super::nesting::Tokens;
+use super::scanner::Kind;
 use crate::lock::function::Function;
 
-/// The tokens of one statement.
-pub(super) struct Tokens<'a> {
-    pub(super) text: &'a [u8],
-    pub(super) list: &'a [Token],
-    /// Of a parenthesis that opens, the one that closes it.
-    pub(super) closes: Vec<usize>,
-    /// Parentheses open around a token.
-    pub(super) depths: Vec<u32>,
-}
-
-impl<'a> Tokens<'a> {
-    /// None if parentheses do not match.
-    pub(super) fn new(text: &'a [u8], tokens: &'a [Token]) -> Option<Self> {
-        let mut closes = vec![0; tokens.len()];
-        let mut depths = Vec::with_capacity(tokens.len());
-        let mut open = Vec::new();
-        for (i, token) in tokens.iter().enumerate() {
-            if token.kind == Kind::Punct(b')') {
-                closes[open.pop()?] = i;
-            }
-            depths.push(u32::try_from(open.len()).ok()?);
-            if token.kind == Kind::Punct(b'(') {
-                open.push(i);
-            }
-        }
-        open.is_empty().then_some(Self { text, list: tokens, closes, depths })
-    }
-
-    /// The lock function that is called at a token.
-    pub(super) fn call_at(&self, i: usize) -> Option<Function> {
-        let token = self.list[i];
-        let name = match token.kind {
-            Kind::Word => &self.text[token.start..token.end],
-            Kind::Quoted => self.text.get(token.start + 1..token.end - 1)?,
-            _ => return None,
-        };
-        let function = Function::from_name(name)?;
-        let qualified = i > 0 && self.punct(i - 1, b'.');
-        (!qualified && self.punct(i + 1, b'(')).then_some(function)
-    }
-
+impl Tokens<'_> {
     /// Whether a table is named.
     pub(super) fn reads_tables(&self) -> bool {
-        let named: Vec<Vec<u8>> = self.with_names();
+        let named = self.with_names();
         let table_behind = |i: usize| {
             let Some(next) = self.list.get(i + 1) else { return false };
             let known = self.is(i + 1, "DUAL") || named.contains(&self.name(next));
             matches!(next.kind, Kind::Word | Kind::Quoted) && !known
         };
         (0..self.list.len()).any(|i| {
-            // EXTRACT(x FROM y), TRIM(x FROM y)
-            let clause = self.select_around(i);
-            (self.is(i, "FROM") && clause && table_behind(i))
+            // Not in EXTRACT(x FROM y), TRIM(x FROM y).
+            (self.is(i, "FROM") && self.in_select[i] && table_behind(i))
                 || ((self.is(i, "JOIN") || self.is(i, "STRAIGHT_JOIN")) && table_behind(i))
                 || (self.is(i, "TABLE") && table_behind(i))
-                || (self.punct(i, b',') && self.behind_from(i) && table_behind(i))
+                || (self.punct(i, b',') && self.in_from[i] && table_behind(i))
         })
     }
 
@@ -81,7 +42,7 @@ impl<'a> Tokens<'a> {
             "WITH",
             "VALUES",
         ];
-        let select = |i: &usize| self.is(*i, "SELECT") && !self.in_call(*i);
+        let select = |i: &usize| self.is(*i, "SELECT") && !self.in_call[*i];
         let selects = (0..self.list.len()).filter(select).count();
         if selects > 1 || (selects == 1 && !self.is(0, "SELECT")) {
             return false;
@@ -161,7 +122,7 @@ impl<'a> Tokens<'a> {
 
     /// Whether nothing before a call can end the statement with an error, or takes time.
     pub(super) fn quiet_before(&self, at: usize) -> bool {
-        let functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call(*i));
+        let functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call[*i]);
         functions.into_iter().all(|i| match self.list[i].kind {
             Kind::Word => is_quiet(&self.upper(&self.list[i])) || self.call_at(i).is_some(),
             Kind::Quoted => self.call_at(i).is_some(),
@@ -196,7 +157,7 @@ impl<'a> Tokens<'a> {
         let set = self.is(0, "SET");
         // Those in the arguments of calls are made when the call is carried out.
         (0..before).any(|i| {
-            (self.is_assignment(i + 1) && !set && !self.in_call(i))
+            (self.is_assignment(i + 1) && !set && !self.in_call[i])
                 || (set && self.punct(i, b',') && self.depths[i] == 0)
         })
     }
@@ -261,11 +222,6 @@ impl<'a> Tokens<'a> {
         (self.punct(at, b'@') && self.punct(at + 1, b'@')).then_some(at)
     }
 
-    /// Whether a token stands in the arguments of a lock call.
-    pub(super) fn in_call(&self, i: usize) -> bool {
-        (0..i).any(|j| self.call_at(j).is_some() && self.closes[j + 1] > i)
-    }
-
     /// Whether a call stands in a condition on rows.
     pub(super) fn filters(&self, at: usize) -> bool {
         let mut depth = self.depths[at];
@@ -284,66 +240,25 @@ impl<'a> Tokens<'a> {
         false
     }
 
-    pub(super) fn is(&self, i: usize, word: &str) -> bool {
-        self.list.get(i).is_some_and(|t| {
-            t.kind == Kind::Word && self.text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
-        })
-    }
-
-    pub(super) fn punct(&self, i: usize, b: u8) -> bool {
-        self.list.get(i).is_some_and(|t| t.kind == Kind::Punct(b))
-    }
-
     /// Whether anything but DUAL is read.
     pub(super) fn selects_from(&self) -> bool {
         let from = |i: usize| self.is(i, "FROM") && !self.is(i + 1, "DUAL");
-        (0..self.list.len()).any(|i| from(i) && self.select_around(i))
-    }
-
-    /// Whether the nearest parenthesis around a token, or none, holds a SELECT.
-    fn select_around(&self, i: usize) -> bool {
-        let depth = self.depths[i];
-        let mut back = (0..i).rev().take_while(|j| self.depths[*j] >= depth);
-        back.any(|j| self.depths[j] == depth && self.is(j, "SELECT"))
-    }
-
-    /// Whether a comma stands in a list of tables.
-    fn behind_from(&self, i: usize) -> bool {
-        let depth = self.depths[i];
-        let clauses = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "SELECT", "UNION", "WINDOW"];
-        let back = (0..i).rev().take_while(|j| self.depths[*j] >= depth);
-        back.filter(|j| self.depths[*j] == depth)
-            .find(|j| self.is(*j, "FROM") || clauses.iter().any(|c| self.is(*j, c)))
-            .is_some_and(|j| self.is(j, "FROM"))
+        (0..self.list.len()).any(|i| from(i) && self.in_select[i])
     }
 
     /// Names of common table expressions.
-    fn with_names(&self) -> Vec<Vec<u8>> {
+    fn with_names(&self) -> HashSet<Vec<u8>> {
         if !(0..self.list.len()).any(|i| self.is(i, "WITH")) {
-            return Vec::new();
+            return HashSet::new();
         }
         let as_query = |i: usize| self.is(i, "AS") && self.punct(i + 1, b'(');
         let named = (1..self.list.len()).filter(|i| as_query(*i)).filter_map(|i| {
             let mut at = i - 1;
             if self.punct(at, b')') {
-                at = self.closes.iter().position(|c| *c == at)?.checked_sub(1)?;
+                at = self.opens[at].checked_sub(1)?;
             }
             Some(self.name(&self.list[at]))
         });
         named.collect()
-    }
-
-    pub(super) fn upper(&self, token: &Token) -> Vec<u8> {
-        self.text[token.start..token.end].to_ascii_uppercase()
-    }
-
-    /// A name without its quotes, in one letter case.
-    fn name(&self, token: &Token) -> Vec<u8> {
-        let mut name = self.upper(token);
-        if token.kind == Kind::Quoted && name.len() >= 2 {
-            name.pop();
-            name.remove(0);
-        }
-        name
     }
 }

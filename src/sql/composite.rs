@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
-use super::clauses::Tokens;
+
 use super::effects::is_repeatable;
+use super::nesting::Tokens;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
 
@@ -147,11 +148,11 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
 impl Tokens<'_> {
     fn statement(&self) -> Option<Composite> {
         let verb = self.verb()?;
-        let all = 0..self.list.len();
-        let mut calls = self.calls(all.clone())?;
-        if calls.is_empty() || count(&calls) > MAX_CALLS {
+        let count = (0..self.list.len()).filter(|i| self.call_at(*i).is_some()).count();
+        if count == 0 || count > MAX_CALLS {
             return None;
         }
+        let mut calls = self.calls(0..self.list.len())?;
         let tables = verb == Verb::Change || self.reads_tables();
         let plain = !tables && self.is_plain();
         for call in &mut calls {
@@ -259,123 +260,5 @@ impl Tokens<'_> {
     }
 }
 
-fn count(calls: &[Call]) -> usize {
-    calls.iter().map(|c| 1 + c.arguments.iter().map(|p| count(&p.calls)).sum::<usize>()).sum()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::call::{Statement, classify_exactly};
-    use super::super::dialect::{Dialect, Multibyte};
-    use super::*;
-    use crate::types::Flavour;
-
-    const MYSQL: Dialect = Dialect {
-        flavour: Flavour::MySql,
-        version: 90_704,
-        ansi_quotes: false,
-        no_backslash_escapes: false,
-        brackets: false,
-        multibyte: Multibyte::Safe,
-    };
-
-    fn composite(sql: &str) -> Composite {
-        match classify_exactly(sql.as_bytes(), MYSQL) {
-            Statement::Composite(composite) => composite,
-            other => panic!("{sql}: {other:?}"),
-        }
-    }
-
-    #[test]
-    fn a_call_is_certain_where_nothing_decides_about_it() {
-        // A bar behind each certain call.
-        for sql in [
-            "SELECT GET_LOCK('a',0)|, IS_FREE_LOCK('b')| AS x, 1",
-            "SELECT COALESCE(GET_LOCK('a',0), GET_LOCK('b',0))",
-            "SELECT COALESCE(GET_LOCK('a',0)|, 0), NULLIF(GET_LOCK('b',0), 1)",
-            "SELECT CAST(GET_LOCK('a',0) AS SIGNED) + GET_LOCK('b',0), RELEASE_LOCK('a')|",
-            "SELECT CAST(GET_LOCK('a',0)| AS SIGNED)",
-            "SELECT GET_LOCK('a',0)| = 1, GET_LOCK('a',0) ^ NULL, NULL = GET_LOCK('a',0)",
-            "SELECT RELEASE_ALL_LOCKS()|, RELEASE_ALL_LOCKS() IS NULL",
-            "SELECT IF(GET_LOCK('a',0), RELEASE_LOCK('a'), 0) FROM DUAL",
-            "SELECT GET_LOCK('a',0) AS x, (SELECT x) + 1",
-            "SELECT NOT RELEASE_LOCK('a')|, 1 + GET_LOCK('a',0)",
-            "SELECT CASE WHEN GET_LOCK('a',0) THEN RELEASE_LOCK('a') END",
-            "SELECT EXISTS(SELECT GET_LOCK('a',0)), (SELECT GET_LOCK('b',0))",
-            "SELECT 1, SLEEP(1), GET_LOCK('a',0)",
-            "SELECT EXP(1000), GET_LOCK('a',0)",
-            "SELECT GET_LOCK('a',0) LIMIT 0",
-            "SELECT GET_LOCK('a',0) UNION SELECT 1",
-            "SELECT GET_LOCK('a',0) WHERE 1=0",
-            "(SELECT GET_LOCK('a',0))",
-            "SELECT @x := GET_LOCK('a',0)|",
-            "SELECT GET_LOCK('a',0)|, 2 INTO @x, @y",
-            "SET @x = GET_LOCK('a',0)|, @y := 1 + GET_LOCK('b',0)",
-            "DO GET_LOCK('a',0)|, 0 AND GET_LOCK('b',0)",
-            "SELECT {fn GET_LOCK('a',0)}|, 1",
-        ] {
-            let plain = sql.replace('|', "");
-            let mut marked = plain.clone();
-            for call in composite(&plain).calls.iter().rev().filter(|c| c.certain) {
-                marked.insert(call.span.end, '|');
-            }
-            assert_eq!(marked, sql);
-        }
-    }
-
-    #[test]
-    fn tables_are_told_from_what_only_looks_like_them() {
-        for (sql, tables) in [
-            ("SELECT GET_LOCK('a',0) FROM t", true),
-            ("SELECT 1 FROM DUAL WHERE GET_LOCK('a',0)", false),
-            ("SELECT g FROM (SELECT GET_LOCK('a',0) g) d", false),
-            ("SELECT g FROM (SELECT GET_LOCK('a',0) g) d, t", true),
-            ("SELECT g FROM (SELECT GET_LOCK('a',0) g) d JOIN t", true),
-            ("SELECT g, (SELECT MAX(x) FROM t) FROM (SELECT GET_LOCK('a',0) g) d", true),
-            ("SELECT GET_LOCK(TRIM('x' FROM y),0), 1", false),
-            ("WITH c AS (SELECT GET_LOCK('a',0)) SELECT * FROM c", false),
-            ("WITH c (x) AS (SELECT GET_LOCK('a',0)) SELECT * FROM c JOIN `c` d", false),
-            ("WITH c AS (SELECT GET_LOCK('a',0)) SELECT * FROM t", true),
-            ("SELECT GET_LOCK('a',0), (TABLE t)", true),
-            ("UPDATE t SET a=1 WHERE IS_USED_LOCK('a')=1", true),
-        ] {
-            assert_eq!(composite(sql).tables, tables, "{sql}");
-        }
-    }
-
-    #[test]
-    fn what_has_effects_is_not_run_once_more() {
-        for (sql, repeatable) in [
-            ("SELECT IF(1,GET_LOCK('a',0),`GET_LOCK`('b',0))", true),
-            ("SELECT 1 IN (2,3), GET_LOCK('a',0)", true),
-            ("SELECT UUID(), GET_LOCK('a',0)", false),
-            ("SELECT f(1), GET_LOCK('a',0)", false),
-            ("SELECT `ABS`(1), GET_LOCK('a',0)", false),
-            ("SELECT d.ABS(1), GET_LOCK('a',0)", false),
-            ("SELECT @x := 1, GET_LOCK('a',0)", false),
-            ("SELECT NEXT VALUE FOR s, GET_LOCK('a',0)", false),
-        ] {
-            assert_eq!(composite(sql).repeatable, repeatable, "{sql}");
-        }
-    }
-
-    #[test]
-    fn parts_are_where_they_stand() {
-        let sql =
-            "SET @a = 1, @b = IFNULL(NULL, GET_LOCK(CONCAT('x', @a), RELEASE_LOCK('y'))), @c = 2;";
-        let read = composite(sql);
-        let [call] = read.calls.as_slice() else { panic!("{read:?}") };
-        assert_eq!(
-            &sql[call.assigned.clone().expect("assigned")],
-            "IFNULL(NULL, GET_LOCK(CONCAT('x', @a), RELEASE_LOCK('y')))"
-        );
-        let [name, timeout] = call.arguments.as_slice() else { panic!("{call:?}") };
-        assert_eq!(&sql[name.span.clone()], "CONCAT('x', @a)");
-        assert!(name.assigned_here && !timeout.assigned_here && call.conditional);
-        assert_eq!(timeout.calls.len(), 1);
-        assert_eq!(&sql[..read.end], sql.trim_end_matches(';'));
-        let sql = "SELECT GET_LOCK('a',0), 2 INTO @x , @`y` FROM DUAL";
-        let (span, variables) = composite(sql).into.expect("INTO");
-        assert_eq!((&sql[span], variables), ("INTO @x , @`y`", 2));
-    }
-}
+mod tests;

@@ -10,6 +10,7 @@ mod effects;
 pub mod finder;
 mod mentions;
 mod modes;
+mod nesting;
 pub mod pieces;
 pub mod prefilter;
 mod quotes;

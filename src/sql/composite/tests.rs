@@ -1,0 +1,162 @@
+//! Where lock calls stand in larger statements.
+
+use super::*;
+use crate::sql::call::{Statement, classify_exactly};
+use crate::sql::dialect::{Dialect, Multibyte};
+use crate::types::Flavour;
+
+const MYSQL: Dialect = Dialect {
+    flavour: Flavour::MySql,
+    version: 90_704,
+    ansi_quotes: false,
+    no_backslash_escapes: false,
+    brackets: false,
+    multibyte: Multibyte::Safe,
+};
+
+fn composite(sql: &str) -> Composite {
+    match classify_exactly(sql.as_bytes(), MYSQL) {
+        Statement::Composite(composite) => composite,
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_call_is_certain_where_nothing_decides_about_it() {
+    // A bar behind each certain call.
+    for sql in [
+        "SELECT GET_LOCK('a',0)|, IS_FREE_LOCK('b')| AS x, 1",
+        "SELECT COALESCE(GET_LOCK('a',0), GET_LOCK('b',0))",
+        "SELECT COALESCE(GET_LOCK('a',0)|, 0), NULLIF(GET_LOCK('b',0), 1)",
+        "SELECT CAST(GET_LOCK('a',0) AS SIGNED) + GET_LOCK('b',0), RELEASE_LOCK('a')|",
+        "SELECT CAST(GET_LOCK('a',0)| AS SIGNED)",
+        "SELECT GET_LOCK('a',0)| = 1, GET_LOCK('a',0) ^ NULL, NULL = GET_LOCK('a',0)",
+        "SELECT RELEASE_ALL_LOCKS()|, RELEASE_ALL_LOCKS() IS NULL",
+        "SELECT IF(GET_LOCK('a',0), RELEASE_LOCK('a'), 0) FROM DUAL",
+        "SELECT GET_LOCK('a',0) AS x, (SELECT x) + 1",
+        "SELECT NOT RELEASE_LOCK('a')|, 1 + GET_LOCK('a',0)",
+        "SELECT CASE WHEN GET_LOCK('a',0) THEN RELEASE_LOCK('a') END",
+        "SELECT EXISTS(SELECT GET_LOCK('a',0)), (SELECT GET_LOCK('b',0))",
+        "SELECT 1, SLEEP(1), GET_LOCK('a',0)",
+        "SELECT EXP(1000), GET_LOCK('a',0)",
+        "SELECT GET_LOCK('a',0) LIMIT 0",
+        "SELECT GET_LOCK('a',0) UNION SELECT 1",
+        "SELECT GET_LOCK('a',0) WHERE 1=0",
+        "(SELECT GET_LOCK('a',0))",
+        "SELECT @x := GET_LOCK('a',0)|",
+        "SELECT GET_LOCK('a',0)|, 2 INTO @x, @y",
+        "SET @x = GET_LOCK('a',0)|, @y := 1 + GET_LOCK('b',0)",
+        "DO GET_LOCK('a',0)|, 0 AND GET_LOCK('b',0)",
+        "SELECT {fn GET_LOCK('a',0)}|, 1",
+    ] {
+        let plain = sql.replace('|', "");
+        let mut marked = plain.clone();
+        for call in composite(&plain).calls.iter().rev().filter(|c| c.certain) {
+            marked.insert(call.span.end, '|');
+        }
+        assert_eq!(marked, sql);
+    }
+}
+
+#[test]
+fn tables_are_told_from_what_only_looks_like_them() {
+    for (sql, tables) in [
+        ("SELECT GET_LOCK('a',0) FROM t", true),
+        ("SELECT 1 FROM DUAL WHERE GET_LOCK('a',0)", false),
+        ("SELECT g FROM (SELECT GET_LOCK('a',0) g) d", false),
+        ("SELECT g FROM (SELECT GET_LOCK('a',0) g) d, t", true),
+        ("SELECT g FROM (SELECT GET_LOCK('a',0) g) d JOIN t", true),
+        ("SELECT g, (SELECT MAX(x) FROM t) FROM (SELECT GET_LOCK('a',0) g) d", true),
+        ("SELECT GET_LOCK(TRIM('x' FROM y),0), 1", false),
+        ("WITH c AS (SELECT GET_LOCK('a',0)) SELECT * FROM c", false),
+        ("WITH c (x) AS (SELECT GET_LOCK('a',0)) SELECT * FROM c JOIN `c` d", false),
+        ("WITH c AS (SELECT GET_LOCK('a',0)) SELECT * FROM t", true),
+        ("SELECT GET_LOCK('a',0), (TABLE t)", true),
+        ("UPDATE t SET a=1 WHERE IS_USED_LOCK('a')=1", true),
+    ] {
+        assert_eq!(composite(sql).tables, tables, "{sql}");
+    }
+}
+
+#[test]
+fn what_has_effects_is_not_run_once_more() {
+    for (sql, repeatable) in [
+        ("SELECT IF(1,GET_LOCK('a',0),`GET_LOCK`('b',0))", true),
+        ("SELECT 1 IN (2,3), GET_LOCK('a',0)", true),
+        ("SELECT UUID(), GET_LOCK('a',0)", false),
+        ("SELECT f(1), GET_LOCK('a',0)", false),
+        ("SELECT `ABS`(1), GET_LOCK('a',0)", false),
+        ("SELECT d.ABS(1), GET_LOCK('a',0)", false),
+        ("SELECT @x := 1, GET_LOCK('a',0)", false),
+        ("SELECT NEXT VALUE FOR s, GET_LOCK('a',0)", false),
+    ] {
+        assert_eq!(composite(sql).repeatable, repeatable, "{sql}");
+    }
+}
+
+#[test]
+fn parts_are_where_they_stand() {
+    let sql =
+        "SET @a = 1, @b = IFNULL(NULL, GET_LOCK(CONCAT('x', @a), RELEASE_LOCK('y'))), @c = 2;";
+    let read = composite(sql);
+    let [call] = read.calls.as_slice() else { panic!("{read:?}") };
+    assert_eq!(
+        &sql[call.assigned.clone().expect("assigned")],
+        "IFNULL(NULL, GET_LOCK(CONCAT('x', @a), RELEASE_LOCK('y')))"
+    );
+    let [name, timeout] = call.arguments.as_slice() else { panic!("{call:?}") };
+    assert_eq!(&sql[name.span.clone()], "CONCAT('x', @a)");
+    assert!(name.assigned_here && !timeout.assigned_here && call.conditional);
+    assert_eq!(timeout.calls.len(), 1);
+    assert_eq!(&sql[..read.end], sql.trim_end_matches(';'));
+    let sql = "SELECT GET_LOCK('a',0), 2 INTO @x , @`y` FROM DUAL";
+    let (span, variables) = composite(sql).into.expect("INTO");
+    assert_eq!((&sql[span], variables), ("INTO @x , @`y`", 2));
+}
+
+/// Twice as long may take little more than twice the time, whatever stands in the text.
+#[test]
+fn hostile_texts_take_no_longer_than_their_length_allows() {
+    let call = "GET_LOCK('a',0)";
+    let calls = format!("{call},").repeat(20);
+    let shapes: [(&str, &str, &str); 9] = [
+        ("SELECT 1", ",1", ""),
+        ("SELECT (", "(", ""),
+        ("SELECT f(1)", ",f(1)", ""),
+        ("WITH c(x) AS (SELECT 1)", ",c(x) AS (SELECT 1)", " SELECT 1"),
+        ("SELECT 1 FROM (SELECT 1) d", ",t", ""),
+        ("SET @a=1", ",@a=@a", ""),
+        ("SELECT CASE 1 WHEN 1 THEN 1 END", ",CASE 1 WHEN 1 THEN 1 END", ""),
+        ("SELECT GET_LOCK('a',1", "+@a", ")"),
+        ("SELECT 1 WHERE 1", " AND IF(1,1,1)", ""),
+    ];
+    for (start, again, end) in shapes {
+        let text = |size: usize| {
+            let middle = again.repeat(size / again.len());
+            let closing = if again == "(" { ")".repeat(middle.len() + 1) } else { String::new() };
+            let number = if again == "(" { "1" } else { "" };
+            let calls = if start.starts_with("SET") || end.starts_with(" SELECT") {
+                format!("{end},{call}")
+            } else {
+                format!("{end},{calls}1")
+            };
+            format!("{start}{middle}{number}{closing}{calls}")
+        };
+        let time = |size: usize| {
+            let text = text(size);
+            let started = std::time::Instant::now();
+            std::hint::black_box(classify_exactly(text.as_bytes(), MYSQL));
+            started.elapsed()
+        };
+        let best = |size: usize| (0..3).map(|_| time(size)).min().unwrap_or_default();
+        let (small, large) = (best(4_000), best(32_000));
+        let allowed = small * 40 + std::time::Duration::from_millis(20);
+        assert!(large < allowed, "{start}: {small:?} becomes {large:?}");
+    }
+}
+
+#[test]
+fn calls_in_calls_are_bounded() {
+    let nested = format!("SELECT {}1{}", "GET_LOCK(".repeat(7000), ",0)".repeat(7000));
+    assert_eq!(classify_exactly(nested.as_bytes(), MYSQL), Statement::Other);
+}

@@ -1,0 +1,119 @@
+//! The tokens of one statement with their parentheses. All is computed in one pass: texts are hostile.
+
+use super::scanner::{Kind, Token};
+use crate::lock::function::Function;
+
+/// The tokens of one statement, and for each of them where it stands.
+pub(super) struct Tokens<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) list: &'a [Token],
+    /// Of a parenthesis that opens, the one that closes it.
+    pub(super) closes: Vec<usize>,
+    /// Of a parenthesis that closes, the one that opens it.
+    pub(super) opens: Vec<usize>,
+    /// Parentheses open around it.
+    pub(super) depths: Vec<u32>,
+    /// A SELECT stands before it in the same parenthesis.
+    pub(super) in_select: Vec<bool>,
+    /// It stands in the list of tables behind FROM.
+    pub(super) in_from: Vec<bool>,
+    /// It stands in the arguments of a lock call.
+    pub(super) in_call: Vec<bool>,
+}
+
+/// What has been seen of a parenthesis.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    select: bool,
+    from: bool,
+}
+
+impl<'a> Tokens<'a> {
+    /// None if parentheses do not match.
+    pub(super) fn new(text: &'a [u8], list: &'a [Token]) -> Option<Self> {
+        let mut tokens = Self {
+            text,
+            list,
+            closes: vec![0; list.len()],
+            opens: vec![0; list.len()],
+            depths: Vec::with_capacity(list.len()),
+            in_select: Vec::with_capacity(list.len()),
+            in_from: Vec::with_capacity(list.len()),
+            in_call: Vec::with_capacity(list.len()),
+        };
+        let mut open = Vec::new();
+        let mut levels = vec![Level::default()];
+        for i in 0..list.len() {
+            if tokens.punct(i, b')') {
+                let opened = open.pop()?;
+                tokens.closes[opened] = i;
+                tokens.opens[i] = opened;
+                levels.pop();
+            }
+            let level = levels.last_mut()?;
+            tokens.depths.push(u32::try_from(open.len()).ok()?);
+            tokens.in_select.push(level.select);
+            tokens.in_from.push(level.from);
+            if tokens.is(i, "SELECT") {
+                *level = Level { select: true, from: false };
+            } else if tokens.is(i, "FROM") {
+                level.from = true;
+            } else {
+                let ends = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "WINDOW"];
+                level.from &= !ends.iter().any(|word| tokens.is(i, word));
+            }
+            if tokens.punct(i, b'(') {
+                open.push(i);
+                levels.push(Level::default());
+            }
+        }
+        if !open.is_empty() {
+            return None;
+        }
+        let mut until = 0;
+        for i in 0..list.len() {
+            tokens.in_call.push(i < until);
+            if tokens.call_at(i).is_some() {
+                until = until.max(tokens.closes[i + 1]);
+            }
+        }
+        Some(tokens)
+    }
+
+    /// The lock function that is called at a token.
+    pub(super) fn call_at(&self, i: usize) -> Option<Function> {
+        let token = self.list[i];
+        let name = match token.kind {
+            Kind::Word => &self.text[token.start..token.end],
+            Kind::Quoted => self.text.get(token.start + 1..token.end - 1)?,
+            _ => return None,
+        };
+        let function = Function::from_name(name)?;
+        let qualified = i > 0 && self.punct(i - 1, b'.');
+        (!qualified && self.punct(i + 1, b'(')).then_some(function)
+    }
+
+    pub(super) fn is(&self, i: usize, word: &str) -> bool {
+        self.list.get(i).is_some_and(|t| {
+            t.kind == Kind::Word && self.text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
+        })
+    }
+
+    pub(super) fn punct(&self, i: usize, b: u8) -> bool {
+        self.list.get(i).is_some_and(|t| t.kind == Kind::Punct(b))
+    }
+
+    pub(super) fn upper(&self, token: &Token) -> Vec<u8> {
+        self.text[token.start..token.end].to_ascii_uppercase()
+    }
+
+    /// A name without its quotes, in one letter case.
+    pub(super) fn name(&self, token: &Token) -> Vec<u8> {
+        let mut name = self.upper(token);
+        if token.kind == Kind::Quoted && name.len() >= 2 {
+            name.pop();
+            name.remove(0);
+        }
+        name
+    }
+}
