@@ -148,10 +148,12 @@ impl Tokens<'_> {
     fn statement(&self) -> Option<Composite> {
         let verb = self.verb()?;
         let all = 0..self.list.len();
-        let mut calls = self.calls(all.clone())?;
-        if calls.is_empty() || count(&calls) > MAX_CALLS {
+        // Counted first: calls are read as deep as they are nested.
+        let count = all.clone().filter(|i| self.call_at(*i).is_some()).count();
+        if !(1..=MAX_CALLS).contains(&count) {
             return None;
         }
+        let mut calls = self.calls(all)?;
         let tables = verb == Verb::Change || self.reads_tables();
         let plain = !tables && self.is_plain();
         for call in &mut calls {
@@ -259,10 +261,6 @@ impl Tokens<'_> {
     }
 }
 
-fn count(calls: &[Call]) -> usize {
-    calls.iter().map(|c| 1 + c.arguments.iter().map(|p| count(&p.calls)).sum::<usize>()).sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::call::{Statement, classify_exactly};
@@ -356,6 +354,15 @@ mod tests {
             ("SELECT NEXT VALUE FOR s, GET_LOCK('a',0)", false),
         ] {
             assert_eq!(composite(sql).repeatable, repeatable, "{sql}");
+        }
+    }
+
+    #[test]
+    fn calls_nested_deeply_are_refused_before_they_are_read() {
+        let nested = |n| format!("SELECT 1,{}1{}", "GET_LOCK(".repeat(n), ",0)".repeat(n));
+        assert_eq!(composite(&nested(64)).calls.len(), 1);
+        for n in [65, 5000] {
+            assert_eq!(classify_exactly(nested(n).as_bytes(), MYSQL), Statement::Other, "{n}");
         }
     }
 
