@@ -52,8 +52,13 @@ impl<'a> Tokens<'a> {
     pub(super) fn reads_tables(&self) -> bool {
         let named: Vec<Vec<u8>> = self.with_names();
         let table_behind = |i: usize| {
-            let Some(next) = self.list.get(i + 1) else { return false };
-            let known = self.is(i + 1, "DUAL") || named.contains(&self.name(next));
+            let open = |at: &usize| {
+                self.punct(*at, b'(') || self.punct(*at, b'{') || self.is(*at, "oj")
+            };
+            let Some(at) = (i + 1..self.list.len()).find(|at| !open(at)) else { return false };
+            let next = &self.list[at];
+            let known = ["DUAL", "SELECT", "WITH", "VALUES"].iter().any(|w| self.is(at, w))
+                || named.contains(&self.name(next));
             matches!(next.kind, Kind::Word | Kind::Quoted) && !known
         };
         (0..self.list.len()).any(|i| {
@@ -63,6 +68,15 @@ impl<'a> Tokens<'a> {
                 || ((self.is(i, "JOIN") || self.is(i, "STRAIGHT_JOIN")) && table_behind(i))
                 || (self.is(i, "TABLE") && table_behind(i))
                 || (self.punct(i, b',') && self.behind_from(i) && table_behind(i))
+        })
+    }
+
+    /// Whether a statement that begins with WITH changes tables.
+    pub(super) fn changes(&self) -> bool {
+        let locks = |i: usize| i > 0 && self.is(i - 1, "FOR");
+        (0..self.list.len()).any(|i| {
+            self.depths[i] == 0
+                && (self.is(i, "DELETE") || (self.is(i, "UPDATE") && !locks(i)))
         })
     }
 

@@ -186,6 +186,7 @@ impl Tokens<'_> {
         let first = self.list.iter().find(|t| t.kind != Kind::Punct(b'('))?;
         let word = self.upper(first);
         Some(match word.as_slice() {
+            b"WITH" if self.changes() => Verb::Change,
             b"SELECT" | b"WITH" | b"VALUES" => Verb::Rows,
             b"DO" => Verb::Do,
             // Of SET STATEMENT … FOR only the statement behind would be the one to look at.
@@ -336,6 +337,14 @@ mod tests {
             ("WITH c AS (SELECT GET_LOCK('a',0)) SELECT * FROM t", true),
             ("SELECT GET_LOCK('a',0), (TABLE t)", true),
             ("UPDATE t SET a=1 WHERE IS_USED_LOCK('a')=1", true),
+            ("WITH c AS (SELECT GET_LOCK('a',0) g) UPDATE t JOIN c SET t.n=t.n+1", true),
+            ("WITH c AS (SELECT GET_LOCK('a',0) g) UPDATE c, t SET t.n=t.n+1", true),
+            ("WITH c AS (SELECT GET_LOCK('a',0) g) DELETE FROM t WHERE n IN (TABLE c)", true),
+            ("WITH c AS (SELECT GET_LOCK('a',0) g) SELECT * FROM c FOR UPDATE", false),
+            ("SELECT GET_LOCK('a',0) FROM (t)", true),
+            ("SELECT GET_LOCK('a',0) FROM ((t, u))", true),
+            ("SELECT GET_LOCK('a',0) FROM {oj t}", true),
+            ("SELECT g FROM ((SELECT GET_LOCK('a',0) g) d)", false),
         ] {
             assert_eq!(composite(sql).tables, tables, "{sql}");
         }
