@@ -1,5 +1,6 @@
 //! Tokens of a statement with their parentheses, and what stands around a lock call.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::composite::{Back, Verb};
@@ -15,6 +16,17 @@ pub(super) struct Tokens<'a> {
     pub(super) closes: Vec<usize>,
     /// Parentheses open around a token.
     pub(super) depths: Vec<u32>,
+    /// Whether a token stands in the arguments of a lock call.
+    in_calls: Vec<bool>,
+}
+
+/// What stands before a token in its parentheses.
+#[derive(Debug, Clone, Copy, Default)]
+struct Around {
+    /// A SELECT.
+    select: bool,
+    /// It is in a list of tables.
+    from: bool,
 }
 
 impl<'a> Tokens<'a> {
@@ -32,7 +44,16 @@ impl<'a> Tokens<'a> {
                 open.push(i);
             }
         }
-        open.is_empty().then_some(Self { text, list: tokens, closes, depths })
+        let in_calls = Vec::new();
+        let mut all = Self { text, list: tokens, closes, depths, in_calls };
+        let mut until = 0;
+        for i in 0..tokens.len() {
+            all.in_calls.push(until > i);
+            if all.call_at(i).is_some() {
+                until = until.max(all.closes[i + 1]);
+            }
+        }
+        open.is_empty().then_some(all)
     }
 
     /// The lock function that is called at a token.
@@ -50,7 +71,8 @@ impl<'a> Tokens<'a> {
 
     /// Whether a table is named.
     pub(super) fn reads_tables(&self) -> bool {
-        let named: Vec<Vec<u8>> = self.with_names();
+        let named = self.with_names();
+        let around = self.around();
         let table_behind = |i: usize| {
             let open = |at: &usize| {
                 self.punct(*at, b'(') || self.punct(*at, b'{') || self.is(*at, "oj")
@@ -63,11 +85,10 @@ impl<'a> Tokens<'a> {
         };
         (0..self.list.len()).any(|i| {
             // EXTRACT(x FROM y), TRIM(x FROM y)
-            let clause = self.select_around(i);
-            (self.is(i, "FROM") && clause && table_behind(i))
+            (self.is(i, "FROM") && around[i].select && table_behind(i))
                 || ((self.is(i, "JOIN") || self.is(i, "STRAIGHT_JOIN")) && table_behind(i))
                 || (self.is(i, "TABLE") && table_behind(i))
-                || (self.punct(i, b',') && self.behind_from(i) && table_behind(i))
+                || (self.punct(i, b',') && around[i].from && table_behind(i))
         })
     }
 
@@ -277,7 +298,7 @@ impl<'a> Tokens<'a> {
 
     /// Whether a token stands in the arguments of a lock call.
     pub(super) fn in_call(&self, i: usize) -> bool {
-        (0..i).any(|j| self.call_at(j).is_some() && self.closes[j + 1] > i)
+        self.in_calls[i]
     }
 
     /// Whether a call stands in a condition on rows.
@@ -311,30 +332,36 @@ impl<'a> Tokens<'a> {
     /// Whether anything but DUAL is read.
     pub(super) fn selects_from(&self) -> bool {
         let from = |i: usize| self.is(i, "FROM") && !self.is(i + 1, "DUAL");
-        (0..self.list.len()).any(|i| from(i) && self.select_around(i))
+        self.around().iter().enumerate().any(|(i, around)| from(i) && around.select)
     }
 
-    /// Whether the nearest parenthesis around a token, or none, holds a SELECT.
-    fn select_around(&self, i: usize) -> bool {
-        let depth = self.depths[i];
-        let mut back = (0..i).rev().take_while(|j| self.depths[*j] >= depth);
-        back.any(|j| self.depths[j] == depth && self.is(j, "SELECT"))
-    }
-
-    /// Whether a comma stands in a list of tables.
-    fn behind_from(&self, i: usize) -> bool {
-        let depth = self.depths[i];
-        let clauses = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "SELECT", "UNION", "WINDOW"];
-        let back = (0..i).rev().take_while(|j| self.depths[*j] >= depth);
-        back.filter(|j| self.depths[*j] == depth)
-            .find(|j| self.is(*j, "FROM") || clauses.iter().any(|c| self.is(*j, c)))
-            .is_some_and(|j| self.is(j, "FROM"))
+    /// What stands before each token in the nearest parentheses around it.
+    fn around(&self) -> Vec<Around> {
+        const OTHERS: [&str; 7] =
+            ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "WINDOW"];
+        let mut stack = vec![Around::default()];
+        let all = (0..self.list.len()).map(|i| {
+            if self.punct(i, b')') {
+                stack.pop();
+            }
+            let here = stack.last().copied().unwrap_or_default();
+            if self.punct(i, b'(') {
+                stack.push(Around::default());
+            } else if let Some(last) = stack.last_mut() {
+                let select = self.is(i, "SELECT");
+                last.select |= select;
+                last.from |= self.is(i, "FROM");
+                last.from &= !select && !OTHERS.iter().any(|w| self.is(i, w));
+            }
+            here
+        });
+        all.collect()
     }
 
     /// Names of common table expressions.
-    fn with_names(&self) -> Vec<Vec<u8>> {
+    fn with_names(&self) -> HashSet<Vec<u8>> {
         if !(0..self.list.len()).any(|i| self.is(i, "WITH")) {
-            return Vec::new();
+            return HashSet::new();
         }
         let as_query = |i: usize| self.is(i, "AS") && self.punct(i + 1, b'(');
         let named = (1..self.list.len()).filter(|i| as_query(*i)).filter_map(|i| {
