@@ -261,7 +261,11 @@ impl<'a> Tokens<'a> {
                 return None;
             }
             i += 2;
-            self.list.get(i)?;
+            let name = self.list.get(i)?;
+            // A bare name may hold dots, and goes on behind them.
+            if matches!(name.kind, Kind::Punct(_)) || self.punct(i + 1, b'.') {
+                return None;
+            }
             if !self.punct(i + 1, b',') {
                 return Some(Some((self.list[at].start..self.list[i].end, variables)));
             }

@@ -393,5 +393,8 @@ mod tests {
         let sql = "SELECT GET_LOCK('a',0), 2 INTO @x , @`y` FROM DUAL";
         let (span, variables) = composite(sql).into.expect("INTO");
         assert_eq!((&sql[span], variables), ("INTO @x , @`y`", 2));
+        for sql in ["SELECT GET_LOCK('a',0) INTO @a.b", "SELECT GET_LOCK('a',0)+1 INTO @.b"] {
+            assert_eq!(classify_exactly(sql.as_bytes(), MYSQL), Statement::Other, "{sql}");
+        }
     }
 }
