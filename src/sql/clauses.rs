@@ -137,10 +137,10 @@ impl<'a> Tokens<'a> {
         while let Some(before) = i.checked_sub(1) {
             let top = self.depths[before] == 0;
             let starts = match verb {
-                Verb::Set => top && self.punct(before, b'=') && !self.is_assignment(before),
+                Verb::Set => self.assigns_item(at) == Some(before),
                 _ => top && (before == 0 || self.punct(before, b',')),
             };
-            if starts || (verb == Verb::Set && top && self.punct(before, b'=')) {
+            if starts {
                 return self.lets_be(at, alone);
             }
             if self.is_assignment(before) && before >= 3 && self.punct(before - 3, b'@') {
@@ -239,10 +239,17 @@ impl<'a> Tokens<'a> {
     /// In SET, what is assigned by the item around a token.
     pub(super) fn assigned(&self, at: usize) -> Option<Range<usize>> {
         let top = |i: &usize| self.depths[*i] == 0;
-        let equals = (0..at).rev().filter(top).find(|i| self.punct(*i, b'='))?;
+        let equals = self.assigns_item(at)?;
         let end = (at..self.list.len()).filter(top).find(|i| self.punct(*i, b','));
         let last = end.unwrap_or(self.list.len()) - 1;
         Some(self.list[equals + 1].start..self.list[last].end)
+    }
+
+    /// The first `=` of the item of SET around a token; others compare.
+    fn assigns_item(&self, at: usize) -> Option<usize> {
+        let top = |i: &usize| self.depths[*i] == 0;
+        let comma = (0..at).rev().filter(top).find(|i| self.punct(*i, b','));
+        (comma.unwrap_or(0)..at).filter(top).find(|i| self.punct(*i, b'='))
     }
 
     /// INTO with its variables; `None` if it names anything else.

@@ -310,6 +310,7 @@ mod tests {
             "SELECT @x := GET_LOCK('a',0)|",
             "SELECT GET_LOCK('a',0)|, 2 INTO @x, @y",
             "SET @x = GET_LOCK('a',0)|, @y := 1 + GET_LOCK('b',0)",
+            "SET @x = 0 AND 1 = GET_LOCK('a',0), @y = @z := GET_LOCK('b',0)|",
             "DO GET_LOCK('a',0)|, 0 AND GET_LOCK('b',0)",
             "SELECT {fn GET_LOCK('a',0)}|, 1",
         ] {
