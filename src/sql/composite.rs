@@ -208,9 +208,10 @@ impl Tokens<'_> {
             };
             let close = self.closes[i + 1];
             let mut span = self.list[i].start..self.list[close].end;
+            // {fn GET_LOCK(…) + 1} holds more than the call.
             let braced = i >= 2 && self.is(i - 1, "fn") && self.punct(i - 2, b'{');
-            if braced {
-                span = self.list[i - 2].start..self.list.get(close + 1)?.end;
+            if braced && self.punct(close + 1, b'}') {
+                span = self.list[i - 2].start..self.list[close + 1].end;
             }
             calls.push(Call {
                 function,
@@ -313,6 +314,7 @@ mod tests {
             "SET @x = 0 AND 1 = GET_LOCK('a',0), @y = @z := GET_LOCK('b',0)|",
             "DO GET_LOCK('a',0)|, 0 AND GET_LOCK('b',0)",
             "SELECT {fn GET_LOCK('a',0)}|, 1",
+            "SELECT {fn GET_LOCK('a',0)+1}, 1",
         ] {
             let plain = sql.replace('|', "");
             let mut marked = plain.clone();
