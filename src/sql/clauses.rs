@@ -103,11 +103,13 @@ impl<'a> Tokens<'a> {
 
     /// Whether nothing but the statement's list decides what is evaluated.
     pub(super) fn is_plain(&self) -> bool {
-        const CLAUSES: [&str; 11] = [
+        const CLAUSES: [&str; 13] = [
             "FROM",
             "WHERE",
             "HAVING",
             "LIMIT",
+            "OFFSET",
+            "FETCH",
             "UNION",
             "INTERSECT",
             "EXCEPT",
@@ -196,8 +198,15 @@ impl<'a> Tokens<'a> {
 
     /// Whether nothing before a call can end the statement with an error, or takes time.
     pub(super) fn quiet_before(&self, at: usize) -> bool {
-        let functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call(*i));
-        functions.into_iter().all(|i| match self.list[i].kind {
+        let overflows = |i: usize| {
+            b"+-*/%~".iter().any(|b| self.punct(i, *b))
+                || ["DIV", "MOD", "REGEXP", "RLIKE"].iter().any(|w| self.is(i, w))
+        };
+        if (0..at).any(|i| !self.in_call(i) && overflows(i)) {
+            return false;
+        }
+        let mut functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call(*i));
+        functions.all(|i| match self.list[i].kind {
             Kind::Word => is_quiet(&self.upper(&self.list[i])) || self.call_at(i).is_some(),
             Kind::Quoted => self.call_at(i).is_some(),
             _ => true,

@@ -135,13 +135,17 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
     if tokens.iter().any(|t| t.kind == Kind::Versioned) {
         return None;
     }
+    let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
     let code: Vec<Token> = tokens.iter().copied().filter(|t| t.kind != Kind::Hint).collect();
     let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
     let code = &code[..=last];
     if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
         return None;
     }
-    Tokens::new(text, code)?.statement()
+    let mut composite = Tokens::new(text, code)?.statement()?;
+    // A hint may set variables for the statement: sql_select_limit.
+    composite.calls.iter_mut().for_each(|call| call.certain &= !hint);
+    Some(composite)
 }
 
 impl Tokens<'_> {
@@ -293,7 +297,7 @@ mod tests {
             "SELECT GET_LOCK('a',0)|, IS_FREE_LOCK('b')| AS x, 1",
             "SELECT COALESCE(GET_LOCK('a',0), GET_LOCK('b',0))",
             "SELECT COALESCE(GET_LOCK('a',0)|, 0), NULLIF(GET_LOCK('b',0), 1)",
-            "SELECT CAST(GET_LOCK('a',0) AS SIGNED) + GET_LOCK('b',0), RELEASE_LOCK('a')|",
+            "SELECT CAST(GET_LOCK('a',0) AS SIGNED) + GET_LOCK('b',0), RELEASE_LOCK('a')",
             "SELECT CAST(GET_LOCK('a',0)| AS SIGNED)",
             "SELECT GET_LOCK('a',0)| = 1, GET_LOCK('a',0) ^ NULL, NULL = GET_LOCK('a',0)",
             "SELECT RELEASE_ALL_LOCKS()|, RELEASE_ALL_LOCKS() IS NULL",
@@ -305,6 +309,11 @@ mod tests {
             "SELECT 1, SLEEP(1), GET_LOCK('a',0)",
             "SELECT EXP(1000), GET_LOCK('a',0)",
             "SELECT GET_LOCK('a',0) LIMIT 0",
+            "SELECT GET_LOCK('a',0), 1 FETCH FIRST 0 ROWS ONLY",
+            "SELECT GET_LOCK('a',0), 1 OFFSET 1 ROWS",
+            "SELECT /*+ SET_VAR(sql_select_limit=0) */ GET_LOCK('a',0), 1",
+            "SELECT 9223372036854775807+1, GET_LOCK('a',0)",
+            "SELECT GET_LOCK('a',0)|, 9223372036854775807+1",
             "SELECT GET_LOCK('a',0) UNION SELECT 1",
             "SELECT GET_LOCK('a',0) WHERE 1=0",
             "(SELECT GET_LOCK('a',0))",
