@@ -142,6 +142,7 @@ impl Session {
                         }
                         continue;
                     }
+                    Next::Ended(error) => return self.say_error(statement, &error),
                 }
             };
             let call = waiting.remove(nth);

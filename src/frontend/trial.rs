@@ -13,7 +13,15 @@ use super::composite::Statement;
 use super::session::{End, Session};
 use super::splice::{Edit, Edits, Which, spliced};
 use crate::lock::function::Function;
+use crate::protocol::frame::HEADER;
+use crate::protocol::response::Ending;
 use crate::sql::composite::Call;
+
+/// Errors that have nothing to do with what a statement says: KILL QUERY, a time limit, a lock of the
+/// server's that was waited for too long.
+const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];
+/// Attempts to release probes.
+const RELEASES: u32 = 4;
 
 /// What a trial has shown.
 pub(super) enum Next {
@@ -21,6 +29,8 @@ pub(super) enum Next {
     Call(usize, u32),
     /// None of the first so many is evaluated.
     None(usize),
+    /// This error has ended the trial, and says nothing about the calls.
+    Ended(Vec<u8>),
 }
 
 impl Session {
@@ -50,7 +60,9 @@ impl Session {
             });
         }
         let sql = if let Some(span) = scope {
-            [b"SELECT ", spliced(text, span, &trial, Which::Trial).as_slice()].concat()
+            // Whatever sql_select_limit says.
+            let part = spliced(text, span, &trial, Which::Trial);
+            [b"SELECT ", part.as_slice(), b" LIMIT 1"].concat()
         } else {
             let into = composite.into.iter().cloned();
             trial.extend(into.map(|(span, _)| Edit {
@@ -62,12 +74,13 @@ impl Session {
             spliced(text, 0..composite.end, &trial, Which::Trial)
         };
         // An error is one that the statement will run into as well, behind the calls it evaluates.
-        self.ask(&sql).await?;
+        let reply = self.ask(&sql).await?;
+        let ended = matches!(reply.ending, Ending::Err { code } if INTERRUPTED.contains(&code));
         let mut times = vec![0; together];
         let mut first = None;
         let release = probes.release(together);
         for round in 0..=MAX_TIMES {
-            let row = self.ask_row(release.as_bytes()).await?.unwrap_or_default();
+            let row = self.release_probes(&release).await?;
             let had = |i: usize| matches!(row.get(i), Some(Some(one)) if *one == b"1");
             for (nth, times) in times.iter_mut().enumerate() {
                 first = first.or_else(|| had(1 + 2 * nth).then_some(nth));
@@ -82,10 +95,25 @@ impl Session {
                 times.fill(MAX_TIMES + 1);
             }
         }
+        if ended {
+            let error = reply.frames().last().map(|f| f[HEADER..].to_vec());
+            return Ok(Next::Ended(error.unwrap_or_default()));
+        }
         Ok(match first {
             Some(nth) => Next::Call(nth, times[nth]),
             None => Next::None(together),
         })
+    }
+
+    /// Releases the probes, and tells which there were. A KILL QUERY for the trial may come late: not
+    /// to know what was evaluated would be to make up an answer.
+    async fn release_probes(&mut self, release: &str) -> Result<Vec<Option<Vec<u8>>>, End> {
+        for _ in 0..RELEASES {
+            if let Some(row) = self.ask_row(release.as_bytes()).await? {
+                return Ok(row);
+            }
+        }
+        Err(End::Broken("the server does not release the locks of a trial"))
     }
 }
 
