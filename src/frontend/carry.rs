@@ -192,7 +192,17 @@ impl Session {
             }
             pure &= part.repeatable;
             let is_name = given.is_empty();
-            given.push(self.given(statement, part, is_name, edits).await?);
+            let judged = self.given(statement, part, is_name, edits).await?;
+            if is_name && !part.repeatable {
+                // What it came to, not what it would come to another time.
+                let sql = match &judged {
+                    Given::Expression { sql, .. } => sql.clone(),
+                    _ => b"NULL".to_vec(),
+                };
+                let span = part.span.clone();
+                edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
+            }
+            given.push(judged);
         }
         let source = spliced(statement.text, call.span.clone(), edits, Which::Trial);
         let stand_in = stand_in(statement, call, &source);
@@ -208,6 +218,10 @@ impl Session {
                 edits.push(self.edit(call, value, &again, tables));
                 Ok(Filled::All)
             }
+            Outcome::Native if call.arguments.iter().skip(1).any(|part| !part.repeatable) => {
+                self.refuse(&codes::unsupported("this lock name or timeout"))?;
+                Ok(Filled::Answered)
+            }
             Outcome::Native => {
                 let fails = match self.native(statement, call, &inner_edits).await? {
                     Native::TakesNothing => false,
@@ -218,7 +232,7 @@ impl Session {
                     }
                 };
                 // Its own words where they can stay, since an error quotes types.
-                let keeps = call.arguments.iter().all(|part| part.calls.is_empty());
+                let keeps = pure && call.arguments.iter().all(|part| part.calls.is_empty());
                 let last =
                     if keeps { statement.text[call.span.clone()].to_vec() } else { source.clone() };
                 edits.push(Edit { span: call.span.clone(), last, trial: source, keeps });
