@@ -258,14 +258,14 @@ fn is_definition(text: &[u8], tokens: &[Token]) -> bool {
     if !matches!(words(first).as_slice(), b"CREATE" | b"ALTER") {
         return false;
     }
-    let defines = plain.iter().take(24).any(|t| {
-        t.kind == Kind::Word
-            && matches!(
-                words(t).as_slice(),
-                b"PROCEDURE" | b"FUNCTION" | b"TRIGGER" | b"EVENT" | b"VIEW" | b"PACKAGE"
-            )
-    });
-    if !defines {
+    // A table's columns may have such names.
+    let object = |t: &&&Token| {
+        let word = words(t);
+        const OBJECTS: [&[u8]; 7] =
+            [b"PROCEDURE", b"FUNCTION", b"TRIGGER", b"EVENT", b"VIEW", b"PACKAGE", b"TABLE"];
+        t.kind == Kind::Word && OBJECTS.contains(&word.as_slice())
+    };
+    if plain.iter().take(24).find(object).is_none_or(|t| words(t) == b"TABLE") {
         return false;
     }
     let body = plain.iter().rposition(|t| t.kind != Kind::Punct(b';')).map_or(0, |i| i + 1);
@@ -369,6 +369,12 @@ mod tests {
         for hidden in ["SELECT GET_LOCK('k',0)", "SELECT GET_LOCK('k',0) AS end"] {
             let text = format!("CREATE VIEW v AS SELECT 1; {hidden}");
             assert_eq!(judge(&text), Statement::Other);
+        }
+        for table in [
+            "CREATE TABLE t AS SELECT GET_LOCK('k',0) AS event",
+            "CREATE TEMPORARY TABLE event (event INT) AS SELECT GET_LOCK('k',0)",
+        ] {
+            assert_eq!(judge(table), Statement::Other);
         }
     }
 
