@@ -329,6 +329,7 @@ mod tests {
             "SELECT GET_LOCK('k',(0))",
             "SELECT GET_LOCK('k',1 2)",
             "SELECT {d GET_LOCK('k',0)}",
+            "SELECT {fn GET_LOCK('k',0)",
             "SET @x = GET_LOCK('k',0)",
             "SELECT GET_LOCK('k',0) FOR UPDATE",
         ] {
@@ -339,7 +340,6 @@ mod tests {
             "/*! PREPARE s FROM 'SELECT GET_LOCK(1,0)' */",
             "EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
             "SELECT GET_LOCK('k' /*! 'x', */ 0)",
-            "SELECT {fn GET_LOCK('k',0)",
             "SELECT GET_LOCK('k',0)) + (1",
             "SHOW TABLES WHERE GET_LOCK('k',0)",
             "HANDLER t READ FIRST WHERE GET_LOCK('k',0)",
