@@ -237,6 +237,15 @@ fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
     }
 }
 
+/// Whether a text of several statements may change the modes or the character set in which the
+/// server reads what follows.
+pub fn may_change_modes(text: &[u8]) -> bool {
+    const WORDS: [&[u8]; 5] = [b"sql_mode", b"names", b"charset", b"character", b"execute"];
+    let text = text.to_ascii_lowercase();
+    let has = |word: &[u8]| memchr::memmem::find(&text, word).is_some();
+    has(b";") && WORDS.iter().any(|word| has(word))
+}
+
 /// Whether one COM_STMT_PREPARE can hold the text: only then does the server's verdict on it say
 /// something about the statement.
 pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
