@@ -74,9 +74,8 @@ impl<'a> Tokens<'a> {
         let named = self.with_names();
         let around = self.around();
         let table_behind = |i: usize| {
-            let open = |at: &usize| {
-                self.punct(*at, b'(') || self.punct(*at, b'{') || self.is(*at, "oj")
-            };
+            let open =
+                |at: &usize| self.punct(*at, b'(') || self.punct(*at, b'{') || self.is(*at, "oj");
             let Some(at) = (i + 1..self.list.len()).find(|at| !open(at)) else { return false };
             let next = &self.list[at];
             let known = ["DUAL", "SELECT", "WITH", "VALUES"].iter().any(|w| self.is(at, w))
@@ -96,8 +95,7 @@ impl<'a> Tokens<'a> {
     pub(super) fn changes(&self) -> bool {
         let locks = |i: usize| i > 0 && self.is(i - 1, "FOR");
         (0..self.list.len()).any(|i| {
-            self.depths[i] == 0
-                && (self.is(i, "DELETE") || (self.is(i, "UPDATE") && !locks(i)))
+            self.depths[i] == 0 && (self.is(i, "DELETE") || (self.is(i, "UPDATE") && !locks(i)))
         })
     }
 
@@ -357,8 +355,7 @@ impl<'a> Tokens<'a> {
 
     /// What stands before each token in the nearest parentheses around it.
     fn around(&self) -> Vec<Around> {
-        const OTHERS: [&str; 7] =
-            ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "WINDOW"];
+        const OTHERS: [&str; 7] = ["WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "WINDOW"];
         let mut stack = vec![Around::default()];
         let all = (0..self.list.len()).map(|i| {
             if self.punct(i, b')') {
