@@ -136,16 +136,15 @@ impl Session {
                 let scope = scope.clone().or_else(|| first.assigned.clone());
                 match self.next_call(statement, &waiting, scope, edits).await? {
                     Next::Call(nth, times) => (nth, times),
-                    Next::Failed(reply) => {
-                        let error = frames(&reply.bytes).last().map(|f| f[HEADER..].to_vec());
-                        self.behind = Behind::default();
-                        return self.say_error(statement, &error.unwrap_or_default());
-                    }
                     Next::None(first_ones) => {
                         for call in waiting.drain(..first_ones) {
                             edits.push(self.nothing(call));
                         }
                         continue;
+                    }
+                    Next::Ended(error) => {
+                        self.behind = Behind::default();
+                        return self.say_error(statement, &error);
                     }
                 }
             };
@@ -196,7 +195,17 @@ impl Session {
             }
             pure &= part.repeatable;
             let is_name = given.is_empty();
-            given.push(self.given(statement, part, is_name, edits).await?);
+            let judged = self.given(statement, part, is_name, edits).await?;
+            if is_name && !part.repeatable {
+                // What it came to, not what it would come to another time.
+                let sql = match &judged {
+                    Given::Expression { sql, .. } => sql.clone(),
+                    _ => b"NULL".to_vec(),
+                };
+                let span = part.span.clone();
+                edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
+            }
+            given.push(judged);
         }
         let source = spliced(statement.text, call.span.clone(), edits, Which::Trial);
         let stand_in = stand_in(statement, call, &source);
@@ -219,6 +228,10 @@ impl Session {
                 edits.push(self.edit(call, value, &again, tables));
                 Ok(Filled::All)
             }
+            Outcome::Native if call.arguments.iter().skip(1).any(|part| !part.repeatable) => {
+                self.refuse(&codes::unsupported("this lock name or timeout"))?;
+                Ok(Filled::Answered)
+            }
             Outcome::Native => {
                 let fails = match self.native(statement, call, &inner_edits).await? {
                     Native::TakesNothing => false,
@@ -229,7 +242,7 @@ impl Session {
                     }
                 };
                 // Its own words where they can stay, since an error quotes types.
-                let keeps = call.arguments.iter().all(|part| part.calls.is_empty());
+                let keeps = pure && call.arguments.iter().all(|part| part.calls.is_empty());
                 let last =
                     if keeps { statement.text[call.span.clone()].to_vec() } else { source.clone() };
                 edits.push(Edit { span: call.span.clone(), last, trial: source, keeps });

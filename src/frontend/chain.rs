@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::session::{End, Session};
+use super::settings::Settings;
 use crate::protocol::amend::Amend;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::sql::prefilter::scan;
@@ -44,6 +45,9 @@ impl Session {
         match (next, &mut self.amend) {
             (Some((packet, calls, more)), Some(amend)) if !failed => {
                 amend.next(more);
+                if scan(&packet).setting {
+                    self.settings = Settings::Named;
+                }
                 if calls { Box::pin(self.query(packet)).await } else { self.forward(&packet) }
             }
             _ => {

@@ -91,7 +91,11 @@ impl Session {
         edits: &mut Edits,
     ) -> Result<bool, End> {
         let Statement { text, composite, .. } = *statement;
-        if composite.verb == Verb::Explain || !self.fits_variables(text, composite).await? {
+        let Some(fits) = self.fits_variables(text, composite).await? else {
+            self.unsupported("a lock call before these variables")?;
+            return Ok(false);
+        };
+        if composite.verb == Verb::Explain || !fits {
             edits.extend(composite.calls.iter().map(|call| self.nothing(call)));
             return Ok(true);
         }
@@ -99,11 +103,16 @@ impl Session {
     }
 
     /// Whether there are as many columns as variables behind INTO: MariaDB finds out only when it
-    /// runs the statement, and before it evaluates anything.
-    async fn fits_variables(&mut self, text: &[u8], composite: &Composite) -> Result<bool, End> {
-        let Some((span, variables)) = composite.into.as_ref() else { return Ok(true) };
+    /// runs the statement, and before it evaluates anything. `None` if that cannot be told.
+    async fn fits_variables(
+        &mut self,
+        text: &[u8],
+        composite: &Composite,
+    ) -> Result<Option<bool>, End> {
+        let Some((span, variables)) = composite.into.as_ref() else { return Ok(Some(true)) };
         let without = [&text[..span.start], &text[span.end..composite.end]].concat();
-        Ok(definitions(&self.prepare_and_close(&without).await?).len() == *variables)
+        let reply = self.prepare_and_close(&without).await?;
+        Ok((!reply.is_error()).then(|| definitions(&reply).len() == *variables))
     }
 
     /// The columns as the client is to see them.

@@ -117,6 +117,13 @@ impl Session {
     ) -> Result<(), End> {
         match statement {
             Statement::Definition => {
+                // What seems to be the end of its body may be followed by another statement.
+                if self.several && !call::is_single(text, self.dialect()) {
+                    let reply = self.prepare_and_close(text).await?;
+                    if matches!(reply.ending, Ending::Err { code: 1064 }) {
+                        return self.send_client(&reply.bytes);
+                    }
+                }
                 self.context.metrics.definitions.inc();
                 tracing::info!(
                     connection = %self.connection,
@@ -164,6 +171,10 @@ impl Session {
         match call::classify(text, self.dialect()) {
             Statement::Ambiguous => {}
             statement => return Ok(statement),
+        }
+        // The first of several statements may change how the others read.
+        if self.several && call::may_change_modes(text) {
+            return Ok(Statement::Ambiguous);
         }
         let row = self.ask_row(b"SELECT @@sql_mode,@@character_set_client").await?;
         let Some([Some(mode), Some(charset)]) = row.as_deref() else {

@@ -8,13 +8,20 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::ask::Reply;
 use super::carry::MAX_TIMES;
 use super::composite::Statement;
 use super::session::{End, Session};
 use super::splice::{Edit, Edits, Which, spliced};
 use crate::lock::function::Function;
+use crate::protocol::frame::HEADER;
+use crate::protocol::response::Ending;
 use crate::sql::composite::Call;
+
+/// Errors that have nothing to do with what a statement says: KILL QUERY, a time limit, a lock of the
+/// server's that was waited for too long.
+const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];
+/// Attempts to release probes.
+const RELEASES: u32 = 4;
 
 /// What a trial has shown.
 pub(super) enum Next {
@@ -22,8 +29,8 @@ pub(super) enum Next {
     Call(usize, u32),
     /// None of the first so many is evaluated.
     None(usize),
-    /// The statement failed before any of them.
-    Failed(Reply),
+    /// This error has ended the trial: of another run it says nothing.
+    Ended(Vec<u8>),
 }
 
 impl Session {
@@ -53,7 +60,9 @@ impl Session {
             });
         }
         let sql = if let Some(span) = scope {
-            [b"SELECT ", spliced(text, span, &trial, Which::Trial).as_slice()].concat()
+            // Whatever sql_select_limit says.
+            let part = spliced(text, span, &trial, Which::Trial);
+            [b"SELECT ", part.as_slice(), b" LIMIT 1"].concat()
         } else {
             let into = composite.into.iter().cloned();
             trial.extend(into.map(|(span, _)| Edit {
@@ -65,6 +74,7 @@ impl Session {
             spliced(text, 0..composite.end, &trial, Which::Trial)
         };
         let reply = self.ask(&sql).await?;
+        let ended = matches!(reply.ending, Ending::Err { code } if INTERRUPTED.contains(&code));
         let mut times = vec![0; together];
         let mut first = None;
         let release = probes.release(together);
@@ -84,23 +94,27 @@ impl Session {
                 times.fill(MAX_TIMES + 1);
             }
         }
+        let said = || reply.frames().last().map(|f| f[HEADER..].to_vec()).unwrap_or_default();
+        if ended {
+            return Ok(Next::Ended(said()));
+        }
         Ok(match first {
             Some(nth) => Next::Call(nth, times[nth]),
             // That it failed before any of them says nothing about another run.
-            None if reply.is_error() => Next::Failed(reply),
+            None if reply.is_error() => Next::Ended(said()),
             None => Next::None(together),
         })
     }
 
-    /// Releases each of the probes once. Whether they were taken decides about locks, so an
-    /// answer there must be, though a KILL QUERY or a time limit may hit the question.
+    /// Releases the probes, and tells which there were. A KILL QUERY for the trial may come late: not
+    /// to know what was evaluated would be to make up an answer.
     async fn release_probes(&mut self, release: &str) -> Result<Vec<Option<Vec<u8>>>, End> {
-        for _ in 0..3 {
+        for _ in 0..RELEASES {
             if let Some(row) = self.ask_row(release.as_bytes()).await? {
                 return Ok(row);
             }
         }
-        Err(End::Broken("the server did not release the probes of a statement"))
+        Err(End::Broken("the server does not release the locks of a trial"))
     }
 }
 

@@ -237,6 +237,15 @@ fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
     }
 }
 
+/// Whether a text of several statements may change the modes or the character set in which the
+/// server reads what follows.
+pub fn may_change_modes(text: &[u8]) -> bool {
+    const WORDS: [&[u8]; 5] = [b"sql_mode", b"names", b"charset", b"character", b"execute"];
+    let text = text.to_ascii_lowercase();
+    let has = |word: &[u8]| memchr::memmem::find(&text, word).is_some();
+    has(b";") && WORDS.iter().any(|word| has(word))
+}
+
 /// Whether one COM_STMT_PREPARE can hold the text: only then does the server's verdict on it say
 /// something about the statement.
 pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
@@ -258,14 +267,14 @@ fn is_definition(text: &[u8], tokens: &[Token]) -> bool {
     if !matches!(words(first).as_slice(), b"CREATE" | b"ALTER") {
         return false;
     }
-    let defines = plain.iter().take(24).any(|t| {
-        t.kind == Kind::Word
-            && matches!(
-                words(t).as_slice(),
-                b"PROCEDURE" | b"FUNCTION" | b"TRIGGER" | b"EVENT" | b"VIEW" | b"PACKAGE"
-            )
-    });
-    if !defines {
+    // A table's columns may have such names.
+    let object = |t: &&&Token| {
+        let word = words(t);
+        const OBJECTS: [&[u8]; 7] =
+            [b"PROCEDURE", b"FUNCTION", b"TRIGGER", b"EVENT", b"VIEW", b"PACKAGE", b"TABLE"];
+        t.kind == Kind::Word && OBJECTS.contains(&word.as_slice())
+    };
+    if plain.iter().take(24).find(object).is_none_or(|t| words(t) == b"TABLE") {
         return false;
     }
     let body = plain.iter().rposition(|t| t.kind != Kind::Punct(b';')).map_or(0, |i| i + 1);
@@ -329,6 +338,7 @@ mod tests {
             "SELECT GET_LOCK('k',(0))",
             "SELECT GET_LOCK('k',1 2)",
             "SELECT {d GET_LOCK('k',0)}",
+            "SELECT {fn GET_LOCK('k',0)",
             "SET @x = GET_LOCK('k',0)",
             "SELECT GET_LOCK('k',0) FOR UPDATE",
         ] {
@@ -339,7 +349,6 @@ mod tests {
             "/*! PREPARE s FROM 'SELECT GET_LOCK(1,0)' */",
             "EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
             "SELECT GET_LOCK('k' /*! 'x', */ 0)",
-            "SELECT {fn GET_LOCK('k',0)",
             "SELECT GET_LOCK('k',0)) + (1",
             "SHOW TABLES WHERE GET_LOCK('k',0)",
             "HANDLER t READ FIRST WHERE GET_LOCK('k',0)",
@@ -369,6 +378,12 @@ mod tests {
         for hidden in ["SELECT GET_LOCK('k',0)", "SELECT GET_LOCK('k',0) AS end"] {
             let text = format!("CREATE VIEW v AS SELECT 1; {hidden}");
             assert_eq!(judge(&text), Statement::Other);
+        }
+        for table in [
+            "CREATE TABLE t AS SELECT GET_LOCK('k',0) AS event",
+            "CREATE TEMPORARY TABLE event (event INT) AS SELECT GET_LOCK('k',0)",
+        ] {
+            assert_eq!(judge(table), Statement::Other);
         }
     }
 

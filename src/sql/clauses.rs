@@ -14,12 +14,16 @@ impl Tokens<'_> {
     pub(super) fn reads_tables(&self) -> bool {
         let named = self.with_names();
         let table_behind = |i: usize| {
-            let Some(next) = self.list.get(i + 1) else { return false };
-            let known = self.is(i + 1, "DUAL") || named.contains(&self.name(next));
+            let open =
+                |at: &usize| self.punct(*at, b'(') || self.punct(*at, b'{') || self.is(*at, "oj");
+            let Some(at) = (i + 1..self.list.len()).find(|at| !open(at)) else { return false };
+            let next = &self.list[at];
+            let known = ["DUAL", "SELECT", "WITH", "VALUES"].iter().any(|w| self.is(at, w))
+                || named.contains(&self.name(next));
             matches!(next.kind, Kind::Word | Kind::Quoted) && !known
         };
         (0..self.list.len()).any(|i| {
-            // Not in EXTRACT(x FROM y), TRIM(x FROM y).
+            // EXTRACT(x FROM y), TRIM(x FROM y)
             (self.is(i, "FROM") && self.in_select[i] && table_behind(i))
                 || ((self.is(i, "JOIN") || self.is(i, "STRAIGHT_JOIN")) && table_behind(i))
                 || (self.is(i, "TABLE") && table_behind(i))
@@ -27,13 +31,23 @@ impl Tokens<'_> {
         })
     }
 
+    /// Whether a statement that begins with WITH changes tables.
+    pub(super) fn changes(&self) -> bool {
+        let locks = |i: usize| i > 0 && self.is(i - 1, "FOR");
+        (0..self.list.len()).any(|i| {
+            self.depths[i] == 0 && (self.is(i, "DELETE") || (self.is(i, "UPDATE") && !locks(i)))
+        })
+    }
+
     /// Whether nothing but the statement's list decides what is evaluated.
     pub(super) fn is_plain(&self) -> bool {
-        const CLAUSES: [&str; 11] = [
+        const CLAUSES: [&str; 13] = [
             "FROM",
             "WHERE",
             "HAVING",
             "LIMIT",
+            "OFFSET",
+            "FETCH",
             "UNION",
             "INTERSECT",
             "EXCEPT",
@@ -63,10 +77,10 @@ impl Tokens<'_> {
         while let Some(before) = i.checked_sub(1) {
             let top = self.depths[before] == 0;
             let starts = match verb {
-                Verb::Set => top && self.punct(before, b'=') && !self.is_assignment(before),
+                Verb::Set => self.assigns_item(at) == Some(before),
                 _ => top && (before == 0 || self.punct(before, b',')),
             };
-            if starts || (verb == Verb::Set && top && self.punct(before, b'=')) {
+            if starts {
                 return self.lets_be(at, alone);
             }
             if self.is_assignment(before) && before >= 3 && self.punct(before - 3, b'@') {
@@ -122,8 +136,15 @@ impl Tokens<'_> {
 
     /// Whether nothing before a call can end the statement with an error, or takes time.
     pub(super) fn quiet_before(&self, at: usize) -> bool {
-        let functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call[*i]);
-        functions.into_iter().all(|i| match self.list[i].kind {
+        let overflows = |i: usize| {
+            b"+-*/%~".iter().any(|b| self.punct(i, *b))
+                || ["DIV", "MOD", "REGEXP", "RLIKE"].iter().any(|w| self.is(i, w))
+        };
+        if (0..at).any(|i| !self.in_call[i] && overflows(i)) {
+            return false;
+        }
+        let mut functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call[*i]);
+        functions.all(|i| match self.list[i].kind {
             Kind::Word => is_quiet(&self.upper(&self.list[i])) || self.call_at(i).is_some(),
             Kind::Quoted => self.call_at(i).is_some(),
             _ => true,
@@ -165,10 +186,17 @@ impl Tokens<'_> {
     /// In SET, what is assigned by the item around a token.
     pub(super) fn assigned(&self, at: usize) -> Option<Range<usize>> {
         let top = |i: &usize| self.depths[*i] == 0;
-        let equals = (0..at).rev().filter(top).find(|i| self.punct(*i, b'='))?;
+        let equals = self.assigns_item(at)?;
         let end = (at..self.list.len()).filter(top).find(|i| self.punct(*i, b','));
         let last = end.unwrap_or(self.list.len()) - 1;
         Some(self.list[equals + 1].start..self.list[last].end)
+    }
+
+    /// The first `=` of the item of SET around a token; others compare.
+    fn assigns_item(&self, at: usize) -> Option<usize> {
+        let top = |i: &usize| self.depths[*i] == 0;
+        let comma = (0..at).rev().filter(top).find(|i| self.punct(*i, b','));
+        (comma.unwrap_or(0)..at).filter(top).find(|i| self.punct(*i, b'='))
     }
 
     /// INTO with its variables; `None` if it names anything else.
@@ -187,7 +215,11 @@ impl Tokens<'_> {
                 return None;
             }
             i += 2;
-            self.list.get(i)?;
+            let name = self.list.get(i)?;
+            // A bare name may hold dots, and goes on behind them.
+            if matches!(name.kind, Kind::Punct(_)) || self.punct(i + 1, b'.') {
+                return None;
+            }
             if !self.punct(i + 1, b',') {
                 return Some(Some((self.list[at].start..self.list[i].end, variables)));
             }

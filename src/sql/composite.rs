@@ -136,23 +136,29 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
     if tokens.iter().any(|t| t.kind == Kind::Versioned) {
         return None;
     }
+    let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
     let code: Vec<Token> = tokens.iter().copied().filter(|t| t.kind != Kind::Hint).collect();
     let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
     let code = &code[..=last];
     if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
         return None;
     }
-    Tokens::new(text, code)?.statement()
+    let mut composite = Tokens::new(text, code)?.statement()?;
+    // A hint may set variables for the statement: sql_select_limit.
+    composite.calls.iter_mut().for_each(|call| call.certain &= !hint);
+    Some(composite)
 }
 
 impl Tokens<'_> {
     fn statement(&self) -> Option<Composite> {
         let verb = self.verb()?;
-        let count = (0..self.list.len()).filter(|i| self.call_at(*i).is_some()).count();
-        if count == 0 || count > MAX_CALLS {
+        let all = 0..self.list.len();
+        // Counted first: calls are read as deep as they are nested.
+        let count = all.clone().filter(|i| self.call_at(*i).is_some()).count();
+        if !(1..=MAX_CALLS).contains(&count) {
             return None;
         }
-        let mut calls = self.calls(0..self.list.len())?;
+        let mut calls = self.calls(all)?;
         let tables = verb == Verb::Change || self.reads_tables();
         let plain = !tables && self.is_plain();
         for call in &mut calls {
@@ -185,6 +191,7 @@ impl Tokens<'_> {
         let first = self.list.iter().find(|t| t.kind != Kind::Punct(b'('))?;
         let word = self.upper(first);
         Some(match word.as_slice() {
+            b"WITH" if self.changes() => Verb::Change,
             b"SELECT" | b"WITH" | b"VALUES" => Verb::Rows,
             b"DO" => Verb::Do,
             // Of SET STATEMENT … FOR only the statement behind would be the one to look at.
@@ -206,9 +213,10 @@ impl Tokens<'_> {
             };
             let close = self.closes[i + 1];
             let mut span = self.list[i].start..self.list[close].end;
+            // {fn GET_LOCK(…) + 1} holds more than the call.
             let braced = i >= 2 && self.is(i - 1, "fn") && self.punct(i - 2, b'{');
-            if braced {
-                span = self.list[i - 2].start..self.list.get(close + 1)?.end;
+            if braced && self.punct(close + 1, b'}') {
+                span = self.list[i - 2].start..self.list[close + 1].end;
             }
             calls.push(Call {
                 function,

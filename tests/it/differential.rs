@@ -78,7 +78,7 @@ macro_rules! scripts {
 
 scripts! {
     mysql: crate::script::Flavour::MySql =>
-        assignments assignments_settings calls_in_writes calls_with_tables clauses computed_hashes computed_names evaluation_counts
+        assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
         expressions operators order_in_clauses order_in_operators several_calls several_statements subqueries
         corpus statements_wait names_by_row prepared_statements arguments attributes big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query
         lifecycle lock_cursors logins long_columns many mentions names_emoji names_folding names_length names_literals
@@ -86,7 +86,7 @@ scripts! {
         smoke sql_modes temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings
         trackers transactions values versioned wait_states wait_trackers waits;
     mariadb: crate::script::Flavour::MariaDb =>
-        assignments assignments_settings calls_in_writes calls_with_tables clauses computed_hashes computed_names evaluation_counts
+        assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
         expressions operators order_in_clauses order_in_operators several_calls several_statements subqueries
         corpus statements_wait names_by_row prepared_statements arguments big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query lifecycle lock_cursors
         logins many mentions names_emoji names_folding names_length names_literals one_statement ordinary
