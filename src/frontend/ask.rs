@@ -15,6 +15,9 @@ use crate::store::statement::ident_expression;
 /// A reply to a question is small; more means that something is wrong.
 pub(super) const MAX_REPLY: usize = 1 << 20;
 
+/// Bytes kept of a response of which only the end matters.
+const KEPT: usize = 64 * 1024;
+
 /// A complete response.
 pub(super) struct Reply {
     /// All frames as the server sent them.
@@ -90,14 +93,32 @@ impl Session {
         self.exchange(&packet, Shape::Results).await
     }
 
+    /// Runs a text of which only the end of the response matters: of a long one, the first packets
+    /// are not kept.
+    pub(super) async fn ask_for_the_end(&mut self, text: &[u8]) -> Result<Reply, End> {
+        let packet = query(text, self.capabilities);
+        self.exchange_keeping(&packet, Shape::Results, false).await
+    }
+
     /// Sends one packet and reads its whole response, behind those that are owed.
     pub(super) async fn exchange(&mut self, packet: &[u8], shape: Shape) -> Result<Reply, End> {
+        self.exchange_keeping(packet, shape, true).await
+    }
+
+    async fn exchange_keeping(
+        &mut self,
+        packet: &[u8],
+        shape: Shape,
+        all: bool,
+    ) -> Result<Reply, End> {
         self.settle_owed().await?;
         self.server_used = tokio::time::Instant::now();
         self.send_server(packet)?;
         self.drain_to_server().await?;
         let mut bytes = Vec::with_capacity(256);
         let mut fed = 0;
+        // The bytes begin with a packet.
+        let mut whole = true;
         self.tracker.begin(shape);
         loop {
             self.server.readable().await.map_err(|_| End::ServerGone)?;
@@ -115,12 +136,20 @@ impl Session {
                         self.ended(ending);
                         // More is a last word before the server hangs up, which follows.
                         bytes.truncate(fed);
+                        if !whole {
+                            bytes.clear();
+                        }
                         // The reply may have come late, and tells of locks: it is still true.
                         self.check_lease()?;
                         return Ok(Reply { bytes, ending });
                     }
                     Progress::WantsFile => return Err(End::Broken("the server asked for a file")),
                 }
+            }
+            if !all && (!whole || bytes.len() > KEPT) {
+                whole = self.tracker.at_packet_boundary();
+                bytes.clear();
+                fed = 0;
             }
             if bytes.len() > MAX_REPLY {
                 return Err(End::Broken("an endless reply to a question of the proxy"));

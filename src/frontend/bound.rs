@@ -42,7 +42,6 @@ impl Session {
         beyond: bool,
     ) -> Result<(), End> {
         let Bound { text, composite, columns, stale } = *bound;
-        self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
         if let Some(id) = stale {
             self.reset_statement(id).await?;
         }
@@ -107,8 +106,8 @@ impl Session {
             let amend = self.amend.get_or_insert_with(|| Box::new(Amend::new(self.capabilities)));
             amend.describe(columns.collect());
         }
-        let inside =
-            |at: usize| edits.iter().any(|e| !e.keeps && e.span.start <= at && at < e.span.end);
+        let gone: Vec<_> = edits.iter().filter(|e| !e.keeps).map(|e| e.span.clone()).collect();
+        let inside = |at: usize| gone.iter().any(|span| span.contains(&at));
         let kept: Vec<usize> =
             (0..composite.params.len()).filter(|nth| !inside(composite.params[*nth])).collect();
         let payload = values.encode(id, &kept, self.capabilities);

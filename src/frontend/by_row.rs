@@ -10,6 +10,9 @@ use crate::lock::function::Function;
 use crate::sql::composite::Call;
 use crate::types::Flavour;
 
+/// Bytes of comparisons in one statement: no server refuses as much.
+const MAX_SIZE: usize = 512 * 1024;
+
 impl Session {
     /// Puts comparisons in the places of `calls`. False: the client has its answer.
     pub(super) async fn look_by_row(
@@ -33,10 +36,16 @@ impl Session {
             }
         };
         self.check_lease()?;
+        let mut size = 0;
         for call in calls {
             let Some(name) = call.arguments.first() else { continue };
             let name = spliced(statement.text, name.span.clone(), edits, Which::Trial);
             let expression = comparison(self.flavour, call.function, &name, &Some(held.clone()));
+            size += expression.len();
+            if size > MAX_SIZE {
+                self.unsupported("so many lock names from columns while so many locks are held")?;
+                return Ok(false);
+            }
             edits.push(Edit {
                 span: call.span.clone(),
                 last: expression.clone(),

@@ -15,7 +15,6 @@ use crate::lock::codes;
 use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column, is_definition};
-use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::Value;
 use crate::protocol::reader::put_lenenc;
@@ -43,7 +42,6 @@ impl Session {
         text: &[u8],
         composite: &Composite,
     ) -> Result<(), End> {
-        self.context.commands[usize::from(Command::QUERY.0)].inc();
         if !composite.params.is_empty() {
             // Without PREPARE they are a syntax error.
             let packet = [prefix, text].concat();

@@ -73,7 +73,7 @@ impl Session {
             }));
             spliced(text, 0..composite.end, &trial, Which::Trial)
         };
-        let reply = self.ask(&sql).await?;
+        let reply = self.ask_for_the_end(&sql).await?;
         let ended = matches!(reply.ending, Ending::Err { code } if INTERRUPTED.contains(&code));
         let mut times = vec![0; together];
         let mut first = None;

@@ -145,6 +145,8 @@ impl Tokens<'_> {
         }
         let mut functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call[*i]);
         functions.all(|i| match self.list[i].kind {
+            // A conversion may fail, unless it is one of the call itself.
+            Kind::Word if self.is(i, "CAST") || self.is(i, "CONVERT") => self.closes[i + 1] > at,
             Kind::Word => is_quiet(&self.upper(&self.list[i])) || self.call_at(i).is_some(),
             Kind::Quoted => self.call_at(i).is_some(),
             _ => true,

@@ -233,6 +233,8 @@ impl Tokens<'_> {
     }
 
     fn arguments(&self, range: Range<usize>) -> Option<Vec<Part>> {
+        /// More arguments than any of the functions has: the server says so.
+        const MOST: usize = 8;
         let mut parts = Vec::new();
         let Some(first) = self.list.get(range.start).filter(|_| !range.is_empty()) else {
             return Some(parts);
@@ -241,6 +243,9 @@ impl Tokens<'_> {
         let mut start = range.start;
         for i in range.clone() {
             if self.punct(i, b',') && self.depths[i] == depth {
+                if parts.len() == MOST {
+                    return None;
+                }
                 parts.push(self.part(start..i)?);
                 start = i + 1;
             }

@@ -240,8 +240,8 @@ pub(super) fn is_repeatable(text: &[u8], tokens: &[Token]) -> bool {
                 return name != b"NEXT";
             }
             let qualified = i > 0 && is(i - 1, b'.');
-            let name =
-                name.strip_prefix(b"`").map_or(name.as_slice(), |n| &n[..n.len().max(1) - 1]);
+            let quoted = token.kind == Kind::Quoted && name.len() > 1;
+            let name = if quoted { &name[1..name.len() - 1] } else { name.as_slice() };
             !qualified
                 && (Function::from_name(name).is_some()
                     || (token.kind == Kind::Word && (among(PURE, name) || among(KEYWORDS, name)))

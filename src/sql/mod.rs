@@ -5,6 +5,7 @@ pub mod call;
 mod clauses;
 mod comments;
 pub mod composite;
+mod definition;
 pub mod dialect;
 mod effects;
 pub mod finder;

@@ -16,6 +16,9 @@ pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
     let mut start = 0;
     let mut first = true;
     for (i, token) in tokens.iter().enumerate() {
+        if token.kind == Kind::Hint {
+            continue;
+        }
         let word = &text[token.start..token.end];
         if token.kind == Kind::Word && first && is_compound(text, tokens, i, word) {
             return None;
@@ -73,6 +76,7 @@ mod tests {
             ("DO 1; CREATE PROCEDURE p() BEGIN DO 1; END", None),
             ("DO 1; IF 1 THEN DO 1; END IF", None),
             ("DO 1; /*! DO 2; */ DO 3", None),
+            ("DO 1; /*+ x */ LOAD DATA LOCAL INFILE 'x' INTO TABLE t", None),
         ] {
             let mut tokens = Vec::new();
             let mut keep = |token, _: &[u8]| {

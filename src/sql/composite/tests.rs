@@ -30,6 +30,7 @@ fn a_call_is_certain_where_nothing_decides_about_it() {
         "SELECT COALESCE(GET_LOCK('a',0)|, 0), NULLIF(GET_LOCK('b',0), 1)",
         "SELECT CAST(GET_LOCK('a',0) AS SIGNED) + GET_LOCK('b',0), RELEASE_LOCK('a')",
         "SELECT CAST(GET_LOCK('a',0)| AS SIGNED)",
+        "SELECT CAST('x' AS JSON), GET_LOCK('a',0)",
         "SELECT GET_LOCK('a',0)| = 1, GET_LOCK('a',0) ^ NULL, NULL = GET_LOCK('a',0)",
         "SELECT RELEASE_ALL_LOCKS()|, RELEASE_ALL_LOCKS() IS NULL",
         "SELECT IF(GET_LOCK('a',0), RELEASE_LOCK('a'), 0) FROM DUAL",
