@@ -39,7 +39,7 @@ b: SELECT IS_FREE_LOCK('$Nl')
 # Syntax errors behind, before and around a call.
 a: SELECT GET_LOCK('$Nk',0), FROM
 = ERR 1064/42000
-a: SELECT GET_LOCK('$Nk',0)) 
+a: SELECT GET_LOCK('$Nk',0))\x20
 = ERR 1064/42000
 a: SELECT (GET_LOCK('$Nk',0)
 = ERR 1064/42000
@@ -61,7 +61,7 @@ a: SELECT GET_LOCK('$Nk',,0), 1
 = ERR 1064/42000
 a: SELECT 1 + GET_LOCK('$Nk',0) AS
 = ERR 1064/42000
-a: SET @v = GET_LOCK('$Nk',0), 
+a: SET @v = GET_LOCK('$Nk',0),\x20
 = ERR 1064/42000
 b: SELECT IS_FREE_LOCK('$Nk')
 = 1

@@ -40,7 +40,7 @@ a: SELECT RELEASE_ALL_LOCKS()
 # Empty statements, semicolons and comments behind.
 a: SELECT GET_LOCK('$Na',0); SELECT GET_LOCK('$Nb',0);
 = 1; 1
-a: SELECT RELEASE_LOCK('$Na'); SELECT RELEASE_LOCK('$Nb'); 
+a: SELECT RELEASE_LOCK('$Na'); SELECT RELEASE_LOCK('$Nb');\x20
 = 1; 1
 a: SELECT GET_LOCK('$Na',0);; SELECT GET_LOCK('$Nb',0)
 = 1; ERR 1064/42000
@@ -52,7 +52,7 @@ a: SELECT GET_LOCK('$Na',0); -- behind
 = 1; OK
 a: SELECT GET_LOCK('$Na',0); /* between */ SELECT 1 /* behind */;
 = 1; 1
-a: SELECT GET_LOCK('$Na',0);; 
+a: SELECT GET_LOCK('$Na',0);;\x20
 = 1
 a: SELECT GET_LOCK('$Na',0); # behind
 = 1; OK
