@@ -120,3 +120,8 @@ a prepare p : SELECT GET_LOCK('$Na',0); SELECT 1
 = ERR 1064/42000
 a: SELECT RELEASE_ALL_LOCKS()
 = 0
+# A setting between the statements of one text counts for those behind it.
+a: SELECT GET_LOCK('$Nsa',0), 1; SET sql_select_limit=0; SELECT GET_LOCK('$Nsb',0), 1; SET sql_select_limit=DEFAULT; SELECT 1
+b: SELECT IS_FREE_LOCK('$Nsa'), IS_FREE_LOCK('$Nsb')
+= 0 | 1
+a: SELECT RELEASE_ALL_LOCKS()
