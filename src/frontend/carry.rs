@@ -190,7 +190,16 @@ impl Session {
                     .await?
                 {
                     Filled::All => {}
-                    ended => return Ok(ended),
+                    // Only the argument is left to fail: MySQL would take the call's lock all the same.
+                    Filled::Fails => {
+                        let part = spliced(statement.text, part.span.clone(), edits, Which::Trial);
+                        let sql = [b"COALESCE(", part.as_slice(), b")"].concat();
+                        edits.truncate(inner);
+                        let span = call.span.clone();
+                        edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
+                        return Ok(Filled::Fails);
+                    }
+                    Filled::Answered => return Ok(Filled::Answered),
                 }
             }
             pure &= part.repeatable;

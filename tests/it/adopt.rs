@@ -109,7 +109,7 @@ fn until_refused(proxy: &Proxy, reason: &str, words: &str) {
         let metric = format!("lockstead_store_foreign{{reason=\"{label}\"}}");
         assert_eq!(proxy.metric(&metric) > 0.0, label == reason, "{metric}");
     }
-    assert!(proxy.log().contains(words), "{}", proxy.log());
+    eventually("its log says so", || proxy.log().contains(words).then_some(()));
 }
 
 fn an_earlier_epoch_gets_nothing_and_ends_nothing_at_once(server: &Server) {

@@ -16,6 +16,7 @@ on_both! {
     more_prepared_lock_calls_than_a_session_may_have_are_refused
     a_moment_that_does_not_exist_is_refused
     a_statement_from_a_user_variable_takes_the_server_s_own_lock
+    a_call_whose_argument_fails_takes_nothing
     a_waiter_of_a_proxy_that_shuts_down_hears_of_it
     a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had
     lock_tables_that_do_not_answer_are_an_error
@@ -113,6 +114,18 @@ fn a_statement_from_a_user_variable_takes_the_server_s_own_lock(server: &Server)
         assert_eq!(got.as_deref(), Some("1"));
         assert!(other.is_free("own"));
     }
+}
+
+/// MySQL takes the lock of a call whose timeout is a call that fails.
+fn a_call_whose_argument_fails_takes_nothing(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let name = fresh_schema();
+    let sql = format!("SELECT 1, GET_LOCK('{name}', GET_LOCK(REPEAT('x',300), 0))");
+    assert!(error(&mut session, &sql).is_some());
+    let native = server.root().column(&format!("SELECT IS_FREE_LOCK('{name}')"));
+    assert_eq!(native, ["1"], "at the server");
+    assert!(session.is_free(&name), "at the proxy");
 }
 
 fn a_waiter_of_a_proxy_that_shuts_down_hears_of_it(server: &Server) {
