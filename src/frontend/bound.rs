@@ -12,7 +12,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::params::Execute;
+use crate::protocol::params::{Execute, Value};
 use crate::protocol::reader::{put_lenenc, put_lenenc_bytes};
 use crate::protocol::reply::query_prefix;
 use crate::protocol::response::PrepareOk;
@@ -46,6 +46,7 @@ impl Session {
             self.reset_statement(id).await?;
         }
         if beyond {
+            self.count(Command::STMT_EXECUTE);
             return self.refuse(&too_long(Command::STMT_EXECUTE));
         }
         let mut edits = self.look_back(composite).await?;
@@ -63,10 +64,27 @@ impl Session {
             definitions: columns,
             values: &values.execute.values,
         };
+        let caches = self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
+        if caches && self.retypes(&statement, &edits).await? {
+            self.count(Command::STMT_EXECUTE);
+            return self.unsupported("this prepared lock call for a client that caches metadata");
+        }
         if !self.all_carried_out(&statement, &mut edits).await? {
+            self.count(Command::STMT_EXECUTE);
             return Ok(());
         }
         self.execute_last(&statement, &edits, values).await
+    }
+
+    /// Whether a column's type is another with values in the calls' places: a client that keeps what it
+    /// was told at the PREPARE would misread the rows.
+    async fn retypes(&mut self, statement: &Statement<'_>, edits: &Edits) -> Result<bool, End> {
+        let composite = statement.composite;
+        let mut edits = edits.clone();
+        edits.extend(composite.calls.iter().map(|call| self.nothing(call)));
+        let text = spliced(statement.text, 0..composite.end, &edits, Which::Last);
+        let own = definitions(&self.prepare_and_close(&text).await?);
+        Ok(own.iter().zip(statement.definitions).any(|(own, native)| kind(own) != kind(native)))
     }
 
     /// Prepares and executes the statement with the calls' values in it.
@@ -87,13 +105,6 @@ impl Session {
             return self.send_client(&reply.bytes);
         };
         let own = definitions(&reply);
-        let kind = |d: &Vec<u8>| column::type_bytes(d).map(|t| t[4]);
-        let retyped = own.iter().zip(native).any(|(own, native)| kind(own) != kind(native));
-        if retyped && self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA) {
-            // The client would read the rows by what it was told at the PREPARE.
-            self.close_statement(id)?;
-            return self.unsupported("this prepared lock call for a client that caches metadata");
-        }
         if composite.verb == Verb::Rows {
             // Another length does not matter to the rows.
             let columns = native.iter().enumerate().filter_map(|(nth, native)| {
@@ -118,6 +129,11 @@ impl Session {
     }
 }
 
+/// The type in a column definition.
+fn kind(definition: &[u8]) -> Option<u8> {
+    column::type_bytes(definition).map(|t| t[4])
+}
+
 impl Values<'_> {
     /// `COM_STMT_EXECUTE` of another statement with some of the values.
     fn encode(&self, id: u32, kept: &[usize], capabilities: Capabilities) -> Vec<u8> {
@@ -135,7 +151,7 @@ impl Values<'_> {
         }
         let mut nulls = vec![0u8; kept.len().div_ceil(8)];
         for (nth, value) in kept.iter().enumerate() {
-            if values[*value] == crate::protocol::params::Value::Null {
+            if values[*value] == Value::Null {
                 nulls[nth / 8] |= 1 << (nth % 8);
             }
         }
@@ -150,7 +166,7 @@ impl Values<'_> {
         for value in kept {
             match (&values[*value], &raw[*value]) {
                 // It was sent ahead.
-                (crate::protocol::params::Value::Bytes { bytes, .. }, span) if span.is_empty() => {
+                (Value::Bytes { bytes, .. }, span) if span.is_empty() => {
                     put_lenenc_bytes(&mut out, bytes);
                 }
                 (_, span) => out.extend_from_slice(&self.payload[span.clone()]),

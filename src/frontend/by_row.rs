@@ -4,13 +4,13 @@
 use super::composite::Statement;
 use super::session::{End, Session};
 use super::splice::{Edit, Edits, Which, spliced};
-use crate::engine::census::Census;
 use crate::lock::codes;
 use crate::lock::function::Function;
+use crate::lock::name::Key;
 use crate::sql::composite::Call;
-use crate::types::Flavour;
+use crate::types::{ConnectionId, Flavour};
 
-/// Bytes of comparisons in one statement: no server refuses as much.
+/// Bytes of comparisons in one statement; servers take packets of 16 MiB by default.
 const MAX_SIZE: usize = 512 * 1024;
 
 impl Session {
@@ -40,7 +40,7 @@ impl Session {
         for call in calls {
             let Some(name) = call.arguments.first() else { continue };
             let name = spliced(statement.text, name.span.clone(), edits, Which::Trial);
-            let expression = comparison(self.flavour, call.function, &name, &Some(held.clone()));
+            let expression = comparison(self.flavour, call.function, &name, &held);
             size += expression.len();
             if size > MAX_SIZE {
                 self.unsupported("so many lock names from columns while so many locks are held")?;
@@ -59,9 +59,13 @@ impl Session {
 
 /// What a call comes to, as the server can compute it. Of names that nobody holds, and of those that
 /// are none, it says itself what it says: it has no such locks of its own.
-fn comparison(flavour: Flavour, function: Function, name: &[u8], held: &Census) -> Vec<u8> {
+fn comparison(
+    flavour: Flavour,
+    function: Function,
+    name: &[u8],
+    held: &[(Key, ConnectionId)],
+) -> Vec<u8> {
     let native = [function.name().as_bytes(), b"(", name, b")"].concat();
-    let held = held.as_deref().unwrap_or_default();
     if held.is_empty() {
         return native;
     }

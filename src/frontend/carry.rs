@@ -12,7 +12,7 @@ use super::owed::Behind;
 use super::session::{End, Session};
 use super::settings::Settings;
 use super::splice::{Edit, Edits, Which, spliced};
-use super::trial::Next;
+use super::trial::{MAX_TIMES, Next};
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
@@ -20,9 +20,6 @@ use crate::sql::argument::Argument;
 use crate::sql::call::{Alias, BareCall};
 use crate::sql::composite::{Call, Composite, Part, Verb};
 use crate::types::Flavour;
-
-/// A statement that evaluates a call more often than this is refused.
-pub(super) const MAX_TIMES: u32 = 16;
 
 /// What came of the calls.
 pub(super) enum Filled {
@@ -53,10 +50,10 @@ impl Session {
     ) -> Result<Result<Vec<&'a Call>, &'static str>, End> {
         let composite = statement.composite;
         let mut by_row = Vec::new();
-        let looks_only = composite.calls.iter().all(|c| looks(c) && repeatable(c));
+        let looks_only = composite.calls.iter().all(Call::only_looks);
         for call in &composite.calls {
             let unclear = !composite.tables && !composite.repeatable && !call.certain;
-            if composite.tables && !looks(call) && !composite.once(call) {
+            if composite.tables && !call.looks() && !composite.once(call) {
                 return Ok(Err("this lock call in a statement over tables"));
             }
             if unclear && !looks_only {
@@ -76,7 +73,7 @@ impl Session {
                     if !reply.is_error() {
                         continue;
                     }
-                    if !looks(call) || !repeatable(call) {
+                    if !call.only_looks() {
                         return Ok(Err("a lock's name or timeout from a column"));
                     }
                     by_row.push(call);
@@ -121,10 +118,10 @@ impl Session {
         edits: &mut Edits,
     ) -> Result<Filled, End> {
         // Looking changes nothing, so it does not matter whether the server would look.
-        let looks_only = waiting.iter().all(|c| looks(c) && repeatable(c));
+        let looks_only = waiting.iter().all(|c| c.only_looks());
         // MariaDB takes looking for a constant, which a condition has evaluated first.
         let mariadb = self.flavour == Flavour::MariaDb;
-        let constant = |call: &Call| mariadb && looks(call) && call.filters && !call.conditional;
+        let constant = |call: &Call| mariadb && call.looks() && call.filters && !call.conditional;
         // Rows are chosen before anything is made of them.
         let tables = statement.composite.tables;
         waiting.sort_by_key(|call| (!constant(call), tables && !call.filters));
@@ -150,10 +147,12 @@ impl Session {
             };
             let call = waiting.remove(nth);
             if times > MAX_TIMES
-                || (times > 1 && !looks(call) && call.function != Function::GetLock)
+                || (times > 1 && !call.looks() && call.function != Function::GetLock)
             {
                 self.context.metrics.unsupported.inc();
-                self.refuse(&codes::evaluated_often())?;
+                self.refuse(&codes::unsupported_midway(
+                    "a lock call that one statement evaluates several times",
+                ))?;
                 return Ok(Filled::Answered);
             }
             for _ in 0..times {
@@ -238,7 +237,8 @@ impl Session {
                 Ok(Filled::All)
             }
             Outcome::Native if call.arguments.iter().skip(1).any(|part| !part.repeatable) => {
-                self.refuse(&codes::unsupported("this lock name or timeout"))?;
+                self.context.metrics.unsupported.inc();
+                self.refuse(&codes::unsupported_midway("this lock name or timeout"))?;
                 Ok(Filled::Answered)
             }
             Outcome::Native => {
@@ -246,7 +246,8 @@ impl Session {
                     Native::TakesNothing => false,
                     Native::Fails => true,
                     Native::Unclear => {
-                        self.refuse(&codes::unsupported("this lock name or timeout"))?;
+                        self.context.metrics.unsupported.inc();
+                        self.refuse(&codes::unsupported_midway("this lock name or timeout"))?;
                         return Ok(Filled::Answered);
                     }
                 };
@@ -362,14 +363,4 @@ fn stand_in(statement: &Statement<'_>, call: &Call, source: &[u8]) -> (Vec<u8>, 
         special: true,
     };
     (text, bare)
-}
-
-/// Whether a call changes nothing.
-pub(super) fn looks(call: &Call) -> bool {
-    matches!(call.function, Function::IsFreeLock | Function::IsUsedLock)
-}
-
-/// Whether nobody notices that the arguments are evaluated though the call is not.
-fn repeatable(call: &Call) -> bool {
-    call.arguments.iter().all(|part| part.repeatable && part.calls.is_empty())
 }

@@ -15,6 +15,7 @@ use crate::lock::codes;
 use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column, is_definition};
+use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::Value;
 use crate::protocol::reader::put_lenenc;
@@ -52,6 +53,9 @@ impl Session {
         let mut edits = self.look_back(composite).await?;
         // Errors in the statement come before any of it runs.
         let reply = self.prepare_and_close(&text[..composite.end]).await?;
+        if reply.is_error() {
+            self.count(Command::QUERY);
+        }
         match reply.ending {
             Ending::Err { code: 1295 } => return self.unsupported("a lock call in this statement"),
             Ending::Err { .. } => {
@@ -64,6 +68,7 @@ impl Session {
         let definitions = definitions.as_slice();
         let statement = Statement { prefix, text, composite, definitions, values: &[] };
         if !self.all_carried_out(&statement, &mut edits).await? {
+            self.count(Command::QUERY);
             return Ok(());
         }
         let last = spliced(text, 0..text.len(), &edits, Which::Last);

@@ -65,7 +65,7 @@ impl Session {
                 self.forward(&packet)
             }
             Statement::Bare(bare) => {
-                self.context.commands[usize::from(Command::QUERY.0)].inc();
+                self.count(Command::QUERY);
                 let given = bare.arguments.iter().map(|a| Given::from_text(a, text)).collect();
                 let call = Call { prefix: &payload[..at], text, bare };
                 if let Some(refusal) = self.check_alias(&call).await? {

@@ -39,12 +39,17 @@ pub(super) struct Behind {
 }
 
 impl Session {
+    /// Counts a command of the client's.
+    pub(super) fn count(&self, command: Command) {
+        self.context.commands[usize::from(command.0)].inc();
+    }
+
     /// Enters a command of the client's.
     pub(super) fn owe(&mut self, command: Command, shape: Shape) {
         if shape == Shape::Prepare {
             self.last_prepared = None;
         }
-        self.context.commands[usize::from(command.0)].inc();
+        self.count(command);
         if shape != Shape::Nothing {
             self.owed.push_back(Owed { shape, whose: Whose::Clients });
         }

@@ -167,7 +167,7 @@ impl Session {
         let is_do = bare.is_do;
         let cursor = cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
         let (text, mut name) = (statement.text.clone(), statement.name.clone());
-        self.context.commands[usize::from(Command::STMT_EXECUTE.0)].inc();
+        self.count(Command::STMT_EXECUTE);
         let given = bind(&bare, &text, &execute.values);
         let call = Call { prefix: query_prefix(self.capabilities), text: &text, bare };
         let mut catalog = b"def".to_vec();

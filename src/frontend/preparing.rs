@@ -38,7 +38,7 @@ impl Session {
             Statement::Composite(composite) => Either::Composite(composite),
             statement => return self.not_bare(&packet, text, &statement).await,
         };
-        self.context.commands[usize::from(Command::STMT_PREPARE.0)].inc();
+        self.count(Command::STMT_PREPARE);
         self.settle_behind().await?;
         let reply = self.exchange(&packet, Shape::Prepare).await?;
         let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));

@@ -14,7 +14,7 @@ impl Session {
     /// COM_RESET_CONNECTION: the server's OK comes behind its rollback; then the locks go, and
     /// then the client hears.
     pub(super) async fn reset(&mut self, packet: &[u8]) -> Result<(), End> {
-        self.context.commands[usize::from(Command::RESET_CONNECTION.0)].inc();
+        self.count(Command::RESET_CONNECTION);
         let reply = self.exchange(packet, Shape::Results).await?;
         if !reply.is_error() {
             self.forget_session_state();
@@ -34,7 +34,7 @@ impl Session {
     /// COM_CHANGE_USER: a login on the open connection. MySQL closes it when it is denied,
     /// MariaDB goes on; both have freed the locks by then.
     pub(super) async fn change_user(&mut self, packet: &[u8]) -> Result<(), End> {
-        self.context.commands[usize::from(Command::CHANGE_USER.0)].inc();
+        self.count(Command::CHANGE_USER);
         let payload = &packet[HEADER..];
         let tag = self.context.engine.lease().proxy().map(|p| p.to_string()).unwrap_or_default();
         let change = ChangeUser::parse(payload, self.capabilities);

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::carry::looks;
 use super::session::{End, Session};
 use crate::lock::function::Function;
 use crate::sql::composite::{Call, Composite};
@@ -71,7 +70,7 @@ impl Session {
             Flavour::MySql if tables => (constant.clone(), constant),
             Flavour::MySql => (evaluated, constant),
             // But for those that only look.
-            Flavour::MariaDb if looks(call) => {
+            Flavour::MariaDb if call.looks() => {
                 (if tables { constant.clone() } else { evaluated }, constant)
             }
             Flavour::MariaDb => (evaluated.clone(), evaluated),

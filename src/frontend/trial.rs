@@ -8,7 +8,6 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::carry::MAX_TIMES;
 use super::composite::Statement;
 use super::session::{End, Session};
 use super::splice::{Edit, Edits, Which, spliced};
@@ -17,6 +16,8 @@ use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
 use crate::sql::composite::Call;
 
+/// A statement that evaluates a call more often than this is refused.
+pub(super) const MAX_TIMES: u32 = 16;
 /// Errors that have nothing to do with what a statement says: KILL QUERY, a time limit, a lock of the
 /// server's that was waited for too long.
 const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];

@@ -16,15 +16,15 @@ pub fn unsupported(what: &str) -> ErrorReply {
     }
 }
 
-/// ER_NOT_SUPPORTED_YET, for a call that the server would evaluate several times, found when others
-/// have been carried out.
-pub fn evaluated_often() -> ErrorReply {
+/// ER_NOT_SUPPORTED_YET, found when other calls of the statement may have been carried out.
+pub fn unsupported_midway(what: &str) -> ErrorReply {
     ErrorReply {
         code: 1235,
         state: "42000",
-        message: "Lockstead does not yet support a lock call that one statement evaluates several \
-                  times. The statement was not run; what its other lock calls did stays"
-            .to_owned(),
+        message: format!(
+            "Lockstead does not yet support {what}. The statement was not run; what other lock \
+             calls in it did stays"
+        ),
     }
 }
 

@@ -124,6 +124,19 @@ pub struct Part {
     pub assigned_here: bool,
 }
 
+impl Call {
+    /// Whether it changes nothing.
+    pub fn looks(&self) -> bool {
+        matches!(self.function, Function::IsFreeLock | Function::IsUsedLock)
+    }
+
+    /// Whether it changes nothing, and nobody notices that its arguments are evaluated though it is
+    /// not.
+    pub fn only_looks(&self) -> bool {
+        self.looks() && self.arguments.iter().all(|part| part.repeatable && part.calls.is_empty())
+    }
+}
+
 impl Composite {
     /// Whether a call in a statement over tables can be carried out once, in front of it.
     pub fn once(&self, call: &Call) -> bool {

@@ -16,6 +16,7 @@ on_both! {
     more_prepared_lock_calls_than_a_session_may_have_are_refused
     a_moment_that_does_not_exist_is_refused
     a_statement_from_a_user_variable_takes_the_server_s_own_lock
+    what_larger_statements_may_not_do_is_refused
     a_call_whose_argument_fails_takes_nothing
     a_waiter_of_a_proxy_that_shuts_down_hears_of_it
     a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had
@@ -114,6 +115,29 @@ fn a_statement_from_a_user_variable_takes_the_server_s_own_lock(server: &Server)
         assert_eq!(got.as_deref(), Some("1"));
         assert!(other.is_free("own"));
     }
+}
+
+fn what_larger_statements_may_not_do_is_refused(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let mut several = Session::at(proxy.port);
+    session.lock("k");
+    let often = "SELECT NULLIF(RELEASE_LOCK('k'), 5), GET_LOCK('l', 0)";
+    assert_eq!(error(&mut session, often), Some(1235), "evaluated twice");
+    assert!(!several.is_free("k") && several.is_free("l"));
+    // With so many locks, a name from a column is not compared with all of them.
+    let by_column = "SELECT IS_FREE_LOCK(n) FROM (SELECT 'k' n UNION SELECT 'm') d";
+    assert_eq!(error(&mut session, by_column), None);
+    for n in 0..50 {
+        let names = (0..20).map(|m| format!("GET_LOCK('many-{n}-{m}', 0)"));
+        session.run(&format!("DO {}", names.collect::<Vec<_>>().join(",")));
+    }
+    assert_eq!(error(&mut session, by_column), Some(1235), "more than 1,000 held");
+    // Statements in front of a call may change how it reads.
+    several.client.set_option(0);
+    let modes = "SET sql_mode='ANSI_QUOTES'; SELECT \"GET_LOCK\"('a', 0) + 0";
+    assert_eq!(error(&mut several, modes), Some(1235));
+    assert!(session.is_free("a"));
 }
 
 /// MySQL takes the lock of a call whose timeout is a call that fails.
