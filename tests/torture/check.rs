@@ -35,7 +35,7 @@ pub(crate) fn check(events: &Events) -> Vec<Violation> {
         .collect();
     all.extend(overlaps(&events.holds, &events.faults));
     all.extend(regressions(&events.holds));
-    all.extend(lost_updates(&events.increments));
+    all.extend(lost_updates(&events.increments, &events.faults));
     all.extend(wrong_looks(&events.looks, &events.holds));
     all.extend(late_answers(&events.waits, &events.faults));
     all.extend(unfair_queues(&events.queues, &events.faults));
@@ -59,14 +59,16 @@ fn in_order(holds: &[Hold]) -> BTreeMap<String, Vec<&Hold>> {
     sorted
 }
 
-/// Whether no more is known than a reply that a proxy may have written in time, and that its stop
-/// held back on the way: no check can stand behind the write.
+/// Whether a proxy may have written a reply in time that its stop held back on the way: no check
+/// can stand behind the write.
+fn is_held_back(proxy: usize, asked: Duration, at: Duration, faults: &[Fault]) -> bool {
+    let stopped = |f: &&Fault| f.kind == "stop" && f.proxy == Some(proxy);
+    faults.iter().filter(stopped).any(|f| asked <= f.to && f.from <= at && at <= f.to + RESUMING)
+}
+
+/// Whether no more is known of a hold than a reply that was held back.
 fn is_old_news(hold: &Hold, faults: &[Fault]) -> bool {
-    let stopped = |f: &Fault| f.kind == "stop" && f.proxy == Some(hold.proxy);
-    hold.until == hold.granted
-        && faults
-            .iter()
-            .any(|f| stopped(f) && f.from <= hold.granted && hold.granted <= f.to + RESUMING)
+    hold.until == hold.granted && is_held_back(hold.proxy, Duration::ZERO, hold.granted, faults)
 }
 
 /// C1: two sessions are never certain of one lock at one moment.
@@ -120,13 +122,18 @@ pub(crate) fn regressions(holds: &[Hold]) -> Vec<Violation> {
 }
 
 /// C3: what was written under the lock is there for the next holder to read.
-pub(crate) fn lost_updates(increments: &[Increment]) -> Vec<Violation> {
+pub(crate) fn lost_updates(increments: &[Increment], faults: &[Fault]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (key, mut increments) in by_key(increments, |i| &i.key) {
         increments.sort_by_key(|i| i.at);
         // The value is at least the last one surely written, at most one more for each doubt.
         let (mut least, mut most, mut since) = (0, 0, Duration::ZERO);
         for i in increments {
+            if !i.sure && is_held_back(i.proxy, i.asked, i.at, faults) {
+                // An old value, and nobody knows from when. Were it written, others would read it.
+                most = most.max(i.read + 1);
+                continue;
+            }
             if i.read < least || i.read > most {
                 found.push(Violation {
                     rule: "no lost update",

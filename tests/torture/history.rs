@@ -31,7 +31,9 @@ pub(crate) struct Hold {
 pub(crate) struct Increment {
     pub(crate) key: String,
     pub(crate) session: u64,
-    /// When the value was read.
+    pub(crate) proxy: usize,
+    /// When the value was asked for, and when the reply was there.
+    pub(crate) asked: Duration,
     pub(crate) at: Duration,
     pub(crate) read: u64,
     /// False: nobody knows whether it was written.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use crate::check::{Absence, Violation, check, deadlocks, early_losses};
 use crate::control::Control;
 use crate::fleet::{Node, Options};
-use crate::history::{History, Increment, now};
+use crate::history::{History, Increment};
 use crate::own_server::flavour_of;
 use crate::proxy::fresh_schema;
 use crate::relay::Way;
@@ -109,9 +109,7 @@ impl Stage {
     }
 
     fn read(&self, session: &mut Session, sure: bool) -> Increment {
-        let read = session.ask(&format!("SELECT v FROM {} WHERE k=0", self.table));
-        let read = read.expect("a read").expect("a value").parse().expect("a number");
-        Increment { key: "counter 0".to_owned(), session: session.number, at: now(), read, sure }
+        Increment { sure, ..session.read_counter(&self.table, 0).expect("a read") }
     }
 
     /// Reads and writes, as the holder of the lock may.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::history::{History, Hold, Look, Said, Wait, now};
+use crate::history::{History, Hold, Increment, Look, Said, Wait, now};
 use crate::shared::session::account;
 use crate::wire::decode::text_row;
 use crate::wire::{Client, End, Kind, Shape};
@@ -93,6 +93,15 @@ impl Session {
         let value =
             row.and_then(|r| text_row(&r.payload)?.first().copied().flatten().map(<[u8]>::to_vec));
         Ok(value.map(|v| String::from_utf8_lossy(&v).into_owned()))
+    }
+
+    /// Reads a counter under its lock, to write one more.
+    pub(crate) fn read_counter(&mut self, table: &str, n: usize) -> Result<Increment, Broken> {
+        let asked = now();
+        let read = self.ask(&format!("SELECT v FROM {table} WHERE k={n}"))?;
+        let read = read.and_then(|v| v.parse().ok()).expect("a counter");
+        let (key, session, proxy) = (format!("counter {n}"), self.number, self.proxy);
+        Ok(Increment { key, session, proxy, asked, at: now(), read, sure: false })
     }
 
     /// Runs a statement. That it succeeded proves that the locks were held when it was sent.

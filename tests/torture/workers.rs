@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::fleet::Node;
-use crate::history::{Increment, now};
+use crate::history::now;
 use crate::session::{Broken, Place, Session};
 
 /// Deadlocks between locks are errors within this time for exactly one of each cycle.
@@ -132,12 +132,9 @@ impl Worker {
         if transaction {
             session.ask("BEGIN")?;
         }
-        let read = session.ask(&format!("SELECT v FROM {table} WHERE k={n}"))?;
-        let read: u64 = read.and_then(|v| v.parse().ok()).expect("a counter");
-        let mut increment =
-            Increment { key: key.clone(), session: session.number, at: now(), read, sure: false };
+        let mut increment = session.read_counter(&table, n)?;
         self.linger(session)?;
-        let mut update = format!("UPDATE {table} SET v={} WHERE k={n}", read + 1);
+        let mut update = format!("UPDATE {table} SET v={} WHERE k={n}", increment.read + 1);
         if self.chance(4) {
             // It may outlive its proxy by more than a lease.
             update = format!("SELECT SLEEP({}); {update}", self.random.random_range(2..6));
@@ -305,13 +302,9 @@ impl Worker {
             }
             2 => {
                 // With a write under way, which comes while the lock is held or never.
-                let sql = format!("SELECT v FROM {table} WHERE k={n}");
-                let Ok(Some(read)) = session.ask(&sql) else { return };
-                let (at, read) = (now(), read.parse().expect("a counter"));
-                let number = session.number;
-                let increment = Increment { key, session: number, at, read, sure: false };
+                let Ok(increment) = session.read_counter(&table, n) else { return };
+                let next = increment.read + 1;
                 self.client.place.history.events().increments.push(increment);
-                let next = read + 1;
                 session
                     .send(&format!("SELECT SLEEP(0.3); UPDATE {table} SET v={next} WHERE k={n}"));
                 self.leave(session);
