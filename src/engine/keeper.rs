@@ -240,12 +240,12 @@ impl Keeper {
         let renewal = conn.renew(&schema, now.id, now.epoch, (&now.versions, new), &conns).await?;
         let took = clock::now().saturating_sub(sent);
         self.setup.access.metrics.renewal_seconds.observe(took.as_secs_f64());
+        self.server.judge(&renewal.meta)?;
         // Sessions may have seen the deadline pass: there is no way back then.
         if clock::now() >= self.lease.deadline() {
             self.fence_if_due();
             return Ok(());
         }
-        self.server.judge(&renewal.meta)?;
         if !renewal.renewed || renewal.meta.epoch != now.epoch {
             tracing::error!(proxy = %now.id, epoch = renewal.meta.epoch, "the lease was revoked, or its row is not as this proxy left it");
             self.fence();
