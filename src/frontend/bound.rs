@@ -6,8 +6,8 @@ use super::composite::{Statement, definitions};
 use super::owed::Behind;
 use super::prepared::too_long;
 use super::session::{End, Session};
-use super::splice::{Edit, Edits, Which, spliced};
-use crate::protocol::amend::Amend;
+use super::splice::{Edit, Edits, Which, kept_parameters, spliced};
+use super::surroundings::{ELSEWHERE, Surroundings};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column};
 use crate::protocol::command::{Command, Shape};
@@ -29,6 +29,8 @@ pub(super) struct Bound<'a> {
     pub(super) text: &'a [u8],
     pub(super) composite: &'a Composite,
     pub(super) columns: &'a [Vec<u8>],
+    /// Where it was prepared, if that matters.
+    pub(super) surroundings: Option<Surroundings>,
     /// The server keeps data for it that are no longer needed.
     pub(super) stale: Option<u32>,
 }
@@ -41,7 +43,7 @@ impl Session {
         values: &Values<'_>,
         beyond: bool,
     ) -> Result<(), End> {
-        let Bound { text, composite, columns, stale } = *bound;
+        let Bound { text, composite, columns, ref surroundings, stale } = *bound;
         if let Some(id) = stale {
             self.reset_statement(id).await?;
         }
@@ -50,20 +52,19 @@ impl Session {
             return self.refuse(&too_long(Command::STMT_EXECUTE));
         }
         let mut edits = self.look_back(composite).await?;
-        for (at, value) in composite.params.iter().zip(&values.execute.values) {
-            let Some(trial) = self.literal(Given::from_value(value)).await? else {
+        if !self.surrounded_alike(surroundings.as_ref()).await? {
+            self.count(Command::STMT_EXECUTE);
+            return self.unsupported(ELSEWHERE);
+        }
+        let given: Vec<Given> = values.execute.values.iter().map(Given::from_value).collect();
+        for (at, value) in composite.params.iter().zip(&given) {
+            let Some(trial) = self.literal(value.clone()).await? else {
                 return self.unsupported("a parameter of this type beside a lock call");
             };
             edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
         }
         let prefix = query_prefix(self.capabilities);
-        let statement = Statement {
-            prefix,
-            text,
-            composite,
-            definitions: columns,
-            values: &values.execute.values,
-        };
+        let statement = Statement { prefix, text, composite, definitions: columns, values: &given };
         let caches = self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
         if caches && self.retypes(&statement, &edits).await? {
             self.count(Command::STMT_EXECUTE);
@@ -114,13 +115,9 @@ impl Session {
                 let types = types.zip(column::type_bytes(native));
                 Some(Column { name: name.to_vec(), types })
             });
-            let amend = self.amend.get_or_insert_with(|| Box::new(Amend::new(self.capabilities)));
-            amend.describe(columns.collect());
+            self.describe(columns.collect());
         }
-        let gone: Vec<_> = edits.iter().filter(|e| !e.keeps).map(|e| e.span.clone()).collect();
-        let inside = |at: usize| gone.iter().any(|span| span.contains(&at));
-        let kept: Vec<usize> =
-            (0..composite.params.len()).filter(|nth| !inside(composite.params[*nth])).collect();
+        let kept = kept_parameters(composite, edits);
         let payload = values.encode(id, &kept, self.capabilities);
         let mut packet = Vec::with_capacity(payload.len() + HEADER);
         put_frame(&mut packet, 0, &payload);

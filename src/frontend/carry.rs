@@ -319,7 +319,7 @@ impl Session {
             Some(Argument::Parameter) => {
                 let nth = statement.composite.params.iter().position(|at| *at == part.span.start);
                 let value = nth.and_then(|nth| statement.values.get(nth));
-                return Ok(value.map_or(Given::Unknown, Given::from_value));
+                return Ok(value.cloned().unwrap_or(Given::Unknown));
             }
             Some(literal) => return Ok(Given::from_text(literal, statement.text)),
             None => {}

@@ -8,6 +8,7 @@ use super::session::{End, Session};
 use super::settings::Settings;
 use crate::protocol::amend::Amend;
 use crate::protocol::frame::{HEADER, put_frame};
+use crate::sql::named::may_be_named;
 use crate::sql::prefilter::scan;
 
 /// The statements of a text that are still to be run.
@@ -68,7 +69,8 @@ fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<(Range<usize>, bool)> {
             ranges.push((piece.start..text.len(), false));
             break;
         }
-        let calls = scan(&text[piece.clone()]).call;
+        let piece_text = &text[piece.clone()];
+        let calls = scan(piece_text).call || may_be_named(piece_text, true);
         match ranges.last_mut() {
             Some((range, false)) if !calls => range.end = piece.end,
             _ => ranges.push((piece.clone(), calls)),

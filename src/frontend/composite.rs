@@ -6,6 +6,7 @@
 //! statement with a probe in the call's place, a lock of its own that tells afterwards whether it
 //! was taken ([ADR 12](../../docs/adr/0012-composite-statements.md)).
 
+use super::arguments::Given;
 use super::ask::{Reply, frames};
 use super::carry::Filled;
 use super::owed::Behind;
@@ -17,7 +18,6 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column, is_definition};
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::params::Value;
 use crate::protocol::reader::put_lenenc;
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::sql::composite::{Composite, Verb};
@@ -32,7 +32,7 @@ pub(super) struct Statement<'a> {
     /// The columns as the server describes them.
     pub(super) definitions: &'a [Vec<u8>],
     /// What is bound to its parameters.
-    pub(super) values: &'a [Value],
+    pub(super) values: &'a [Given],
 }
 
 impl Session {
@@ -72,19 +72,21 @@ impl Session {
             return Ok(());
         }
         let last = spliced(text, 0..text.len(), &edits, Which::Last);
-        let columns = match composite.verb {
-            Verb::Rows => self.native_columns(&statement, &edits).await?,
-            Verb::Do | Verb::Set | Verb::Explain | Verb::Change => Vec::new(),
-        };
+        let columns = self.native_columns(&statement, &edits).await?;
         // The statement itself is the last one in the session.
         self.behind = Behind::default();
         let mut packet = Vec::with_capacity(prefix.len() + last.len() + HEADER);
         put_frame(&mut packet, 0, &[prefix, &last].concat());
+        self.describe(columns);
+        self.forward(&packet)
+    }
+
+    /// How the columns of the response that is to come are to be described.
+    pub(super) fn describe(&mut self, columns: Vec<Column>) {
         if !columns.is_empty() {
             let amend = self.amend.get_or_insert_with(|| Box::new(Amend::new(self.capabilities)));
             amend.describe(columns);
         }
-        self.forward(&packet)
     }
 
     /// Carries out the calls. False: the client has its answer.
@@ -119,11 +121,14 @@ impl Session {
     }
 
     /// The columns as the client is to see them.
-    async fn native_columns(
+    pub(super) async fn native_columns(
         &mut self,
         statement: &Statement<'_>,
         edits: &Edits,
     ) -> Result<Vec<Column>, End> {
+        if statement.composite.verb != Verb::Rows {
+            return Ok(Vec::new());
+        }
         // No expression of MariaDB's has the types of all calls.
         let retype = self.flavour == Flavour::MariaDb || !statement.composite.looks_back.is_empty();
         let own = if retype {

@@ -3,6 +3,7 @@
 use super::answer::Call;
 use super::arguments::{Given, Judged};
 use super::gate::{Shown, Waited};
+use super::named::Request;
 use super::session::{End, Session};
 use crate::engine::handle::{Acquired, Grant, Look};
 use crate::lock::codes;
@@ -18,6 +19,7 @@ use crate::protocol::response::Ending;
 use crate::sql::argument::Argument;
 use crate::sql::call::{self, Statement};
 use crate::sql::dialect::{Dialect, Multibyte};
+use crate::sql::words;
 
 /// What came of a call.
 pub(super) enum Outcome {
@@ -94,6 +96,10 @@ impl Session {
             Statement::Composite(composite) => {
                 self.composite(&payload[..at], text, &composite).await
             }
+            Statement::Named(named) => {
+                let request = Request { packet: &packet, prefix: &payload[..at], text };
+                self.named(&request, &named).await
+            }
             // The server refuses them all.
             Statement::Several(_) if !self.several => self.forward(&packet),
             // A part of one is a single statement.
@@ -124,14 +130,14 @@ impl Session {
                         return self.send_client(&reply.bytes);
                     }
                 }
-                self.context.metrics.definitions.inc();
-                tracing::info!(
-                    connection = %self.connection,
-                    "a stored program or view with a lock call was passed: its calls take the server's own locks"
-                );
+                self.note_definition();
                 self.forward(packet)
             }
-            Statement::NoCall | Statement::WrongCount | Statement::Bare(_) => self.forward(packet),
+            // Bound to a statement id, no server takes PREPARE and EXECUTE.
+            Statement::NoCall
+            | Statement::WrongCount
+            | Statement::Bare(_)
+            | Statement::Named(_) => self.forward(packet),
             Statement::Other
             | Statement::Composite(_)
             | Statement::Several(_)
@@ -148,9 +154,18 @@ impl Session {
         }
     }
 
+    /// Counts a definition whose calls Lockstead will not see.
+    pub(super) fn note_definition(&self) {
+        self.context.metrics.definitions.inc();
+        tracing::info!(
+            connection = %self.connection,
+            "a stored program or view with a lock call was passed: its calls take the server's own locks"
+        );
+    }
+
     /// The server's refusal to prepare a text; `None` when it can be prepared, or when it is
     /// only the protocol that forbids it.
-    async fn try_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, End> {
+    pub(super) async fn try_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, End> {
         let reply = self.prepare_and_close(text).await?;
         Ok(match reply.ending {
             Ending::Err { code: 1295 } | Ending::Ok { .. } | Ending::Plain => None,
@@ -173,22 +188,27 @@ impl Session {
             statement => return Ok(statement),
         }
         // The first of several statements may change how the others read.
-        if self.several && call::may_change_modes(text) {
+        if self.several && words::may_change_modes(text) {
             return Ok(Statement::Ambiguous);
         }
+        let dialect = self.exact_dialect().await?;
+        Ok(dialect.map_or(Statement::Ambiguous, |dialect| call::classify_exactly(text, dialect)))
+    }
+
+    /// How the server reads this session's statements: it is asked.
+    pub(super) async fn exact_dialect(&mut self) -> Result<Option<Dialect>, End> {
         let row = self.ask_row(b"SELECT @@sql_mode,@@character_set_client").await?;
         let Some([Some(mode), Some(charset)]) = row.as_deref() else {
-            return Ok(Statement::Ambiguous);
+            return Ok(None);
         };
         let mode = String::from_utf8_lossy(mode);
-        let dialect = Dialect {
+        Ok(Some(Dialect {
             ansi_quotes: mode.contains("ANSI_QUOTES"),
             no_backslash_escapes: mode.contains("NO_BACKSLASH_ESCAPES"),
             brackets: mode.contains("MSSQL"),
             multibyte: Multibyte::from_charset(&String::from_utf8_lossy(charset)),
             ..self.dialect()
-        };
-        Ok(call::classify_exactly(text, dialect))
+        }))
     }
 
     /// Does what a call asks.

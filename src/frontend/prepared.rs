@@ -30,6 +30,10 @@ use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
 pub(super) const MAX_STATEMENTS: usize = 16_384;
+/// Bytes that all their texts may have.
+pub(super) const MAX_TEXTS: usize = 16 << 20;
+/// The refusal of one more.
+pub(super) const SO_MANY: &str = "so many prepared lock calls in one session";
 /// No server takes a name of more bytes, in whatever character set.
 pub(super) const MAX_NAME: u64 = 1024;
 
@@ -159,7 +163,14 @@ impl Session {
                 let text = statement.text.clone();
                 let values = Values { payload: &packet[HEADER..], execute: &execute };
                 let stale = (long || stale).then_some(id);
-                let bound = Bound { text: &text, composite: &composite, columns: &columns, stale };
+                let surroundings = statement.surroundings.as_ref();
+                let bound = Bound {
+                    text: &text,
+                    composite: &composite,
+                    columns: &columns,
+                    surroundings: surroundings.cloned(),
+                    stale,
+                };
                 return Box::pin(self.composite_bound(&bound, &values, beyond)).await;
             }
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::composite::definitions;
-use super::prepared::MAX_STATEMENTS;
+use super::prepared::SO_MANY;
 use super::session::{End, Session};
 use super::statement::{Calls, LockStatement};
 use crate::lock::codes;
@@ -40,13 +40,16 @@ impl Session {
         };
         self.count(Command::STMT_PREPARE);
         self.settle_behind().await?;
+        let surroundings = match &calls {
+            Either::Bare(_) => None,
+            Either::Composite(composite) => self.surroundings(text, composite).await?,
+        };
         let reply = self.exchange(&packet, Shape::Prepare).await?;
         let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
         if let Some(ok) = first {
-            if self.statements.len() >= MAX_STATEMENTS {
+            if self.remembers_enough(text.len()) {
                 self.close_statement(ok.id)?;
-                return self
-                    .refuse(&codes::unsupported("so many prepared lock calls in one session"));
+                return self.refuse(&codes::unsupported(SO_MANY));
             }
             // The result column's definition is the last packet that is one.
             let name = reply
@@ -66,6 +69,7 @@ impl Session {
                 text: text.to_vec(),
                 params,
                 name,
+                surroundings,
                 types: Vec::new(),
                 long_data: vec![None; params],
                 beyond: Vec::new(),

@@ -284,7 +284,8 @@ impl Session {
                 if found.setting {
                     self.settings = Settings::Named;
                 }
-                Ok(if found.call { Fate::Park } else { Fate::Forward(None) })
+                let names = Command(byte) == Command::QUERY && self.may_be_named(text);
+                Ok(if found.call || names { Fate::Park } else { Fate::Forward(None) })
             }
             Command::CHANGE_USER | Command::RESET_CONNECTION if !fits => {
                 Err(End::Broken("a change of user or a reset longer than a buffer"))

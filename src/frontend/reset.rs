@@ -1,6 +1,7 @@
 //! A session that begins anew on its open connection: COM_RESET_CONNECTION and COM_CHANGE_USER.
 
 use super::login::{authenticate, owner};
+use super::named::NamedStatements;
 use super::owed::Behind;
 use super::session::{End, Session};
 use super::settings::Settings;
@@ -27,6 +28,7 @@ impl Session {
         self.behind = Behind::default();
         self.settings = Settings::default();
         self.statements.clear();
+        self.named = NamedStatements::default();
         self.good_alias = None;
         self.deadlocks = 0;
     }

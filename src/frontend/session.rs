@@ -15,6 +15,7 @@ use super::ask::Reply;
 use super::chain::Chain;
 use super::context::Context;
 use super::login::{Authenticated, closed};
+use super::named::NamedStatements;
 use super::oversize::Dropped;
 use super::owed::{Behind, Owed};
 use super::registry::Entry;
@@ -115,6 +116,8 @@ pub(super) struct Session {
     pub(super) server_used: Instant,
     /// Prepared lock calls, by the server's statement id.
     pub(super) statements: HashMap<u32, LockStatement>,
+    /// Those that have a name in SQL.
+    pub(super) named: NamedStatements,
     /// The lock call that was prepared last, if no other statement has been since: what MariaDB's
     /// clients mean by the id −1.
     pub(super) last_prepared: Option<u32>,
@@ -179,6 +182,7 @@ impl Session {
             several: capabilities.has(Capabilities::MULTI_STATEMENTS),
             server_used: Instant::now(),
             statements: HashMap::new(),
+            named: NamedStatements::default(),
             last_prepared: None,
             good_alias: None,
             deadlocks: 0,

@@ -79,6 +79,13 @@ impl Session {
     }
 }
 
+/// Which of a statement's parameters are left in its last text.
+pub(super) fn kept_parameters(composite: &Composite, edits: &[Edit]) -> Vec<usize> {
+    let gone: Vec<_> = edits.iter().filter(|e| !e.keeps).map(|e| e.span.clone()).collect();
+    let inside = |at: usize| gone.iter().any(|span| span.contains(&at));
+    (0..composite.params.len()).filter(|nth| !inside(composite.params[*nth])).collect()
+}
+
 /// Part of a text with expressions in the places of calls.
 pub(super) fn spliced(text: &[u8], range: Range<usize>, edits: &[Edit], which: Which) -> Vec<u8> {
     let inside = |edit: &&Edit| range.start <= edit.span.start && edit.span.end <= range.end;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cursor::Cursor;
+use super::surroundings::Surroundings;
 use crate::sql::argument::Argument;
 use crate::sql::call::BareCall;
 use crate::sql::composite::Composite;
@@ -27,6 +28,8 @@ pub(super) struct LockStatement {
     pub(super) params: usize,
     /// The column's name as the server described it.
     pub(super) name: Vec<u8>,
+    /// Where it was prepared, if that matters.
+    pub(super) surroundings: Option<Surroundings>,
     /// Types of the last execution that bound any.
     pub(super) types: Vec<u16>,
     pub(super) long_data: Vec<Option<Vec<u8>>>,

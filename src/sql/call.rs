@@ -9,6 +9,7 @@ use super::definition::is_definition;
 use super::dialect::Dialect;
 use super::finder::Finder;
 use super::mentions::mention;
+use super::named::{self, Named};
 use super::pieces;
 use super::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
@@ -26,6 +27,8 @@ pub enum Statement {
     Definition,
     /// Calls in a larger statement.
     Composite(Composite),
+    /// PREPARE, EXECUTE and the like: the calls are in the text that they prepare.
+    Named(Named),
     /// Several statements, some of them with calls.
     Several(Vec<Range<usize>>),
     /// A call in any other form.
@@ -88,11 +91,12 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     let finder = Finder::of(text, dialect);
     let sites = finder.calls();
     let prepares = finder.prepares_behind().is_some_and(|at| mention(&text[at..]).is_some());
-    if sites.is_empty() && !prepares {
+    let names = named::may_be_named(text, true);
+    if sites.is_empty() && !prepares && !names {
         return Statement::NoCall;
     }
     let (tokens, whole) = tokens(text, dialect);
-    if is_definition(text, &tokens) {
+    if (!sites.is_empty() || prepares) && is_definition(text, &tokens) {
         return Statement::Definition;
     }
     if whole
@@ -101,14 +105,31 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     {
         return bare;
     }
+    if sites.is_empty()
+        && whole
+        && let Some(named) = named::read(text, &tokens, dialect.flavour)
+    {
+        return Statement::Named(named);
+    }
+    let names = named::stands_in(text, &tokens);
     match pieces::split(text, &tokens) {
-        Some(pieces) if pieces.len() > 1 => return Statement::Several(pieces),
+        Some(pieces) if pieces.len() > 1 && (names || prepares || !sites.is_empty()) => {
+            return Statement::Several(pieces);
+        }
         Some(_) | None => {}
     }
-    if prepares || !whole {
+    if prepares || (!whole && !sites.is_empty()) {
         return Statement::Other;
     }
+    if sites.is_empty() {
+        return Statement::NoCall;
+    }
     composite::read(text, &tokens).map_or(Statement::Other, Statement::Composite)
+}
+
+/// Reads a text of one statement as a larger one, also where it is a bare call.
+pub fn as_composite(text: &[u8], dialect: Dialect) -> Option<Composite> {
+    composite::read(text, &tokens(text, dialect).0)
 }
 
 /// All tokens, and whether the text ends outside strings and comments.
@@ -238,15 +259,6 @@ fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
     }
 }
 
-/// Whether a text of several statements may change the modes or the character set in which the
-/// server reads what follows.
-pub fn may_change_modes(text: &[u8]) -> bool {
-    const WORDS: [&[u8]; 5] = [b"sql_mode", b"names", b"charset", b"character", b"execute"];
-    let text = text.to_ascii_lowercase();
-    let has = |word: &[u8]| memchr::memmem::find(&text, word).is_some();
-    has(b";") && WORDS.iter().any(|word| has(word))
-}
-
 /// Whether one COM_STMT_PREPARE can hold the text: only then does the server's verdict on it say
 /// something about the statement.
 pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
@@ -316,8 +328,6 @@ mod tests {
             assert!(matches!(judge(sql), Statement::Composite(_)), "{sql}: {:?}", judge(sql));
         }
         for sql in [
-            "PREPARE s FROM 'SELECT GET_LOCK(1,0)'",
-            "/*! PREPARE s FROM 'SELECT GET_LOCK(1,0)' */",
             "EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
             "SELECT GET_LOCK('k' /*! 'x', */ 0)",
             "SELECT GET_LOCK('k',0)) + (1",
@@ -332,6 +342,7 @@ mod tests {
         for sql in [
             "SELECT 1; SELECT GET_LOCK('k',0)",
             "SELECT 1; PREPARE `s` FROM CONCAT('SELECT GET_LOCK', '(1,0)')",
+            "DO 1; EXECUTE s",
             "DO 1; EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
         ] {
             assert!(matches!(judge(sql), Statement::Several(_)), "{sql}: {:?}", judge(sql));

@@ -15,7 +15,8 @@ on_both! {
     a_bulk_execution_of_a_lock_call_is_refused
     more_prepared_lock_calls_than_a_session_may_have_are_refused
     a_moment_that_does_not_exist_is_refused
-    a_statement_from_a_user_variable_takes_the_server_s_own_lock
+    a_text_that_is_never_the_same_takes_the_server_s_own_lock
+    a_statement_that_is_executed_elsewhere_is_refused
     what_larger_statements_may_not_do_is_refused
     a_call_whose_argument_fails_takes_nothing
     a_waiter_of_a_proxy_that_shuts_down_hears_of_it
@@ -99,21 +100,58 @@ fn a_moment_that_does_not_exist_is_refused(server: &Server) {
     assert!(session.is_free("k"));
 }
 
-fn a_statement_from_a_user_variable_takes_the_server_s_own_lock(server: &Server) {
+fn a_text_that_is_never_the_same_takes_the_server_s_own_lock(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let mut session = Session::at(proxy.port);
     let mut other = Session::at(proxy.port);
     let name = fresh_schema();
-    session.run(&format!("SET @x='SELECT GET_LOCK(''{name}'', 0)'"));
-    session.run("PREPARE s FROM @x");
-    assert_eq!(session.value("EXECUTE s").as_deref(), Some("1"));
+    let nonce = "IF(RAND()<0,'x','GET_')";
+    let run = match flavour_of(server) {
+        Flavour::MySql => {
+            let run = format!(
+                "CREATE PROCEDURE {name}.run() BEGIN \
+                 SET @x=CONCAT('SELECT ',{nonce},'LOCK(''{name}'',0)'); \
+                 PREPARE s FROM @x; EXECUTE s; END"
+            );
+            server.root().run(&format!("CREATE DATABASE {name}"));
+            server.root().run(&run);
+            format!("CALL {name}.run()")
+        }
+        Flavour::MariaDb => {
+            format!("EXECUTE IMMEDIATE CONCAT('SELECT ',{nonce},'LOCK(''{name}'',0)')")
+        }
+    };
+    session.run(&run);
     assert!(other.is_free(&name), "a lock of the server's own is none of the proxy's");
     let native = server.root().column(&format!("SELECT IS_USED_LOCK('{name}')"));
     assert_eq!(native, [session.id().to_string()]);
-    if flavour_of(server) == Flavour::MariaDb {
-        let got = session.value("EXECUTE IMMEDIATE CONCAT('SELECT GET_', 'LOCK(''own'', 0)')");
-        assert_eq!(got.as_deref(), Some("1"));
-        assert!(other.is_free("own"));
+    if flavour_of(server) == Flavour::MySql {
+        server.root().run(&format!("DROP DATABASE {name}"));
+    }
+}
+
+fn a_statement_that_is_executed_elsewhere_is_refused(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let (here, there) = (fresh_schema(), fresh_schema());
+    for schema in [&here, &there] {
+        server.root().run(&format!("CREATE DATABASE {schema}"));
+        server.root().run(&format!("CREATE TABLE {schema}.t SELECT '{schema}' v"));
+    }
+    let text = "SELECT v, GET_LOCK('k',0) FROM t";
+    session.run(&format!("USE {here}"));
+    let id = prepare(&mut session, text);
+    session.run(&format!("PREPARE s FROM \"{text}\""));
+    assert_eq!(session.value("EXECUTE s").as_deref(), Some(here.as_str()));
+    session.run("DO RELEASE_ALL_LOCKS()");
+    session.run(&format!("USE {there}"));
+    assert_eq!(error(&mut session, "EXECUTE s"), Some(1235));
+    assert_eq!(session.client.execute(id, &Execute::default()).error(), Some(1235));
+    assert!(session.is_free("k"));
+    session.run(&format!("USE {here}"));
+    assert_eq!(session.value("EXECUTE s").as_deref(), Some(here.as_str()));
+    for schema in [&here, &there] {
+        server.root().run(&format!("DROP DATABASE {schema}"));
     }
 }
 

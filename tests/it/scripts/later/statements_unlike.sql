@@ -88,3 +88,10 @@ b: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
 m: CREATE PROCEDURE $DB.p() BEGIN END; SELECT GET_LOCK('$Nsc',0) AS end
 b: SELECT IS_FREE_LOCK('$Nsc')
 = 0
+# A parameter has the type that it had at the first execution, until it cannot.
+[mysql] a: PREPARE typed FROM 'SELECT IS_FREE_LOCK(?), ?'
+[mysql] a: SET @number = 5, @text = '$Ntext'
+[mysql] a: EXECUTE typed USING @text, @number
+[mysql] = 1 | 5
+[mysql] a: EXECUTE typed USING @text, @text
+[mysql] = 1 | 0 W1

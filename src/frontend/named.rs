@@ -1,0 +1,348 @@
+//! Lock calls in statements that are prepared under a name in SQL.
+//!
+//! The client's PREPARE goes to the server as it stands, which refuses what it refuses. An EXECUTE
+//! carries out the calls in the text that was prepared; then the server runs that text with their
+//! values in it, and with the client's own values for the parameters that are left.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::arguments::Given;
+use super::composite::Statement;
+use super::owed::Behind;
+use super::prepared::{MAX_STATEMENTS, MAX_TEXTS, SO_MANY};
+use super::session::{End, Session};
+use super::splice::{Edit, Edits, Which, kept_parameters, spliced};
+use super::surroundings::{ELSEWHERE, Surroundings};
+use crate::lock::codes;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::response::Ending;
+use crate::sql::call;
+use crate::sql::composite::Composite;
+use crate::sql::dialect::Multibyte;
+use crate::sql::named::{Named, Source, Value, may_be_named};
+use crate::sql::words;
+use crate::types::Flavour;
+
+/// A statement with lock calls that has a name.
+#[derive(Debug)]
+pub(super) struct NamedStatement {
+    text: Vec<u8>,
+    composite: Composite,
+    surroundings: Option<Surroundings>,
+}
+
+/// Those of a session.
+#[derive(Debug, Default)]
+pub(super) struct NamedStatements {
+    by_name: HashMap<Vec<u8>, Arc<NamedStatement>>,
+    /// The proxy's own.
+    own: Option<String>,
+}
+
+/// What a statement's text holds.
+enum Content {
+    /// No call.
+    Nothing,
+    Calls(Composite),
+    /// What cannot be carried out.
+    Unsupported(&'static str),
+}
+
+/// A statement's text, as far as it is known.
+enum Text {
+    Known(Vec<u8>),
+    /// The server has no text either, or an error.
+    Refused,
+    /// Nobody knows.
+    Hidden,
+    /// It has calls, and characters that the server reads in another character set.
+    Converted,
+}
+
+/// A command in its packet.
+pub(super) struct Request<'a> {
+    pub(super) packet: &'a [u8],
+    /// Command byte and query attributes.
+    pub(super) prefix: &'a [u8],
+    pub(super) text: &'a [u8],
+}
+
+impl Session {
+    /// PREPARE, EXECUTE and DEALLOCATE.
+    pub(super) async fn named(&mut self, request: &Request<'_>, named: &Named) -> Result<(), End> {
+        match named {
+            Named::Deallocate { name } => {
+                self.named.by_name.remove(&name.folded);
+                self.forward(request.packet)
+            }
+            Named::Prepare { name, source } => {
+                // The server forgets the old one in any case.
+                self.named.by_name.remove(&name.folded);
+                let text = match self.source_text(request.text, source).await? {
+                    Text::Known(text) => text,
+                    Text::Refused | Text::Hidden => return self.forward(request.packet),
+                    Text::Converted => return self.unsupported(CONVERTED),
+                };
+                let composite = match self.content(&text).await? {
+                    Content::Nothing => return self.forward(request.packet),
+                    Content::Unsupported(what) => return self.unsupported(what),
+                    Content::Calls(composite) => composite,
+                };
+                if !name.plain {
+                    return self.unsupported("a lock call in a prepared statement of such a name");
+                }
+                if self.remembers_enough(text.len()) {
+                    return self.refuse(&codes::unsupported(SO_MANY));
+                }
+                let surroundings = self.surroundings(&text, &composite).await?;
+                self.count(Command::QUERY);
+                self.behind = Behind::default();
+                let reply = self.exchange(request.packet, Shape::Results).await?;
+                if !reply.is_error() {
+                    let statement = NamedStatement { text, composite, surroundings };
+                    self.named.by_name.insert(name.folded.clone(), Arc::new(statement));
+                }
+                self.send_client(&reply.bytes)
+            }
+            Named::Execute { name, using } => {
+                let Some(statement) = self.named.by_name.get(&name.folded).map(Arc::clone) else {
+                    return self.forward(request.packet);
+                };
+                self.execute_text(request, &statement, using).await
+            }
+            Named::Immediate { source, using } => {
+                let text = match self.source_text(request.text, source).await? {
+                    Text::Known(text) => text,
+                    Text::Refused | Text::Hidden => return self.forward(request.packet),
+                    Text::Converted => return self.unsupported(CONVERTED),
+                };
+                match self.content(&text).await? {
+                    Content::Nothing => self.forward(request.packet),
+                    Content::Unsupported(what) => self.unsupported(what),
+                    Content::Calls(composite) => {
+                        let statement = NamedStatement { text, composite, surroundings: None };
+                        self.execute_text(request, &statement, using).await
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a text may be one of these, or hold one.
+    pub(super) fn may_be_named(&self, text: &[u8]) -> bool {
+        may_be_named(text, !self.named.by_name.is_empty())
+    }
+
+    /// Whether the session has as many prepared lock calls as it may have.
+    pub(super) fn remembers_enough(&self, more: usize) -> bool {
+        let texts = self.statements.values().map(|s| s.text.len());
+        let named = self.named.by_name.values().map(|s| s.text.len());
+        let count = self.statements.len() + self.named.by_name.len();
+        count >= MAX_STATEMENTS || texts.chain(named).sum::<usize>() + more > MAX_TEXTS
+    }
+
+    /// The text that a PREPARE prepares, in the client's character set. A string in which no name
+    /// of a function can stand is not asked for.
+    async fn source_text(&mut self, text: &[u8], source: &Source) -> Result<Text, End> {
+        let source =
+            if source.repeatable { &text[source.span.clone()] } else { return Ok(Text::Hidden) };
+        let literal = matches!(source.first(), Some(b'\'' | b'"'));
+        if literal && !source.contains(&b'\\') && !words::mentions(source) {
+            return Ok(Text::Hidden);
+        }
+        let question =
+            [b"SELECT HEX(".as_slice(), source, b"),CHARSET(", source, b"),@@character_set_client"];
+        let row = self.ask_row(&question.concat()).await?;
+        let Some([Some(hex), Some(charset), Some(client)]) = row.as_deref() else {
+            return Ok(Text::Refused);
+        };
+        let Some(text) = from_hex(hex) else { return Ok(Text::Refused) };
+        let unicode = |name: &[u8]| name.starts_with(b"utf8");
+        // Where the bytes would be converted, they are not the statement's.
+        let same = text.is_ascii() || (unicode(charset) && unicode(client));
+        if !same && words::mentions(&text) {
+            return Ok(Text::Converted);
+        }
+        Ok(Text::Known(text))
+    }
+
+    /// What calls a text has that is prepared.
+    async fn content(&mut self, text: &[u8]) -> Result<Content, End> {
+        use crate::sql::call::Statement;
+        Ok(match self.classify(text).await? {
+            // Of several statements the server prepares none, and none that prepares.
+            Statement::NoCall
+            | Statement::WrongCount
+            | Statement::Several(_)
+            | Statement::Named(_) => Content::Nothing,
+            Statement::Definition => {
+                self.note_definition();
+                Content::Nothing
+            }
+            Statement::Composite(composite) => Content::Calls(composite),
+            Statement::Bare(_) => match call::as_composite(text, self.dialect()) {
+                Some(composite) => Content::Calls(composite),
+                None => Content::Unsupported("a lock call written like this in a named statement"),
+            },
+            Statement::Other | Statement::Ambiguous => {
+                if self.try_prepare(text).await?.is_some() {
+                    Content::Nothing
+                } else {
+                    Content::Unsupported("a lock function in this kind of statement")
+                }
+            }
+        })
+    }
+
+    /// Carries out the calls of a named statement and has the server run the rest.
+    async fn execute_text(
+        &mut self,
+        request: &Request<'_>,
+        named: &NamedStatement,
+        using: &[Value],
+    ) -> Result<(), End> {
+        let NamedStatement { text, composite, surroundings } = named;
+        // With a wrong number the server runs nothing.
+        if using.len() != composite.params.len() {
+            return self.forward(request.packet);
+        }
+        if using.iter().any(|value| !value.repeatable) {
+            return self.unsupported("such a value for a statement with a lock call");
+        }
+        let mut edits = self.look_back(composite).await?;
+        if !self.surrounded_alike(surroundings.as_ref()).await? {
+            return self.unsupported(ELSEWHERE);
+        }
+        for (at, value) in composite.params.iter().zip(using) {
+            let trial = request.text[value.span.clone()].to_vec();
+            edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
+        }
+        self.fill_limits(text, composite, &mut edits).await?;
+        let given: Vec<Given> = using
+            .iter()
+            .map(|value| match &value.literal {
+                Some(literal) => Given::from_text(literal, request.text),
+                None => Given::Expression {
+                    sql: request.text[value.span.clone()].to_vec(),
+                    numeric: false,
+                },
+            })
+            .collect();
+        let reply = self.prepare_and_close(&text[..composite.end]).await?;
+        if reply.is_error() {
+            self.count(Command::QUERY);
+            self.behind = Behind::default();
+            return self.send_client(&reply.bytes);
+        }
+        if let Some(refusal) = self.refuses_types(text, composite, &edits).await? {
+            self.count(Command::QUERY);
+            self.behind = Behind::default();
+            return self.send_client(&refusal);
+        }
+        let definitions = super::composite::definitions(&reply);
+        let (prefix, definitions) = (request.prefix, definitions.as_slice());
+        let statement = Statement { prefix, text, composite, definitions, values: &given };
+        // Found out before anything is carried out: in what modes its text is quoted.
+        let quote = if composite.params.is_empty() { None } else { self.quoting(text).await? };
+        if !composite.params.is_empty() && quote.is_none() {
+            return self.unsupported(CONVERTED);
+        }
+        if !self.all_carried_out(&statement, &mut edits).await? {
+            self.count(Command::QUERY);
+            return Ok(());
+        }
+        let kept = kept_parameters(composite, &edits);
+        let mut last = spliced(text, 0..composite.end, &edits, Which::Last);
+        let columns = self.native_columns(&statement, &edits).await?;
+        if let Some(backslashes) = quote.filter(|_| !kept.is_empty()) {
+            let values: Vec<&[u8]> =
+                kept.iter().map(|nth| &request.text[using[*nth].span.clone()]).collect();
+            last = self.with_values(&quoted(&last, backslashes), &values.join(&b","[..])).await?;
+        }
+        self.behind = Behind::default();
+        let mut packet = Vec::with_capacity(prefix.len() + last.len() + HEADER);
+        put_frame(&mut packet, 0, &[prefix, &last].concat());
+        self.describe(columns);
+        self.forward(&packet)
+    }
+
+    /// MariaDB's refusal of a number for a name: of parameters it knows the types when it executes.
+    async fn refuses_types(
+        &mut self,
+        text: &[u8],
+        composite: &Composite,
+        edits: &Edits,
+    ) -> Result<Option<Vec<u8>>, End> {
+        if self.flavour == Flavour::MySql || composite.params.is_empty() {
+            return Ok(None);
+        }
+        let bound = spliced(text, 0..composite.end, edits, Which::Trial);
+        let reply = self.prepare_and_close(&bound).await?;
+        Ok(matches!(reply.ending, Ending::Err { code: 4079 }).then_some(reply.bytes))
+    }
+
+    /// Numbers behind LIMIT: there the server takes no variable, which a trial would put there.
+    async fn fill_limits(
+        &mut self,
+        text: &[u8],
+        composite: &Composite,
+        edits: &mut Edits,
+    ) -> Result<(), End> {
+        for at in words::limits(text, &composite.params) {
+            let Some(edit) = edits.iter_mut().find(|edit| edit.span.start == at) else { continue };
+            let row = self.ask_row(&[b"SELECT ", edit.trial.as_slice()].concat()).await?;
+            if let Some([Some(value)]) = row.as_deref()
+                && value.iter().all(u8::is_ascii_digit)
+            {
+                edit.trial.clone_from(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// The statement that runs a text with values.
+    async fn with_values(&mut self, literal: &[u8], values: &[u8]) -> Result<Vec<u8>, End> {
+        if self.flavour == Flavour::MariaDb {
+            return Ok([b"EXECUTE IMMEDIATE ", literal, b" USING ", values].concat());
+        }
+        let own = self
+            .named
+            .own
+            .get_or_insert_with(|| format!("lockstead_{:016x}", rand::random::<u64>()));
+        let own = own.clone();
+        // It stays until the next one: to deallocate it would clear what the client's EXECUTE leaves.
+        self.ask(&[b"PREPARE ", own.as_bytes(), b" FROM ", literal].concat()).await?;
+        Ok([b"EXECUTE ", own.as_bytes(), b" USING ", values].concat())
+    }
+
+    /// Whether a backslash must be doubled in a string; `None` if this text cannot be quoted.
+    async fn quoting(&mut self, text: &[u8]) -> Result<Option<bool>, End> {
+        let dialect = self.exact_dialect().await?;
+        let fits = |multibyte| text.is_ascii() || multibyte == Multibyte::Safe;
+        Ok(dialect.filter(|d| fits(d.multibyte)).map(|d| !d.no_backslash_escapes))
+    }
+}
+
+/// Why a text is refused that cannot be quoted.
+const CONVERTED: &str = "a lock call in a named statement in this character set";
+
+/// A string literal.
+fn quoted(text: &[u8], backslashes: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 16);
+    out.push(b'\'');
+    for byte in text {
+        if *byte == b'\'' || (*byte == b'\\' && backslashes) {
+            out.push(*byte);
+        }
+        out.push(*byte);
+    }
+    out.push(b'\'');
+    out
+}
+
+fn from_hex(hex: &[u8]) -> Option<Vec<u8>> {
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    hex.chunks(2).map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
+}

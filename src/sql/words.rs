@@ -1,0 +1,43 @@
+//! Questions about a text that its words answer, without a look at its grammar.
+
+use super::mentions::mention;
+
+/// Whether one of the five functions is named anywhere, in strings and comments too.
+pub fn mentions(text: &[u8]) -> bool {
+    mention(text).is_some()
+}
+
+/// Whether the default schema may be asked for by name.
+pub fn names_schema(text: &[u8]) -> bool {
+    let text = text.to_ascii_lowercase();
+    [&b"database"[..], b"schema"].iter().any(|word| memchr::memmem::find(&text, word).is_some())
+}
+
+/// Whether a text of several statements may change the modes or the character set in which the
+/// server reads what follows.
+pub fn may_change_modes(text: &[u8]) -> bool {
+    const WORDS: [&[u8]; 5] = [b"sql_mode", b"names", b"charset", b"character", b"execute"];
+    let text = text.to_ascii_lowercase();
+    let has = |word: &[u8]| memchr::memmem::find(&text, word).is_some();
+    has(b";") && WORDS.iter().any(|word| has(word))
+}
+
+/// Those of the parameters that stand behind LIMIT or OFFSET.
+pub fn limits(text: &[u8], params: &[usize]) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    for at in params {
+        let before = text[..*at].trim_ascii_end();
+        let word = |word: &[u8]| {
+            before
+                .len()
+                .checked_sub(word.len())
+                .is_some_and(|i| before[i..].eq_ignore_ascii_case(word))
+        };
+        let second = before.strip_suffix(b",").map(<[u8]>::trim_ascii_end);
+        let first = found.last().map(|first| first + 1);
+        if word(b"limit") || word(b"offset") || second.is_some_and(|b| Some(b.len()) == first) {
+            found.push(*at);
+        }
+    }
+    found
+}
