@@ -349,12 +349,14 @@ fn stand_in(statement: &Statement<'_>, call: &Call, source: &[u8]) -> (Vec<u8>, 
     let composite = statement.composite;
     let is_do = composite.verb != Verb::Rows || composite.into.is_some();
     let verb: &[u8] = if is_do { b"DO " } else { b"SELECT " };
-    let text = [verb, source].concat();
+    // With its settings, which may limit the wait.
+    let settings = &statement.text[..composite.start];
+    let text = [settings, verb, source].concat();
     let bare = BareCall {
         is_do,
         function: call.function,
         arguments: Vec::new(),
-        call: verb.len()..text.len(),
+        call: settings.len() + verb.len()..text.len(),
         alias: Alias::None,
         odd: false,
         around: ("", ""),

@@ -324,6 +324,10 @@ mod tests {
             "SELECT {fn GET_LOCK('k',0)",
             "SET @x = GET_LOCK('k',0)",
             "SELECT GET_LOCK('k',0) FOR UPDATE",
+            "SHOW TABLES WHERE GET_LOCK('k',0)",
+            "HANDLER t READ FIRST WHERE GET_LOCK('k',0)",
+            "SET STATEMENT max_statement_time=1 FOR SELECT GET_LOCK('k',0)",
+            "SELECT /*!50000 SQL_NO_CACHE */ GET_LOCK('k',0) + 1",
         ] {
             assert!(matches!(judge(sql), Statement::Composite(_)), "{sql}: {:?}", judge(sql));
         }
@@ -331,11 +335,10 @@ mod tests {
             "EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
             "SELECT GET_LOCK('k' /*! 'x', */ 0)",
             "SELECT GET_LOCK('k',0)) + (1",
-            "SHOW TABLES WHERE GET_LOCK('k',0)",
-            "HANDLER t READ FIRST WHERE GET_LOCK('k',0)",
             "CREATE TABLE t AS SELECT GET_LOCK('k',0)",
+            "SELECT 1 + GET_LOCK('k' /*!50000 ,0) */",
+            "SET STATEMENT max_statement_time=GET_LOCK('k',0) FOR SELECT 1",
             "SELECT GET_LOCK('k',0) INTO OUTFILE 'x'",
-            "SET STATEMENT max_statement_time=1 FOR SELECT GET_LOCK('k',0)",
         ] {
             assert_eq!(judge(sql), Statement::Other, "{sql}");
         }

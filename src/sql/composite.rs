@@ -30,7 +30,9 @@ pub struct Composite {
     pub repeatable: bool,
     /// Where its parameters stand.
     pub params: Vec<usize>,
-    /// Where the statement ends, without semicolons.
+    /// Where it begins behind `SET STATEMENT … FOR`; 0 if it has none.
+    pub start: usize,
+    /// Where it ends, without semicolons.
     pub end: usize,
     /// INTO and its variables, and how many there are.
     pub into: Option<(Range<usize>, usize)>,
@@ -51,6 +53,8 @@ pub enum Verb {
     Explain,
     /// INSERT, REPLACE, UPDATE, DELETE, CALL.
     Change,
+    /// SHOW and HANDLER, which MySQL prepares with other errors, or not at all.
+    Show,
 }
 
 /// What a statement leaves behind in its session.
@@ -144,22 +148,56 @@ impl Composite {
     }
 }
 
-/// Reads a statement without versioned comments; `None` if it is of a kind that is not covered.
+/// Reads a statement; `None` if it is of a kind that is not covered.
 pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
-    if tokens.iter().any(|t| t.kind == Kind::Versioned) {
-        return None;
-    }
     let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
-    let code: Vec<Token> = tokens.iter().copied().filter(|t| t.kind != Kind::Hint).collect();
+    let marks: Vec<&Token> = tokens.iter().filter(|t| t.kind == Kind::Versioned).collect();
+    let is_code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
+    let code: Vec<Token> = tokens.iter().filter(is_code).copied().collect();
     let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
     let code = &code[..=last];
     if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
         return None;
     }
-    let mut composite = Tokens::new(text, code)?.statement()?;
-    // A hint may set variables for the statement: sql_select_limit.
-    composite.calls.iter_mut().for_each(|call| call.certain &= !hint);
+    let behind = behind_settings(text, code);
+    let mut composite = Tokens::new(text, code.get(behind..)?)?.statement()?;
+    composite.start = if behind > 0 { code[behind].start } else { 0 };
+    // A versioned comment that is still open has to be closed.
+    let open = marks.iter().filter(|m| m.start < composite.end).count() % 2 == 1;
+    if open && let Some(close) = marks.iter().find(|m| m.start >= composite.end) {
+        composite.end = close.start + b"*/".len();
+    }
+    // Half a comment cannot be replaced.
+    let parted = |span: &Range<usize>| marks.iter().any(|m| span.contains(&m.start));
+    let parts = composite.calls.iter().flat_map(|c| [Some(&c.span), c.assigned.as_ref()]);
+    let settings = 0..composite.start;
+    if parts.flatten().any(parted)
+        || parted(&settings)
+        || composite.into.iter().any(|(span, _)| parted(span))
+    {
+        return None;
+    }
+    // A hint or a setting may be that of sql_select_limit.
+    let unsure = hint || behind > 0;
+    composite.calls.iter_mut().for_each(|call| call.certain &= !unsure);
     Some(composite)
+}
+
+/// How many tokens `SET STATEMENT … FOR` has, if the statement begins so.
+fn behind_settings(text: &[u8], code: &[Token]) -> usize {
+    let is = |i: usize, word: &str| {
+        code.get(i).is_some_and(|t| {
+            t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
+        })
+    };
+    let mut at = 0;
+    while is(at, "SET") && is(at + 1, "STATEMENT") {
+        match (at + 2..code.len()).find(|i| is(*i, "FOR")) {
+            Some(end) => at = end + 1,
+            None => break,
+        }
+    }
+    at
 }
 
 impl Tokens<'_> {
@@ -172,7 +210,7 @@ impl Tokens<'_> {
             return None;
         }
         let mut calls = self.calls(all)?;
-        let tables = verb == Verb::Change || self.reads_tables();
+        let tables = matches!(verb, Verb::Change | Verb::Show) || self.reads_tables();
         let plain = !tables && self.is_plain();
         for call in &mut calls {
             let at = self.list.iter().position(|t| t.start >= call.span.start)?;
@@ -194,6 +232,7 @@ impl Tokens<'_> {
                 .filter(|i| self.punct(*i, b'?'))
                 .map(|i| self.list[i].start)
                 .collect(),
+            start: 0,
             end: self.list.last()?.end,
             into: if verb == Verb::Rows { self.into()? } else { None },
             looks_back: self.looks_back(),
@@ -206,8 +245,8 @@ impl Tokens<'_> {
         Some(match word.as_slice() {
             b"WITH" if self.changes() => Verb::Change,
             b"SELECT" | b"WITH" | b"VALUES" => Verb::Rows,
+            b"SHOW" | b"HANDLER" => Verb::Show,
             b"DO" => Verb::Do,
-            // Of SET STATEMENT … FOR only the statement behind would be the one to look at.
             b"SET" if !self.is(1, "STATEMENT") => Verb::Set,
             b"INSERT" | b"REPLACE" | b"UPDATE" | b"DELETE" | b"CALL" => Verb::Change,
             b"EXPLAIN" | b"DESC" | b"DESCRIBE" if !self.is(1, "ANALYZE") => Verb::Explain,
