@@ -3,6 +3,7 @@
 
 use super::arguments::Given;
 use super::composite::{Statement, definitions};
+use super::cursor;
 use super::owed::Behind;
 use super::prepared::too_long;
 use super::session::{End, Session};
@@ -22,10 +23,13 @@ use crate::sql::composite::{Composite, Verb};
 pub(super) struct Values<'a> {
     pub(super) payload: &'a [u8],
     pub(super) execute: &'a Execute,
+    /// The rows are to be fetched.
+    pub(super) cursor: bool,
 }
 
 /// A prepared statement with calls in it.
 pub(super) struct Bound<'a> {
+    pub(super) id: u32,
     pub(super) text: &'a [u8],
     pub(super) composite: &'a Composite,
     pub(super) columns: &'a [Vec<u8>],
@@ -43,7 +47,7 @@ impl Session {
         values: &Values<'_>,
         beyond: bool,
     ) -> Result<(), End> {
-        let Bound { text, composite, columns, ref surroundings, stale } = *bound;
+        let Bound { id, text, composite, columns, ref surroundings, stale } = *bound;
         if let Some(id) = stale {
             self.reset_statement(id).await?;
         }
@@ -74,7 +78,7 @@ impl Session {
             self.count(Command::STMT_EXECUTE);
             return Ok(());
         }
-        self.execute_last(&statement, &edits, values).await
+        self.execute_last(id, &statement, &edits, values).await
     }
 
     /// Whether a column's type is another with values in the calls' places: a client that keeps what it
@@ -91,6 +95,7 @@ impl Session {
     /// Prepares and executes the statement with the calls' values in it.
     async fn execute_last(
         &mut self,
+        client_id: u32,
         statement: &Statement<'_>,
         edits: &Edits,
         values: &Values<'_>,
@@ -122,7 +127,14 @@ impl Session {
         let mut packet = Vec::with_capacity(payload.len() + HEADER);
         put_frame(&mut packet, 0, &payload);
         self.forward(&packet)?;
-        self.close_statement(id)
+        match self.statements.get_mut(&client_id) {
+            // It is fetched from by the client's id.
+            Some(statement) if values.cursor => {
+                statement.stand_in = Some(id);
+                Ok(())
+            }
+            Some(_) | None => self.close_statement(id),
+        }
     }
 }
 
@@ -137,8 +149,9 @@ impl Values<'_> {
         let Execute { values, types, raw, .. } = self.execute;
         let mut out = vec![Command::STMT_EXECUTE.0];
         out.extend_from_slice(&id.to_le_bytes());
-        // No cursor, one iteration.
-        out.extend_from_slice(&[0, 1, 0, 0, 0]);
+        // Perhaps a cursor, one iteration.
+        let cursor = if self.cursor { cursor::READ_ONLY } else { 0 };
+        out.extend_from_slice(&[cursor, 1, 0, 0, 0]);
         if kept.is_empty() {
             return out;
         }

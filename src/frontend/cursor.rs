@@ -3,6 +3,7 @@
 
 use super::session::{End, Session};
 use crate::protocol::reply::{ColumnType, put_fetched};
+use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
 
 /// Bit of COM_STMT_EXECUTE that asks for one (CURSOR_TYPE_READ_ONLY); servers look at no other.
@@ -29,6 +30,18 @@ impl Cursor {
 }
 
 impl Session {
+    /// Rows came from the cursor of another statement: behind the last of them, the server's words
+    /// about a cursor are those about the client's own statement.
+    pub(super) fn fetched(&mut self, id: u32, ending: Ending) {
+        let open =
+            matches!(ending, Ending::Ok { status, .. } if !status.has(Status::LAST_ROW_SENT));
+        let statement = self.statements.get_mut(&id).filter(|_| !open);
+        if let Some(stand_in) = statement.and_then(|s| s.stand_in.take()) {
+            // What cannot be sent now is noticed at the next command.
+            let _ = self.close_statement(stand_in);
+        }
+    }
+
     /// COM_STMT_FETCH of `rows` rows. The end is noticed, and the cursor closed, by a fetch that
     /// asks for more than there is.
     pub(super) fn fetch(&mut self, id: u32, mut cursor: Cursor, rows: u32) -> Result<(), End> {

@@ -26,6 +26,7 @@ use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
 use crate::sql::argument::Argument;
 use crate::sql::call::BareCall;
+use crate::sql::composite::Verb;
 use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
@@ -98,6 +99,13 @@ impl Session {
             return self.forward(&packet);
         };
         let id = self.meant(id);
+        if matches!(
+            Command(byte),
+            Command::STMT_CLOSE | Command::STMT_RESET | Command::STMT_EXECUTE
+        ) {
+            let stand_in = self.statements.get_mut(&id).and_then(|s| s.stand_in.take());
+            stand_in.map_or(Ok(()), |id| self.close_statement(id))?;
+        }
         match Command(byte) {
             Command::STMT_CLOSE => {
                 self.statements.remove(&id);
@@ -118,6 +126,12 @@ impl Session {
                 self.forward(&packet)
             }
             Command::STMT_FETCH => {
+                if let Some(stand_in) = self.statements.get(&id).and_then(|s| s.stand_in) {
+                    let mut packet = packet;
+                    packet[HEADER + 1..HEADER + 5].copy_from_slice(&stand_in.to_le_bytes());
+                    self.fetching = Some(id);
+                    return self.forward(&packet);
+                }
                 let cursor = self.statements.get(&id).and_then(|s| s.cursor);
                 match (cursor, r.u32()) {
                     (Some(cursor), Some(rows)) => self.fetch(id, cursor, rows),
@@ -161,10 +175,13 @@ impl Session {
             Calls::Composite(composite, columns) => {
                 let (composite, columns) = (Arc::clone(composite), Arc::clone(columns));
                 let text = statement.text.clone();
-                let values = Values { payload: &packet[HEADER..], execute: &execute };
+                // Of a DO, MySQL would show what is run in its place.
+                let cursor = cursor::wanted(execute.flags) && composite.verb != Verb::Do;
+                let values = Values { payload: &packet[HEADER..], execute: &execute, cursor };
                 let stale = (long || stale).then_some(id);
                 let surroundings = statement.surroundings.as_ref();
                 let bound = Bound {
+                    id,
                     text: &text,
                     composite: &composite,
                     columns: &columns,

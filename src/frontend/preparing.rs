@@ -76,6 +76,7 @@ impl Session {
                 refused_data: false,
                 cursor: None,
                 server_cursor: false,
+                stand_in: None,
             };
             self.statements.insert(ok.id, statement);
             self.last_prepared = Some(ok.id);

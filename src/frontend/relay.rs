@@ -99,6 +99,9 @@ impl Session {
     }
 
     pub(super) fn ended(&mut self, ending: Ending) {
+        if let Some(id) = self.fetching.take() {
+            self.fetched(id, ending);
+        }
         match ending {
             Ending::Ok { status, .. } => {
                 self.status = status;

@@ -121,6 +121,8 @@ pub(super) struct Session {
     /// The lock call that was prepared last, if no other statement has been since: what MariaDB's
     /// clients mean by the id −1.
     pub(super) last_prepared: Option<u32>,
+    /// The statement of which rows are fetched from another one's cursor just now.
+    pub(super) fetching: Option<u32>,
     /// The last alias that the server accepted as one.
     pub(super) good_alias: Option<Box<[u8]>>,
     /// Deadlocks that this session's waits were given up for, where the server counts them.
@@ -184,6 +186,7 @@ impl Session {
             statements: HashMap::new(),
             named: NamedStatements::default(),
             last_prepared: None,
+            fetching: None,
             good_alias: None,
             deadlocks: 0,
             events_in,

@@ -41,6 +41,8 @@ pub(super) struct LockStatement {
     pub(super) cursor: Option<Cursor>,
     /// The server may have one.
     pub(super) server_cursor: bool,
+    /// The statement that was executed in this one's place, and has a cursor.
+    pub(super) stand_in: Option<u32>,
 }
 
 impl LockStatement {

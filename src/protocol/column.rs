@@ -49,6 +49,9 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
 /// Length, type, flags and decimals in a definition.
 pub type TypeBytes = [u8; 8];
 
+/// Behind length and type.
+const FLAGS_AT: usize = 5;
+
 /// How a column is to be described.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
@@ -73,8 +76,12 @@ impl Column {
         out.extend_from_slice(r.rest());
         if let Some((from, to)) = self.types {
             let at = type_at(&out)?;
-            if out[at..at + from.len()] == from {
-                out[at..at + to.len()].copy_from_slice(&to);
+            let bytes = &mut out[at..at + from.len()];
+            if *bytes == from {
+                bytes.copy_from_slice(&to);
+            } else if bytes[..FLAGS_AT] == from[..FLAGS_AT] {
+                // In such a table it has other flags.
+                bytes[..FLAGS_AT].copy_from_slice(&to[..FLAGS_AT]);
             }
         }
         (out != payload).then_some(out)
