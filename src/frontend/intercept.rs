@@ -100,6 +100,9 @@ impl Session {
                 let request = Request { packet: &packet, prefix: &payload[..at], text };
                 self.named(&request, &named).await
             }
+            Statement::Executes if self.has_named() => {
+                self.unsupported("EXECUTE of a lock call in this kind of statement")
+            }
             // The server refuses them all.
             Statement::Several(_) if !self.several => self.forward(&packet),
             // A part of one is a single statement.
@@ -135,6 +138,7 @@ impl Session {
             }
             // Bound to a statement id, no server takes PREPARE and EXECUTE.
             Statement::NoCall
+            | Statement::Executes
             | Statement::WrongCount
             | Statement::Bare(_)
             | Statement::Named(_) => self.forward(packet),

@@ -21,7 +21,7 @@ use crate::protocol::response::Ending;
 use crate::sql::call;
 use crate::sql::composite::Composite;
 use crate::sql::dialect::Multibyte;
-use crate::sql::named::{Named, Source, Value, may_be_named};
+use crate::sql::named::{Name, Named, Source, Value, may_be_named};
 use crate::sql::words;
 use crate::types::Flavour;
 
@@ -33,10 +33,18 @@ pub(super) struct NamedStatement {
     surroundings: Option<Surroundings>,
 }
 
+/// What is known of a name.
+#[derive(Debug, Clone)]
+enum Known {
+    Calls(Arc<NamedStatement>),
+    /// A PREPARE of it has failed: the server may have kept the statement with calls, or not.
+    Doubtful,
+}
+
 /// Those of a session.
 #[derive(Debug, Default)]
 pub(super) struct NamedStatements {
-    by_name: HashMap<Vec<u8>, Arc<NamedStatement>>,
+    by_name: HashMap<Vec<u8>, Known>,
     /// The proxy's own.
     own: Option<String>,
 }
@@ -53,7 +61,7 @@ enum Content {
 /// A statement's text, as far as it is known.
 enum Text {
     Known(Vec<u8>),
-    /// The server has no text either, or an error.
+    /// NULL, or an error.
     Refused,
     /// Nobody knows.
     Hidden,
@@ -77,41 +85,20 @@ impl Session {
                 self.named.by_name.remove(&name.folded);
                 self.forward(request.packet)
             }
-            Named::Prepare { name, source } => {
-                // The server forgets the old one in any case.
-                self.named.by_name.remove(&name.folded);
-                let text = match self.source_text(request.text, source).await? {
-                    Text::Known(text) => text,
-                    Text::Refused | Text::Hidden => return self.forward(request.packet),
-                    Text::Converted => return self.unsupported(CONVERTED),
-                };
-                let composite = match self.content(&text).await? {
-                    Content::Nothing => return self.forward(request.packet),
-                    Content::Unsupported(what) => return self.unsupported(what),
-                    Content::Calls(composite) => composite,
-                };
-                if !name.plain {
-                    return self.unsupported("a lock call in a prepared statement of such a name");
+            Named::Prepare { name, source } => self.prepare_named(request, name, source).await,
+            Named::Execute { name, using } => match self.named.by_name.get(&name.folded) {
+                Some(Known::Calls(statement)) => {
+                    let statement = Arc::clone(statement);
+                    self.execute_text(request, &statement, using).await
                 }
-                if self.remembers_enough(text.len()) {
-                    return self.refuse(&codes::unsupported(SO_MANY));
+                Some(Known::Doubtful) => {
+                    self.named.by_name.remove(&name.folded);
+                    let name = String::from_utf8_lossy(&name.folded).into_owned();
+                    self.ask(format!("DEALLOCATE PREPARE `{name}`").as_bytes()).await?;
+                    self.forward(request.packet)
                 }
-                let surroundings = self.surroundings(&text, &composite).await?;
-                self.count(Command::QUERY);
-                self.behind = Behind::default();
-                let reply = self.exchange(request.packet, Shape::Results).await?;
-                if !reply.is_error() {
-                    let statement = NamedStatement { text, composite, surroundings };
-                    self.named.by_name.insert(name.folded.clone(), Arc::new(statement));
-                }
-                self.send_client(&reply.bytes)
-            }
-            Named::Execute { name, using } => {
-                let Some(statement) = self.named.by_name.get(&name.folded).map(Arc::clone) else {
-                    return self.forward(request.packet);
-                };
-                self.execute_text(request, &statement, using).await
-            }
+                None => self.forward(request.packet),
+            },
             Named::Immediate { source, using } => {
                 let text = match self.source_text(request.text, source).await? {
                     Text::Known(text) => text,
@@ -130,15 +117,81 @@ impl Session {
         }
     }
 
+    /// PREPARE. A refusal leaves the name as it was.
+    async fn prepare_named(
+        &mut self,
+        request: &Request<'_>,
+        name: &Name,
+        source: &Source,
+    ) -> Result<(), End> {
+        let text = match self.source_text(request.text, source).await? {
+            Text::Known(text) => text,
+            Text::Hidden => Vec::new(),
+            Text::Refused => return self.pass_prepare(request, name, None).await,
+            Text::Converted => return self.unsupported(CONVERTED),
+        };
+        let composite = match self.content(&text).await? {
+            Content::Nothing => return self.pass_prepare(request, name, None).await,
+            Content::Unsupported(what) => return self.unsupported(what),
+            Content::Calls(composite) => composite,
+        };
+        if !name.plain {
+            return self.unsupported("a lock call in a prepared statement of such a name");
+        }
+        if self.remembers_enough(text.len()) {
+            return self.refuse(&codes::unsupported(SO_MANY));
+        }
+        let surroundings = self.surroundings(&text, &composite).await?;
+        let statement = NamedStatement { text, composite, surroundings };
+        self.pass_prepare(request, name, Some(statement)).await
+    }
+
+    /// Passes a PREPARE, and keeps in mind what the name means then.
+    async fn pass_prepare(
+        &mut self,
+        request: &Request<'_>,
+        name: &Name,
+        statement: Option<NamedStatement>,
+    ) -> Result<(), End> {
+        let was_known = self.named.by_name.contains_key(&name.folded);
+        if !was_known && statement.is_none() {
+            return self.forward(request.packet);
+        }
+        self.count(Command::QUERY);
+        self.behind = Behind::default();
+        let reply = self.exchange(request.packet, Shape::Results).await?;
+        match statement {
+            _ if reply.is_error() && was_known => {
+                self.named.by_name.insert(name.folded.clone(), Known::Doubtful);
+            }
+            Some(statement) if !reply.is_error() => {
+                let statement = Known::Calls(Arc::new(statement));
+                self.named.by_name.insert(name.folded.clone(), statement);
+            }
+            Some(_) | None => {
+                self.named.by_name.remove(&name.folded);
+            }
+        }
+        self.send_client(&reply.bytes)
+    }
+
+    /// Whether a name is known.
+    pub(super) fn has_named(&self) -> bool {
+        !self.named.by_name.is_empty()
+    }
+
     /// Whether a text may be one of these, or hold one.
     pub(super) fn may_be_named(&self, text: &[u8]) -> bool {
-        may_be_named(text, !self.named.by_name.is_empty())
+        may_be_named(text, self.has_named())
     }
 
     /// Whether the session has as many prepared lock calls as it may have.
     pub(super) fn remembers_enough(&self, more: usize) -> bool {
         let texts = self.statements.values().map(|s| s.text.len());
-        let named = self.named.by_name.values().map(|s| s.text.len());
+        let named = self.named.by_name.values().map(|known| match known {
+            Known::Calls(statement) => statement.text.len(),
+            Known::Doubtful => 0,
+        });
         let count = self.statements.len() + self.named.by_name.len();
         count >= MAX_STATEMENTS || texts.chain(named).sum::<usize>() + more > MAX_TEXTS
     }
@@ -174,6 +227,7 @@ impl Session {
         Ok(match self.classify(text).await? {
             // Of several statements the server prepares none, and none that prepares.
             Statement::NoCall
+            | Statement::Executes
             | Statement::WrongCount
             | Statement::Several(_)
             | Statement::Named(_) => Content::Nothing,

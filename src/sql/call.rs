@@ -29,6 +29,8 @@ pub enum Statement {
     Composite(Composite),
     /// PREPARE, EXECUTE and the like: the calls are in the text that they prepare.
     Named(Named),
+    /// An EXECUTE somewhere in a statement that is not taken apart.
+    Executes,
     /// Several statements, some of them with calls.
     Several(Vec<Range<usize>>),
     /// A call in any other form.
@@ -122,7 +124,8 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
         return Statement::Other;
     }
     if sites.is_empty() {
-        return Statement::NoCall;
+        let executes = named::executes(text, &tokens);
+        return if executes { Statement::Executes } else { Statement::NoCall };
     }
     composite::read(text, &tokens).map_or(Statement::Other, Statement::Composite)
 }

@@ -93,6 +93,13 @@ pub(super) fn stands_in(text: &[u8], tokens: &[Token]) -> bool {
     })
 }
 
+/// Whether something may be executed by its name anywhere in a text.
+pub(super) fn executes(text: &[u8], tokens: &[Token]) -> bool {
+    tokens
+        .iter()
+        .any(|t| t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(b"EXECUTE"))
+}
+
 /// Reads such a statement; `None` for any other.
 pub(super) fn read(text: &[u8], tokens: &[Token], flavour: Flavour) -> Option<Named> {
     let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);

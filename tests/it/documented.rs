@@ -17,6 +17,7 @@ on_both! {
     a_moment_that_does_not_exist_is_refused
     a_text_that_is_never_the_same_takes_the_server_s_own_lock
     a_statement_that_is_executed_elsewhere_is_refused
+    a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s
     what_larger_statements_may_not_do_is_refused
     a_call_whose_argument_fails_takes_nothing
     a_waiter_of_a_proxy_that_shuts_down_hears_of_it
@@ -128,6 +129,41 @@ fn a_text_that_is_never_the_same_takes_the_server_s_own_lock(server: &Server) {
     if flavour_of(server) == Flavour::MySql {
         server.root().run(&format!("DROP DATABASE {name}"));
     }
+}
+
+fn a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let name = fresh_schema();
+    let check = |session: &mut Session, holder: &str, id: Option<String>| {
+        let native = server.root().column(&format!("SELECT IS_FREE_LOCK('{name}')"));
+        assert_eq!(native, ["1"], "{holder}: not the server's");
+        let held = session.value(&format!("SELECT IS_USED_LOCK('{name}')"));
+        assert_eq!(held, id, "{holder}");
+        session.run("DO RELEASE_ALL_LOCKS()");
+    };
+    let mine = Some(session.id().to_string());
+    session.run(&format!("PREPARE s FROM 'SELECT GET_LOCK(''{name}'',0)'"));
+    session.run("EXECUTE s");
+    check(&mut session, "prepared", mine.clone());
+    let refused = "PREPARE s FROM 'CREATE TABLE mysql.t SELECT GET_LOCK(''k'',0)'";
+    assert_eq!(error(&mut session, refused), Some(1235));
+    session.run("EXECUTE s");
+    check(&mut session, "behind a refusal", mine);
+    if flavour_of(server) == Flavour::MariaDb {
+        let compound = "BEGIN NOT ATOMIC EXECUTE s; END";
+        assert_eq!(error(&mut session, compound), Some(1235));
+        check(&mut session, "in a block", None);
+        // The server refuses the expression, not the name.
+        assert_eq!(
+            error(&mut session, "PREPARE s FROM (SELECT 'SELECT GET_LOCK(1,0)')"),
+            Some(1970)
+        );
+    } else {
+        assert_eq!(error(&mut session, "PREPARE s FROM @none"), Some(1064));
+    }
+    assert_eq!(error(&mut session, "EXECUTE s"), Some(1243));
+    check(&mut session, "behind an error", None);
 }
 
 fn a_statement_that_is_executed_elsewhere_is_refused(server: &Server) {
