@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::session::{End, Session};
-use super::settings::Settings;
 use crate::protocol::amend::Amend;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::sql::named::may_be_named;
@@ -47,7 +46,7 @@ impl Session {
             (Some((packet, calls, more)), Some(amend)) if !failed => {
                 amend.next(more);
                 if scan(&packet).setting {
-                    self.settings = Settings::Named;
+                    self.note_setting(&packet, false);
                 }
                 if calls { Box::pin(self.query(packet)).await } else { self.forward(&packet) }
             }

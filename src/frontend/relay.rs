@@ -5,7 +5,6 @@
 use super::ask::{MAX_REPLY, Reply};
 use super::owed::{Owed, Whose};
 use super::session::{ClientState, End, Session};
-use super::settings::Settings;
 use crate::net::buffers::BUFFER;
 use crate::net::socket::{read_some, write_some};
 use crate::protocol::attributes::text_offset;
@@ -285,7 +284,7 @@ impl Session {
                 }
                 let found = scan(text);
                 if found.setting {
-                    self.settings = Settings::Named;
+                    self.note_setting(text, Command(byte) == Command::STMT_PREPARE);
                 }
                 let names = Command(byte) == Command::QUERY && self.may_be_named(text);
                 Ok(if found.call || names { Fate::Park } else { Fate::Forward(None) })

@@ -27,6 +27,7 @@ impl Session {
     fn forget_session_state(&mut self) {
         self.behind = Behind::default();
         self.settings = Settings::default();
+        self.settings_prepared = false;
         self.statements.clear();
         self.named = NamedStatements::default();
         self.good_alias = None;

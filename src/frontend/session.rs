@@ -110,6 +110,8 @@ pub(super) struct Session {
     pub(super) granted_by: Option<ProxyId>,
     pub(super) behind: Behind,
     pub(super) settings: Settings,
+    /// A prepared statement may change them at any time.
+    pub(super) settings_prepared: bool,
     /// One text may hold several statements, as far as the proxy knows.
     pub(super) several: bool,
     /// When the server last heard of this session.
@@ -181,6 +183,7 @@ impl Session {
             granted_by: None,
             behind: Behind::default(),
             settings: Settings::default(),
+            settings_prepared: false,
             several: capabilities.has(Capabilities::MULTI_STATEMENTS),
             server_used: Instant::now(),
             statements: HashMap::new(),

@@ -8,6 +8,7 @@ use super::answer::Call;
 use super::session::{End, Session};
 use crate::protocol::command::Shape;
 use crate::protocol::frame::HEADER;
+use crate::sql::named::may_be_named;
 use crate::types::Flavour;
 
 /// What is known of them.
@@ -36,9 +37,15 @@ pub(super) enum Trial {
 const WIDE: &str = "'ucs2','utf16','utf16le','utf32'";
 
 impl Session {
+    /// A statement names one of the variables; one that is prepared may set it whenever it is executed.
+    pub(super) fn note_setting(&mut self, text: &[u8], prepares: bool) {
+        self.settings = Settings::Named;
+        self.settings_prepared |= prepares || may_be_named(text, false);
+    }
+
     /// Asks the server if a statement has named one of the variables.
     pub(super) async fn learn_settings(&mut self) -> Result<(), End> {
-        if self.settings != Settings::Named {
+        if self.settings != Settings::Named && !self.settings_prepared {
             return Ok(());
         }
         let question =

@@ -8,9 +8,9 @@
 //! @matrix caps=+FOUND_ROWS       the whole script again, with this added to every session
 //! @setup SQL                     run by root at the server, outside the comparison
 //! @global max_allowed_packet=67108864    raised at the server if it is lower
-//! @known-difference NAME         the next step may differ; it is run and counted
 //! a: SELECT GET_LOCK('$Nk',0)    a statement and its response
 //! = 1                            what the server itself must say, as `render::summary` puts it
+//! ~ 0                            what the proxy says instead: a documented difference
 //! b!: SELECT GET_LOCK('$Nk',5)   send, then wait until the statement really waits
 //! b!!: DO SLEEP(1)               send, and go on at once
 //! b?                             collect the response that is outstanding

@@ -12,10 +12,10 @@ pub(crate) struct Step {
     /// Milliseconds that the response ought to take; 0 is at once.
     pub(crate) expected_ms: Option<u64>,
     pub(crate) action: Action,
-    /// The name of the documented difference that this step shows.
-    pub(crate) known: Option<String>,
     /// What the server itself must answer, as a summary.
     pub(crate) expect: Option<String>,
+    /// What the proxy must answer instead: a documented difference.
+    pub(crate) instead: Option<String>,
 }
 
 /// When the response of a step is read.

@@ -23,7 +23,6 @@ impl Script {
     /// Parses `text`; a line that makes no sense panics with its number.
     pub(crate) fn parse(name: &str, text: &str, flavour: Flavour) -> Script {
         let mut script = Script::default();
-        let mut known = None;
         for (index, raw) in text.lines().enumerate() {
             let line = index + 1;
             let here = || format!("{name}:{line}: {raw}");
@@ -36,18 +35,16 @@ impl Script {
             if let Some(expected) = text.strip_prefix('=') {
                 let step = script.steps.last_mut().unwrap_or_else(|| panic!("{}", here()));
                 step.expect = Some(expected.trim().to_owned());
+            } else if let Some(instead) = text.strip_prefix('~') {
+                let step = script.steps.last_mut().unwrap_or_else(|| panic!("{}", here()));
+                step.instead = Some(instead.trim().to_owned());
             } else if let Some(directive) = text.strip_prefix('@') {
-                match directive.strip_prefix("known-difference ") {
-                    Some(difference) => known = Some(difference.trim().to_owned()),
-                    None => script.directive(directive, &here),
-                }
+                script.directive(directive, &here);
             } else {
                 let (times, text) = repeated(text);
-                let difference = known.take();
                 for nth in 0..times {
                     let mut step = parse_step(&text.replace("$#", &nth.to_string()), &here);
                     step.line = line;
-                    step.known.clone_from(&difference);
                     script.steps.push(step);
                 }
             }
@@ -160,7 +157,7 @@ fn parse_step(text: &str, here: &dyn Fn() -> String) -> Step {
         pace: Pace::Now,
         expected_ms: None,
         action: Action::Ping,
-        known: None,
+        instead: None,
         expect: None,
     };
     if let Some(after) = rest.strip_prefix('~') {

@@ -98,3 +98,13 @@ a: DO GET_LOCK('$Nzz',0)
 a: SELECT FOUND_ROWS(), ROW_COUNT() LIMIT 1
 a: SELECT GET_LOCK('$Nzz',0) LIMIT 1
 a: SELECT RELEASE_ALL_LOCKS()
+# Set by a statement that was prepared before.
+a: SET sql_select_limit=DEFAULT
+a: PREPARE limits FROM 'SET sql_select_limit=0'
+a: SELECT RELEASE_ALL_LOCKS()
+a: EXECUTE limits
+a: SELECT GET_LOCK('$Nprepared',0)
+= empty
+a: SET sql_select_limit=DEFAULT
+a: SELECT IS_FREE_LOCK('$Nprepared')
+= 1

@@ -1,0 +1,42 @@
+# What docs/differences.md says of answers: behind = the server, behind ~ the proxy.
+@session a
+@session b
+@setup CREATE TABLE $DB.jobs (id INT PRIMARY KEY, name VARCHAR(20))
+@setup INSERT INTO $DB.jobs VALUES (1,'$Nk'),(2,'$Nl')
+[mariadb] b prepare r : SELECT RELEASE_ALL_LOCKS() + 1
+# Calls in a definition.
+a: CREATE EVENT $DB.e ON SCHEDULE AT CURRENT_TIMESTAMP + INTERVAL 1 + GET_LOCK('$Nevent',0) DAY DO SELECT 1
+b: SELECT IS_USED_LOCK('$Nevent')
+= <a>
+~ NULL
+a: DROP EVENT $DB.e
+a: DO RELEASE_ALL_LOCKS()
+# Locks of tables and of names in one circle.
+a: SELECT GET_LOCK('$Ncircle',0)
+= 1
+b: LOCK TABLES jobs WRITE
+a!: SELECT COUNT(*) FROM jobs
+b: SELECT GET_LOCK('$Ncircle',1)
+= 0
+b: UNLOCK TABLES
+a?
+= ERR 1213/40001
+~ 2
+a: DO RELEASE_ALL_LOCKS()
+# What a question of the proxy's leaves behind.
+[mariadb] a: SELECT 1 UNION SELECT 2
+[mariadb] a: DO GET_LOCK('$N\xc3\xa9',0)
+[mariadb] a: SELECT FOUND_ROWS()
+[mariadb] = 2
+[mariadb] ~ 1
+a: UPDATE jobs SET name='x' WHERE id=1
+a: SELECT ROW_COUNT(), "it\"s GET_LOCK('k',0)"
+= 1 | it"s GET_LOCK('k',0)
+~ -1 | it"s GET_LOCK('k',0)
+# Types.
+[mysql] a: SELECT JSON_ARRAY(GET_LOCK('$Njson',0))
+[mysql] = [1]
+[mysql] ~ [true]
+[mariadb] b execute r
+[mariadb] = 1
+[mariadb] ~ 1
