@@ -19,6 +19,7 @@ mod chain;
 mod composite;
 mod cursor;
 mod deadlock;
+mod executing;
 mod gate;
 mod named;
 mod oversize;
