@@ -27,5 +27,6 @@ mod scripted;
 mod session;
 mod stage;
 mod takeover;
+mod trials;
 mod turns;
 mod wire;
