@@ -355,6 +355,8 @@ impl Session {
         self.owe(command, shape);
         self.client_state = if shape == Shape::Endless {
             ClientState::Pipe
+        } else if frame.len == 0 {
+            ClientState::Command
         } else {
             ClientState::Body {
                 left: frame.len,

@@ -104,6 +104,7 @@ fn commands_pass_in_pieces_of_any_size(store: &Server) {
     commands.push(query(&vec![b'z'; 70_000]));
     commands.push(query("SELECT 'ünïcödé 🔒'".as_bytes()));
     commands.push(query(b""));
+    commands.push(packet(0, b""));
     commands.push(packet(0, &[0x0e]));
     let all = commands.concat();
     for piece in [1, 3, 5, 1021, 65_536] {
