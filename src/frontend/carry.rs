@@ -50,22 +50,11 @@ impl Session {
     ) -> Result<Result<Vec<&'a Call>, &'static str>, End> {
         let composite = statement.composite;
         let mut by_row = Vec::new();
-        let looks_only = composite.calls.iter().all(Call::only_looks);
         for call in &composite.calls {
-            let unclear = !composite.tables && !composite.repeatable && !call.certain;
-            if composite.tables && !call.looks() && !composite.once(call) {
-                return Ok(Err("this lock call in a statement over tables"));
-            }
-            if unclear && !looks_only {
-                return Ok(Err("a lock call beside functions with effects"));
+            if let Some(why) = composite.uncovered(call) {
+                return Ok(Err(why));
             }
             for part in &call.arguments {
-                if part.calls.iter().any(|c| !c.certain) && !part.repeatable {
-                    return Ok(Err("a lock call beside functions with effects"));
-                }
-                if part.assigned_here {
-                    return Ok(Err("a name from a variable that the statement assigns"));
-                }
                 // What can be evaluated without the statement's tables means the same before it.
                 if part.literal.is_none() && (composite.reads || !part.repeatable) {
                     let text = &statement.text[part.span.clone()];

@@ -136,7 +136,7 @@ pub fn as_composite(text: &[u8], dialect: Dialect) -> Option<Composite> {
 }
 
 /// All tokens, and whether the text ends outside strings and comments.
-fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool) {
+pub(super) fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool) {
     let mut tokens = Vec::new();
     let mut keep = |token, _: &[u8]| {
         tokens.push(token);

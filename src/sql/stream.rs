@@ -39,13 +39,29 @@ pub struct Stream {
     mentions: Option<Mentions>,
     /// Bytes that were spoilt.
     spoilt: Option<usize>,
+    /// Nothing is.
+    looks: bool,
 }
 
 impl Stream {
     /// A statement that starts behind `skip` bytes.
     pub fn behind(dialect: Dialect, skip: usize) -> Self {
         let readings = vec![Finder::in_any_mode(dialect)];
-        Self { skip, at: 0, readings, stride: STRIDES[0], mentions: None, spoilt: None }
+        Self {
+            skip,
+            at: 0,
+            readings,
+            stride: STRIDES[0],
+            mentions: None,
+            spoilt: None,
+            looks: false,
+        }
+    }
+
+    /// One that is passed on as it is.
+    #[must_use]
+    pub fn looking(self) -> Self {
+        Self { looks: true, ..self }
     }
 
     /// Looks at a chunk. A call that begins in it is told once; what is behind the call's
@@ -68,6 +84,9 @@ impl Stream {
     /// line has to be ended first.
     fn spoil(&mut self, text: &mut [u8]) {
         let spoilt = self.spoilt.get_or_insert(0);
+        if self.looks {
+            return;
+        }
         for byte in text {
             *byte = if *spoilt == 1 { b'\n' } else { 1 };
             *spoilt = spoilt.saturating_add(1);

@@ -1,0 +1,190 @@
+//! What Lockstead would make of a statement with lock calls, as far as its text tells.
+
+use super::call::{Statement, classify, classify_exactly, may_change_modes};
+use super::composite::{Call, Composite, Verb};
+use super::dialect::Dialect;
+use crate::lock::function::Function;
+
+/// What would become of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Coverage {
+    /// It runs as it does without Lockstead; what the server refuses, the server refuses.
+    Covered,
+    /// It defines a stored program or view, which passes: its calls stay the server's own.
+    Passed,
+    /// It depends on what only the server knows whether it is refused, and why it would be.
+    Perhaps(&'static str),
+    /// It is refused with error 1235, and why.
+    Refused(&'static str),
+}
+
+/// How a text reaches the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// COM_QUERY, in a session that may send several statements in one text, or not.
+    Query {
+        /// It may.
+        several: bool,
+    },
+    /// COM_STMT_PREPARE.
+    Prepare,
+}
+
+/// Judges a text that passed the prefilter; `None` without a call.
+pub fn coverage(text: &[u8], dialect: Dialect, by: By) -> Option<Coverage> {
+    let statement = classify(text, dialect);
+    if statement != Statement::Ambiguous {
+        return of(&statement, text, dialect, by);
+    }
+    if by == (By::Query { several: true }) && may_change_modes(text) {
+        return Some(Coverage::Refused("several statements that may change how they are read"));
+    }
+    // The server would be asked for its modes.
+    let readings = dialect.readings(text);
+    let all: Vec<_> =
+        readings.into_iter().map(|d| of(&classify_exactly(text, d), text, d, by)).collect();
+    let worst = all.iter().flatten().max().copied()?;
+    let refusal = match worst {
+        Coverage::Refused(why) if all.iter().any(|c| *c != Some(worst)) => Coverage::Perhaps(why),
+        other => other,
+    };
+    Some(refusal)
+}
+
+fn of(statement: &Statement, text: &[u8], dialect: Dialect, by: By) -> Option<Coverage> {
+    Some(match statement {
+        Statement::NoCall => return None,
+        Statement::Bare(_) | Statement::WrongCount => Coverage::Covered,
+        Statement::Definition => Coverage::Passed,
+        // Parameters without PREPARE are a syntax error.
+        Statement::Composite(composite) if by != By::Prepare && !composite.params.is_empty() => {
+            Coverage::Covered
+        }
+        // Nothing of it is evaluated.
+        Statement::Composite(composite) if composite.verb == Verb::Explain => Coverage::Covered,
+        Statement::Composite(composite) => {
+            composite.calls.iter().map(|call| composite.coverage(call)).max()?
+        }
+        // The server refuses them all.
+        Statement::Several(_) if by != (By::Query { several: true }) => Coverage::Covered,
+        Statement::Several(pieces) => pieces
+            .iter()
+            .filter_map(|piece| {
+                let piece = &text[piece.clone()];
+                match classify_exactly(piece, dialect) {
+                    Statement::Several(_) => {
+                        Some(Coverage::Refused("a lock call in these statements"))
+                    }
+                    statement => of(&statement, piece, dialect, by),
+                }
+            })
+            .max()?,
+        Statement::Other | Statement::Ambiguous => {
+            Coverage::Refused("a lock function in this kind of statement")
+        }
+    })
+}
+
+impl Composite {
+    /// Why a call of this statement is not covered, as far as its text tells.
+    pub fn uncovered(&self, call: &Call) -> Option<&'static str> {
+        let looks_only = self.calls.iter().all(Call::only_looks);
+        let unclear = !self.tables && !self.repeatable && !call.certain;
+        let effects = call
+            .arguments
+            .iter()
+            .any(|part| part.calls.iter().any(|c| !c.certain) && !part.repeatable);
+        if self.tables && !call.looks() && !self.once(call) {
+            Some("this lock call in a statement over tables")
+        } else if (unclear && !looks_only) || effects {
+            Some("a lock call beside functions with effects")
+        } else if call.arguments.iter().any(|part| part.assigned_here) {
+            Some("a name from a variable that the statement assigns")
+        } else {
+            None
+        }
+    }
+
+    fn coverage(&self, call: &Call) -> Coverage {
+        if let Some(why) = self.uncovered(call) {
+            return Coverage::Refused(why);
+        }
+        let from_rows = call
+            .arguments
+            .iter()
+            .any(|part| part.literal.is_none() && (self.reads || !part.repeatable));
+        if from_rows && !call.only_looks() {
+            return Coverage::Perhaps("a lock's name or timeout, if it is from a column");
+        }
+        // How often it is evaluated turns out when it is run.
+        let counted = !self.tables && !call.certain && self.reads;
+        let changes = !matches!(call.function, Function::IsFreeLock | Function::IsUsedLock);
+        if counted && changes {
+            return Coverage::Perhaps("a lock call, if one statement evaluates it several times");
+        }
+        Coverage::Covered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::dialect::Multibyte;
+    use crate::types::Flavour;
+
+    const MYSQL: Dialect = Dialect {
+        flavour: Flavour::MySql,
+        version: 90_704,
+        ansi_quotes: false,
+        no_backslash_escapes: false,
+        brackets: false,
+        multibyte: Multibyte::Safe,
+    };
+
+    fn judge(sql: &str) -> Option<Coverage> {
+        coverage(sql.as_bytes(), MYSQL, By::Query { several: true })
+    }
+
+    #[test]
+    fn statements_are_judged_by_what_would_become_of_them() {
+        assert_eq!(judge("SELECT 'GET_LOCK(1,0)'"), None);
+        for sql in [
+            "SELECT GET_LOCK('k', 1)",
+            "SELECT GET_LOCK(\"k\", 1)",
+            "SELECT GET_LOCK('k')",
+            "SELECT GET_LOCK(CONCAT('a', @b), 1) = 1",
+            "DO GET_LOCK('a', 0); SELECT RELEASE_LOCK('a')",
+            "INSERT INTO t VALUES (GET_LOCK('a', 0))",
+            "EXPLAIN SELECT GET_LOCK(a, RAND()) FROM t",
+        ] {
+            assert_eq!(judge(sql), Some(Coverage::Covered), "{sql}");
+        }
+        for sql in [
+            "PREPARE s FROM 'SELECT GET_LOCK(1,0)'",
+            "SHOW TABLES WHERE GET_LOCK('k',0)",
+            "UPDATE t SET a=1 WHERE RELEASE_LOCK('k')",
+            "SELECT IF(RAND(), GET_LOCK('k', 0), 1)",
+            "DO 1; SHOW TABLES WHERE GET_LOCK('k',0)",
+        ] {
+            assert!(matches!(judge(sql), Some(Coverage::Refused(_))), "{sql}: {:?}", judge(sql));
+        }
+        let sql = "SELECT GET_LOCK(name, 0) FROM t";
+        assert!(matches!(judge(sql), Some(Coverage::Perhaps(_))), "{:?}", judge(sql));
+        let sql = "CREATE PROCEDURE p() SELECT GET_LOCK('k', 0)";
+        assert_eq!(judge(sql), Some(Coverage::Passed));
+    }
+
+    #[test]
+    fn what_one_mode_alone_refuses_is_perhaps_refused() {
+        let sql = r"SELECT 'a\' , GET_LOCK('k',0) , RAND() , IF(RAND(), GET_LOCK('k',0), '";
+        assert!(matches!(judge(sql), Some(Coverage::Perhaps(_))), "{:?}", judge(sql));
+    }
+
+    #[test]
+    fn several_statements_are_the_server_s_to_refuse_where_it_does() {
+        let sql = b"DO 1; SHOW TABLES WHERE GET_LOCK('k',0)";
+        for by in [By::Prepare, By::Query { several: false }] {
+            assert_eq!(coverage(sql, MYSQL, by), Some(Coverage::Covered));
+        }
+    }
+}
