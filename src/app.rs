@@ -1,20 +1,26 @@
 //! The application: everything is bound before anything runs, and ends in a written order.
 
+mod observing;
+mod open_files;
+mod work;
+
+pub use observing::too_old;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
+use self::work::Work;
 use crate::backend::spares::{Account, Spares};
-use crate::config::{Config, HostPort, StoreUrl};
+use crate::config::{Config, ConfigError, HostPort, Mode, StoreUrl};
 use crate::engine::handle::{Engine, SessionEvent};
 use crate::engine::pipe::StoreAccess;
-use crate::engine::threads::{self, Setup, Threads};
+use crate::engine::threads::{self, Setup};
 use crate::frontend::context::Context;
 use crate::frontend::ending::LAST_MOMENT;
 use crate::frontend::listener::{Workers, accept};
@@ -22,6 +28,7 @@ use crate::frontend::registry::Registry;
 use crate::http::{self, Pages};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
+use crate::observe::file::FileError;
 use crate::state::StateDir;
 use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::reads::Rights;
@@ -49,6 +56,20 @@ pub enum StartError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// A setting is missing.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// The server does not greet.
+    #[error("the server {backend}: {problem}. Is it up, and are host and port in `backend` right?")]
+    Backend {
+        /// Where.
+        backend: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// There is no place for the report.
+    #[error("the report: {0}")]
+    Report(#[from] FileError),
     /// The operating system refused a thread or a signal handler.
     #[error("cannot start: {0}")]
     Io(#[from] std::io::Error),
@@ -63,7 +84,7 @@ pub struct App {
     listener: TcpListener,
     http: Option<TcpListener>,
     context: Context,
-    threads: Threads,
+    work: Work,
     account: Account,
 }
 
@@ -87,8 +108,12 @@ pub struct Readiness {
 impl App {
     /// Checks the store, binds every socket, starts the engine.
     async fn build(config: Config) -> Result<Self, StartError> {
+        if config.mode == Mode::Observe {
+            return Self::observing(config).await;
+        }
+        let store = config.store()?.clone();
         let readiness = inspect(&config).await?;
-        for warning in readiness.warnings.iter().chain(&raise_open_files(&config)) {
+        for warning in readiness.warnings.iter().chain(&open_files::raise(&config)) {
             tracing::warn!("{warning}");
         }
         let listener = bind("clients", config.listen)?;
@@ -97,7 +122,7 @@ impl App {
         let http = config.http.map(|addr| bind("http", addr)).transpose()?;
         let metrics = Arc::new(Metrics::new()?);
         let access = Arc::new(StoreAccess {
-            url: config.store.clone(),
+            url: store.clone(),
             connect_timeout: config.connect_timeout,
             open: Mutex::default(),
             home: Mutex::default(),
@@ -115,16 +140,16 @@ impl App {
             addr: listen.to_string(),
             fresh: readiness.fresh,
             collect_after: config.collect_after,
-            state: open_state(&config),
+            state: open_state(&config, &store),
         })?;
-        let account =
-            Account { user: config.store.user.clone(), password: config.store.password.clone() };
+        let account = Account { user: store.user.clone(), password: store.password.clone() };
         let config = Arc::new(config);
         let commands = Context::command_counters(&metrics);
         let context = Context {
             config: Arc::clone(&config),
             engine,
             gates,
+            observer: None,
             metrics,
             spares: Spares::new(readiness.connect_timeout),
             registry: Registry::default(),
@@ -134,12 +159,13 @@ impl App {
         tracing::info!(
             %listen,
             backend = %config.backend,
-            store = ?config.store,
+            ?store,
             server = readiness.version,
             version = env!("CARGO_PKG_VERSION"),
             "ready to start"
         );
-        Ok(Self { config, listener, http, context, threads, account })
+        let work = Work::Locks(threads);
+        Ok(Self { config, listener, http, context, work, account })
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
@@ -159,13 +185,14 @@ impl App {
     }
 
     async fn run(self, mut signals: Signals) -> Result<(), StartError> {
-        let Self { config, listener, http, context, threads, account } = self;
+        let Self { config, listener, http, context, work, account } = self;
         let draining = Arc::new(AtomicBool::new(false));
         let workers = Workers::start(&context)?;
         let tending = tokio::spawn(context.spares.clone().tend(account.clone()));
         let pages = http.map(|listener| {
             let metrics = Arc::clone(&context.metrics);
-            let (engine, draining) = (context.engine.clone(), Arc::clone(&draining));
+            let engine = Some(context.engine.clone()).filter(|_| context.observer.is_none());
+            let draining = Arc::clone(&draining);
             tokio::spawn(http::serve(listener, Pages { metrics, engine, draining }))
         });
         tokio::select! {
@@ -182,7 +209,7 @@ impl App {
         }
         tending.abort();
         let _ = timeout(LAST_MOMENT, context.spares.finish(&account)).await;
-        threads.stop().await;
+        work.stop().await;
         if let Some(pages) = pages {
             pages.abort();
         }
@@ -204,32 +231,13 @@ impl Signals {
 }
 
 /// The state directory, if there is one to be had.
-fn open_state(config: &Config) -> Option<StateDir> {
+fn open_state(config: &Config, store: &StoreUrl) -> Option<StateDir> {
     let path = config.state_dir.as_deref()?;
-    StateDir::open(path, &format!("{:?}", config.store))
+    StateDir::open(path, &format!("{store:?}"))
         .inspect_err(|e| {
             tracing::warn!(error = %e, "no state directory: a restart behind a kill waits for the lease");
         })
         .ok()
-}
-
-/// Raises the limit of open files to what may be, and says if that is too few.
-fn raise_open_files(config: &Config) -> Option<String> {
-    let mut limit = getrlimit(Resource::Nofile);
-    // Two for each session; store connections, pages and logs beside.
-    let needed = 2 * config.max_connections as u64 + 100;
-    if limit.current.is_some_and(|now| now < needed) {
-        limit.current = limit.maximum.map_or(Some(needed), |most| Some(most.min(needed)));
-        // Told below by what it is then.
-        let _ = setrlimit(Resource::Nofile, limit);
-    }
-    let now = getrlimit(Resource::Nofile).current?;
-    (now < needed).then(|| {
-        format!(
-            "max_connections = {} needs {needed} open files, the limit is {now}: raise it (LimitNOFILE, ulimit -Hn), or lower max_connections",
-            config.max_connections
-        )
-    })
 }
 
 async fn drain(config: &Config, context: &Context, engine: &Engine) {
@@ -261,7 +269,7 @@ fn bind(what: &'static str, addr: std::net::SocketAddr) -> Result<TcpListener, S
 
 /// Connects to the store and finds out whether it can hold locks; creates the schema if told to.
 pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
-    let store = &config.store;
+    let store = config.store()?;
     let refuse = |problem: String| StartError::Store { url: format!("{store:?}"), problem };
     let mut conn = StoreConnection::open(store, config.connect_timeout)
         .await
@@ -312,7 +320,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     })?;
     let rights = conn.rights().await.map_err(fail)?;
     warnings.extend(advice(rights));
-    warnings.extend(compare_servers(config, &mut conn).await.map_err(refuse)?);
+    warnings.extend(compare_servers(config, store, &mut conn).await.map_err(refuse)?);
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     conn.close().await;
     Ok(Readiness { fresh, connect_timeout, rights, version: settings.version, meta, warnings })
@@ -322,13 +330,14 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
 /// be one server. A warning where that cannot be seen.
 async fn compare_servers(
     config: &Config,
+    url: &StoreUrl,
     store: &mut StoreConnection,
 ) -> Result<Option<String>, String> {
     let HostPort { host, port } = &config.backend;
-    if (host, *port) == (&config.store.host, config.store.port) {
+    if (host, *port) == (&url.host, url.port) {
         return Ok(None);
     }
-    let there = StoreUrl { host: host.clone(), port: *port, ..config.store.clone() };
+    let there = StoreUrl { host: host.clone(), port: *port, ..url.clone() };
     let mut compared = async || {
         let mut backend = StoreConnection::open(&there, config.connect_timeout).await?;
         let same = backend.identity().await? == store.identity().await?

@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod sql;
 
 pub mod net;
+pub mod observe;
 pub mod state;
 pub mod store;
 

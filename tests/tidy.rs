@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 9] = [
     &["types", "mutants"],
     &["lock", "protocol"],
     &["sql", "clock", "config", "metrics"],
-    &["net", "state", "store"],
+    &["net", "observe", "state", "store"],
     &["backend", "engine"],
     &["frontend"],
     &["http"],

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::{Settings, failed, runtime, start_logs, usage};
 use crate::clock;
-use crate::config::Config;
+use crate::config::{Config, StoreUrl};
 use crate::lock::lease::Terms;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::epoch::{Opening, Standing};
@@ -77,7 +77,11 @@ pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> ExitCode {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),
     };
-    match runtime.block_on(adopt(&config, above.unwrap_or_default(), yes)) {
+    let store = match config.store() {
+        Ok(store) => store,
+        Err(e) => return usage(&e),
+    };
+    match runtime.block_on(adopt(&config, store, above.unwrap_or_default(), yes)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
             eprintln!("lockstead: {refusal}");
@@ -86,11 +90,11 @@ pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> ExitCode {
     }
 }
 
-async fn adopt(config: &Config, above: u64, yes: bool) -> Result<(), Refusal> {
-    let schema = &config.store.schema;
-    let mut conn = StoreConnection::open(&config.store, config.connect_timeout).await?;
+async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Result<(), Refusal> {
+    let schema = &store.schema;
+    let mut conn = StoreConnection::open(store, config.connect_timeout).await?;
     let mut from = look(&mut conn, schema).await?;
-    println!("lock schema     `{schema}` at {:?}", config.store);
+    println!("lock schema     `{schema}` at {store:?}");
     println!("belongs to      {}, epoch {}", from.meta.ident, from.meta.epoch);
     println!("this server     {}", from.meta.server);
     check(&mut conn, schema, &from, above).await?;
@@ -107,7 +111,7 @@ async fn adopt(config: &Config, above: u64, yes: bool) -> Result<(), Refusal> {
     let epoch = from.next_epoch(above, conn.now().await?);
     let who = who();
     let opening = Opening { from: &from, epoch, who: &who };
-    if !open(config, &mut conn, opening).await? {
+    if !open(config, store, &mut conn, opening).await? {
         return Err(Refusal::Unfit("something has changed in the last moment: begin again".into()));
     }
     println!("adopted         epoch {epoch}, by {who}");
@@ -219,10 +223,11 @@ async fn wait(
 
 async fn open(
     config: &Config,
+    store: &StoreUrl,
     conn: &mut StoreConnection,
     opening: Opening<'_>,
 ) -> Result<bool, Refusal> {
-    let schema = &config.store.schema;
+    let schema = &store.schema;
     match conn.open_epoch(schema, opening).await {
         Err(e) if e.is_unknown() => {
             let doubt = |e: StoreError| {
@@ -230,7 +235,7 @@ async fn open(
                     "cannot know whether the epoch was opened: {e}. Run it again"
                 ))
             };
-            let again = StoreConnection::open(&config.store, config.connect_timeout).await;
+            let again = StoreConnection::open(store, config.connect_timeout).await;
             *conn = again.map_err(doubt)?;
             conn.has_opened(schema, opening.epoch).await.map_err(doubt)
         }

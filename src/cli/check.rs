@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use super::{Settings, failed, runtime, usage};
-use crate::app::inspect;
+use crate::app::{inspect, too_old};
 use crate::backend::greeted::connect;
-use crate::config::Config;
+use crate::config::{Config, Mode};
 
 pub(super) fn run(settings: Settings) -> ExitCode {
     let config = match settings.load() {
@@ -25,19 +25,27 @@ async fn check(config: Config) -> ExitCode {
     match connect(&config.backend, config.connect_timeout).await {
         Ok(greeted) => {
             println!("backend         ok: {} at {}", greeted.greeting.version, config.backend);
+            if let Some(warning) = too_old(&greeted).filter(|_| config.mode == Mode::Observe) {
+                println!("warning: {warning}");
+            }
         }
         Err(e) => {
             good = false;
             println!("backend         FAILED: {}: {e}", config.backend);
         }
     }
+    if config.mode == Mode::Observe {
+        return observing(&config, good);
+    }
     match inspect(&config).await {
         Ok(readiness) => {
-            println!("store           ok: {} at {:?}", readiness.version, config.store);
-            println!(
-                "lock schema     ok: `{}` belongs to this server ({}), epoch {}",
-                config.store.schema, readiness.meta.ident, readiness.meta.epoch
-            );
+            if let Some(store) = &config.store {
+                println!("store           ok: {} at {store:?}", readiness.version);
+                println!(
+                    "lock schema     ok: `{}` belongs to this server ({}), epoch {}",
+                    store.schema, readiness.meta.ident, readiness.meta.epoch
+                );
+            }
             let state = |has| if has { "ok" } else { "MISSING" };
             println!(
                 "see sessions    {}",
@@ -57,6 +65,20 @@ async fn check(config: Config) -> ExitCode {
         None => println!("state directory none: a restart behind kill -9 waits for the lease"),
         // Not tried: it would be made, perhaps by another user than the one that serves.
         Some(path) => println!("state directory {}", path.display()),
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What there is to say of a proxy that only observes.
+fn observing(config: &Config, good: bool) -> ExitCode {
+    println!("mode            observe: lock calls stay the server's own, and are reported");
+    let store = match config.store {
+        Some(_) => "not looked at: `lockstead check --mode durable` does that",
+        None => "none: durable locks need one",
+    };
+    println!("store           {store}");
+    if let Some(dir) = &config.state_dir {
+        println!("report          in {}", dir.display());
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

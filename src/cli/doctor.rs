@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use self::calls::{Line, Verdict, judge, plain};
+pub(super) use self::calls::plain;
+use self::calls::{Line, Verdict, judge};
 use self::report::{Finding, Place, Report, Severity};
 use super::{Settings, runtime, usage};
 use crate::app::inspect;
@@ -59,7 +60,7 @@ pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
         Ok(config) => Config { create_schema: false, ..config },
         Err(e) => return usage(&e),
     };
-    let account = match parse(account.as_deref(), &config.store) {
+    let account = match parse(account.as_deref(), config.store.as_ref()) {
         Ok(account) => account,
         Err(problem) => return blind(&format!("--account {problem}")),
     };
@@ -82,8 +83,10 @@ pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
     if report.problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn parse(account: Option<&str>, store: &StoreUrl) -> Result<StoreUrl, String> {
-    let Some(text) = account else { return Ok(store.clone()) };
+fn parse(account: Option<&str>, store: Option<&StoreUrl>) -> Result<StoreUrl, String> {
+    let Some(text) = account else {
+        return store.cloned().ok_or_else(|| "is missing, and so is `store`".to_owned());
+    };
     let mut url = StoreUrl::parse(text)?;
     if url.password.is_empty() {
         url.password = std::env::var(PASSWORD).unwrap_or_default();
@@ -131,7 +134,10 @@ async fn look(config: &Config, account: &StoreUrl) -> Result<Report, StoreError>
         facts.insert("events".to_owned(), events.join(", "));
     }
     facts.insert("server".to_owned(), conn.ident().to_owned());
-    findings.extend(store(config, &mut facts).await);
+    // Who only observes may have none yet.
+    if let Some(url) = &config.store {
+        findings.extend(store(config, url, &mut facts).await);
+    }
     findings.extend(checks::settings(&facts));
     let server = format!("{}:{}", account.host, account.port);
     conn.close().await;
@@ -176,9 +182,9 @@ fn events(findings: &[Finding]) -> Vec<String> {
 
 /// What the store's own account says of its server and of itself: as `lockstead check`, which
 /// needs no more than these rights.
-async fn store(config: &Config, facts: &mut Facts) -> Vec<Finding> {
-    let schema = &config.store.schema;
-    if let Ok(mut conn) = StoreConnection::open(&config.store, config.connect_timeout).await {
+async fn store(config: &Config, url: &StoreUrl, facts: &mut Facts) -> Vec<Finding> {
+    let schema = &url.schema;
+    if let Ok(mut conn) = StoreConnection::open(url, config.connect_timeout).await {
         facts.insert("store_server".to_owned(), conn.ident().to_owned());
         if let Ok(odd) = conn.odd_engines(schema).await {
             facts.insert("odd_engines".to_owned(), odd.join(", "));
@@ -195,7 +201,7 @@ async fn store(config: &Config, facts: &mut Facts) -> Vec<Finding> {
                 severity: Severity::Problem,
                 code: "store-account",
                 text,
-                advice: format!("the rights that {} needs are in the README", config.store.user),
+                advice: format!("the rights that {} needs are in the README", url.user),
                 object: None,
             };
             readiness.warnings.into_iter().map(warn).collect()

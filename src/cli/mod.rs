@@ -3,6 +3,7 @@
 mod adopt;
 mod check;
 mod doctor;
+mod report;
 mod schema;
 mod serve;
 
@@ -37,6 +38,9 @@ enum Command {
     /// Look for lock calls that no proxy sees, and for settings that make locks unsafe
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::Doctor),
+    /// Show which locks were seen in mode observe, who uses them, and what the switch would change
+    #[command(after_help = report::HELP)]
+    Report(Box<report::Arguments>),
     /// Make the server that answers the one whose locks are kept, after a failover or a restore
     #[command(after_help = adopt::HELP)]
     Adopt(adopt::Adopt),
@@ -70,6 +74,7 @@ pub fn run() -> ExitCode {
         Command::Serve(settings) => serve::run(settings),
         Command::Check(settings) => check::run(settings),
         Command::Doctor(arguments) => doctor::run(arguments),
+        Command::Report(arguments) => report::run(*arguments),
         Command::Adopt(arguments) => adopt::run(arguments),
         Command::Schema(command) => schema::run(command),
         Command::Version => {

@@ -61,10 +61,14 @@ fn install(settings: Settings) -> ExitCode {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),
     };
+    let schema = match config.store() {
+        Ok(store) => store.schema.clone(),
+        Err(e) => return usage(&e),
+    };
     match runtime.block_on(inspect(&config)) {
         Ok(readiness) => {
             let did = if readiness.fresh { "created" } else { "already there" };
-            println!("lock schema `{}`: {did}", config.store.schema);
+            println!("lock schema `{schema}`: {did}");
             ExitCode::SUCCESS
         }
         Err(e) => failed(&e),

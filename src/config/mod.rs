@@ -100,6 +100,15 @@ pub enum LogFormat {
     Json,
 }
 
+/// What becomes of lock calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are rows in the lock tables.
+    Durable,
+    /// They stay the server's own; who uses them is reported.
+    Observe,
+}
+
 /// The validated configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -107,8 +116,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The MySQL server behind the proxy.
     pub backend: HostPort,
-    /// The lock tables' server and account.
-    pub store: StoreUrl,
+    /// The lock tables' server and account. Who observes needs none, and does not connect to it.
+    pub store: Option<StoreUrl>,
+    /// What becomes of lock calls.
+    pub mode: Mode,
     /// Where metrics and health are served; `None` for nowhere.
     pub http: Option<SocketAddr>,
     /// Length of the lease.
@@ -137,6 +148,9 @@ pub struct Config {
     pub log_level: String,
 }
 
+/// Where clients connect unless told otherwise.
+const LISTEN: &str = "127.0.0.1:6033";
+
 impl Config {
     /// Reads the file, if any, puts what flags and environment say over it, and validates.
     pub fn load(file: Option<&Path>, over: Raw) -> Result<Self, ConfigError> {
@@ -146,6 +160,19 @@ impl Config {
         };
         raw.put_over(over);
         Self::validate(raw, &source)
+    }
+
+    /// The state directory alone, for who needs nothing else.
+    pub fn state_dir(file: Option<&Path>, over: Raw) -> Result<Option<PathBuf>, ConfigError> {
+        let mut raw = file.map(Raw::read).transpose()?.unwrap_or_default().0;
+        raw.put_over(over);
+        let listen = raw.listen.as_deref().unwrap_or(LISTEN);
+        Ok(state_dir(raw.state_dir.as_deref(), listen))
+    }
+
+    /// The lock tables' server and account, for who cannot do without.
+    pub fn store(&self) -> Result<&StoreUrl, ConfigError> {
+        self.store.as_ref().ok_or_else(no_store)
     }
 
     fn validate(raw: Raw, source: &raw::Source) -> Result<Self, ConfigError> {
@@ -170,12 +197,20 @@ impl Config {
                 wrong(key, format!("{text:?} is no duration; give for example 30s, 500ms or 2m"))
             })
         };
-        let listen = raw.listen.as_deref().unwrap_or("127.0.0.1:6033");
+        let listen = raw.listen.as_deref().unwrap_or(LISTEN);
         let backend = raw.backend.as_deref().ok_or_else(|| missing("backend", "127.0.0.1:3306"))?;
-        let store = raw
-            .store
-            .as_deref()
-            .ok_or_else(|| missing("store", "mysql://lockstead:secret@127.0.0.1:3306/lockstead"))?;
+        let mode = match raw.mode.as_deref().unwrap_or("durable") {
+            "durable" => Mode::Durable,
+            "observe" => Mode::Observe,
+            other => {
+                return Err(wrong("mode", format!("{other:?} is neither durable nor observe")));
+            }
+        };
+        let store = raw.store.as_deref().map(parse_store).transpose();
+        let store = store.map_err(|problem| wrong("store", problem))?;
+        if store.is_none() && mode == Mode::Durable {
+            return Err(no_store());
+        }
         let lease = duration("lease", raw.lease.as_deref(), "30s")?;
         if lease < MIN_TTL || lease > Duration::from_hours(1) {
             return Err(wrong("lease", format!("{lease:?} is outside 1s to 1h")));
@@ -206,6 +241,13 @@ impl Config {
                 return Err(wrong("max_connections", format!("{n} is outside 1 to 1000000")));
             }
         };
+        let state_dir = state_dir(raw.state_dir.as_deref(), listen);
+        if state_dir.is_none() && mode == Mode::Observe {
+            return Err(wrong(
+                "state_dir",
+                "gives no directory, and who observes keeps the report there; give for example /var/lib/lockstead".to_owned(),
+            ));
+        }
         Ok(Self {
             listen: address("listen", listen)?,
             backend: parse_host_port(backend).ok_or_else(|| {
@@ -214,15 +256,12 @@ impl Config {
                     format!("{backend:?} is no host:port; give for example 127.0.0.1:3306"),
                 )
             })?,
-            store: parse_store(store).map_err(|problem| wrong("store", problem))?,
+            store,
+            mode,
             http: if http == "off" { None } else { Some(address("http", http)?) },
             lease,
             collect_after,
-            state_dir: match raw.state_dir.as_deref().unwrap_or("auto") {
-                "off" => None,
-                "auto" => default_state_dir(listen),
-                path => Some(PathBuf::from(path)),
-            },
+            state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
             workers,
             max_connections,
@@ -233,6 +272,23 @@ impl Config {
             log_format,
             log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
         })
+    }
+}
+
+fn no_store() -> ConfigError {
+    let example = "mysql://lockstead:secret@127.0.0.1:3306/lockstead";
+    ConfigError::Value {
+        place: String::new(),
+        key: "store",
+        problem: format!("is missing; give for example store = \"{example}\""),
+    }
+}
+
+fn state_dir(text: Option<&str>, listen: &str) -> Option<PathBuf> {
+    match text.unwrap_or("auto") {
+        "off" => None,
+        "auto" => default_state_dir(listen),
+        path => Some(PathBuf::from(path)),
     }
 }
 
@@ -328,8 +384,9 @@ mod tests {
     fn defaults_and_a_store_url_are_understood() {
         let config = Config::load(None, raw()).expect("valid");
         assert_eq!(config.lease, Duration::from_secs(30));
-        assert_eq!(config.store.password, "s@fe");
-        assert_eq!((config.store.port, config.store.schema.as_str()), (3307, "locks"));
+        let store = config.store().expect("a store");
+        assert_eq!(store.password, "s@fe");
+        assert_eq!((store.port, store.schema.as_str()), (3307, "locks"));
         assert!(!format!("{config:?}").contains("s@fe"), "a password in a debug form");
     }
 
@@ -341,6 +398,8 @@ mod tests {
             (Raw { backend: None, ..raw() }, "backend", "127.0.0.1:3306"),
             (Raw { store: Some("postgres://x@y/z".into()), ..raw() }, "store", "mysql://"),
             (Raw { store: Some("mysql://u:p@h/bad-name`".into()), ..raw() }, "store", "letters"),
+            (Raw { store: None, ..raw() }, "store", "mysql://"),
+            (Raw { mode: Some("watch".into()), ..raw() }, "mode", "observe"),
             (Raw { lease: Some("30".into()), ..raw() }, "lease", "30s"),
             (Raw { lease: Some("500ms".into()), ..raw() }, "lease", "1s"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
@@ -350,6 +409,17 @@ mod tests {
             let text = Config::load(None, change).expect_err(key).to_string();
             assert!(text.contains(key) && text.contains(fix), "{key}: {text}");
         }
+    }
+
+    #[test]
+    fn observing_needs_no_store_but_a_wrong_one_is_refused() {
+        let observe = |store: Option<&str>| {
+            let store = store.map(str::to_owned);
+            Config::load(None, Raw { mode: Some("observe".into()), store, ..raw() })
+        };
+        assert!(observe(None).expect("valid").store().is_err());
+        assert!(observe(Some("mysql://a:b@c/d")).expect("valid").store().is_ok());
+        assert!(observe(Some("nonsense")).is_err());
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub struct Raw {
     /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
     #[arg(long, value_name = "URL", env = "LOCKSTEAD_STORE", hide_env_values = true)]
     pub store: Option<String>,
+    /// Keep locks in the tables ("durable"), or let all pass and report who locks what ("observe") [default: durable]
+    #[arg(long, value_name = "MODE", env = "LOCKSTEAD_MODE")]
+    pub mode: Option<String>,
     /// Address and port of /metrics, /livez and /readyz, or "off" [default: 127.0.0.1:6080]
     #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_HTTP")]
     pub http: Option<String>,
@@ -112,6 +115,7 @@ impl Raw {
             listen,
             backend,
             store,
+            mode,
             http,
             lease,
             collect_after,

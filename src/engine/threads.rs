@@ -48,6 +48,11 @@ impl Threads {
     }
 }
 
+/// Handles for a proxy without an engine, whose sessions ask it for nothing.
+pub fn none() -> (Engine, Gates) {
+    (Engine::none(), gates::none())
+}
+
 /// Starts engine and keeper. The handle works at once; nothing is granted before the keeper has
 /// registered and, where needed, waited.
 pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {

@@ -11,6 +11,7 @@ use crate::engine::gates::Gates;
 use crate::engine::handle::Engine;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
+use crate::observe::recorder::Observer;
 use crate::protocol::command::Command;
 
 /// Handles, cheap to clone; one a relay thread because of its buffers and counters.
@@ -22,6 +23,8 @@ pub struct Context {
     pub engine: Engine,
     /// Where server sessions wait while their clients do.
     pub gates: Gates,
+    /// Where sessions tell what they observe, if that is what they do.
+    pub observer: Option<Observer>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Greeted connections to reuse.

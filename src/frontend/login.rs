@@ -13,8 +13,10 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::context::Context;
+use super::watching::who_logs_in;
 use crate::backend::greeted::{GreetError, Greeted, connect, read_frame};
 use crate::lock::codes;
+use crate::observe::event::Who;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::handshake::{Greeting, Login};
@@ -39,6 +41,8 @@ pub struct Authenticated {
     pub capabilities: Capabilities,
     /// user@host.
     pub owner: Arc<[u8]>,
+    /// Who that is, for the observer.
+    pub who: Option<Who>,
     /// The OK that ended the login.
     pub ok: Vec<u8>,
 }
@@ -91,17 +95,22 @@ pub async fn log_in(
     let Greeted { stream: mut server, greeting, opened, .. } = greeted;
     let capabilities = login.capabilities.without(Capabilities::MASKED).both(greeting.capabilities);
     let owner = owner(login.user, peer);
-    let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
-    let mut out = Vec::with_capacity(answer.len() + 64);
-    let seq = answer[HEADER - 1];
-    put_frame(&mut out, seq, &login.for_server(greeting.capabilities, tag.as_bytes()));
+    let who = context.observer.is_some().then(|| who_logs_in(&login, peer.ip()));
+    let payload = if who.is_some() {
+        login.masked(&answer[HEADER..])
+    } else {
+        let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
+        login.for_server(greeting.capabilities, tag.as_bytes())
+    };
+    let mut out = Vec::with_capacity(payload.len() + HEADER);
+    put_frame(&mut out, answer[HEADER - 1], &payload);
     let exchange = async {
         server.write_all(&out).await?;
         authenticate(&mut client, &mut server).await
     };
     match timeout(limit, exchange).await.unwrap_or(Err(io::ErrorKind::TimedOut.into())) {
         Ok(Some(ok)) => {
-            Some(Authenticated { client, server, greeting, opened, capabilities, owner, ok })
+            Some(Authenticated { client, server, greeting, opened, capabilities, owner, who, ok })
         }
         Ok(None) => {
             closed(context, "login_failed");

@@ -1,5 +1,6 @@
 //! Responses that are still to come, and statements that the server still has to see.
 
+use super::seen::Seen;
 use super::session::{End, Session};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
@@ -18,6 +19,8 @@ pub(super) struct Owed {
 pub(super) enum Whose {
     /// The client, for a statement as it stands.
     Clients,
+    /// The client, for a command that its session's observer was shown.
+    Watched(Box<Seen>),
     /// The client, for a statement that was spoilt on its way: the server's refusal is replaced.
     Refused(Box<Refusal>),
     /// The proxy: not for the client.
@@ -51,7 +54,8 @@ impl Session {
         }
         self.count(command);
         if shape != Shape::Nothing {
-            self.owed.push_back(Owed { shape, whose: Whose::Clients });
+            let whose = self.whose();
+            self.owed.push_back(Owed { shape, whose });
         }
         self.server_used = tokio::time::Instant::now();
     }

@@ -56,6 +56,10 @@ impl Session {
             let (n, progress) = self.tracker.feed(&buffer[at..]);
             let instead = match self.owed.front_mut().map(|owed| &mut owed.whose) {
                 None | Some(Whose::Clients) => None,
+                Some(Whose::Watched(seen)) => {
+                    seen.feed(&buffer[at..at + n]);
+                    None
+                }
                 Some(Whose::Hidden | Whose::Release(..)) => Some(Vec::new()),
                 Some(Whose::Gate(bytes)) => {
                     bytes.extend_from_slice(&buffer[at..at + n]);
@@ -84,6 +88,7 @@ impl Session {
                         self.amend = None;
                     }
                     match self.owed.pop_front().map(|owed| owed.whose) {
+                        Some(Whose::Watched(seen)) => self.watched_end(*seen, ending),
                         Some(Whose::Gate(bytes)) => self.at_gate = Some(Reply { bytes, ending }),
                         Some(Whose::Release(packet, again @ 1..)) if ending.is_error() => {
                             self.send_release(packet, again - 1)?;
@@ -253,6 +258,11 @@ impl Session {
 
     /// Decides about the command at the start of `bytes`.
     fn command(&mut self, bytes: &[u8]) -> Result<Fate, End> {
+        if let Some(mut watch) = self.watch.take() {
+            let fate = self.watched(&mut watch, bytes);
+            self.watch = Some(watch);
+            return fate;
+        }
         let Some(frame) = FrameHeader::peek(bytes) else {
             return Ok(Fate::Incomplete);
         };

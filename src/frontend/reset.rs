@@ -42,7 +42,8 @@ impl Session {
         let tag = self.context.engine.lease().proxy().map(|p| p.to_string()).unwrap_or_default();
         let change = ChangeUser::parse(payload, self.capabilities);
         let mut out = Vec::with_capacity(packet.len() + 64);
-        match change.as_ref().and_then(|c| c.tagged(self.capabilities, tag.as_bytes())) {
+        let tags = change.as_ref().filter(|_| self.watch.is_none());
+        match tags.and_then(|c| c.tagged(self.capabilities, tag.as_bytes())) {
             Some(tagged) => put_frame(&mut out, packet[HEADER - 1], &tagged),
             None => out.extend_from_slice(packet),
         }
@@ -55,6 +56,7 @@ impl Session {
         let ok = ok.map_err(|_| End::Broken("a change of user took too long"))?;
         let ok = ok.map_err(|_| End::ServerGone)?;
         self.forget_session_state();
+        self.watch_changed_user(change.as_ref().filter(|_| ok.is_some()));
         if ok.is_none() && self.flavour == Flavour::MySql {
             return Err(End::ServerGone);
         }

@@ -21,6 +21,7 @@ use super::owed::{Behind, Owed};
 use super::registry::Entry;
 use super::settings::Settings;
 use super::statement::LockStatement;
+use super::watch::Watch;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::lock::codes;
 use crate::lock::held::Held;
@@ -132,6 +133,8 @@ pub(super) struct Session {
     pub(super) events_in: EventSender,
     pub(super) events: mpsc::UnboundedReceiver<SessionEvent>,
     pub(super) draining: bool,
+    /// Its observer, where lock calls are not the proxy's.
+    pub(super) watch: Option<Box<Watch>>,
     _entry: Entry,
 }
 
@@ -153,7 +156,10 @@ impl Session {
         events: mpsc::UnboundedReceiver<SessionEvent>,
         entry: Entry,
     ) -> Self {
-        let Authenticated { client, server, greeting, opened, capabilities, owner, ok } = login;
+        let Authenticated { client, server, greeting, opened, capabilities, owner, who, ok } =
+            login;
+        let watch = context.observer.clone().zip(who);
+        let watch = watch.map(|(o, who)| Box::new(Watch::new(o, who, greeting.flavour)));
         let mut session = Self {
             client,
             server,
@@ -195,6 +201,7 @@ impl Session {
             events_in,
             events,
             draining: false,
+            watch,
             _entry: entry,
         };
         session.learn_status(&ok);

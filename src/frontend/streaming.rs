@@ -49,18 +49,26 @@ impl Session {
     /// Most of the statement is at the server. Its rest was spoilt, so that the server refuses it:
     /// the client hears why.
     fn refuse_streamed(&mut self, found: Found) {
-        let what = match found {
-            Found::Call => "a lock function in a statement longer than 64 KiB",
-            Found::PerhapsCall => {
-                "text that is a call of a lock function in some SQL modes or character sets, in a \
-                 statement longer than 64 KiB"
-            }
-            Found::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
-        };
+        let what = refusal(found);
+        if let Some(watch) = &mut self.watch {
+            watch.long(what);
+            return;
+        }
         self.context.metrics.unsupported.inc();
         // The last response owed is this statement's, unless the server has given up on it.
         if let Some(owed) = self.owed.back_mut() {
             owed.whose = Whose::Refused(Box::new(Refusal::new(codes::unsupported(what))));
         }
+    }
+}
+
+fn refusal(found: Found) -> &'static str {
+    match found {
+        Found::Call => "a lock function in a statement longer than 64 KiB",
+        Found::PerhapsCall => {
+            "text that is a call of a lock function in some SQL modes or character sets, in a \
+             statement longer than 64 KiB"
+        }
+        Found::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
     }
 }

@@ -18,8 +18,8 @@ use crate::metrics::Metrics;
 pub struct Pages {
     /// Counters.
     pub metrics: Arc<Metrics>,
-    /// The lease decides about readiness.
-    pub engine: Engine,
+    /// The lease decides about readiness; who observes has none, and is ready.
+    pub engine: Option<Engine>,
     /// Set while the proxy drains.
     pub draining: Arc<std::sync::atomic::AtomicBool>,
 }
@@ -41,10 +41,14 @@ async fn metrics(State(pages): State<Pages>) -> Response {
 
 async fn ready(State(pages): State<Pages>) -> (StatusCode, String) {
     let draining = pages.draining.load(std::sync::atomic::Ordering::Relaxed);
-    let lease = pages.engine.lease();
-    let problem = if draining {
-        "draining".to_owned()
-    } else if let Some(why) = lease.foreign() {
+    let Some(lease) = pages.engine.as_ref().map(Engine::lease).filter(|_| !draining) else {
+        return if draining {
+            (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned())
+        } else {
+            (StatusCode::OK, "ok, observing\n".to_owned())
+        };
+    };
+    let problem = if let Some(why) = lease.foreign() {
         format!("no grants: {why}")
     } else if lease.proxy().is_none() {
         "not registered in the lock store".to_owned()

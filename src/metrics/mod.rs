@@ -1,10 +1,13 @@
 //! Prometheus metrics: registered once, handed to whoever counts.
 
+pub mod observed;
+
 use prometheus::{
     Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
     Opts, Registry, TextEncoder,
 };
 
+use self::observed::Observed;
 use crate::lock::function::Function;
 
 /// How a lock call ended: the label `outcome`.
@@ -44,6 +47,8 @@ impl CallOutcome {
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    /// Those of a proxy that observes.
+    pub observed: Option<Observed>,
     /// Open client sessions.
     pub sessions: IntGauge,
     /// Sessions accepted since start.
@@ -269,6 +274,7 @@ impl Metrics {
                 &["found"],
             )?,
             registry: registry.clone(),
+            observed: None,
         };
         for function in Function::ALL {
             metrics.calls.with_label_values(&[function.label(), "one"]);
@@ -285,6 +291,13 @@ impl Metrics {
         Ok(metrics)
     }
 
+    /// Registers those of a proxy that observes.
+    pub fn observing() -> Result<Self, prometheus::Error> {
+        let metrics = Self::new()?;
+        let observed = Some(Observed::new(&metrics.registry)?);
+        Ok(Self { observed, ..metrics })
+    }
+
     /// Counts a lock call.
     pub fn call(&self, function: Function, outcome: CallOutcome) {
         self.calls.with_label_values(&[function.label(), outcome.label()]).inc();
@@ -293,8 +306,10 @@ impl Metrics {
     /// Everything in Prometheus' text format.
     pub fn render(&self) -> String {
         let mut out = Vec::new();
+        let mut all = self.registry.gather();
+        all.retain(|family| self.observed.is_none() || observed::shows(family.name()));
         // Writing to memory cannot fail; an encoder error leaves what was written.
-        let _ = TextEncoder::new().encode(&self.registry.gather(), &mut out);
+        let _ = TextEncoder::new().encode(&all, &mut out);
         String::from_utf8_lossy(&out).into_owned()
     }
 }
@@ -360,5 +375,17 @@ mod tests {
         let text = Metrics::new().expect("names are valid and unique").render();
         assert!(text.contains("# HELP lockstead_locks_held Locks held by sessions of this proxy."));
         assert!(text.contains("lockstead_build_info{version="));
+        assert!(!text.contains("lockstead_observed_"));
+    }
+
+    #[test]
+    fn an_observing_proxy_shows_nothing_of_locks_it_does_not_have() {
+        let text = Metrics::observing().expect("names are valid and unique").render();
+        for shown in ["lockstead_observed_wait_seconds", "lockstead_sessions ", "build_info"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        for hidden in ["lockstead_lock", "lease_good", "store_", "gates"] {
+            assert!(!text.contains(hidden), "{hidden}: {text}");
+        }
     }
 }

@@ -89,6 +89,8 @@ pub struct Login<'a> {
     pub collation: u8,
     /// User name, in the client's character set.
     pub user: &'a [u8],
+    /// The default database; empty for none.
+    pub database: &'a [u8],
     /// From the start of the packet to the attributes: kept verbatim.
     body: &'a [u8],
     attributes: &'a [u8],
@@ -121,8 +123,9 @@ impl<'a> Login<'a> {
         } else {
             r.nul_bytes()?;
         }
+        let mut database = &[][..];
         if capabilities.has(Capabilities::CONNECT_WITH_DB) {
-            nul_or_rest(&mut r)?;
+            database = nul_or_rest(&mut r)?;
         }
         if capabilities.has(Capabilities::PLUGIN_AUTH) {
             nul_or_rest(&mut r)?;
@@ -133,7 +136,21 @@ impl<'a> Login<'a> {
         } else {
             &[]
         };
-        Some(Self { capabilities, collation, user, body, attributes, tail: r.rest() })
+        Some(Self { capabilities, collation, user, database, body, attributes, tail: r.rest() })
+    }
+
+    /// A connection attribute.
+    pub fn attribute(&self, key: &[u8]) -> Option<&'a [u8]> {
+        attribute(self.attributes, key)
+    }
+
+    /// The packet it was read from, masked and nothing else.
+    pub fn masked(&self, payload: &[u8]) -> Vec<u8> {
+        let asked = self.capabilities.without(Capabilities::MASKED);
+        let tail = if self.capabilities.has(Capabilities::ZSTD) { self.tail.len() } else { 0 };
+        let mut out = payload[..payload.len() - tail].to_vec();
+        out[..4].copy_from_slice(&asked.0.to_le_bytes()[..4]);
+        out
     }
 
     /// The packet for the server: masked, and tagged with `tag` as its first attribute when the
@@ -166,6 +183,8 @@ impl<'a> Login<'a> {
 pub struct ChangeUser<'a> {
     /// The new user's name.
     pub user: &'a [u8],
+    /// The default database; empty for none.
+    pub database: &'a [u8],
     body: &'a [u8],
     attributes: &'a [u8],
 }
@@ -182,14 +201,19 @@ impl<'a> ChangeUser<'a> {
         } else {
             r.nul_bytes()?;
         }
-        nul_or_rest(&mut r)?;
+        let database = nul_or_rest(&mut r)?;
         r.u16();
         if capabilities.has(Capabilities::PLUGIN_AUTH) && !r.rest().is_empty() {
             nul_or_rest(&mut r)?;
         }
         let body = &payload[..r.position()];
         let attributes = r.lenenc_bytes().unwrap_or_default();
-        Some(Self { user, body, attributes })
+        Some(Self { user, database, body, attributes })
+    }
+
+    /// A connection attribute.
+    pub fn attribute(&self, key: &[u8]) -> Option<&'a [u8]> {
+        attribute(self.attributes, key)
     }
 
     /// The packet with the tag as its first attribute.
@@ -204,6 +228,16 @@ impl<'a> ChangeUser<'a> {
         put_attributes(&mut out, self.attributes, tag);
         Some(out)
     }
+}
+
+fn attribute<'a>(list: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
+    let mut r = Reader::new(list);
+    while let (Some(key), Some(value)) = (r.lenenc_bytes(), r.lenenc_bytes()) {
+        if key == wanted {
+            return Some(value);
+        }
+    }
+    None
 }
 
 fn nul_or_rest<'a>(r: &mut Reader<'a>) -> Option<&'a [u8]> {
@@ -272,6 +306,20 @@ mod tests {
         assert!(again.capabilities.has(Capabilities::CONNECT_ATTRS));
         assert!(!again.capabilities.has(Capabilities::SSL));
         assert_eq!(again.attributes, b"\x0a_lockstead\x0242");
+    }
+
+    #[test]
+    fn a_masked_login_is_the_packet_as_it_was() {
+        let attributes = b"\x0cprogram_name\x03app";
+        let packet = login(BASE | Capabilities::CONNECT_ATTRS.0, Some(attributes));
+        let parsed = Login::parse(&packet).expect("parses");
+        assert_eq!(parsed.masked(&packet), packet);
+        assert_eq!(parsed.attribute(b"program_name"), Some(&b"app"[..]));
+        assert_eq!(parsed.attribute(b"_client_name"), None);
+        let asks = BASE | Capabilities::COMPRESS.0 | Capabilities::ZSTD.0;
+        let with_level = [&login(asks, None)[..], &[3]].concat();
+        let masked = Login::parse(&with_level).expect("parses").masked(&with_level);
+        assert_eq!(masked, login(BASE, None));
     }
 
     #[test]

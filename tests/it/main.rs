@@ -17,6 +17,7 @@ mod locks;
 mod lost_replies;
 mod memory;
 mod mutual_exclusion;
+mod observe;
 mod own_server;
 mod pipelining;
 mod probes;

@@ -47,14 +47,16 @@ impl Proxy {
     pub(crate) fn start_on(url: &str, schema: &str, extra: &[&str]) -> Self {
         let backend = url.trim_end_matches('/').rsplit('@').next().expect("user@host").to_owned();
         let store = format!("{}/{schema}", url.trim_end_matches('/'));
+        // Who observes needs no store.
+        let keeps_locks = ["--create-schema", "--store", &store];
         // Another process may take a free port before the proxy does: try again then.
         for _ in 0..5 {
             let (port, http) = (free_port(), free_port());
             let mut child = Command::new(env!("CARGO_BIN_EXE_lockstead"))
-                .args(["serve", "--create-schema", "--workers", "1", "--backend", &backend])
+                .args(["serve", "--workers", "1", "--backend", &backend])
                 .args(["--listen", &format!("127.0.0.1:{port}")])
                 .args(["--http", &format!("127.0.0.1:{http}")])
-                .args(["--store", &store])
+                .args(if extra.contains(&"observe") { &[] } else { &keeps_locks[..] })
                 .args(if extra.contains(&"--state-dir") {
                     &[][..]
                 } else {
@@ -88,7 +90,7 @@ impl Proxy {
     fn until_ready(&mut self) -> Result<(), String> {
         let patience = Instant::now() + Duration::from_secs(30);
         while Instant::now() < patience {
-            if self.log().contains("registered") {
+            if self.log().contains("registered") || self.log().contains("observing:") {
                 return Ok(());
             }
             if self.child.try_wait().expect("child").is_some() {

@@ -20,7 +20,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_nodelay(true).expect("no delay");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");

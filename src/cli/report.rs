@@ -1,0 +1,62 @@
+//! `lockstead report`
+
+mod tables;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use self::tables::Tables;
+use super::{Settings, failed, usage};
+use crate::config::Config;
+use crate::observe::file::read;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What stands behind the options in --help.
+pub(super) const HELP: &str = "\
+It reads the report in `state_dir`, also while the proxy runs, which writes it every ten seconds.
+Of the settings only `state_dir`, and `listen` where that is \"auto\", matter. What it shows, and
+what to make of it, is in docs/observe.md.
+
+Exit status: 0 shown, 1 there is no report or it cannot be read, 2 wrong usage or configuration";
+
+pub(super) fn run(Arguments { json, settings }: Arguments) -> ExitCode {
+    let dir = match Config::state_dir(settings.config.as_deref(), settings.raw) {
+        Ok(dir) => dir,
+        Err(e) => return usage(&e),
+    };
+    let Some(dir) = dir else {
+        eprintln!(
+            "lockstead: `state_dir` gives no directory; give the one of the proxy that observes"
+        );
+        return ExitCode::from(2);
+    };
+    let report = match read(&dir) {
+        Ok(Some(report)) => report,
+        Ok(None) => {
+            eprintln!(
+                "lockstead: nothing was observed with the state directory {}; is it that of the proxy, and is its mode observe?",
+                dir.display()
+            );
+            return ExitCode::FAILURE;
+        }
+        Err(e) => return failed(&e),
+    };
+    if json {
+        match serde_json::to_string_pretty(&report) {
+            Ok(text) => println!("{text}"),
+            Err(e) => return failed(&e),
+        }
+    } else {
+        print!("{}", Tables(&report));
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,91 @@
+//! Metrics of a proxy that observes. Of the others it has those of sessions and bytes.
+
+use prometheus::{Histogram, IntCounterVec, Registry};
+
+use super::{SECONDS, counter_vec, histogram};
+use crate::lock::function::Function;
+
+/// What is shown of the metrics that are not about observing: the rest is about locks that
+/// Lockstead holds.
+const SHOWN: [&str; 7] = [
+    "lockstead_build_info",
+    "lockstead_sessions",
+    "lockstead_sessions_total",
+    "lockstead_sessions_closed_total",
+    "lockstead_commands_total",
+    "lockstead_bytes_to_server_total",
+    "lockstead_bytes_to_client_total",
+];
+
+/// Counters of what is observed.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// Calls by function and outcome.
+    pub calls: IntCounterVec,
+    /// Statements with calls, by what Lockstead would make of them.
+    pub statements: IntCounterVec,
+    /// Time clients waited in GET_LOCK.
+    pub wait_seconds: Histogram,
+    /// Time locks were held.
+    pub hold_seconds: Histogram,
+    /// What was counted without a place of its own in the report.
+    pub overflow: IntCounterVec,
+    /// What could not be observed, by why.
+    pub missed: IntCounterVec,
+}
+
+impl Observed {
+    /// Registers them.
+    pub(super) fn new(r: &Registry) -> Result<Self, prometheus::Error> {
+        let observed = Self {
+            calls: counter_vec(
+                r,
+                "observed_calls_total",
+                "Lock function calls that were seen, by function and outcome.",
+                &["function", "outcome"],
+            )?,
+            statements: counter_vec(
+                r,
+                "observed_statements_total",
+                "Statements with lock calls that were seen, by what Lockstead would make of them.",
+                &["verdict"],
+            )?,
+            wait_seconds: histogram(
+                r,
+                "observed_wait_seconds",
+                "Time clients were seen to wait in GET_LOCK.",
+                &SECONDS,
+            )?,
+            hold_seconds: histogram(
+                r,
+                "observed_hold_seconds",
+                "Time locks of the server's own were seen held.",
+                &SECONDS,
+            )?,
+            overflow: counter_vec(
+                r,
+                "observed_overflow_total",
+                "Calls and statements counted without a place of their own in the report.",
+                &["of"],
+            )?,
+            missed: counter_vec(
+                r,
+                "observed_missed_total",
+                "What could not be observed, by why.",
+                &["reason"],
+            )?,
+        };
+        for function in Function::ALL {
+            observed.calls.with_label_values(&[function.label(), "one"]);
+        }
+        for of in ["lock", "statement"] {
+            observed.overflow.with_label_values(&[of]);
+        }
+        Ok(observed)
+    }
+}
+
+/// Whether a metric says something about a proxy that observes.
+pub(super) fn shows(name: &str) -> bool {
+    name.starts_with("lockstead_observed_") || SHOWN.contains(&name)
+}

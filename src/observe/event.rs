@@ -1,0 +1,157 @@
+//! What sessions tell of lock calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::lock::function::Function;
+use crate::sql::coverage::Coverage;
+
+/// Bytes of a name that are kept: no server takes a longer name of a lock.
+const LONGEST: usize = 192;
+
+/// Who runs statements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Who {
+    /// The account's user.
+    pub user: Arc<str>,
+    /// Where the client is.
+    pub host: Arc<str>,
+    /// What the client says it is.
+    pub program: Arc<str>,
+    /// The default schema; empty for none.
+    pub schema: Arc<str>,
+}
+
+/// A statement with lock calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Without its literals.
+    pub text: String,
+    /// What Lockstead would make of it.
+    pub coverage: Coverage,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// 1, or another number.
+    One,
+    /// 0.
+    Zero,
+    /// NULL.
+    Null,
+    /// An error.
+    Error,
+    /// The response does not tell.
+    Untold,
+}
+
+impl Outcome {
+    /// The label in metrics.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Zero => "zero",
+            Self::Null => "null",
+            Self::Error => "error",
+            Self::Untold => "untold",
+        }
+    }
+}
+
+/// A call that was made.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The function.
+    pub function: Function,
+    /// The lock's name as people are to see it.
+    pub name: Arc<str>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How long GET_LOCK took, where that could be measured.
+    pub wait: Option<Duration>,
+}
+
+/// What could not be observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    /// A call in a statement too long to be looked at in one piece.
+    Long,
+    /// A wait, or an execution, that was sent behind others without waiting for their responses.
+    Pipelined,
+    /// How long a lock was held.
+    Hold,
+    /// Executions of one more prepared statement than a session's observer remembers.
+    Statement,
+    /// Events that came faster than they could be counted.
+    Busy,
+}
+
+impl Missed {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Long, Self::Pipelined, Self::Hold, Self::Statement, Self::Busy];
+
+    /// The label in metrics and in the report.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Long => "long",
+            Self::Pipelined => "pipelined",
+            Self::Hold => "hold",
+            Self::Statement => "statement",
+            Self::Busy => "busy",
+        }
+    }
+
+    /// The same for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Long => "lock calls in statements longer than 64 KiB, whose names were not read",
+            Self::Pipelined => {
+                "waits or executions sent before the response to what stands in front of them"
+            }
+            Self::Hold => "holds that could not be measured",
+            Self::Statement => "statements prepared beyond what is remembered of one session",
+            Self::Busy => "events that came faster than they could be counted",
+        }
+    }
+}
+
+/// What a session tells.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A statement was prepared, and not run yet.
+    Prepared(Who, Arc<Statement>),
+    /// A statement was run.
+    Ran(Who, Arc<Statement>, Vec<Made>),
+    /// A lock was held so long.
+    Held(Arc<str>, Duration),
+    /// Something could not be observed, so many times.
+    Missed(Missed, u64),
+    /// The last event: the report is to be written.
+    Stop,
+}
+
+/// Bytes for people: cut, and without characters that a terminal would obey.
+pub fn shown(bytes: &[u8]) -> Arc<str> {
+    let cut = &bytes[..bytes.len().min(LONGEST)];
+    let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    let mut text: String = String::from_utf8_lossy(cut).chars().map(plain).collect();
+    if cut.len() < bytes.len() {
+        text.push('…');
+    }
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_short_and_harmless() {
+        assert_eq!(&*shown(b"nightly job"), "nightly job");
+        assert!(!shown(b"\x1b[2J\n").chars().any(char::is_control));
+        let long = shown(&[b'a'; 1000]);
+        assert!(long.len() <= LONGEST + 3 && long.ends_with('…'), "{long}");
+    }
+}

@@ -1,0 +1,316 @@
+//! Counting what is observed, in bounded memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, SystemTime};
+
+use humantime::format_rfc3339_seconds;
+
+use super::event::{Event, Made, Missed, Outcome, Statement as Seen, Who};
+use super::report::{FORMAT, Lock, Outcomes, Report, Statement};
+use crate::sql::coverage::Coverage;
+
+/// Names of locks that are told apart, and as many statements.
+pub const MOST: usize = 2000;
+/// Users told of one lock.
+const USERS: usize = 16;
+/// Locks told of one statement.
+const LOCKS: usize = 8;
+
+/// What tells statements apart.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    statement: String,
+    user: String,
+    host: String,
+    program: String,
+    schema: String,
+    verdict: String,
+    why: String,
+}
+
+/// What is counted of one.
+#[derive(Debug, Default)]
+struct Counted {
+    count: u64,
+    locks: Vec<String>,
+    more_locks: bool,
+}
+
+/// What an event did not find a place of its own for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overflow {
+    /// Calls of locks beyond the most.
+    pub locks: u64,
+    /// Runs of statements beyond the most.
+    pub statements: u64,
+}
+
+/// Everything counted.
+#[derive(Debug)]
+pub struct Record {
+    since: String,
+    locks: HashMap<String, Lock>,
+    others: Lock,
+    statements: HashMap<Key, Counted>,
+    other_statements: BTreeMap<String, u64>,
+    overflow: u64,
+    unobserved: BTreeMap<String, u64>,
+    /// Observed before this process.
+    before: Duration,
+}
+
+/// The verdict's name, and why.
+pub fn verdict(coverage: Coverage) -> (&'static str, &'static str) {
+    match coverage {
+        Coverage::Covered => ("covered", ""),
+        Coverage::Passed => ("passed", "a definition: calls in it stay the server's own"),
+        Coverage::Perhaps(why) => ("perhaps", why),
+        Coverage::Refused(why) => ("refused", why),
+    }
+}
+
+impl Record {
+    /// Begins anew, or goes on with what was counted before.
+    pub fn new(before: Option<Report>) -> Self {
+        let fresh = || Report { since: now(), ..Report::default() };
+        let report = before.unwrap_or_else(fresh);
+        let key = |s: &Statement| Key {
+            statement: s.statement.clone(),
+            user: s.user.clone(),
+            host: s.host.clone(),
+            program: s.program.clone(),
+            schema: s.schema.clone(),
+            verdict: s.verdict.clone(),
+            why: s.why.clone(),
+        };
+        let statements = report.statements.into_iter().take(MOST).map(|s| {
+            (key(&s), Counted { count: s.count, locks: s.locks, more_locks: s.more_locks })
+        });
+        Self {
+            since: report.since,
+            statements: statements.collect(),
+            locks: report.locks.into_iter().take(MOST).map(|l| (l.name.clone(), l)).collect(),
+            others: Lock { name: "others".to_owned(), ..report.other_locks },
+            other_statements: report.other_statements,
+            overflow: report.overflow,
+            unobserved: report.unobserved,
+            before: Duration::from_secs(report.observed_seconds),
+        }
+    }
+
+    /// Counts an event.
+    pub fn count(&mut self, event: &Event) -> Overflow {
+        let mut over = Overflow::default();
+        match event {
+            Event::Prepared(who, statement) => {
+                over.statements += self.statement(who, statement, &[], 0);
+            }
+            Event::Ran(who, statement, calls) => {
+                over.statements += self.statement(who, statement, calls, 1);
+                for made in calls {
+                    over.locks += self.call(who, made);
+                }
+            }
+            Event::Held(name, time) => self.lock(name).holds.add(*time),
+            Event::Missed(what, times) => self.missed(*what, *times),
+            Event::Stop => {}
+        }
+        self.overflow += over.locks + over.statements;
+        over
+    }
+
+    /// Counts what could not be observed.
+    pub fn missed(&mut self, what: Missed, times: u64) {
+        *self.unobserved.entry(what.label().to_owned()).or_default() += times;
+    }
+
+    /// The entry of a name, or of all that have none.
+    fn lock(&mut self, name: &str) -> &mut Lock {
+        if !self.locks.contains_key(name) {
+            if self.locks.len() >= MOST {
+                return &mut self.others;
+            }
+            let lock = Lock { name: name.to_owned(), ..Lock::default() };
+            self.locks.insert(name.to_owned(), lock);
+        }
+        // It is there.
+        self.locks.get_mut(name).unwrap_or(&mut self.others)
+    }
+
+    fn call(&mut self, who: &Who, made: &Made) -> u64 {
+        let lock = self.lock(&made.name);
+        let user = format!("{}@{}", who.user, who.host);
+        if !lock.users.contains(&user) {
+            if lock.users.len() < USERS {
+                lock.users.push(user);
+            } else {
+                lock.more_users = true;
+            }
+        }
+        let outcomes = lock.calls.entry(made.function.label().to_owned()).or_default();
+        *counter(outcomes, made.outcome) += 1;
+        if let Some(wait) = made.wait {
+            lock.waits.add(wait);
+        }
+        u64::from(!self.locks.contains_key(&*made.name))
+    }
+
+    fn statement(&mut self, who: &Who, statement: &Seen, calls: &[Made], runs: u64) -> u64 {
+        let (verdict, why) = verdict(statement.coverage);
+        let key = Key {
+            statement: statement.text.clone(),
+            user: who.user.to_string(),
+            host: who.host.to_string(),
+            program: who.program.to_string(),
+            schema: who.schema.to_string(),
+            verdict: verdict.to_owned(),
+            why: why.to_owned(),
+        };
+        if self.statements.len() >= MOST && !self.statements.contains_key(&key) {
+            *self.other_statements.entry(verdict.to_owned()).or_default() += runs;
+            return runs;
+        }
+        let counted = self.statements.entry(key).or_default();
+        counted.count += runs;
+        for made in calls {
+            if !counted.locks.iter().any(|name| **name == *made.name) {
+                if counted.locks.len() < LOCKS {
+                    counted.locks.push(made.name.to_string());
+                } else {
+                    counted.more_locks = true;
+                }
+            }
+        }
+        0
+    }
+
+    /// The report, after so long in this process.
+    pub fn report(&self, observed: Duration) -> Report {
+        let mut locks: Vec<Lock> = self.locks.values().cloned().collect();
+        locks.sort_by(|a, b| b.count().cmp(&a.count()).then_with(|| a.name.cmp(&b.name)));
+        let statement = |(key, counted): (&Key, &Counted)| Statement {
+            statement: key.statement.clone(),
+            user: key.user.clone(),
+            host: key.host.clone(),
+            program: key.program.clone(),
+            schema: key.schema.clone(),
+            verdict: key.verdict.clone(),
+            why: key.why.clone(),
+            count: counted.count,
+            locks: counted.locks.clone(),
+            more_locks: counted.more_locks,
+        };
+        let mut statements: Vec<Statement> = self.statements.iter().map(statement).collect();
+        let rank = |s: &Statement| {
+            ["refused", "perhaps", "passed", "covered"].iter().position(|v| *v == s.verdict)
+        };
+        statements.sort_by(|a, b| {
+            let place = |s: &Statement| (s.statement.clone(), s.user.clone(), s.host.clone());
+            let by_count = || b.count.cmp(&a.count).then_with(|| place(a).cmp(&place(b)));
+            rank(a).cmp(&rank(b)).then_with(by_count)
+        });
+        Report {
+            format: FORMAT,
+            since: self.since.clone(),
+            until: now(),
+            observed_seconds: (self.before + observed).as_secs(),
+            locks,
+            other_locks: self.others.clone(),
+            statements,
+            other_statements: self.other_statements.clone(),
+            overflow: self.overflow,
+            unobserved: self.unobserved.clone(),
+        }
+    }
+}
+
+/// The date, for people.
+#[expect(clippy::disallowed_methods, reason = "nothing is decided by it")]
+fn now() -> String {
+    format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+fn counter(outcomes: &mut Outcomes, outcome: Outcome) -> &mut u64 {
+    match outcome {
+        Outcome::One => &mut outcomes.one,
+        Outcome::Zero => &mut outcomes.zero,
+        Outcome::Null => &mut outcomes.null,
+        Outcome::Error => &mut outcomes.error,
+        Outcome::Untold => &mut outcomes.untold,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::lock::function::Function;
+
+    fn who(user: &str) -> Who {
+        let [user, host, program, schema] =
+            [user, "10.0.0.1", "app", "shop"].map(|s| Arc::from(s.to_owned()));
+        Who { user, host, program, schema }
+    }
+
+    fn ran(user: &str, text: &str, name: &str) -> Event {
+        let coverage = Coverage::Refused("a reason");
+        let statement = Arc::new(Seen { text: text.to_owned(), coverage });
+        let made = Made {
+            function: Function::GetLock,
+            name: name.into(),
+            outcome: Outcome::One,
+            wait: Some(Duration::from_millis(5)),
+        };
+        Event::Ran(who(user), statement, vec![made])
+    }
+
+    #[test]
+    fn a_record_goes_on_where_its_report_ended() {
+        let mut record = Record::new(None);
+        for event in [ran("a", "s", "x"), ran("b", "s", "x"), Event::Missed(Missed::Long, 2)] {
+            record.count(&event);
+        }
+        let report = record.report(Duration::from_secs(7));
+        let mut again = Record::new(Some(report.clone()));
+        again.count(&ran("a", "s", "x"));
+        again.count(&Event::Held("x".into(), Duration::from_secs(3)));
+        let later = again.report(Duration::from_secs(2));
+        assert_eq!((later.since, later.observed_seconds), (report.since, 9));
+        assert_eq!(later.locks.len(), 1);
+        assert_eq!(later.locks[0].calls["get_lock"].one, 3);
+        assert_eq!(later.locks[0].users, ["a@10.0.0.1", "b@10.0.0.1"]);
+        assert_eq!((later.locks[0].waits.count, later.locks[0].holds.count), (3, 1));
+        assert_eq!(later.statements.iter().map(|s| s.count).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(later.unobserved["long"], 2);
+    }
+
+    #[test]
+    fn what_is_beyond_the_most_is_counted_together() {
+        let mut record = Record::new(None);
+        for n in 0..MOST + 3 {
+            let over = record.count(&ran("a", &format!("s{n}"), &format!("n{n}")));
+            let over = (over.locks, over.statements);
+            assert_eq!(over, if n < MOST { (0, 0) } else { (1, 1) });
+        }
+        record.count(&ran("a", "s0", "n0"));
+        record.count(&Event::Held("n2001".into(), Duration::from_secs(1)));
+        let report = record.report(Duration::ZERO);
+        assert_eq!((report.locks.len(), report.statements.len()), (MOST, MOST));
+        assert_eq!(report.locks[0].name, "n0");
+        assert_eq!((report.other_locks.count(), report.other_locks.holds.count), (3, 1));
+        assert_eq!((report.other_statements["refused"], report.overflow), (3, 6));
+    }
+
+    #[test]
+    fn users_of_a_lock_and_locks_of_a_statement_are_told_up_to_some() {
+        let mut record = Record::new(None);
+        for n in 0..100 {
+            record.count(&ran(&format!("u{n}"), "s", "x"));
+            record.count(&ran("u", "s", &format!("n{n}")));
+        }
+        let report = record.report(Duration::ZERO);
+        assert!(report.locks[0].users.len() == USERS && report.locks[0].more_users);
+        assert!(report.statements[0].locks.len() == LOCKS && report.statements[0].more_locks);
+    }
+}

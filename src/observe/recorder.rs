@@ -1,0 +1,145 @@
+//! The thread that counts what sessions observe, and keeps the report.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::event::{Event, Missed};
+use super::file::{FileError, ReportFile};
+use super::record::{Record, verdict};
+use crate::metrics::observed::Observed;
+
+/// Events that may wait to be counted.
+const WAITING: usize = 8192;
+/// How often the report is written where something has changed.
+const PERIOD: Duration = Duration::from_secs(10);
+/// And where nothing has: it says for how long there was nothing.
+const IDLE: Duration = Duration::from_mins(5);
+
+/// Where sessions tell what they observe; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Observer {
+    events: SyncSender<Event>,
+    /// Events that found no room.
+    busy: Arc<AtomicU64>,
+}
+
+impl Observer {
+    /// Tells, without ever waiting.
+    pub fn tell(&self, event: Event) {
+        if self.events.try_send(event).is_err() {
+            self.busy.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The thread.
+#[derive(Debug)]
+pub struct Recorder {
+    events: SyncSender<Event>,
+    thread: JoinHandle<()>,
+}
+
+impl Recorder {
+    /// Goes on with the report in a directory, or begins one.
+    pub fn start(dir: &Path, metrics: Observed) -> Result<(Observer, Self), FileError> {
+        let file = ReportFile::open(dir)?;
+        let record = Record::new(file.load()?);
+        file.save(&record.report(Duration::ZERO))?;
+        let (events, inbox) = sync_channel(WAITING);
+        let busy = Arc::new(AtomicU64::new(0));
+        let observer = Observer { events: events.clone(), busy: Arc::clone(&busy) };
+        let counting = Counting { file, record, metrics, busy, began: Instant::now() };
+        let thread = std::thread::Builder::new()
+            .name("observer".into())
+            .spawn(move || counting.run(&inbox))
+            .map_err(|source| FileError::Io { path: dir.display().to_string(), source })?;
+        Ok((observer, Self { events, thread }))
+    }
+
+    /// Counts what was told so far, and writes the report.
+    pub fn stop(self) {
+        // There is room as soon as the thread has counted one.
+        let _ = self.events.send(Event::Stop);
+        let _ = self.thread.join();
+    }
+}
+
+struct Counting {
+    file: ReportFile,
+    record: Record,
+    metrics: Observed,
+    busy: Arc<AtomicU64>,
+    began: Instant,
+}
+
+impl Counting {
+    fn run(mut self, inbox: &Receiver<Event>) {
+        let mut saved = Instant::now();
+        let mut changed = false;
+        let mut complained = false;
+        loop {
+            let due = saved + if changed { PERIOD } else { IDLE };
+            let left = due.saturating_duration_since(Instant::now());
+            let stop = match inbox.recv_timeout(left.min(PERIOD)) {
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => true,
+                Ok(event) => {
+                    self.count(&event);
+                    changed = true;
+                    false
+                }
+                Err(RecvTimeoutError::Timeout) => false,
+            };
+            let busy = self.busy.swap(0, Ordering::Relaxed);
+            if busy > 0 {
+                self.count(&Event::Missed(Missed::Busy, busy));
+                changed = true;
+            }
+            if !stop && Instant::now() < due {
+                continue;
+            }
+            match self.file.save(&self.record.report(self.began.elapsed())) {
+                Ok(()) => complained = false,
+                Err(e) if !complained => {
+                    complained = true;
+                    tracing::error!(error = %e, "the report cannot be written");
+                }
+                Err(_) => {}
+            }
+            if stop {
+                return;
+            }
+            (saved, changed) = (Instant::now(), false);
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        let over = self.record.count(event);
+        let metrics = &self.metrics;
+        for (of, n) in [("lock", over.locks), ("statement", over.statements)] {
+            metrics.overflow.with_label_values(&[of]).inc_by(n);
+        }
+        match event {
+            Event::Ran(_, statement, calls) => {
+                metrics.statements.with_label_values(&[verdict(statement.coverage).0]).inc();
+                for made in calls {
+                    metrics
+                        .calls
+                        .with_label_values(&[made.function.label(), made.outcome.label()])
+                        .inc();
+                    if let Some(wait) = made.wait {
+                        metrics.wait_seconds.observe(wait.as_secs_f64());
+                    }
+                }
+            }
+            Event::Held(_, time) => metrics.hold_seconds.observe(time.as_secs_f64()),
+            Event::Missed(what, times) => {
+                metrics.missed.with_label_values(&[what.label()]).inc_by(*times);
+            }
+            Event::Prepared(..) | Event::Stop => {}
+        }
+    }
+}
