@@ -1,8 +1,10 @@
 //! What Lockstead would make of a statement with lock calls, as far as its text tells.
 
-use super::call::{Statement, classify, classify_exactly, may_change_modes};
+use super::call::{Statement, classify, classify_exactly};
 use super::composite::{Call, Composite, Verb};
 use super::dialect::Dialect;
+use super::named::Named;
+use super::words::{may_change_modes, mentions};
 use crate::lock::function::Function;
 
 /// What would become of it.
@@ -53,7 +55,12 @@ pub fn coverage(text: &[u8], dialect: Dialect, by: By) -> Option<Coverage> {
 
 fn of(statement: &Statement, text: &[u8], dialect: Dialect, by: By) -> Option<Coverage> {
     Some(match statement {
-        Statement::NoCall => return None,
+        Statement::NoCall
+        | Statement::Executes
+        | Statement::Named(Named::Execute { .. } | Named::Deallocate { .. }) => return None,
+        Statement::Named(Named::Prepare { source, .. } | Named::Immediate { source, .. }) => {
+            return prepared(&text[source.span.clone()], dialect);
+        }
         Statement::Bare(_) | Statement::WrongCount => Coverage::Covered,
         Statement::Definition => Coverage::Passed,
         // Parameters without PREPARE are a syntax error.
@@ -83,6 +90,21 @@ fn of(statement: &Statement, text: &[u8], dialect: Dialect, by: By) -> Option<Co
             Coverage::Refused("a lock function in this kind of statement")
         }
     })
+}
+
+/// Of what a statement prepares: a string, or an expression of which the text is not known.
+fn prepared(source: &[u8], dialect: Dialect) -> Option<Coverage> {
+    let (quote, inner) = source.split_first()?;
+    let inner = inner.strip_suffix(&[*quote]).filter(|_| matches!(quote, b'\'' | b'"'));
+    match inner.filter(|inner| !inner.contains(&b'\\')) {
+        Some(inner) => {
+            let text = String::from_utf8_lossy(inner);
+            let quote = char::from(*quote).to_string();
+            coverage(text.replace(&quote.repeat(2), &quote).as_bytes(), dialect, By::Prepare)
+        }
+        None if mentions(source) => Some(Coverage::Perhaps("a lock call in a computed text")),
+        None => None,
+    }
 }
 
 impl Composite {
@@ -156,15 +178,17 @@ mod tests {
             "DO GET_LOCK('a', 0); SELECT RELEASE_LOCK('a')",
             "INSERT INTO t VALUES (GET_LOCK('a', 0))",
             "EXPLAIN SELECT GET_LOCK(a, RAND()) FROM t",
+            "PREPARE s FROM 'SELECT GET_LOCK(''k'',0)'",
+            "SHOW TABLES WHERE GET_LOCK('k',0)",
         ] {
             assert_eq!(judge(sql), Some(Coverage::Covered), "{sql}");
         }
         for sql in [
-            "PREPARE s FROM 'SELECT GET_LOCK(1,0)'",
-            "SHOW TABLES WHERE GET_LOCK('k',0)",
+            "PREPARE s FROM 'SELECT RAND(), GET_LOCK(''k'',RAND()) + 1'",
+            "CREATE TABLE t SELECT GET_LOCK('k',0)",
             "UPDATE t SET a=1 WHERE RELEASE_LOCK('k')",
             "SELECT IF(RAND(), GET_LOCK('k', 0), 1)",
-            "DO 1; SHOW TABLES WHERE GET_LOCK('k',0)",
+            "DO 1; KILL GET_LOCK('k',0)",
         ] {
             assert!(matches!(judge(sql), Some(Coverage::Refused(_))), "{sql}: {:?}", judge(sql));
         }
@@ -182,7 +206,7 @@ mod tests {
 
     #[test]
     fn several_statements_are_the_server_s_to_refuse_where_it_does() {
-        let sql = b"DO 1; SHOW TABLES WHERE GET_LOCK('k',0)";
+        let sql = b"DO 1; KILL GET_LOCK('k',0)";
         for by in [By::Prepare, By::Query { several: false }] {
             assert_eq!(coverage(sql, MYSQL, by), Some(Coverage::Covered));
         }

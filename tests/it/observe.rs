@@ -139,7 +139,7 @@ fn every_answer_is_the_server_s(server: &Server) {
             }
         })*};
     }
-    later!(arguments attributes big_packets comments errors_midway prepared_texts shapes statements_unlike);
+    later!(arguments attributes big_packets comments errors_midway shapes statements_unlike);
     let taken = "lockstead_observed_calls_total{function=\"get_lock\",outcome=\"one\"}";
     let taken = observing.proxy.metric(taken);
     assert!(taken >= 10.0, "{taken}");
