@@ -25,6 +25,7 @@ use crate::frontend::context::Context;
 use crate::frontend::ending::LAST_MOMENT;
 use crate::frontend::listener::{Workers, accept};
 use crate::frontend::registry::Registry;
+use crate::frontend::unsupported::Shapes;
 use crate::http::{self, Pages};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
@@ -150,6 +151,7 @@ impl App {
             engine,
             gates,
             observer: None,
+            shapes: Shapes::default(),
             metrics,
             spares: Spares::new(readiness.connect_timeout),
             registry: Registry::default(),

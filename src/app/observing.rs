@@ -11,6 +11,7 @@ use crate::config::{Config, ConfigError};
 use crate::engine::threads;
 use crate::frontend::context::Context;
 use crate::frontend::registry::Registry;
+use crate::frontend::unsupported::Shapes;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Recorder;
@@ -58,6 +59,7 @@ impl App {
             engine,
             gates,
             observer: Some(observer),
+            shapes: Shapes::default(),
             metrics,
             spares,
             registry: Registry::default(),

@@ -109,6 +109,15 @@ pub enum Mode {
     Observe,
 }
 
+/// What becomes of statements with lock calls that are not covered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsupported {
+    /// Error 1235.
+    Refuse,
+    /// The server runs them as they stand, and its own locks are taken.
+    Native,
+}
+
 /// The validated configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -120,6 +129,8 @@ pub struct Config {
     pub store: Option<StoreUrl>,
     /// What becomes of lock calls.
     pub mode: Mode,
+    /// What becomes of statements with lock calls that are not covered.
+    pub unsupported: Unsupported,
     /// Where metrics and health are served; `None` for nowhere.
     pub http: Option<SocketAddr>,
     /// Length of the lease.
@@ -199,13 +210,11 @@ impl Config {
         };
         let listen = raw.listen.as_deref().unwrap_or(LISTEN);
         let backend = raw.backend.as_deref().ok_or_else(|| missing("backend", "127.0.0.1:3306"))?;
-        let mode = match raw.mode.as_deref().unwrap_or("durable") {
-            "durable" => Mode::Durable,
-            "observe" => Mode::Observe,
-            other => {
-                return Err(wrong("mode", format!("{other:?} is neither durable nor observe")));
-            }
-        };
+        let modes = [("durable", Mode::Durable), ("observe", Mode::Observe)];
+        let mode = choice(raw.mode.as_deref(), modes).map_err(|e| wrong("mode", e))?;
+        let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
+        let unsupported = choice(raw.unsupported.as_deref(), decisions);
+        let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
         let store = raw.store.as_deref().map(parse_store).transpose();
         let store = store.map_err(|problem| wrong("store", problem))?;
         if store.is_none() && mode == Mode::Durable {
@@ -258,6 +267,7 @@ impl Config {
             })?,
             store,
             mode,
+            unsupported,
             http: if http == "off" { None } else { Some(address("http", http)?) },
             lease,
             collect_after,
@@ -321,6 +331,17 @@ fn parse_duration(text: &str) -> Option<Duration> {
         _ => return None,
     };
     unit.checked_mul(number)
+}
+
+/// One of two words; the first is the default.
+fn choice<T: Copy>(given: Option<&str>, words: [(&str, T); 2]) -> Result<T, String> {
+    let [(first, default), (second, other)] = words;
+    match given {
+        None => Ok(default),
+        Some(word) if word == first => Ok(default),
+        Some(word) if word == second => Ok(other),
+        Some(word) => Err(format!("{word:?} is neither {first} nor {second}")),
+    }
 }
 
 fn parse_store(text: &str) -> Result<StoreUrl, String> {
@@ -400,6 +421,7 @@ mod tests {
             (Raw { store: Some("mysql://u:p@h/bad-name`".into()), ..raw() }, "store", "letters"),
             (Raw { store: None, ..raw() }, "store", "mysql://"),
             (Raw { mode: Some("watch".into()), ..raw() }, "mode", "observe"),
+            (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
             (Raw { lease: Some("30".into()), ..raw() }, "lease", "30s"),
             (Raw { lease: Some("500ms".into()), ..raw() }, "lease", "1s"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),

@@ -24,6 +24,10 @@ pub struct Raw {
     /// Keep locks in the tables ("durable"), or let all pass and report who locks what ("observe") [default: durable]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_MODE")]
     pub mode: Option<String>,
+    /// Refuse statements with lock calls that are not covered ("refuse"), or let the server run them
+    /// with locks of its own ("native") [default: refuse]
+    #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_UNSUPPORTED")]
+    pub unsupported: Option<String>,
     /// Address and port of /metrics, /livez and /readyz, or "off" [default: 127.0.0.1:6080]
     #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_HTTP")]
     pub http: Option<String>,
@@ -116,6 +120,7 @@ impl Raw {
             backend,
             store,
             mode,
+            unsupported,
             http,
             lease,
             collect_after,

@@ -50,8 +50,10 @@ impl Session {
         let Bound { id, text, composite, columns, ref surroundings, stale } = *bound;
         if let Some(id) = stale {
             self.reset_statement(id).await?;
+            self.no_way_back();
         }
         if beyond {
+            self.note_unsupported("parameters longer than 64 KiB", text, false);
             self.count(Command::STMT_EXECUTE);
             return self.refuse(&too_long(Command::STMT_EXECUTE));
         }

@@ -7,7 +7,7 @@ use super::arguments::Given;
 use super::ask::frames;
 use super::composite::Statement;
 use super::gate::Shown;
-use super::intercept::Outcome;
+use super::intercept::{Outcome, UNJUDGED};
 use super::owed::Behind;
 use super::session::{End, Session};
 use super::settings::Settings;
@@ -138,10 +138,7 @@ impl Session {
             if times > MAX_TIMES
                 || (times > 1 && !call.looks() && call.function != Function::GetLock)
             {
-                self.context.metrics.unsupported.inc();
-                self.refuse(&codes::unsupported_midway(
-                    "a lock call that one statement evaluates several times",
-                ))?;
+                self.unsupported_midway("a lock call that one statement evaluates several times")?;
                 return Ok(Filled::Answered);
             }
             for _ in 0..times {
@@ -226,8 +223,7 @@ impl Session {
                 Ok(Filled::All)
             }
             Outcome::Native if call.arguments.iter().skip(1).any(|part| !part.repeatable) => {
-                self.context.metrics.unsupported.inc();
-                self.refuse(&codes::unsupported_midway("this lock name or timeout"))?;
+                self.unsupported_midway("this lock name or timeout")?;
                 Ok(Filled::Answered)
             }
             Outcome::Native => {
@@ -235,8 +231,7 @@ impl Session {
                     Native::TakesNothing => false,
                     Native::Fails => true,
                     Native::Unclear => {
-                        self.context.metrics.unsupported.inc();
-                        self.refuse(&codes::unsupported_midway("this lock name or timeout"))?;
+                        self.unsupported_midway("this lock name or timeout")?;
                         return Ok(Filled::Answered);
                     }
                 };
@@ -255,6 +250,10 @@ impl Session {
             Outcome::Deadlock => {
                 let columns = self.columns(statement);
                 self.say_deadlock(shown.call, &columns, false).await?;
+                Ok(Filled::Answered)
+            }
+            Outcome::Unsupported => {
+                self.unsupported_midway(UNJUDGED)?;
                 Ok(Filled::Answered)
             }
             Outcome::Error(error) => {

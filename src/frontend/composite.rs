@@ -12,7 +12,6 @@ use super::carry::Filled;
 use super::owed::Behind;
 use super::session::{End, Session};
 use super::splice::{Edits, Which, spliced};
-use crate::lock::codes;
 use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column, is_definition};
@@ -152,12 +151,6 @@ impl Session {
             Some(Column { name: name.to_vec(), types: own.zip(column::type_bytes(native)) })
         });
         Ok(columns.collect())
-    }
-
-    /// Refuses a statement that is not covered.
-    pub(super) fn unsupported(&mut self, what: &str) -> Result<(), End> {
-        self.context.metrics.unsupported.inc();
-        self.refuse(&codes::unsupported(what))
     }
 
     /// Sends an error where the server would.

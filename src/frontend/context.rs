@@ -5,6 +5,7 @@ use std::sync::Arc;
 use prometheus::IntCounter;
 
 use super::registry::Registry;
+use super::unsupported::Shapes;
 use crate::backend::spares::Spares;
 use crate::config::Config;
 use crate::engine::gates::Gates;
@@ -25,6 +26,8 @@ pub struct Context {
     pub gates: Gates,
     /// Where sessions tell what they observe, if that is what they do.
     pub observer: Option<Observer>,
+    /// Shapes of statements that are not covered and were logged.
+    pub shapes: Shapes,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Greeted connections to reuse.

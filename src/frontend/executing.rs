@@ -33,6 +33,7 @@ impl Session {
         if using.iter().any(|value| !value.repeatable) {
             return self.unsupported("such a value for a statement with a lock call");
         }
+        self.is_about(text);
         let mut edits = self.look_back(composite).await?;
         if !self.surrounded_alike(surroundings.as_ref()).await? {
             return self.unsupported(ELSEWHERE);

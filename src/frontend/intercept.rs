@@ -31,6 +31,8 @@ pub(super) enum Outcome {
     Said(CallOutcome, Vec<u8>),
     /// The wait was given up to end a deadlock.
     Deadlock,
+    /// A name or timeout that nobody can judge.
+    Unsupported,
     /// An error.
     Error(ErrorReply),
 }
@@ -61,6 +63,7 @@ impl Session {
             return self.forward(&packet);
         };
         let text = &payload[at..];
+        self.take_in_hand(&packet, text);
         match self.classify(text).await? {
             // A parameter without PREPARE is a syntax error, which takes nothing.
             Statement::Bare(bare) if bare.arguments.contains(&Argument::Parameter) => {
@@ -90,6 +93,7 @@ impl Session {
                     Outcome::Native => self.forward(&packet),
                     Outcome::Said(_, reply) => self.send_client(&reply),
                     Outcome::Deadlock => self.answer_deadlock(&call).await,
+                    Outcome::Unsupported => self.unsupported(UNJUDGED),
                     Outcome::Error(error) => self.refuse(&error),
                 }
             }
@@ -229,7 +233,7 @@ impl Session {
             Outcome::Native => CallOutcome::Native,
             Outcome::Said(outcome, _) => *outcome,
             Outcome::Deadlock => CallOutcome::Ended,
-            Outcome::Error(e) if e.code == 1235 => CallOutcome::Unsupported,
+            Outcome::Unsupported => CallOutcome::Unsupported,
             Outcome::Error(_) => CallOutcome::Failed,
         };
         self.context.metrics.call(shown.call.bare.function, label);
@@ -244,7 +248,7 @@ impl Session {
         let (name, mut pure) = match self.judge_name(first).await? {
             Judged::Is(name, pure) => (name, pure),
             Judged::Native => return Ok(Outcome::Native),
-            Judged::Unsupported => return Ok(unjudged()),
+            Judged::Unsupported => return Ok(Outcome::Unsupported),
         };
         let result = match shown.call.bare.function {
             Function::GetLock => {
@@ -257,7 +261,7 @@ impl Session {
                         timeout
                     }
                     Judged::Native => return Ok(Outcome::Native),
-                    Judged::Unsupported => return Ok(unjudged()),
+                    Judged::Unsupported => return Ok(Outcome::Unsupported),
                 };
                 return self.get_lock(name, timeout, shown, pure).await;
             }
@@ -389,6 +393,5 @@ impl Session {
     }
 }
 
-fn unjudged() -> Outcome {
-    Outcome::Error(codes::unsupported("a lock name or timeout of this type"))
-}
+/// Why a call is refused of which the server alone knows the name or the timeout.
+pub(super) const UNJUDGED: &str = "a lock name or timeout of this type";

@@ -123,6 +123,7 @@ impl Session {
             Text::Refused => return self.pass_prepare(request, name, None).await,
             Text::Converted => return self.unsupported(CONVERTED),
         };
+        self.is_about(&text);
         let composite = match self.content(&text).await? {
             Content::Nothing => return self.pass_prepare(request, name, None).await,
             Content::Unsupported(what) => return self.unsupported(what),

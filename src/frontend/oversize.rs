@@ -103,7 +103,8 @@ impl Session {
     /// Answers what was dropped.
     pub(super) async fn refuse_dropped(&mut self, dropped: Dropped) -> Result<(), End> {
         self.context.commands[usize::from(dropped.command.0)].inc();
-        self.context.metrics.unsupported.inc();
+        let text = self.statements.get(&dropped.id).map(|s| s.text.clone()).unwrap_or_default();
+        self.note_unsupported("a long packet for a prepared lock call", &text, false);
         self.forget_long_data(dropped.id).await?;
         let mut out = Vec::new();
         too_long(dropped.command).encode(&mut out, dropped.seq.wrapping_add(1), false);

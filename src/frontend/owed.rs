@@ -32,6 +32,18 @@ pub(super) enum Whose {
     Gate(Vec<u8>),
 }
 
+/// How often commands are counted that go to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Counting {
+    /// They are relayed.
+    #[default]
+    Each,
+    /// They are what becomes of one command.
+    Once,
+    /// Of one that was counted.
+    Done,
+}
+
 /// Statements that the server has not seen because the proxy answered them: what they would
 /// have left behind in its session (row count, found rows, warnings) is caught up before it
 /// runs anything else.
@@ -42,8 +54,13 @@ pub(super) struct Behind {
 }
 
 impl Session {
-    /// Counts a command of the client's.
-    pub(super) fn count(&self, command: Command) {
+    /// Counts a command of the client's; one that the proxy answers, once.
+    pub(super) fn count(&mut self, command: Command) {
+        match self.at_hand.counting {
+            Counting::Each => {}
+            Counting::Once => self.at_hand.counting = Counting::Done,
+            Counting::Done => return,
+        }
         self.context.commands[usize::from(command.0)].inc();
     }
 

@@ -5,29 +5,19 @@
 
 use std::sync::Arc;
 
-use super::answer::{Call, empties_warnings, is_plain_name};
-use super::arguments::Given;
 use super::bound::{Bound, Values};
-use super::cursor::{self, Cursor};
-use super::gate::Shown;
-use super::intercept::Outcome;
-use super::owed::Behind;
+use super::cursor;
+use super::execution::{Execution, Length};
 use super::session::{End, Session};
-use super::settings::Settings;
 use super::statement::{Calls, LockStatement};
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::params::{Execute, Value};
+use crate::protocol::params::Execute;
 use crate::protocol::reader::Reader;
-use crate::protocol::reply::{ColumnType, Delivery, ErrorReply, OneValue, put_ok, query_prefix};
-use crate::protocol::response::Ending;
-use crate::protocol::status::Status;
-use crate::sql::argument::Argument;
-use crate::sql::call::BareCall;
+use crate::protocol::reply::ErrorReply;
 use crate::sql::composite::Verb;
-use crate::types::Flavour;
 
 /// Statements with lock calls a session may have prepared; the server's own limit is larger.
 pub(super) const MAX_STATEMENTS: usize = 16_384;
@@ -38,21 +28,14 @@ pub(super) const SO_MANY: &str = "so many prepared lock calls in one session";
 /// No server takes a name of more bytes, in whatever character set.
 pub(super) const MAX_NAME: u64 = 1024;
 
-/// What the client is told.
-struct Answer<'a> {
-    catalog: &'a [u8],
-    name: &'a [u8],
-    column: ColumnType,
-    delivery: Delivery,
-    value: Option<u64>,
-}
+pub(super) const LONG_PARAMETERS: &str = "parameters of a lock call longer than 64 KiB";
 
 /// The refusal of an execution that is too long to be looked at.
 pub(super) fn too_long(command: Command) -> ErrorReply {
     codes::unsupported(if command == Command::MARIADB_BULK_EXECUTE {
         "a lock call in a bulk execution"
     } else {
-        "parameters of a lock call longer than 64 KiB"
+        LONG_PARAMETERS
     })
 }
 
@@ -139,7 +122,11 @@ impl Session {
                 }
             }
             Command::STMT_EXECUTE => self.execute(id, packet).await,
-            Command::MARIADB_BULK_EXECUTE => self.refuse(&too_long(Command::MARIADB_BULK_EXECUTE)),
+            Command::MARIADB_BULK_EXECUTE => {
+                let text = self.statements.get(&id).map(|s| s.text.clone()).unwrap_or_default();
+                self.take_in_hand(&packet, &text);
+                self.unsupported("a lock call in a bulk execution")
+            }
             _ => self.forward(&packet),
         }
     }
@@ -163,112 +150,44 @@ impl Session {
         let Some(execute) = parsed else {
             return self.forward(&packet);
         };
-        let native = execute.with_types(&packet[HEADER..], attributes);
+        let as_it_stands = as_it_stands(&execute, &packet, attributes);
         let name_beyond = statement.first_is_the_name() && statement.beyond.contains(&0);
         let beyond = !statement.beyond.is_empty();
         let long = statement.forget_long_data();
         statement.cursor = None;
         let stale = std::mem::replace(&mut statement.server_cursor, false);
         statement.types.clone_from(&execute.types);
-        let bare = match &statement.calls {
-            Calls::Bare(bare) => bare.clone(),
+        let text = statement.text.clone();
+        let stale = (long || stale).then_some(id);
+        match &statement.calls {
+            Calls::Bare(bare) => {
+                let (bare, name) = (bare.clone(), statement.name.clone());
+                let execution = Execution { id, text, name, bare, stale, as_it_stands };
+                let length = match (beyond, name_beyond) {
+                    (_, true) => Length::LongName,
+                    (true, false) => Length::Long,
+                    (false, false) => Length::Known,
+                };
+                self.execute_bare(execution, &execute, length).await
+            }
             Calls::Composite(composite, columns) => {
                 let (composite, columns) = (Arc::clone(composite), Arc::clone(columns));
-                let text = statement.text.clone();
+                let surroundings = statement.surroundings.clone();
+                self.take_in_hand(&as_it_stands, &text);
                 // Of a DO, MySQL would show what is run in its place.
                 let cursor = cursor::wanted(execute.flags) && composite.verb != Verb::Do;
                 let values = Values { payload: &packet[HEADER..], execute: &execute, cursor };
-                let stale = (long || stale).then_some(id);
-                let surroundings = statement.surroundings.as_ref();
                 let bound = Bound {
                     id,
                     text: &text,
                     composite: &composite,
                     columns: &columns,
-                    surroundings: surroundings.cloned(),
+                    surroundings,
                     stale,
                 };
-                return Box::pin(self.composite_bound(&bound, &values, beyond)).await;
+                Box::pin(self.composite_bound(&bound, &values, beyond)).await
             }
-        };
-        // MySQL runs DO as a SELECT, and a cursor shows it.
-        let is_do = bare.is_do;
-        let cursor = cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
-        let (text, mut name) = (statement.text.clone(), statement.name.clone());
-        self.count(Command::STMT_EXECUTE);
-        let given = bind(&bare, &text, &execute.values);
-        let call = Call { prefix: query_prefix(self.capabilities), text: &text, bare };
-        let mut catalog = b"def".to_vec();
-        let no_row = self.gives_no_row(&call).await?;
-        let wide = matches!(self.settings, Settings::Unusual { wide: true, .. });
-        // The character set of results may be another than when it was prepared. So may the
-        // client's, so that only ASCII means the same again.
-        if (wide || !is_plain_name(&name)) && text.is_ascii() {
-            let again = self.prepare_and_close(&text).await?.column_names().last();
-            (catalog, name) = again.filter(|_| !call.bare.is_do).unwrap_or((catalog, name));
         }
-        let outcome = match beyond {
-            // The server has all of the name, and refuses it.
-            true if name_beyond => Outcome::Native,
-            _ if no_row => Outcome::Native,
-            true => Outcome::Error(too_long(Command::STMT_EXECUTE)),
-            false => {
-                let stale = (long || stale).then_some(id);
-                let shown =
-                    Shown { call: &call, name: Some(&name), stale, cursor, stand_in: false };
-                self.call(&shown, given).await?
-            }
-        };
-        let servers = matches!(outcome, Outcome::Native | Outcome::Said(..));
-        if (long || stale) && !servers {
-            self.reset_statement(id).await?;
-        }
-        match outcome {
-            Outcome::Value(value, pure) => {
-                let mut column = call.bare.function.column(self.flavour);
-                let mut delivery = Delivery::Binary;
-                if cursor {
-                    delivery = Delivery::Cursor;
-                    column = column.in_cursor();
-                    if let Some(statement) = self.statements.get_mut(&id) {
-                        statement.cursor = Some(Cursor::new(column, value));
-                    }
-                }
-                let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
-                self.answer_binary(&call, &answer, &pure).await
-            }
-            Outcome::Native => self.run_by_server(id, cursor, native, &packet),
-            Outcome::Said(_, reply) => self.send_client(&reply),
-            Outcome::Deadlock => {
-                let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
-                let column = call.bare.function.column(self.flavour);
-                let column = if cursor { column.in_cursor() } else { column };
-                let value = None;
-                let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
-                self.deadlock_binary(&call, &answer).await
-            }
-            Outcome::Error(error) => self.refuse(&error),
-        }
-    }
-
-    /// Lets the server execute the statement as it stands; `bound`, if it has not seen the execution
-    /// that bound the types.
-    fn run_by_server(
-        &mut self,
-        id: u32,
-        cursor: bool,
-        bound: Option<Vec<u8>>,
-        packet: &[u8],
-    ) -> Result<(), End> {
-        if let Some(statement) = self.statements.get_mut(&id) {
-            statement.server_cursor = cursor;
-        }
-        let Some(payload) = bound else {
-            return self.forward(packet);
-        };
-        let mut packet = Vec::with_capacity(payload.len() + HEADER);
-        put_frame(&mut packet, 0, &payload);
-        self.forward(&packet)
     }
 
     /// The server keeps long data, and its cursor, until an execution that never comes.
@@ -279,100 +198,6 @@ impl Session {
         self.exchange(&packet, Shape::Results).await.map(|_| ())
     }
 
-    async fn deadlock_binary(&mut self, call: &Call<'_>, answer: &Answer<'_>) -> Result<(), End> {
-        let Answer { catalog, name, column, delivery, value } = *answer;
-        let status = Status(self.status.lasting());
-        let reply = OneValue {
-            catalog,
-            name,
-            column,
-            value,
-            between: status,
-            status,
-            warnings: 0,
-            delivery,
-            metadata: true,
-            end: None,
-        };
-        let mut columns = Vec::new();
-        if !call.bare.is_do {
-            reply.encode(&mut columns, self.capabilities);
-        }
-        self.say_deadlock(call, &columns, delivery == Delivery::Cursor).await
-    }
-
-    async fn answer_binary(
-        &mut self,
-        call: &Call<'_>,
-        answer: &Answer<'_>,
-        pure: &[Vec<u8>],
-    ) -> Result<(), End> {
-        let Answer { catalog, name, column, delivery, value } = *answer;
-        let by_ok = call.bare.is_do && delivery == Delivery::Binary;
-        let function = call.bare.function;
-        // To MariaDB's FOUND_ROWS(), what a cursor reads was not found yet.
-        let unfound = delivery == Delivery::Cursor && self.flavour == Flavour::MariaDb;
-        let mut status = Status(self.status.lasting());
-        let mut warnings = 0;
-        let mut metadata = true;
-        let (mut between, mut end) = (status, None);
-        let emptied = empties_warnings(function, self.flavour, value);
-        if pure.is_empty()
-            && !call.bare.special
-            && !emptied
-            && !unfound
-            && self.may_answer_alone(by_ok)
-        {
-            if by_ok {
-                self.behind.then_do = true;
-            } else {
-                self.behind = Behind { select: true, then_do: false };
-            }
-        } else {
-            self.behind = Behind::default();
-            let (before, behind): (&[u8], &[u8]) = if unfound {
-                (b"SELECT 1 FROM DUAL WHERE ", b"=-1")
-            } else if by_ok {
-                (b"DO ", b"")
-            } else {
-                (b"SELECT ", b" LIMIT 1")
-            };
-            let expression = function.value_expression(self.flavour, value, pure);
-            let reply = self.ask(&[before, &expression, behind].concat()).await?;
-            if let Ending::Ok { status: s, warnings: w } = reply.ending {
-                (status, warnings) = (s, w);
-                between = reply.first_eof().unwrap_or(s);
-            }
-            let first = reply.frames().next();
-            metadata = first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
-            if by_ok {
-                return self.send_client(&reply.bytes);
-            }
-            if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
-                end = reply.frames().last().map(|f| f[HEADER..].to_vec());
-            }
-        }
-        let mut out = Vec::with_capacity(128);
-        if by_ok {
-            put_ok(&mut out, 1, status);
-        } else {
-            let reply = OneValue {
-                catalog,
-                name,
-                column,
-                value,
-                between,
-                status,
-                warnings,
-                delivery,
-                metadata,
-                end: end.as_deref(),
-            };
-            reply.encode(&mut out, self.capabilities);
-        }
-        self.send_client(&out)
-    }
-
     /// Catches up before a question whose reply the client sees.
     pub(super) async fn settle_behind(&mut self) -> Result<(), End> {
         self.catch_up()?;
@@ -380,14 +205,12 @@ impl Session {
     }
 }
 
-/// Bound values in the places of the parameters.
-fn bind(bare: &BareCall, text: &[u8], values: &[Value]) -> Vec<Given> {
-    let mut values = values.iter();
-    bare.arguments
-        .iter()
-        .map(|argument| match argument {
-            Argument::Parameter => values.next().map_or(Given::Unknown, Given::from_value),
-            literal => Given::from_text(literal, text),
-        })
-        .collect()
+/// The packet of an execution for a server that has not seen the one that bound the types.
+fn as_it_stands(execute: &Execute, packet: &[u8], attributes: bool) -> Vec<u8> {
+    let Some(payload) = execute.with_types(&packet[HEADER..], attributes) else {
+        return packet.to_vec();
+    };
+    let mut packet = Vec::with_capacity(payload.len() + HEADER);
+    put_frame(&mut packet, 0, &payload);
+    packet
 }

@@ -36,7 +36,10 @@ impl Session {
         let calls = match self.classify(text).await? {
             Statement::Bare(bare) => Either::Bare(bare),
             Statement::Composite(composite) => Either::Composite(composite),
-            statement => return self.not_bare(&packet, text, &statement).await,
+            statement => {
+                self.take_in_hand(&packet, text);
+                return self.not_bare(&packet, text, &statement).await;
+            }
         };
         self.count(Command::STMT_PREPARE);
         self.settle_behind().await?;

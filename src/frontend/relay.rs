@@ -290,7 +290,9 @@ impl Session {
                 };
                 let text = &payload[text_at..];
                 if !fits {
-                    return Ok(Fate::Forward(Some(Stream::behind(self.dialect(), text_at))));
+                    let stream = Stream::behind(self.dialect(), text_at);
+                    let stream = if self.runs_uncovered() { stream.looking() } else { stream };
+                    return Ok(Fate::Forward(Some(stream)));
                 }
                 let found = scan(text);
                 if found.setting {

@@ -21,6 +21,7 @@ use super::owed::{Behind, Owed};
 use super::registry::Entry;
 use super::settings::Settings;
 use super::statement::LockStatement;
+use super::unsupported::AtHand;
 use super::watch::Watch;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::lock::codes;
@@ -96,6 +97,8 @@ pub(super) struct Session {
     pub(super) parked: bool,
     /// The proxy is answering a command itself, or was when the session ended.
     answering: bool,
+    /// The command that is being answered.
+    pub(super) at_hand: AtHand,
     /// A dropped packet, which the parked session is to answer.
     pub(super) refused: Option<Dropped>,
     /// Statements of the same text that are still to be run.
@@ -179,6 +182,7 @@ impl Session {
             client_state: ClientState::Command,
             parked: false,
             answering: false,
+            at_hand: AtHand::default(),
             refused: None,
             chain: None,
             amend: None,
@@ -228,9 +232,13 @@ impl Session {
                 Box::pin(self.next_in_chain()).await?;
             } else {
                 self.parked = false;
+                self.at_hand = AtHand::begun();
                 Box::pin(self.intercept()).await?;
             }
             self.answering = false;
+            if self.chain.is_none() {
+                self.at_hand = AtHand::default();
+            }
             return self.process_inbox();
         }
         if self.draining && self.is_idle() {

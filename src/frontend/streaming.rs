@@ -54,7 +54,12 @@ impl Session {
             watch.long(what);
             return;
         }
-        self.context.metrics.unsupported.inc();
+        let native = self.runs_uncovered();
+        // Its text is long gone.
+        self.note_unsupported(what, b"", native);
+        if native {
+            return;
+        }
         // The last response owed is this statement's, unless the server has given up on it.
         if let Some(owed) = self.owed.back_mut() {
             owed.whose = Whose::Refused(Box::new(Refusal::new(codes::unsupported(what))));

@@ -63,7 +63,7 @@ pub struct Metrics {
     pub bytes_to_client: IntCounter,
     calls: IntCounterVec,
     /// Statements with a lock call in a form that is not yet covered.
-    pub unsupported: IntCounter,
+    pub unsupported: IntCounterVec,
     /// Statements that define stored programs with lock calls inside.
     pub definitions: IntCounter,
     /// Time clients waited in GET_LOCK.
@@ -159,10 +159,11 @@ impl Metrics {
                 "Lock function calls, by function and outcome.",
                 &["function", "outcome"],
             )?,
-            unsupported: counter(
+            unsupported: counter_vec(
                 r,
                 "lock_statements_unsupported_total",
-                "Statements refused because they call a lock function in a form that is not yet covered.",
+                "Statements with a lock call in a form that is not covered, and what became of them.",
+                &["decision"],
             )?,
             definitions: counter(
                 r,
@@ -287,6 +288,9 @@ impl Metrics {
         }
         for found in ["here", "across"] {
             metrics.deadlocks.with_label_values(&[found]);
+        }
+        for decision in ["refused", "native"] {
+            metrics.unsupported.with_label_values(&[decision]);
         }
         Ok(metrics)
     }

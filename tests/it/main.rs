@@ -30,4 +30,5 @@ mod stage;
 mod takeover;
 mod trials;
 mod turns;
+mod unsupported;
 mod wire;

@@ -1,0 +1,249 @@
+//! A prepared bare lock call is executed.
+
+use super::answer::{Call, empties_warnings, is_plain_name};
+use super::arguments::Given;
+use super::cursor::{self, Cursor};
+use super::gate::Shown;
+use super::intercept::{Outcome, UNJUDGED};
+use super::owed::Behind;
+use super::prepared::{LONG_PARAMETERS, too_long};
+use super::session::{End, Session};
+use super::settings::Settings;
+use crate::lock::codes;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::Command;
+use crate::protocol::frame::HEADER;
+use crate::protocol::params::{Execute, Value};
+use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok, query_prefix};
+use crate::protocol::response::Ending;
+use crate::protocol::status::Status;
+use crate::sql::argument::Argument;
+use crate::sql::call::BareCall;
+use crate::types::Flavour;
+
+/// What is executed.
+pub(super) struct Execution {
+    /// The statement's id.
+    pub(super) id: u32,
+    pub(super) text: Vec<u8>,
+    /// The column's name.
+    pub(super) name: Vec<u8>,
+    pub(super) bare: BareCall,
+    /// The server keeps data for it that are no longer needed.
+    pub(super) stale: Option<u32>,
+    /// The packet for the server.
+    pub(super) as_it_stands: Vec<u8>,
+}
+
+/// Whether the values were kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    Known,
+    /// They are too long.
+    Long,
+    /// The name is longer than any.
+    LongName,
+}
+
+/// What the client is told.
+struct Answer<'a> {
+    catalog: &'a [u8],
+    name: &'a [u8],
+    column: ColumnType,
+    delivery: Delivery,
+    value: Option<u64>,
+}
+
+impl Session {
+    /// Executes a prepared bare call.
+    pub(super) async fn execute_bare(
+        &mut self,
+        execution: Execution,
+        execute: &Execute,
+        length: Length,
+    ) -> Result<(), End> {
+        let Execution { id, text, name, bare, stale, as_it_stands } = execution;
+        // MySQL runs DO as a SELECT, and a cursor shows it.
+        let is_do = bare.is_do;
+        let cursor = cursor::wanted(execute.flags) && (self.flavour == Flavour::MySql || !is_do);
+        self.count(Command::STMT_EXECUTE);
+        let given = bind(&bare, &text, &execute.values);
+        let mut name = name;
+        let call = Call { prefix: query_prefix(self.capabilities), text: &text, bare };
+        let mut catalog = b"def".to_vec();
+        let no_row = self.gives_no_row(&call).await?;
+        let wide = matches!(self.settings, Settings::Unusual { wide: true, .. });
+        // The character set of results may be another than when it was prepared. So may the
+        // client's, so that only ASCII means the same again.
+        if (wide || !is_plain_name(&name)) && text.is_ascii() {
+            let again = self.prepare_and_close(&text).await?.column_names().last();
+            (catalog, name) = again.filter(|_| !call.bare.is_do).unwrap_or((catalog, name));
+        }
+        let mut outcome = match length {
+            // The server has all of the name, and refuses it.
+            Length::LongName => Outcome::Native,
+            _ if no_row => Outcome::Native,
+            Length::Long => {
+                self.note_unsupported(LONG_PARAMETERS, &text, false);
+                Outcome::Error(too_long(Command::STMT_EXECUTE))
+            }
+            Length::Known => {
+                let shown =
+                    Shown { call: &call, name: Some(&name), stale, cursor, stand_in: false };
+                self.call(&shown, given).await?
+            }
+        };
+        if let Outcome::Unsupported = outcome {
+            outcome = self.uncovered_execution(&text);
+        }
+        let servers = matches!(outcome, Outcome::Native | Outcome::Said(..));
+        if stale.is_some() && !servers {
+            self.reset_statement(id).await?;
+        }
+        match outcome {
+            Outcome::Value(value, pure) => {
+                let mut column = call.bare.function.column(self.flavour);
+                let mut delivery = Delivery::Binary;
+                if cursor {
+                    delivery = Delivery::Cursor;
+                    column = column.in_cursor();
+                    if let Some(statement) = self.statements.get_mut(&id) {
+                        statement.cursor = Some(Cursor::new(column, value));
+                    }
+                }
+                let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
+                self.answer_binary(&call, &answer, &pure).await
+            }
+            Outcome::Native => {
+                if let Some(statement) = self.statements.get_mut(&id) {
+                    statement.server_cursor = cursor;
+                }
+                self.forward(&as_it_stands)
+            }
+            Outcome::Said(_, reply) => self.send_client(&reply),
+            Outcome::Deadlock => {
+                let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
+                let column = call.bare.function.column(self.flavour);
+                let column = if cursor { column.in_cursor() } else { column };
+                let value = None;
+                let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
+                self.deadlock_binary(&call, &answer).await
+            }
+            Outcome::Error(error) => self.refuse(&error),
+            Outcome::Unsupported => self.refuse(&codes::unsupported(UNJUDGED)),
+        }
+    }
+
+    /// A name or timeout was bound that nobody can judge.
+    fn uncovered_execution(&mut self, text: &[u8]) -> Outcome {
+        let native = self.runs_uncovered();
+        self.note_unsupported(UNJUDGED, text, native);
+        if native { Outcome::Native } else { Outcome::Unsupported }
+    }
+
+    async fn deadlock_binary(&mut self, call: &Call<'_>, answer: &Answer<'_>) -> Result<(), End> {
+        let Answer { catalog, name, column, delivery, value } = *answer;
+        let status = Status(self.status.lasting());
+        let reply = OneValue {
+            catalog,
+            name,
+            column,
+            value,
+            between: status,
+            status,
+            warnings: 0,
+            delivery,
+            metadata: true,
+            end: None,
+        };
+        let mut columns = Vec::new();
+        if !call.bare.is_do {
+            reply.encode(&mut columns, self.capabilities);
+        }
+        self.say_deadlock(call, &columns, delivery == Delivery::Cursor).await
+    }
+
+    async fn answer_binary(
+        &mut self,
+        call: &Call<'_>,
+        answer: &Answer<'_>,
+        pure: &[Vec<u8>],
+    ) -> Result<(), End> {
+        let Answer { catalog, name, column, delivery, value } = *answer;
+        let by_ok = call.bare.is_do && delivery == Delivery::Binary;
+        let function = call.bare.function;
+        // To MariaDB's FOUND_ROWS(), what a cursor reads was not found yet.
+        let unfound = delivery == Delivery::Cursor && self.flavour == Flavour::MariaDb;
+        let mut status = Status(self.status.lasting());
+        let mut warnings = 0;
+        let mut metadata = true;
+        let (mut between, mut end) = (status, None);
+        let emptied = empties_warnings(function, self.flavour, value);
+        if pure.is_empty()
+            && !call.bare.special
+            && !emptied
+            && !unfound
+            && self.may_answer_alone(by_ok)
+        {
+            if by_ok {
+                self.behind.then_do = true;
+            } else {
+                self.behind = Behind { select: true, then_do: false };
+            }
+        } else {
+            self.behind = Behind::default();
+            let (before, behind): (&[u8], &[u8]) = if unfound {
+                (b"SELECT 1 FROM DUAL WHERE ", b"=-1")
+            } else if by_ok {
+                (b"DO ", b"")
+            } else {
+                (b"SELECT ", b" LIMIT 1")
+            };
+            let expression = function.value_expression(self.flavour, value, pure);
+            let reply = self.ask(&[before, &expression, behind].concat()).await?;
+            if let Ending::Ok { status: s, warnings: w } = reply.ending {
+                (status, warnings) = (s, w);
+                between = reply.first_eof().unwrap_or(s);
+            }
+            let first = reply.frames().next();
+            metadata = first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
+            if by_ok {
+                return self.send_client(&reply.bytes);
+            }
+            if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+                end = reply.frames().last().map(|f| f[HEADER..].to_vec());
+            }
+        }
+        let mut out = Vec::with_capacity(128);
+        if by_ok {
+            put_ok(&mut out, 1, status);
+        } else {
+            let reply = OneValue {
+                catalog,
+                name,
+                column,
+                value,
+                between,
+                status,
+                warnings,
+                delivery,
+                metadata,
+                end: end.as_deref(),
+            };
+            reply.encode(&mut out, self.capabilities);
+        }
+        self.send_client(&out)
+    }
+}
+
+/// Bound values in the places of the parameters.
+fn bind(bare: &BareCall, text: &[u8], values: &[Value]) -> Vec<Given> {
+    let mut values = values.iter();
+    bare.arguments
+        .iter()
+        .map(|argument| match argument {
+            Argument::Parameter => values.next().map_or(Given::Unknown, Given::from_value),
+            literal => Given::from_text(literal, text),
+        })
+        .collect()
+}
