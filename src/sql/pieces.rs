@@ -9,14 +9,15 @@ use super::scanner::{Kind, Token};
 ///
 /// What holds no code stays with the statement before it: the server has its own mind about it.
 pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
-    if tokens.iter().any(|t| t.kind == Kind::Versioned) {
-        return None;
-    }
+    let mut versioned = false;
     let mut pieces: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     let mut first = true;
     for (i, token) in tokens.iter().enumerate() {
-        if token.kind == Kind::Hint {
+        if token.kind == Kind::Versioned {
+            versioned = !versioned;
+        }
+        if matches!(token.kind, Kind::Hint | Kind::Versioned) {
             continue;
         }
         let word = &text[token.start..token.end];
@@ -25,6 +26,10 @@ pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
         }
         first = false;
         if token.kind == Kind::Punct(b';') {
+            // Half a comment is no statement.
+            if versioned {
+                return None;
+            }
             pieces.push(start..token.end);
             start = token.end;
             first = true;
@@ -76,6 +81,8 @@ mod tests {
             ("DO 1; CREATE PROCEDURE p() BEGIN DO 1; END", None),
             ("DO 1; IF 1 THEN DO 1; END IF", None),
             ("DO 1; /*! DO 2; */ DO 3", None),
+            ("/*! SET @a=1 */; DO 2 /*! */;", Some(vec!["/*! SET @a=1 */;", " DO 2 /*! */;"])),
+            ("DO 1; /*! CREATE TRIGGER x */", None),
             ("DO 1; /*+ x */ LOAD DATA LOCAL INFILE 'x' INTO TABLE t", None),
         ] {
             let mut tokens = Vec::new();

@@ -125,3 +125,10 @@ a: SELECT GET_LOCK('$Nsa',0), 1; SET sql_select_limit=0; SELECT GET_LOCK('$Nsb',
 b: SELECT IS_FREE_LOCK('$Nsa'), IS_FREE_LOCK('$Nsb')
 = 0 | 1
 a: SELECT RELEASE_ALL_LOCKS()
+# Versioned comments.
+a: /*!50000 SET @x = 5 */; SELECT GET_LOCK('$Nv',0); SELECT @x /*!50000 + IS_USED_LOCK('$Nv') - CONNECTION_ID() */
+= OK; 1; 5
+a: SELECT 1; /*!50000 SELECT RELEASE_LOCK('$Nv') */
+= 1; 1
+a: /*!50000 PREPARE s FROM 'SELECT GET_LOCK(?,0)' */; SET @n='$Nv'; /*!50000 EXECUTE s USING @n */; SELECT RELEASE_ALL_LOCKS()
+= OK; OK; 1; 1
