@@ -2,25 +2,76 @@
 
 use crate::types::Flavour;
 
-/// How bytes beyond ASCII pair up in the client's character set.
+const LATIN7_CONTROLS: &[u8] = b"\x81\x83\x88\x8a\x8c\x90\x98\x9a\x9c\x9f\xa1\xa5";
+
+/// How bytes beyond ASCII read in the client's character set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Multibyte {
-    /// No trail byte looks like ASCII (utf8, latin1, euc …).
+    /// All are letters, and no trail byte looks like ASCII (utf8, euc …).
     Safe,
-    /// gbk, gb18030, big5: lead 0x81-0xfe, any trail.
+    /// gbk, gb18030: lead 0x81-0xfe, any trail.
     Gbk,
+    /// Lead 0xa1-0xf9, any trail.
+    Big5,
     /// sjis, cp932: lead 0x81-0x9f and 0xe0-0xfc, any trail.
     Sjis,
+    /// latin1 and others: 0xa0 is white space.
+    Latin,
+    /// Like latin1, with control characters.
+    Hebrew,
+    /// Like latin1, with control characters.
+    Cp1250,
+    /// Like latin1, with control characters.
+    Latin7,
+    /// cp852, cp866, keybcs2: 0xff is white space.
+    Dos,
+    /// 0xff is a control character.
+    Cp850,
+    /// With control characters.
+    Hp8,
+    /// With control characters.
+    MacRoman,
 }
 
 impl Multibyte {
+    const ALL: [Self; 12] = [
+        Self::Safe,
+        Self::Gbk,
+        Self::Big5,
+        Self::Sjis,
+        Self::Latin,
+        Self::Hebrew,
+        Self::Cp1250,
+        Self::Latin7,
+        Self::Dos,
+        Self::Cp850,
+        Self::Hp8,
+        Self::MacRoman,
+    ];
+
     /// From `@@character_set_client`.
     pub fn from_charset(name: &str) -> Self {
         match name {
-            "gbk" | "gb18030" | "big5" => Self::Gbk,
+            "gbk" | "gb18030" => Self::Gbk,
+            "big5" => Self::Big5,
             "sjis" | "cp932" => Self::Sjis,
+            "latin1" | "latin2" | "latin5" | "dec8" | "greek" | "armscii8" | "geostd8" => {
+                Self::Latin
+            }
+            "hebrew" => Self::Hebrew,
+            "cp1250" => Self::Cp1250,
+            "latin7" => Self::Latin7,
+            "cp852" | "cp866" | "keybcs2" => Self::Dos,
+            "cp850" => Self::Cp850,
+            "hp8" => Self::Hp8,
+            "macroman" => Self::MacRoman,
             _ => Self::Safe,
         }
+    }
+
+    /// Whether there are characters of two bytes that may end like ASCII.
+    pub fn pairs(self) -> bool {
+        matches!(self, Self::Gbk | Self::Big5 | Self::Sjis)
     }
 
     /// Whether `byte` may end one.
@@ -31,10 +82,55 @@ impl Multibyte {
     /// Whether `byte` starts a two-byte character.
     pub fn leads(self, byte: u8) -> bool {
         match self {
-            Self::Safe => false,
-            Self::Gbk => (0x81..=0xfe).contains(&byte),
+            Self::Gbk => matches!(byte, 0x81..=0xfe),
+            Self::Big5 => matches!(byte, 0xa1..=0xf9),
             Self::Sjis => matches!(byte, 0x81..=0x9f | 0xe0..=0xfc),
+            _ => false,
         }
+    }
+
+    /// Whether `byte` is white space, though it is not ASCII.
+    pub fn is_blank(self, byte: u8) -> bool {
+        match self {
+            Self::Latin | Self::Hebrew | Self::Cp1250 | Self::Latin7 => byte == 0xa0,
+            Self::Dos => byte == 0xff,
+            _ => false,
+        }
+    }
+
+    /// Whether `byte` is white space in any character set.
+    pub fn may_be_blank(byte: u8) -> bool {
+        matches!(byte, 0xa0 | 0xff)
+    }
+
+    /// Whether `--` is a comment before `byte`, which is not ASCII.
+    pub fn ends_dashes(self, byte: u8) -> bool {
+        self.is_blank(byte)
+            || match self {
+                Self::Hebrew => matches!(byte, 0xfd | 0xfe),
+                Self::Cp1250 => matches!(byte, 0x80 | 0x81 | 0x83 | 0x88 | 0x90 | 0x98),
+                Self::Latin7 => memchr::memchr(byte, LATIN7_CONTROLS).is_some(),
+                Self::Cp850 => byte == 0xff,
+                Self::Hp8 => matches!(byte, 0x80..=0xa0 | 0xb1 | 0xb2 | 0xf2..=0xf5 | 0xff),
+                Self::MacRoman => matches!(byte, 0x80 | 0xcb | 0xe5),
+                _ => false,
+            }
+    }
+
+    /// Those that read bytes of this text in another way than the rest.
+    fn that_matter(text: &[u8]) -> impl Iterator<Item = Self> {
+        let pairs = text.windows(2).any(|w| w[0] >= 0x81 && w[1] < 0x80);
+        let blank = |byte| memchr::memchr(byte, text).is_some();
+        let (latin, dos) = (blank(0xa0), blank(0xff));
+        let dashes = text.windows(3).any(|w| w[..2] == *b"--" && w[2] >= 0x80);
+        let any = pairs || latin || dos || dashes;
+        Self::ALL.into_iter().filter(move |set| match set {
+            Self::Safe => any,
+            Self::Gbk | Self::Big5 | Self::Sjis => pairs,
+            Self::Latin => latin,
+            Self::Dos => dos,
+            _ => dashes,
+        })
     }
 }
 
@@ -52,7 +148,7 @@ pub struct Dialect {
     pub no_backslash_escapes: bool,
     /// `[` quotes an identifier (MariaDB's MSSQL mode).
     pub brackets: bool,
-    /// Trail bytes that look like ASCII.
+    /// Bytes beyond ASCII.
     pub multibyte: Multibyte,
 }
 
@@ -65,6 +161,16 @@ impl Dialect {
             // MariaDB takes these numbers for versions of MySQL that it does not follow.
             (Flavour::MariaDb, Some(50_700..=99_999)) if !mariadb_only => false,
             (Flavour::MySql | Flavour::MariaDb, Some(v)) => v <= self.version,
+        }
+    }
+
+    /// How many digits a version in a comment may have, and whether the last of six counts only
+    /// before white space.
+    pub(super) fn version_digits(&self) -> (usize, bool) {
+        match self.flavour {
+            Flavour::MySql if self.version < 80_100 => (5, false),
+            Flavour::MySql => (6, true),
+            Flavour::MariaDb => (6, false),
         }
     }
 
@@ -86,13 +192,9 @@ impl Dialect {
         if has(b'[') && self.flavour == Flavour::MariaDb {
             vary(&|d| Self { brackets: !d.brackets, ..d });
         }
-        if text.windows(2).any(|w| w[0] >= 0x81 && w[1] < 0x80) {
-            let base = all.clone();
-            for multibyte in [Multibyte::Safe, Multibyte::Gbk, Multibyte::Sjis] {
-                if multibyte != self.multibyte {
-                    all.extend(base.iter().map(|d| Self { multibyte, ..*d }));
-                }
-            }
+        let base = all.clone();
+        for multibyte in Multibyte::that_matter(text).filter(|set| *set != self.multibyte) {
+            all.extend(base.iter().map(|d| Self { multibyte, ..*d }));
         }
         all
     }

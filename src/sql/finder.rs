@@ -153,23 +153,25 @@ impl Seen {
             Kind::Word | Kind::Quoted => {
                 let function = Function::from_name(text).filter(|_| !self.names_something);
                 self.candidate = function.map(|function| Site { function, start: token.start });
-                self.names_something = token.kind == Kind::Word && names_an_object(text);
+                self.names_something = names_what_follows(token.kind, text);
             }
-            Kind::Punct(b) => {
+            Kind::Punct(_) | Kind::String => {
                 self.candidate = None;
-                self.names_something = b == b'.' || b == b'@';
-            }
-            Kind::String => {
-                self.candidate = None;
-                self.names_something = false;
+                self.names_something = names_what_follows(token.kind, text);
             }
         }
     }
 }
 
-/// Keywords behind which a name and `(` declare or use a table, an index or a routine.
-fn names_an_object(word: &[u8]) -> bool {
-    const WORDS: [&[u8]; 12] = [
+/// Whether a name and `(` behind a token declare or use a table, an index or a routine.
+pub(super) fn names_what_follows(kind: Kind, text: &[u8]) -> bool {
+    const WORDS: [&[u8]; 18] = [
+        b"AS",
+        b"WITH",
+        b"RECURSIVE",
+        b"UNIQUE",
+        b"FULLTEXT",
+        b"SPATIAL",
         b"INTO",
         b"TABLE",
         b"EXISTS",
@@ -183,7 +185,12 @@ fn names_an_object(word: &[u8]) -> bool {
         b"REPLACE",
         b"PARTITION",
     ];
-    WORDS.iter().any(|w| w.eq_ignore_ascii_case(word))
+    match kind {
+        Kind::Word => WORDS.iter().any(|w| w.eq_ignore_ascii_case(text)),
+        // Behind a parenthesis, a derived table gets a name for itself and for its columns.
+        Kind::Punct(b) => matches!(b, b'.' | b'@' | b')'),
+        Kind::Quoted | Kind::String | Kind::Hint | Kind::Versioned => false,
+    }
 }
 
 #[cfg(test)]
@@ -246,6 +253,12 @@ mod tests {
             "INSERT INTO get_lock (a) VALUES (1)",
             "CREATE TABLE IF NOT EXISTS release_lock (a INT)",
             "SELECT GET_LOCKS('a')",
+            "WITH get_lock (a) AS (SELECT 1) SELECT a FROM get_lock",
+            "SELECT a FROM (SELECT 1) AS get_lock (a)",
+            "SELECT a FROM (SELECT 1) get_lock (a)",
+            "CREATE TABLE t (a INT, UNIQUE get_lock (a))",
+            "SELECT /*M! /* */ 1 -- GET_LOCK('a',0)",
+            "SELECT 1+/*!1234GET_LOCK('a',0)*/",
         ] {
             assert_eq!(count(sql), 0, "{sql}");
         }
@@ -259,7 +272,57 @@ mod tests {
         let gbk = Dialect { multibyte: Multibyte::Gbk, ..dialect(Flavour::MySql) };
         assert_eq!(Finder::of(sql, gbk).calls().len(), 1);
         assert_eq!(Finder::of(sql, dialect(Flavour::MySql)).calls().len(), 0);
-        assert_eq!(dialect(Flavour::MySql).readings(sql).len(), 6);
+        assert_eq!(dialect(Flavour::MySql).readings(sql).len(), 8);
+    }
+
+    #[test]
+    fn bytes_beyond_ascii_read_as_the_character_set_says() {
+        use Multibyte::{Big5, Cp1250, Dos, Gbk, Latin, Safe};
+        for (sql, multibyte, calls) in [
+            (&b"SELECT\xa0GET_LOCK\xa0('a',0)"[..], Latin, 1),
+            (b"SELECT\xa0GET_LOCK\xa0('a',0)", Safe, 0),
+            (b"SELECT\xa0GET_LOCK\xa0('a',0)", Dos, 0),
+            (b"SELECT GET_LOCK\xff('a',0)", Dos, 1),
+            (b"SELECT 1 --\xa0, GET_LOCK('a',0)", Latin, 0),
+            (b"SELECT 1 --\xa0, GET_LOCK('a',0)", Safe, 1),
+            (b"SELECT 1 --\x98 ' \n, GET_LOCK('a',0) -- '", Cp1250, 1),
+            // Behind a backslash one byte is skipped, though a character may begin with it.
+            (b"SELECT '\\\x81\\\\', GET_LOCK('a',0) -- '", Gbk, 1),
+            (b"SELECT '\\\x81\\', GET_LOCK('a',0) -- '", Gbk, 0),
+            (b"SELECT '\x81\\\\', GET_LOCK('a',0) -- '", Big5, 1),
+            (b"SELECT '\xa1\\', GET_LOCK('a',0) -- '", Big5, 1),
+        ] {
+            let dialect = Dialect { multibyte, ..dialect(Flavour::MySql) };
+            let found = Finder::of(sql, dialect).calls().len();
+            assert_eq!(found, calls, "{multibyte:?}: {}", sql.escape_ascii());
+            // A reading that nobody knows to be wrong has the call.
+            let asked = Dialect { multibyte: Safe, ..dialect };
+            let same = |d: &Dialect| Finder::of(sql, *d).calls().len() == calls;
+            assert!(asked.readings(sql).iter().any(same), "{}", sql.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn digits_that_are_no_version_are_code() {
+        let mysql = dialect(Flavour::MySql);
+        let mysql_8_0 = Dialect { version: 80_046, ..mysql };
+        let mariadb = dialect(Flavour::MariaDb);
+        for (sql, dialect, calls) in [
+            ("SELECT 1+/*!1234GET_LOCK('a',0)*/", mysql, 0),
+            ("SELECT 1 /*!1234,GET_LOCK('a',0)*/", mysql, 1),
+            ("SELECT /*!090704 GET_LOCK('a',0)*/", mysql, 1),
+            ("SELECT /*!090705 GET_LOCK('a',0)*/", mysql, 0),
+            ("SELECT /*!500000+GET_LOCK('a',0)*/", mysql, 1),
+            ("SELECT /*!500001GET_LOCK('a',0)*/", mysql, 0),
+            ("SELECT /*!500000 +GET_LOCK('a',0)*/", mysql, 0),
+            ("SELECT /*!500000 +GET_LOCK('a',0)*/", mysql_8_0, 1),
+            ("SELECT /*!500000+GET_LOCK('a',0)*/", mariadb, 0),
+            ("SELECT /*!101119GET_LOCK('a',0)*/", mariadb, 1),
+            ("SELECT /*!1011190+GET_LOCK('a',0)*/", mariadb, 1),
+        ] {
+            let found = Finder::of(sql.as_bytes(), dialect).calls().len();
+            assert_eq!(found, calls, "{sql} at {}", dialect.version);
+        }
     }
 
     #[test]

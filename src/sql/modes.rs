@@ -3,21 +3,23 @@
 use super::dialect::Dialect;
 use crate::types::Flavour;
 
-/// A set of combinations of ANSI_QUOTES, NO_BACKSLASH_ESCAPES, MariaDB's MSSQL and a character set
-/// in which the end of a character may look like ASCII: a bit for each of the sixteen.
+/// A set of combinations of ANSI_QUOTES, NO_BACKSLASH_ESCAPES, MariaDB's MSSQL, a character set in
+/// which the end of a character may look like ASCII, and one with white space or control characters
+/// beyond ASCII: a bit for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Modes(u16);
+pub(super) struct Modes(u32);
 
 /// Bit n stands for the combination n of these.
 const ANSI_QUOTES: u8 = 1;
 const NO_BACKSLASH_ESCAPES: u8 = 2;
 const MULTIBYTE: u8 = 4;
 const BRACKETS: u8 = 8;
+const BLANKS: u8 = 16;
 
 impl Modes {
     /// All that a server has.
     pub(super) fn all(flavour: Flavour) -> Self {
-        let all = Self(u16::MAX);
+        let all = Self(u32::MAX);
         if flavour == Flavour::MariaDb { all } else { all.without(all.brackets()) }
     }
 
@@ -31,7 +33,7 @@ impl Modes {
     }
 
     fn with(self, mode: u8) -> Self {
-        Self((0..16).filter(|n| n & mode != 0).fold(0, |set, n| set | 1 << n) & self.0)
+        Self((0..32).filter(|n| n & mode != 0).fold(0, |set, n| set | 1 << n) & self.0)
     }
 
     /// Those in which a backslash escapes inside these quotes.
@@ -51,6 +53,11 @@ impl Modes {
     /// Those with characters of which the end may look like ASCII.
     pub(super) fn multibyte(self) -> Self {
         self.with(MULTIBYTE)
+    }
+
+    /// Those with white space or control characters beyond ASCII.
+    pub(super) fn blanks(self) -> Self {
+        self.with(BLANKS).without(self.multibyte())
     }
 
     /// Whether what these quotes hold is a string in all of them. A name in some counts as a name.

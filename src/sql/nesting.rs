@@ -1,5 +1,6 @@
 //! The tokens of one statement with their parentheses. All is computed in one pass: texts are hostile.
 
+use super::finder::names_what_follows;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
 
@@ -89,8 +90,11 @@ impl<'a> Tokens<'a> {
             _ => return None,
         };
         let function = Function::from_name(name)?;
-        let qualified = i > 0 && self.punct(i - 1, b'.');
-        (!qualified && self.punct(i + 1, b'(')).then_some(function)
+        let named = i.checked_sub(1).is_some_and(|before| {
+            let token = self.list[before];
+            names_what_follows(token.kind, &self.text[token.start..token.end])
+        });
+        (!named && self.punct(i + 1, b'(')).then_some(function)
     }
 
     pub(super) fn is(&self, i: usize, word: &str) -> bool {

@@ -18,10 +18,7 @@ impl Scanner {
                 self.state = State::Gap;
                 false
             }
-            State::Escaped(q) if self.dialect.multibyte.leads(b) => {
-                self.state = State::Trail(TrailOf::Quote(q));
-                true
-            }
+            // One byte, also of a character of two.
             State::Escaped(q) => {
                 self.keep(b);
                 self.state = State::InQuote(q);

@@ -42,8 +42,12 @@ pub struct Token {
 pub(super) enum State {
     Gap,
     Word,
+    /// Behind a byte that in these modes ended the word.
+    WordEnded,
     Dash,
     DashDash,
+    /// Behind two that in these modes begin no comment.
+    TwoDashes,
     LineComment,
     Slash,
     /// Behind `/*`.
@@ -51,7 +55,7 @@ pub(super) enum State {
     /// Behind `/*M`.
     OpenM,
     Version {
-        digits: u32,
+        digits: usize,
         value: u32,
         mariadb_only: bool,
     },
@@ -132,7 +136,7 @@ impl Scanner {
     pub fn merge(&mut self, other: &Self) -> bool {
         let text = |s: &Self| (s.text_len, s.text);
         let keeps = match self.state {
-            State::Word | State::Trail(_) => true,
+            State::Word | State::WordEnded | State::Trail(_) => true,
             State::InQuote(q)
             | State::Escaped(q)
             | State::MaybeEscaped(q, _)
@@ -177,9 +181,9 @@ impl Scanner {
                 self.before = chunk[i];
                 i += 1;
                 self.at += 1;
-                if self.fork.is_some() {
-                    break;
-                }
+            }
+            if self.fork.is_some() {
+                break;
             }
         }
         i
@@ -190,22 +194,19 @@ impl Scanner {
         let rest = &chunk[from..];
         let skims = self.skim_until.saturating_sub(self.at);
         match self.state {
-            State::InQuote(q) if self.dialect.multibyte == Multibyte::Safe => {
-                match (q, self.text_len) {
-                    (b'\'', _) | (_, WORD_MAX) => self.skip_quoted(q, rest),
-                    (_, 0) => self.skip_quoted(q, &rest[..skims]),
-                    _ => 0,
-                }
-            }
+            State::InQuote(q) if !self.dialect.multibyte.pairs() => match (q, self.text_len) {
+                (b'\'', _) | (_, WORD_MAX) => self.skip_quoted(q, rest),
+                (_, 0) => self.skip_quoted(q, &rest[..skims]),
+                _ => 0,
+            },
             State::LineComment => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
             State::Block { star: false, slash: false, .. } => {
                 memchr::memchr2(b'*', b'/', rest).unwrap_or(rest.len())
             }
             State::Gap if skims > 0 => skim(rest, skims),
-            State::Word
-                if self.text_len == WORD_MAX && self.dialect.multibyte == Multibyte::Safe =>
-            {
-                rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len())
+            State::Word if self.text_len == WORD_MAX && !self.dialect.multibyte.pairs() => {
+                let ends = |b: &u8| !is_word(*b) || Multibyte::may_be_blank(*b);
+                rest.iter().position(ends).unwrap_or(rest.len())
             }
             _ => 0,
         }
@@ -214,7 +215,7 @@ impl Scanner {
     /// Ends the statement. False when it ends inside a string or a comment.
     pub fn finish(&mut self, mut emit: impl FnMut(Token, &[u8]) -> bool) -> bool {
         let whole = match self.state {
-            State::Word | State::Trail(TrailOf::Word) => {
+            State::Word | State::WordEnded | State::Trail(TrailOf::Word) => {
                 self.end_text(Kind::Word, &mut emit);
                 true
             }
@@ -226,7 +227,7 @@ impl Scanner {
                 true
             }
             // `--` at the very end is a comment.
-            State::Gap | State::LineComment | State::DashDash => true,
+            State::Gap | State::LineComment | State::DashDash | State::TwoDashes => true,
             State::Open
             | State::OpenM
             | State::Version { .. }
@@ -253,14 +254,19 @@ impl Scanner {
                 if self.dialect.multibyte.leads(b) {
                     self.keep(b);
                     self.state = State::Trail(TrailOf::Word);
-                } else if is_word(b) {
-                    self.keep(b);
-                } else {
-                    self.end_text(Kind::Word, emit);
-                    self.state = State::Gap;
+                } else if !is_word(b) || self.is_blank(b, State::WordEnded) {
+                    self.end_word(emit);
                     return false;
+                } else {
+                    self.keep(b);
                 }
                 true
+            }
+            State::WordEnded => {
+                // The byte that ended it was kept.
+                self.text_len = self.text_len.saturating_sub(1);
+                self.end_word(emit);
+                false
             }
             State::Trail(of) => {
                 self.state = match of {
@@ -278,53 +284,12 @@ impl Scanner {
             | State::Escaped(_)
             | State::MaybeEscaped(..)
             | State::MaybeEnd(_) => self.quote(b, emit),
-            State::Dash => {
-                if b == b'-' {
-                    self.state = State::DashDash;
-                    return true;
-                }
-                self.emit_at(Kind::Punct(b'-'), emit);
-                self.state = State::Gap;
-                false
-            }
-            State::DashDash => {
-                // `--` is a comment only before white space or a control character.
-                if is_space(b) || b.is_ascii_control() {
-                    self.state = State::LineComment;
-                } else {
-                    self.emit_at(Kind::Punct(b'-'), emit);
-                    self.start += 1;
-                    self.emit_at(Kind::Punct(b'-'), emit);
-                    self.state = State::Gap;
-                }
-                false
-            }
-            State::LineComment => {
-                if b == b'\n' {
-                    self.state = State::Gap;
-                }
-                true
-            }
-            State::Slash => {
-                if b == b'*' {
-                    self.state = State::Open;
-                    return true;
-                }
-                self.emit_at(Kind::Punct(b'/'), emit);
-                self.state = State::Gap;
-                false
-            }
-            State::Star => {
-                if b == b'/' {
-                    self.versioned = false;
-                    self.emit_at(Kind::Versioned, emit);
-                    self.state = State::Gap;
-                    return true;
-                }
-                self.emit_at(Kind::Punct(b'*'), emit);
-                self.state = State::Gap;
-                false
-            }
+            State::Dash
+            | State::DashDash
+            | State::TwoDashes
+            | State::LineComment
+            | State::Slash
+            | State::Star => self.mark(b, emit),
             State::Open | State::OpenM | State::Version { .. } => self.open(b, emit),
             State::Block { .. } => {
                 self.block(b, emit);
@@ -348,11 +313,15 @@ impl Scanner {
                 State::InQuote(b)
             }
             b'[' => self.bracket(emit),
-            _ if is_word(b) || self.dialect.multibyte.leads(b) => {
-                self.state = State::Word;
-                return false;
+            _ if self.dialect.multibyte.leads(b) => {
+                self.keep(b);
+                State::Trail(TrailOf::Word)
             }
-            _ if is_space(b) => State::Gap,
+            _ if self.is_blank(b, State::Gap) => State::Gap,
+            _ if is_word(b) => {
+                self.keep(b);
+                State::Word
+            }
             _ => {
                 self.emit_at(Kind::Punct(b), emit);
                 State::Gap
@@ -368,11 +337,38 @@ impl Scanner {
         }
     }
 
+    /// A word that began with bytes just passed, whatever they seemed to be.
+    pub(super) fn begin_word(&mut self, bytes: &[u8]) {
+        self.start = self.at - bytes.len();
+        self.text_len = 0;
+        bytes.iter().for_each(|b| self.keep(*b));
+    }
+
     fn end_text(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
         let token = Token { kind, start: self.start, end: self.at };
         if emit(token, &self.text[..self.text_len]) {
             self.skim_until = 0;
         }
+    }
+
+    /// Whether a byte is white space; the modes in which it is, if there are others, go on in a
+    /// state of their own.
+    fn is_blank(&mut self, b: u8, state: State) -> bool {
+        let blanks = self.modes.blanks();
+        if b.is_ascii() || !Multibyte::may_be_blank(b) || blanks.is_empty() {
+            return is_space(b) || self.dialect.multibyte.is_blank(b);
+        }
+        let others = self.modes.without(blanks);
+        if !others.is_empty() {
+            self.fork = Some((state, blanks));
+            self.modes = others;
+        }
+        others.is_empty()
+    }
+
+    fn end_word(&mut self, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
+        self.end_text(Kind::Word, emit);
+        self.state = State::Gap;
     }
 
     pub(super) fn end_quote(&mut self, q: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
