@@ -41,7 +41,7 @@ impl Scanner {
     /// `--` is a comment only before white space or a control character.
     fn behind_dashes(&mut self, b: u8) -> State {
         let blanks = self.modes.blanks();
-        if is_space(b) || b.is_ascii_control() || self.dialect.multibyte.ends_dashes(b) {
+        if is_space(b) || self.dialect.multibyte.ends_dashes(b) {
             return State::LineComment;
         }
         if !b.is_ascii() && !blanks.is_empty() {

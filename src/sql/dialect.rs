@@ -9,37 +9,49 @@ const LATIN7_CONTROLS: &[u8] = b"\x81\x83\x88\x8a\x8c\x90\x98\x9a\x9c\x9f\xa1\xa
 pub enum Multibyte {
     /// All are letters, and no trail byte looks like ASCII (utf8, euc …).
     Safe,
-    /// gbk, gb18030: lead 0x81-0xfe, any trail.
+    /// Lead 0x81-0xfe, any trail.
     Gbk,
+    /// Like gbk, and characters of four bytes.
+    Gb18030,
     /// Lead 0xa1-0xf9, any trail.
     Big5,
     /// sjis, cp932: lead 0x81-0x9f and 0xe0-0xfc, any trail.
     Sjis,
+    /// One byte a character, and none beyond ASCII is white space or a control character.
+    Single,
+    /// cp1251, cp1257, macce: nor is 0x7f.
+    Cp1251,
     /// latin1 and others: 0xa0 is white space.
     Latin,
+    /// Like latin1, but 0x7f is no control character.
+    Latin2,
     /// Like latin1, with control characters.
     Hebrew,
     /// Like latin1, with control characters.
     Cp1250,
     /// Like latin1, with control characters.
     Latin7,
-    /// cp852, cp866, keybcs2: 0xff is white space.
+    /// cp852, cp866, keybcs2: 0xff is white space, 0x7f is no control character.
     Dos,
     /// 0xff is a control character.
     Cp850,
     /// With control characters.
     Hp8,
-    /// With control characters.
+    /// With control characters, of which 0x7f is none.
     MacRoman,
 }
 
 impl Multibyte {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 16] = [
         Self::Safe,
         Self::Gbk,
+        Self::Gb18030,
         Self::Big5,
         Self::Sjis,
+        Self::Single,
+        Self::Cp1251,
         Self::Latin,
+        Self::Latin2,
         Self::Hebrew,
         Self::Cp1250,
         Self::Latin7,
@@ -52,12 +64,14 @@ impl Multibyte {
     /// From `@@character_set_client`.
     pub fn from_charset(name: &str) -> Self {
         match name {
-            "gbk" | "gb18030" => Self::Gbk,
+            "gbk" => Self::Gbk,
+            "gb18030" => Self::Gb18030,
             "big5" => Self::Big5,
             "sjis" | "cp932" => Self::Sjis,
-            "latin1" | "latin2" | "latin5" | "dec8" | "greek" | "armscii8" | "geostd8" => {
-                Self::Latin
-            }
+            "ascii" | "binary" | "swe7" | "tis620" | "koi8r" | "koi8u" | "cp1256" => Self::Single,
+            "cp1251" | "cp1257" | "macce" => Self::Cp1251,
+            "latin2" => Self::Latin2,
+            "latin1" | "latin5" | "dec8" | "greek" | "armscii8" | "geostd8" => Self::Latin,
             "hebrew" => Self::Hebrew,
             "cp1250" => Self::Cp1250,
             "latin7" => Self::Latin7,
@@ -71,7 +85,7 @@ impl Multibyte {
 
     /// Whether there are characters of two bytes that may end like ASCII.
     pub fn pairs(self) -> bool {
-        matches!(self, Self::Gbk | Self::Big5 | Self::Sjis)
+        matches!(self, Self::Gbk | Self::Gb18030 | Self::Big5 | Self::Sjis)
     }
 
     /// Whether `byte` may end one.
@@ -82,9 +96,34 @@ impl Multibyte {
     /// Whether `byte` starts a two-byte character.
     pub fn leads(self, byte: u8) -> bool {
         match self {
-            Self::Gbk => matches!(byte, 0x81..=0xfe),
+            Self::Gbk | Self::Gb18030 => matches!(byte, 0x81..=0xfe),
             Self::Big5 => matches!(byte, 0xa1..=0xf9),
             Self::Sjis => matches!(byte, 0x81..=0x9f | 0xe0..=0xfc),
+            _ => false,
+        }
+    }
+
+    /// Whether the name of a user variable takes a lead byte without its trail.
+    pub(super) fn splits(self, byte: u8) -> bool {
+        match self {
+            Self::Gbk => byte >= 0xa1,
+            Self::Gb18030 | Self::Big5 => true,
+            _ => false,
+        }
+    }
+
+    /// Whether MySQL drops these bytes at the end of a name, when it converts the name: they begin
+    /// a character, and do not end it.
+    pub(super) fn drops(self, tail: &[u8]) -> bool {
+        match (self, tail) {
+            (Self::Sjis, [0xa1..=0xdf]) => false,
+            (_, [_]) => self.pairs() || self == Self::Safe,
+            (Self::Safe, [0x8f, _]) | (Self::Gb18030, [_, b'0'..=b'9'] | [_, b'0'..=b'9', _]) => {
+                true
+            }
+            (Self::Safe, _) => {
+                std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none())
+            }
             _ => false,
         }
     }
@@ -92,7 +131,7 @@ impl Multibyte {
     /// Whether `byte` is white space, though it is not ASCII.
     pub fn is_blank(self, byte: u8) -> bool {
         match self {
-            Self::Latin | Self::Hebrew | Self::Cp1250 | Self::Latin7 => byte == 0xa0,
+            Self::Latin | Self::Latin2 | Self::Hebrew | Self::Cp1250 | Self::Latin7 => byte == 0xa0,
             Self::Dos => byte == 0xff,
             _ => false,
         }
@@ -103,10 +142,12 @@ impl Multibyte {
         matches!(byte, 0xa0 | 0xff)
     }
 
-    /// Whether `--` is a comment before `byte`, which is not ASCII.
+    /// Whether `--` is a comment before `byte`, which is no white space of ASCII.
     pub fn ends_dashes(self, byte: u8) -> bool {
         self.is_blank(byte)
             || match self {
+                Self::Latin2 | Self::Cp1251 | Self::Dos | Self::MacRoman if byte == 0x7f => false,
+                _ if byte.is_ascii() => byte.is_ascii_control(),
                 Self::Hebrew => matches!(byte, 0xfd | 0xfe),
                 Self::Cp1250 => matches!(byte, 0x80 | 0x81 | 0x83 | 0x88 | 0x90 | 0x98),
                 Self::Latin7 => memchr::memchr(byte, LATIN7_CONTROLS).is_some(),
@@ -122,11 +163,12 @@ impl Multibyte {
         let pairs = text.windows(2).any(|w| w[0] >= 0x81 && w[1] < 0x80);
         let blank = |byte| memchr::memchr(byte, text).is_some();
         let (latin, dos) = (blank(0xa0), blank(0xff));
-        let dashes = text.windows(3).any(|w| w[..2] == *b"--" && w[2] >= 0x80);
+        let dashes = text.windows(3).any(|w| w[..2] == *b"--" && w[2] >= 0x7f);
         let any = pairs || latin || dos || dashes;
         Self::ALL.into_iter().filter(move |set| match set {
             Self::Safe => any,
-            Self::Gbk | Self::Big5 | Self::Sjis => pairs,
+            _ if set.pairs() => pairs,
+            Self::Single => pairs,
             Self::Latin => latin,
             Self::Dos => dos,
             _ => dashes,

@@ -6,6 +6,7 @@
 use super::dialect::Dialect;
 use super::scanner::{Kind, Scanner, Token};
 use crate::lock::function::Function;
+use crate::types::Flavour;
 
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +74,9 @@ impl Finder {
     pub fn feed(&mut self, chunk: &[u8], skim: usize) -> usize {
         let seen = &mut self.seen;
         let skim = if seen.expects_more() { 0 } else { skim };
+        let (dialect, knows) = (self.scanner.dialect, self.scanner.knows_charset());
         self.scanner.feed(chunk, skim, |token, text| {
-            seen.token(token, text);
+            seen.token(token, text, |name| function(name, dialect, knows));
             seen.expects_more()
         })
     }
@@ -135,7 +137,7 @@ impl Seen {
         self.candidate.is_some() || !matches!(self.prepares, Prepares::No | Prepares::Behind(_))
     }
 
-    fn token(&mut self, token: Token, text: &[u8]) {
+    fn token(&mut self, token: Token, text: &[u8], function: impl Fn(&[u8]) -> Option<Function>) {
         if !matches!(token.kind, Kind::Versioned | Kind::Hint) {
             self.prepares = self.prepares.next(token, text);
         }
@@ -151,7 +153,7 @@ impl Seen {
                 self.names_something = false;
             }
             Kind::Word | Kind::Quoted => {
-                let function = Function::from_name(text).filter(|_| !self.names_something);
+                let function = function(text).filter(|_| !self.names_something);
                 self.candidate = function.map(|function| Site { function, start: token.start });
                 self.names_something = names_what_follows(token.kind, text);
             }
@@ -161,6 +163,17 @@ impl Seen {
             }
         }
     }
+}
+
+/// The function of a name, of which MySQL drops half a character at the end.
+fn function(name: &[u8], dialect: Dialect, knows_charset: bool) -> Option<Function> {
+    let half = name.iter().position(|b| !b.is_ascii()).filter(|at| {
+        let tail = &name[*at..];
+        dialect.flavour == Flavour::MySql
+            && (dialect.multibyte.drops(tail)
+                || (!knows_charset && tail.len() < 4 && std::str::from_utf8(tail).is_err()))
+    });
+    Function::from_name(&name[..half.unwrap_or(name.len())])
 }
 
 /// Whether a name and `(` behind a token declare or use a table, an index or a routine.
@@ -197,7 +210,6 @@ pub(super) fn names_what_follows(kind: Kind, text: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::sql::dialect::Multibyte;
-    use crate::types::Flavour;
 
     fn dialect(flavour: Flavour) -> Dialect {
         Dialect {
@@ -272,12 +284,12 @@ mod tests {
         let gbk = Dialect { multibyte: Multibyte::Gbk, ..dialect(Flavour::MySql) };
         assert_eq!(Finder::of(sql, gbk).calls().len(), 1);
         assert_eq!(Finder::of(sql, dialect(Flavour::MySql)).calls().len(), 0);
-        assert_eq!(dialect(Flavour::MySql).readings(sql).len(), 8);
+        assert_eq!(dialect(Flavour::MySql).readings(sql).len(), 12);
     }
 
     #[test]
     fn bytes_beyond_ascii_read_as_the_character_set_says() {
-        use Multibyte::{Big5, Cp1250, Dos, Gbk, Latin, Safe};
+        use Multibyte::{Big5, Cp1250, Dos, Gb18030, Gbk, Latin, Safe, Sjis};
         for (sql, multibyte, calls) in [
             (&b"SELECT\xa0GET_LOCK\xa0('a',0)"[..], Latin, 1),
             (b"SELECT\xa0GET_LOCK\xa0('a',0)", Safe, 0),
@@ -285,12 +297,27 @@ mod tests {
             (b"SELECT GET_LOCK\xff('a',0)", Dos, 1),
             (b"SELECT 1 --\xa0, GET_LOCK('a',0)", Latin, 0),
             (b"SELECT 1 --\xa0, GET_LOCK('a',0)", Safe, 1),
+            (b"SELECT 1 --\x7f, GET_LOCK('a',0)", Safe, 0),
+            (b"SELECT 1 --\x7f, GET_LOCK('a',0)", Dos, 1),
             (b"SELECT 1 --\x98 ' \n, GET_LOCK('a',0) -- '", Cp1250, 1),
             // Behind a backslash one byte is skipped, though a character may begin with it.
             (b"SELECT '\\\x81\\\\', GET_LOCK('a',0) -- '", Gbk, 1),
             (b"SELECT '\\\x81\\', GET_LOCK('a',0) -- '", Gbk, 0),
             (b"SELECT '\x81\\\\', GET_LOCK('a',0) -- '", Big5, 1),
             (b"SELECT '\xa1\\', GET_LOCK('a',0) -- '", Big5, 1),
+            // A variable's name takes single bytes.
+            (b"SELECT @\x81`a`, GET_LOCK('a',0) -- `", Gb18030, 1),
+            (b"SELECT @\x81`a`, GET_LOCK('a',0) -- `", Gbk, 0),
+            (b"SELECT @a.\xa1`a`, GET_LOCK('a',0) -- `", Gbk, 1),
+            (b"SELECT @a.\xa1`a`, GET_LOCK('a',0) -- `", Big5, 1),
+            // Half a character at the end of a name is dropped.
+            (b"SELECT GET_LOCK\xc3('a',0)", Safe, 1),
+            (b"SELECT GET_LOCK\xf0\x9f\x98('a',0)", Safe, 1),
+            (b"SELECT GET_LOCK\xc3\xa9('a',0)", Safe, 0),
+            (b"SELECT `GET_LOCK\xff`('a',0)", Gbk, 1),
+            (b"SELECT GET_LOCK\x810\x81('a',0)", Gb18030, 1),
+            (b"SELECT GET_LOCK\xc3('a',0)", Latin, 0),
+            (b"SELECT GET_LOCK\xb1('a',0)", Sjis, 0),
         ] {
             let dialect = Dialect { multibyte, ..dialect(Flavour::MySql) };
             let found = Finder::of(sql, dialect).calls().len();

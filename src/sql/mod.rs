@@ -10,6 +10,7 @@ mod definition;
 pub mod dialect;
 mod effects;
 pub mod finder;
+mod letters;
 mod mentions;
 mod modes;
 pub mod named;

@@ -92,9 +92,11 @@ pub struct Scanner {
     pub(super) start: usize,
     pub(super) versioned: bool,
     text: [u8; WORD_MAX],
-    text_len: usize,
+    pub(super) text_len: usize,
     /// The byte before.
     pub(super) before: u8,
+    /// An `@`, letters and points are all that came last.
+    pub(super) variable: bool,
     /// No token is needed up to here.
     skim_until: usize,
     /// In these modes the last byte led to this state instead.
@@ -114,6 +116,7 @@ impl Scanner {
             text: [0; WORD_MAX],
             text_len: 0,
             before: 0,
+            variable: false,
             skim_until: 0,
             fork: None,
         }
@@ -251,7 +254,7 @@ impl Scanner {
         match self.state {
             State::Gap => self.gap(b, emit),
             State::Word => {
-                if self.dialect.multibyte.leads(b) {
+                if self.leads(b) {
                     self.keep(b);
                     self.state = State::Trail(TrailOf::Word);
                 } else if !is_word(b) || self.is_blank(b, State::WordEnded) {
@@ -301,6 +304,7 @@ impl Scanner {
     fn gap(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) -> bool {
         self.start = self.at;
         self.text_len = 0;
+        self.variable = b == b'@' || (self.variable && (b == b'.' || is_word(b)));
         self.state = match b {
             b'-' => State::Dash,
             b'#' => State::LineComment,
@@ -313,7 +317,7 @@ impl Scanner {
                 State::InQuote(b)
             }
             b'[' => self.bracket(emit),
-            _ if self.dialect.multibyte.leads(b) => {
+            _ if self.leads(b) => {
                 self.keep(b);
                 State::Trail(TrailOf::Word)
             }
@@ -337,33 +341,11 @@ impl Scanner {
         }
     }
 
-    /// A word that began with bytes just passed, whatever they seemed to be.
-    pub(super) fn begin_word(&mut self, bytes: &[u8]) {
-        self.start = self.at - bytes.len();
-        self.text_len = 0;
-        bytes.iter().for_each(|b| self.keep(*b));
-    }
-
     fn end_text(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
         let token = Token { kind, start: self.start, end: self.at };
         if emit(token, &self.text[..self.text_len]) {
             self.skim_until = 0;
         }
-    }
-
-    /// Whether a byte is white space; the modes in which it is, if there are others, go on in a
-    /// state of their own.
-    fn is_blank(&mut self, b: u8, state: State) -> bool {
-        let blanks = self.modes.blanks();
-        if b.is_ascii() || !Multibyte::may_be_blank(b) || blanks.is_empty() {
-            return is_space(b) || self.dialect.multibyte.is_blank(b);
-        }
-        let others = self.modes.without(blanks);
-        if !others.is_empty() {
-            self.fork = Some((state, blanks));
-            self.modes = others;
-        }
-        others.is_empty()
     }
 
     fn end_word(&mut self, emit: &mut impl FnMut(Token, &[u8]) -> bool) {

@@ -13,6 +13,7 @@ mod generated;
 mod invariants;
 mod large;
 mod launch;
+mod lexer;
 mod locks;
 mod lost_replies;
 mod memory;
