@@ -10,22 +10,51 @@ pub struct Found {
     pub setting: bool,
 }
 
+/// Bytes that are looked at together behind an underscore: names have more than one.
+const BLOCK: usize = 128;
+/// Bytes behind a block's last that are looked at with it.
+const BEYOND: usize = 3;
+
 /// Looks at the words beside underscores, in any letter case.
 pub fn scan(text: &[u8]) -> Found {
     let mut found = Found::default();
-    for at in memchr::memchr_iter(b'_', text) {
-        let (before, behind) = (&text[..at], &text[at + 1..]);
-        let follows =
-            |word: &[u8]| behind.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
-        let precedes = |word: &[u8]| {
-            let start = before.len().checked_sub(word.len());
-            start.is_some_and(|start| before[start..].eq_ignore_ascii_case(word))
-        };
-        found.call |= follows(b"lock");
-        found.setting |= (follows(b"limit") && precedes(b"sql_select"))
-            || (follows(b"results") && precedes(b"character_set"));
+    let mut at = 0;
+    while let Some(n) = memchr::memchr(b'_', &text[at..]) {
+        at += n;
+        let end = text.len().min(at + BLOCK);
+        if text.get(at..end + BEYOND).is_none_or(may_match) {
+            memchr::memchr_iter(b'_', &text[at..end]).for_each(|n| look(text, at + n, &mut found));
+        }
+        at = end;
     }
     found
+}
+
+/// Whether a word behind one of the underscores begins like one that is looked for. Without a
+/// branch, so that the compiler takes many bytes at a time.
+fn may_match(block: &[u8]) -> bool {
+    let bytes = block.iter().zip(&block[1..]).zip(&block[BEYOND..]);
+    bytes.fold(0, |any, ((underscore, first), third)| {
+        let (first, third) = (first | 0x20, third | 0x20);
+        let lock_or_limit =
+            u8::from(first == b'l') & (u8::from(third == b'c') | u8::from(third == b'm'));
+        let results = u8::from(first == b'r') & u8::from(third == b's');
+        any | u8::from(*underscore == b'_') & (lock_or_limit | results)
+    }) != 0
+}
+
+/// Looks at the words beside one underscore.
+fn look(text: &[u8], at: usize, found: &mut Found) {
+    let (before, behind) = (&text[..at], &text[at + 1..]);
+    let follows =
+        |word: &[u8]| behind.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
+    let precedes = |word: &[u8]| {
+        let start = before.len().checked_sub(word.len());
+        start.is_some_and(|start| before[start..].eq_ignore_ascii_case(word))
+    };
+    found.call |= follows(b"lock");
+    found.setting |= (follows(b"limit") && precedes(b"sql_select"))
+        || (follows(b"results") && precedes(b"character_set"));
 }
 
 #[cfg(test)]
@@ -53,6 +82,27 @@ mod tests {
             (b"SELECT credit_limit, _results, test_results FROM select_limit", false),
         ] {
             assert_eq!(scan(text), Found { call: false, setting });
+        }
+    }
+
+    #[test]
+    fn a_word_is_found_wherever_it_stands_among_others() {
+        let words =
+            [&b"GET_LOCK"[..], b"a_b_lock", b"sql_select_LIMIT", b"Character_Set_Results", b"_lo"];
+        let noise = b"last_login, user_role, _limits, a_resul, b, x_lo_ck, order_line_id, ";
+        for word in words {
+            for before in 0..300 {
+                for behind in [0, 1, 2, 3, 200] {
+                    let fill = |n| noise.iter().cycle().take(n);
+                    let text: Vec<u8> =
+                        fill(before).chain(word).chain(fill(behind)).copied().collect();
+                    let expected = Found {
+                        call: text.to_ascii_lowercase().windows(5).any(|w| w == b"_lock"),
+                        setting: word.len() > 8,
+                    };
+                    assert_eq!(scan(&text), expected, "{}", text.escape_ascii());
+                }
+            }
         }
     }
 }
