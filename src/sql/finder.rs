@@ -106,6 +106,11 @@ impl Finder {
         self.seen.first_call
     }
 
+    /// Whether a parenthesis would be a call's.
+    pub(super) fn expects_call(&self) -> bool {
+        self.seen.candidate.is_some()
+    }
+
     /// Where the text stands that the statement prepares.
     pub fn prepares_behind(&self) -> Option<usize> {
         match self.seen.prepares {
@@ -201,7 +206,7 @@ pub(super) fn names_what_follows(kind: Kind, text: &[u8]) -> bool {
     match kind {
         Kind::Word => WORDS.iter().any(|w| w.eq_ignore_ascii_case(text)),
         // Behind a parenthesis, a derived table gets a name for itself and for its columns.
-        Kind::Punct(b) => matches!(b, b'.' | b'@' | b')'),
+        Kind::Punct(b) => matches!(b, b'.' | b')'),
         Kind::Quoted | Kind::String | Kind::Hint | Kind::Versioned => false,
     }
 }

@@ -33,9 +33,14 @@ impl Mentions {
         let found = mention(&seam)
             .and_then(|end| end.checked_sub(self.last.len()))
             .or_else(|| mention(chunk));
-        let all = if chunk.len() < OVERLAP { &seam } else { chunk };
-        self.last = all[all.len().saturating_sub(OVERLAP)..].to_vec();
+        self.remember(chunk);
         found
+    }
+
+    /// Passes a chunk over.
+    pub(super) fn remember(&mut self, chunk: &[u8]) {
+        self.last.extend_from_slice(&chunk[chunk.len().saturating_sub(OVERLAP)..]);
+        self.last.drain(..self.last.len().saturating_sub(OVERLAP));
     }
 }
 

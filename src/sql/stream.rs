@@ -35,8 +35,9 @@ pub struct Stream {
     /// One for each way in which the text so far may be read; none when there are too many.
     readings: Vec<Finder>,
     stride: usize,
-    /// From where on every name counts.
-    mentions: Option<Mentions>,
+    mentions: Mentions,
+    /// From here on every name counts.
+    names_count: bool,
     /// Bytes that were spoilt.
     spoilt: Option<usize>,
     /// Nothing is.
@@ -52,7 +53,8 @@ impl Stream {
             at: 0,
             readings,
             stride: STRIDES[0],
-            mentions: None,
+            mentions: Mentions::default(),
+            names_count: false,
             spoilt: None,
             looks: false,
         }
@@ -96,7 +98,12 @@ impl Stream {
     /// Where the arguments of the first call start in this piece.
     fn find(&mut self, text: &[u8]) -> Option<(usize, Found)> {
         let before = self.at;
+        let named = self.readings.iter().any(Finder::expects_call);
         self.scan(text);
+        if named && self.readings.is_empty() {
+            // Whether this was its parenthesis nobody knows any more.
+            return Some((0, Found::PerhapsCall));
+        }
         let calls = || self.readings.iter().map(Finder::first_call);
         let call = calls().flatten().min().map(|end| {
             let found =
@@ -144,7 +151,7 @@ impl Stream {
             forks += 1;
             if forks > MAX_FORKS || self.readings.len() > MAX_READINGS {
                 self.readings.clear();
-                self.mentions.get_or_insert_default();
+                self.names_count = true;
                 return;
             }
         }
@@ -161,12 +168,17 @@ impl Stream {
     fn mention(&mut self, text: &[u8], before: usize) -> Option<(usize, Found)> {
         let blind = self.readings.is_empty();
         let prepares = self.readings.iter().filter_map(Finder::prepares_behind).min();
-        if self.mentions.is_none() && prepares.is_none() {
+        let mut from = 0;
+        if let Some(at) = prepares.filter(|_| !self.names_count) {
+            self.mentions = Mentions::default();
+            self.names_count = true;
+            from = at.saturating_sub(before).min(text.len());
+        }
+        if !self.names_count {
+            self.mentions.remember(text);
             return None;
         }
-        let from = prepares.map_or(0, |at| at.saturating_sub(before)).min(text.len());
-        let from = if self.mentions.is_some() { 0 } else { from };
-        let end = self.mentions.get_or_insert_default().feed(&text[from..])?;
+        let end = self.mentions.feed(&text[from..])?;
         Some((from + end, if blind { Found::PerhapsCall } else { Found::Prepared }))
     }
 }
@@ -309,7 +321,7 @@ mod tests {
 
     #[test]
     fn no_call_of_any_reading_is_missed() {
-        const PIECES: [&[u8]; 34] = [
+        const PIECES: [&[u8]; 35] = [
             b"'",
             b"'",
             b"\"",
@@ -342,11 +354,12 @@ mod tests {
             b"\xff",
             b"(",
             b"--",
+            b"@",
             b"/*!500000",
             b"/*M!",
         ];
-        use Multibyte::{Big5, Cp1250, Dos, Gbk, Hp8, Latin, Safe, Sjis};
-        let sets = [Safe, Gbk, Sjis, Big5, Latin, Dos, Cp1250, Hp8];
+        use Multibyte::{Big5, Cp1250, Dos, Gb18030, Gbk, Hp8, Latin, Safe, Sjis};
+        let sets = [Safe, Gbk, Gb18030, Sjis, Big5, Latin, Dos, Cp1250, Hp8];
         let servers = [MARIADB, MYSQL].map(|server| (server, dialects(server, &sets)));
         let mut seed = 1;
         for n in 0..6_000 {
@@ -396,6 +409,16 @@ mod tests {
             let calls = all.iter().filter_map(|d| Finder::of(&text, *d).first_call()).count();
             let (_, found) = pass_in(MARIADB, &text, 1 + n % 400);
             assert_eq!(found.is_some(), calls > 0, "{}", String::from_utf8_lossy(&text));
+        }
+    }
+
+    #[test]
+    fn a_name_just_before_the_readings_are_too_many_is_found() {
+        for name in ["get_lock(", "get_lock /* */ ("] {
+            let text = [&b"SELECT "[..], name.as_bytes(), &b"\x81\\'\xff`".repeat(50)].concat();
+            for size in 1..text.len() {
+                assert!(pass(&text, size).1.is_some(), "{name} in pieces of {size}");
+            }
         }
     }
 
