@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test torture mutants bench check clean
+.PHONY: help demo run test torture mutants fuzz bench check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -22,6 +22,9 @@ torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SE
 
 mutants: ## leave rules of the lock engine out, one at a time: a checker must notice
 	@dev/mutants.sh $(ARGS)
+
+fuzz: ## random bytes for the SQL lexer, with a nightly toolchain; ARGS=[SECONDS]
+	@dev/fuzz.sh $(ARGS)
 
 bench: ## benchmarks against private servers; ARGS go to dev/bench.sh
 	@dev/bench.sh $(ARGS)

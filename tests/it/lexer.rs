@@ -218,8 +218,9 @@ fn streams(
 
 /// What the client of the proxy may see of it.
 fn meets(case: &Case, truth: &Truth, through: &Truth) -> Option<String> {
-    // In swe7 braces are letters, and those of {fn …} go with the call.
-    let letters = case.charset == "swe7" && case.text.contains(&b'{');
+    // In swe7 braces and brackets are letters. The proxy does not ask for that character set before
+    // it answers {fn GET_LOCK(…)}: it takes the lock, where the server sees a syntax error.
+    let letters = case.charset == "swe7" && case.text.iter().any(|b| b"[]{}^~".contains(b));
     if truth.taken == 0 && through.taken > 0 && !letters {
         return Some("took a lock only through the proxy".to_owned());
     }
