@@ -47,6 +47,7 @@ impl Session {
         values: &Values<'_>,
         beyond: bool,
     ) -> Result<(), End> {
+        self.count(Command::STMT_EXECUTE);
         let Bound { id, text, composite, columns, ref surroundings, stale } = *bound;
         if let Some(id) = stale {
             self.reset_statement(id).await?;
@@ -54,12 +55,10 @@ impl Session {
         }
         if beyond {
             self.note_unsupported("parameters longer than 64 KiB", text, false);
-            self.count(Command::STMT_EXECUTE);
             return self.refuse(&too_long(Command::STMT_EXECUTE));
         }
         let mut edits = self.look_back(composite).await?;
         if !self.surrounded_alike(surroundings.as_ref()).await? {
-            self.count(Command::STMT_EXECUTE);
             return self.unsupported(ELSEWHERE);
         }
         let given: Vec<Given> = values.execute.values.iter().map(Given::from_value).collect();
@@ -73,11 +72,9 @@ impl Session {
         let statement = Statement { prefix, text, composite, definitions: columns, values: &given };
         let caches = self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
         if caches && self.retypes(&statement, &edits).await? {
-            self.count(Command::STMT_EXECUTE);
             return self.unsupported("this prepared lock call for a client that caches metadata");
         }
         if !self.all_carried_out(&statement, &mut edits).await? {
-            self.count(Command::STMT_EXECUTE);
             return Ok(());
         }
         self.execute_last(id, &statement, &edits, values).await

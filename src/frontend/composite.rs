@@ -49,6 +49,7 @@ impl Session {
             put_frame(&mut frame, 0, &packet);
             return self.forward(&frame);
         }
+        self.count(Command::QUERY);
         let mut edits = self.look_back(composite).await?;
         // Errors in the statement come before any of it runs.
         let reply = self.prepare_and_close(&text[..composite.end]).await?;
@@ -65,7 +66,6 @@ impl Session {
             }
             Ending::Err { code: 1295 } => return self.unsupported("a lock call in this statement"),
             Ending::Err { .. } => {
-                self.count(Command::QUERY);
                 self.behind = Behind::default();
                 return self.send_client(&reply.bytes);
             }
@@ -75,7 +75,6 @@ impl Session {
         let definitions = definitions.as_slice();
         let statement = Statement { prefix, text, composite, definitions, values: &[] };
         if !self.all_carried_out(&statement, &mut edits).await? {
-            self.count(Command::QUERY);
             return Ok(());
         }
         let last = spliced(text, 0..text.len(), &edits, Which::Last);

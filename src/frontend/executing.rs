@@ -34,6 +34,7 @@ impl Session {
             return self.unsupported("such a value for a statement with a lock call");
         }
         self.is_about(text);
+        self.count(Command::QUERY);
         let mut edits = self.look_back(composite).await?;
         if !self.surrounded_alike(surroundings.as_ref()).await? {
             return self.unsupported(ELSEWHERE);
@@ -55,12 +56,10 @@ impl Session {
             .collect();
         let reply = self.prepare_and_close(&text[..composite.end]).await?;
         if reply.is_error() {
-            self.count(Command::QUERY);
             self.behind = Behind::default();
             return self.send_client(&reply.bytes);
         }
         if let Some(refusal) = self.refuses_types(text, composite, &edits).await? {
-            self.count(Command::QUERY);
             self.behind = Behind::default();
             return self.send_client(&refusal);
         }
@@ -73,7 +72,6 @@ impl Session {
             return self.unsupported(CONVERTED);
         }
         if !self.all_carried_out(&statement, &mut edits).await? {
-            self.count(Command::QUERY);
             return Ok(());
         }
         let kept = kept_parameters(composite, &edits);
@@ -86,7 +84,6 @@ impl Session {
             last = match self.with_values(&quoted, &values.join(&b","[..])).await? {
                 Ok(last) => last,
                 Err(refusal) => {
-                    self.count(Command::QUERY);
                     self.behind = Behind::default();
                     return self.send_client(&refusal);
                 }

@@ -11,6 +11,8 @@ use super::owed::Counting;
 use super::session::{End, Session};
 use crate::config::Unsupported;
 use crate::lock::codes;
+use crate::protocol::command::Command;
+use crate::protocol::frame::HEADER;
 use crate::sql::normal::normalise;
 
 /// Shapes that are told apart; the rest is only counted.
@@ -86,6 +88,9 @@ impl Session {
         let text = std::mem::take(&mut self.at_hand.text);
         let native = self.runs_uncovered() && !packet.is_empty();
         self.note_unsupported(what, &text, native);
+        if let Some(command) = packet.get(HEADER) {
+            self.count(Command(*command));
+        }
         if native { self.forward(&packet) } else { self.refuse(&codes::unsupported(what)) }
     }
 

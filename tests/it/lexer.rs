@@ -236,6 +236,8 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Definition => "a definition",
         Statement::Composite(_) => "a composite",
         Statement::Several(_) => "several",
+        Statement::Named(_) => "a named one",
+        Statement::Executes => "one that executes",
         Statement::Other => "another",
         Statement::Ambiguous => "ambiguous",
     }
