@@ -236,11 +236,35 @@ install_mariadb() {
     finish mariadb-client mariadb
     return
   fi
-  have mariadb && return
+  if ! have mariadb; then
+    distribution
+    unpack mariadb distribution "$(newest distribution mariadb-server-core)" "$(newest distribution mariadb-client-core)"
+    wrap mariadb mariadbd "${mariadb_clients[@]}"
+    finish mariadb mariadbd
+  fi
+  mariadb_plugin metadata_lock_info.so
+}
+
+# mariadb_plugin FILE: from the package of the whole server, whose dependencies
+# nobody here needs.
+mariadb_plugin() {
+  local plugins=$cache/mariadb/usr/lib/mysql/plugin file core
+  [ ! -e "$plugins/$1" ] || return 0
   distribution
-  unpack mariadb distribution "$(newest distribution mariadb-server-core)" "$(newest distribution mariadb-client-core)"
-  wrap mariadb mariadbd "${mariadb_clients[@]}"
-  finish mariadb mariadbd
+  core=$(newest distribution mariadb-server-core)
+  in_apt distribution apt-get download "${core/-core/}" >>"$tmp/log" || true
+  for file in "$tmp"/mariadb-server*.deb; do
+    [ -e "$file" ] || break
+    dpkg-deb -x "$file" "$tmp/whole"
+  done
+  file=$(find "$tmp/whole" -name "$1" -print -quit 2>/dev/null) || true
+  if [ -z "$file" ]; then
+    say "mariadb: $1 could not be fetched; a test of it will fail"
+    return
+  fi
+  mkdir -p "$plugins"
+  cp "$file" "$plugins/$1"
+  say "mariadb: fetched $1"
 }
 
 install_haproxy() {

@@ -1,4 +1,5 @@
-//! All locks that are held, for statements that ask about names they compute row by row.
+//! All locks that are held, for statements that ask about names they compute row by row, and for
+//! those that list locks.
 
 use std::sync::Arc;
 
@@ -8,11 +9,22 @@ use super::pipe::{Line, StoreAccess};
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
-/// More held locks than this are not told: each is a comparison in each row.
-pub const MOST: usize = 1000;
+/// More held locks than this are not told.
+const MOST: usize = 10_000;
 
-/// Who holds what; `None` if more is held than [`MOST`].
-pub type Census = Option<Vec<(Key, ConnectionId)>>;
+/// A lock that is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldLock {
+    /// The lock.
+    pub key: Key,
+    /// Whose it is.
+    pub conn: ConnectionId,
+    /// How long it has been held, for people.
+    pub held_ms: u64,
+}
+
+/// Who holds what; `None` if more is held than can be told.
+pub type Census = Option<Arc<[HeldLock]>>;
 
 /// A question for it.
 pub(super) type Asked = oneshot::Sender<Result<Census, String>>;
@@ -42,9 +54,10 @@ async fn read(access: &StoreAccess, line: &mut Line) -> Result<Census, String> {
         match rows {
             Ok(rows) if rows.len() > MOST => return Ok(None),
             Ok(rows) => {
-                let held = rows
-                    .iter()
-                    .filter_map(|row| Some((Key::from_row(&row.key)?, ConnectionId(row.conn))));
+                let held = rows.iter().filter_map(|row| {
+                    let key = Key::from_row(&row.key)?;
+                    Some(HeldLock { key, conn: ConnectionId(row.conn), held_ms: row.held_ms })
+                });
                 return Ok(Some(held.collect()));
             }
             Err(e) if last || !e.is_unknown() => return Err(e.to_string()),

@@ -12,8 +12,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::pipe::{Line, StoreAccess};
+use crate::lock::name::Key;
 use crate::store::connection::{StoreError, Thread};
 
+/// How the names of gates begin. The last sixteen letters are the lock's tag.
+pub const PREFIX: &str = "lockstead_gate_";
 /// Gates that may be closed at once; further waits go on without.
 const MOST: usize = 4096;
 /// Gates that one statement closes and opens.
@@ -24,14 +27,17 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Requests to the gatekeeper.
 #[derive(Debug)]
 enum Request {
-    Close(oneshot::Sender<Option<Gate>>),
+    Close(u64, oneshot::Sender<Option<Gate>>),
     Open(Box<str>),
     Check(Box<str>, oneshot::Sender<bool>),
 }
 
 /// A handle to the gatekeeper, cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Gates(mpsc::UnboundedSender<Request>);
+pub struct Gates {
+    requests: mpsc::UnboundedSender<Request>,
+    schema: Arc<str>,
+}
 
 /// A closed gate. It opens when it is dropped.
 #[derive(Debug)]
@@ -41,11 +47,16 @@ pub struct Gate {
 }
 
 impl Gates {
-    /// Asks for a closed gate; none comes if there cannot be one now.
-    pub fn close_one(&self) -> oneshot::Receiver<Option<Gate>> {
+    /// The tag of a lock's gates.
+    pub fn tag(&self, key: &Key) -> u64 {
+        key.tag(&self.schema)
+    }
+
+    /// Asks for a closed gate with a lock's tag; none comes if there cannot be one now.
+    pub fn close_one(&self, tag: u64) -> oneshot::Receiver<Option<Gate>> {
         let (reply, gate) = oneshot::channel();
         // A dropped request drops its reply.
-        let _ = self.0.send(Request::Close(reply));
+        let _ = self.requests.send(Request::Close(tag, reply));
         gate
     }
 }
@@ -54,7 +65,7 @@ impl Gate {
     /// Whether it is closed still.
     pub async fn is_closed(&self) -> bool {
         let (reply, closed) = oneshot::channel();
-        let _ = self.gates.0.send(Request::Check(self.name.clone(), reply));
+        let _ = self.gates.requests.send(Request::Check(self.name.clone(), reply));
         closed.await.unwrap_or(false)
     }
 
@@ -66,19 +77,19 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        let _ = self.gates.0.send(Request::Open(std::mem::take(&mut self.name)));
+        let _ = self.gates.requests.send(Request::Open(std::mem::take(&mut self.name)));
     }
 }
 
 /// Where there is no gatekeeper: no gate comes.
 pub(super) fn none() -> Gates {
-    Gates(mpsc::unbounded_channel().0)
+    Gates { requests: mpsc::unbounded_channel().0, schema: "".into() }
 }
 
 /// Starts the gatekeeper on this thread's runtime.
 pub(super) fn start(access: Arc<StoreAccess>) -> Gates {
     let (requests, inbox) = mpsc::unbounded_channel();
-    let gates = Gates(requests);
+    let gates = Gates { requests, schema: access.url.schema.as_str().into() };
     let line = Line::new(Arc::clone(&access));
     let keeper = Gatekeeper {
         line,
@@ -95,7 +106,7 @@ pub(super) fn start(access: Arc<StoreAccess>) -> Gates {
 /// What waits for the next statement.
 #[derive(Default)]
 struct Work {
-    close: Vec<oneshot::Sender<Option<Gate>>>,
+    close: Vec<(u64, oneshot::Sender<Option<Gate>>)>,
     check: Vec<(Box<str>, oneshot::Sender<bool>)>,
     open: Vec<Box<str>>,
 }
@@ -143,11 +154,11 @@ impl Gatekeeper {
 
     fn sort(&self, request: Request, work: &mut Work) {
         match request {
-            Request::Close(reply) if reply.is_closed() => {}
-            Request::Close(reply) if self.closed.len() + work.close.len() >= MOST => {
+            Request::Close(_, reply) if reply.is_closed() => {}
+            Request::Close(_, reply) if self.closed.len() + work.close.len() >= MOST => {
                 let _ = reply.send(None);
             }
-            Request::Close(reply) => work.close.push(reply),
+            Request::Close(tag, reply) => work.close.push((tag, reply)),
             Request::Open(gate) if self.closed.contains(&gate) => work.open.push(gate),
             Request::Check(gate, reply) if self.closed.contains(&gate) => {
                 work.check.push((gate, reply));
@@ -161,7 +172,7 @@ impl Gatekeeper {
         if work.len() == 0 {
             return;
         }
-        let names: Vec<Box<str>> = work.close.iter().map(|_| fresh_name()).collect();
+        let names: Vec<Box<str>> = work.close.iter().map(|(tag, _)| fresh_name(*tag)).collect();
         let mut result = self.turn(&names, &work).await;
         if self.lost.is_some() && result.is_err() {
             // An idle connection is seen to be dead only by using it.
@@ -173,7 +184,7 @@ impl Gatekeeper {
             self.closed.remove(gate);
         }
         let mut held = result.unwrap_or_default().into_iter().chain(std::iter::repeat(false));
-        for ((reply, name), held) in work.close.into_iter().zip(names).zip(&mut held) {
+        for (((_, reply), name), held) in work.close.into_iter().zip(names).zip(&mut held) {
             // If nobody waits for it any more, it is dropped here, and opens.
             let gate = held.then(|| {
                 self.closed.insert(name.clone());
@@ -228,7 +239,7 @@ impl Gatekeeper {
     }
 }
 
-/// A name that nobody else has.
-fn fresh_name() -> Box<str> {
-    format!("lockstead_gate_{:032x}", rand::random::<u128>()).into()
+/// A name that nobody else has, as long as names may be. Its end tells which lock is waited for.
+fn fresh_name(tag: u64) -> Box<str> {
+    format!("{PREFIX}{:032x}_{tag:016x}", rand::random::<u128>()).into()
 }

@@ -2,7 +2,7 @@
 //! server prepares and executes it with their values in their places.
 
 use super::arguments::Given;
-use super::composite::{Statement, definitions};
+use super::composite::{Statement, definitions, whole};
 use super::cursor;
 use super::owed::Behind;
 use super::prepared::too_long;
@@ -63,11 +63,16 @@ impl Session {
         }
         let given: Vec<Given> = values.execute.values.iter().map(Given::from_value).collect();
         for (at, value) in composite.params.iter().zip(&given) {
-            let Some(trial) = self.literal(value.clone()).await? else {
+            let trial = if composite.calls.is_empty() {
+                b"?".to_vec()
+            } else if let Some(literal) = self.literal(value.clone()).await? {
+                literal
+            } else {
                 return self.unsupported("a parameter of this type beside a lock call");
             };
             edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
         }
+        edits.extend(self.list_locks(text, composite, columns).await?);
         let prefix = query_prefix(self.capabilities);
         let statement = Statement { prefix, text, composite, definitions: columns, values: &given };
         let caches = self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
@@ -115,9 +120,10 @@ impl Session {
             let columns = native.iter().enumerate().filter_map(|(nth, native)| {
                 let (_, name) = column::names(native)?;
                 let own = own.get(nth).filter(|own| kind(own) == kind(native));
+                let whole = composite.lists.as_ref().and_then(|_| whole(own?, native));
                 let types = own.and_then(|own| column::type_bytes(own));
                 let types = types.zip(column::type_bytes(native));
-                Some(Column { name: name.to_vec(), types })
+                Some(Column { name: name.to_vec(), types, whole })
             });
             self.describe(columns.collect());
         }

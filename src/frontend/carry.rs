@@ -12,7 +12,7 @@ use super::owed::Behind;
 use super::session::{End, Session};
 use super::settings::Settings;
 use super::splice::{Edit, Edits, Which, spliced};
-use super::trial::{MAX_TIMES, Next};
+use super::trial::{MAX_TIMES, Next, PREFIX};
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
@@ -286,7 +286,7 @@ impl Session {
             return Ok(Native::Unclear);
         };
         // MariaDB refuses some timeouts, with a lock that nobody else knows as with any.
-        let probe = format!("_utf8mb4'lockstead_probe_{:016x}'", rand::random::<u64>());
+        let probe = format!("_utf8mb4'{PREFIX}{:016x}'", rand::random::<u64>());
         let sql = [b"SELECT GET_LOCK(", probe.as_bytes(), b",", timeout.as_slice(), b")"].concat();
         if self.ask_row(&sql).await?.as_deref() == Some(&[None]) {
             return Ok(Native::TakesNothing);

@@ -44,15 +44,15 @@ impl Session {
     ) -> Result<(), End> {
         if !composite.params.is_empty() {
             // Without PREPARE they are a syntax error.
-            let packet = [prefix, text].concat();
-            let mut frame = Vec::with_capacity(packet.len() + HEADER);
-            put_frame(&mut frame, 0, &packet);
-            return self.forward(&frame);
+            return self.forward_text(prefix, text);
         }
         self.count(Command::QUERY);
         let mut edits = self.look_back(composite).await?;
         // Errors in the statement come before any of it runs.
         let reply = self.prepare_and_close(&text[..composite.end]).await?;
+        if reply.is_error() && composite.calls.is_empty() {
+            return self.forward_text(prefix, text);
+        }
         match reply.ending {
             Ending::Err { code: 1295 } if composite.verb == Verb::Show => {}
             // No access to a schema that may not be there: MySQL says which when it is run.
@@ -73,6 +73,7 @@ impl Session {
         }
         let definitions = definitions(&reply);
         let definitions = definitions.as_slice();
+        edits.extend(self.list_locks(text, composite, definitions).await?);
         let statement = Statement { prefix, text, composite, definitions, values: &[] };
         if !self.all_carried_out(&statement, &mut edits).await? {
             return Ok(());
@@ -81,9 +82,13 @@ impl Session {
         let columns = self.native_columns(&statement, &edits).await?;
         // The statement itself is the last one in the session.
         self.behind = Behind::default();
-        let mut packet = Vec::with_capacity(prefix.len() + last.len() + HEADER);
-        put_frame(&mut packet, 0, &[prefix, &last].concat());
         self.describe(columns);
+        self.forward_text(prefix, &last)
+    }
+
+    fn forward_text(&mut self, prefix: &[u8], text: &[u8]) -> Result<(), End> {
+        let mut packet = Vec::with_capacity(prefix.len() + text.len() + HEADER);
+        put_frame(&mut packet, 0, &[prefix, text].concat());
         self.forward(&packet)
     }
 
@@ -102,6 +107,9 @@ impl Session {
         edits: &mut Edits,
     ) -> Result<bool, End> {
         let Statement { text, composite, .. } = *statement;
+        if composite.calls.is_empty() {
+            return Ok(true);
+        }
         let Some(fits) = self.fits_variables(text, composite).await? else {
             self.unsupported("a lock call before these variables")?;
             return Ok(false);
@@ -136,7 +144,10 @@ impl Session {
             return Ok(Vec::new());
         }
         // No expression of MariaDB's has the types of all calls.
-        let retype = self.flavour == Flavour::MariaDb || !statement.composite.looks_back.is_empty();
+        let composite = statement.composite;
+        let retype = self.flavour == Flavour::MariaDb
+            || !composite.looks_back.is_empty()
+            || composite.lists.is_some();
         let own = if retype {
             let whole = 0..statement.composite.end;
             let last = spliced(statement.text, whole, edits, Which::Last);
@@ -146,8 +157,10 @@ impl Session {
         };
         let columns = statement.definitions.iter().enumerate().filter_map(|(nth, native)| {
             let (_, name) = column::names(native)?;
-            let own = own.get(nth).and_then(|d| column::type_bytes(d));
-            Some(Column { name: name.to_vec(), types: own.zip(column::type_bytes(native)) })
+            let own = own.get(nth);
+            let whole = composite.lists.as_ref().and_then(|_| whole(own?, native));
+            let types = own.and_then(|d| column::type_bytes(d)).zip(column::type_bytes(native));
+            Some(Column { name: name.to_vec(), types, whole })
         });
         Ok(columns.collect())
     }
@@ -186,6 +199,12 @@ impl Session {
         }
         out
     }
+}
+
+/// The definition of a table's column in the place of one that holds the same.
+pub(super) fn whole(own: &[u8], native: &[u8]) -> Option<Vec<u8>> {
+    let tables = column::schema(native).is_some_and(|schema| !schema.is_empty());
+    (tables && column::kind(own) == column::kind(native)).then(|| native.to_vec())
 }
 
 /// The column definitions in a response to a PREPARE.

@@ -70,6 +70,8 @@ enum State {
 /// One wait, and what the server knows of it.
 pub(super) struct Mirror<'a> {
     shown: &'a Shown<'a>,
+    /// Of the lock.
+    tag: u64,
     /// Arguments that the server warns about.
     pure: &'a [Vec<u8>],
     name: Option<Vec<u8>>,
@@ -84,13 +86,14 @@ impl<'a> Mirror<'a> {
     /// Of a wait that begins now and, if not `once`, ends at `until`.
     pub(super) fn new(
         shown: &'a Shown<'a>,
+        tag: u64,
         pure: &'a [Vec<u8>],
         once: bool,
         until: Option<Instant>,
     ) -> Self {
         let state = if once { State::Never } else { State::Later(Instant::now() + DELAY) };
         let name = shown.name.map(<[u8]>::to_vec);
-        Self { shown, pure, name, until, prepared: None, state, pause: PAUSE.0 }
+        Self { shown, tag, pure, name, until, prepared: None, state, pause: PAUSE.0 }
     }
 
     /// Whether the server waits at a gate.
@@ -104,7 +107,7 @@ impl<'a> Mirror<'a> {
             match &mut self.state {
                 State::Later(at) => {
                     sleep_until(*at).await;
-                    self.state = State::Asked(gates.close_one());
+                    self.state = State::Asked(gates.close_one(self.tag));
                 }
                 State::Asked(gate) => {
                     let gate = gate.await.ok().flatten();

@@ -143,6 +143,7 @@ impl Session {
             // Bound to a statement id, no server takes PREPARE and EXECUTE.
             Statement::NoCall
             | Statement::Executes
+            | Statement::PerhapsLists
             | Statement::WrongCount
             | Statement::Bare(_)
             | Statement::Named(_) => self.forward(packet),
@@ -191,16 +192,17 @@ impl Session {
 
     /// Classifies a text; where that depends on modes only the server knows, it is asked.
     pub(super) async fn classify(&mut self, text: &[u8]) -> Result<Statement, End> {
-        match call::classify(text, self.dialect()) {
-            Statement::Ambiguous => {}
+        let verdict = call::classify(text, self.dialect());
+        match verdict {
+            // The first of several statements may change how the others read.
+            Statement::Ambiguous if self.several && words::may_change_modes(text) => {
+                return Ok(verdict);
+            }
+            Statement::Ambiguous | Statement::PerhapsLists => {}
             statement => return Ok(statement),
         }
-        // The first of several statements may change how the others read.
-        if self.several && words::may_change_modes(text) {
-            return Ok(Statement::Ambiguous);
-        }
         let dialect = self.exact_dialect().await?;
-        Ok(dialect.map_or(Statement::Ambiguous, |dialect| call::classify_exactly(text, dialect)))
+        Ok(dialect.map_or(verdict, |dialect| call::classify_exactly(text, dialect)))
     }
 
     /// How the server reads this session's statements: it is asked.

@@ -22,6 +22,7 @@ mod deadlock;
 mod executing;
 mod execution;
 mod gate;
+mod listing;
 mod lock_text;
 mod named;
 mod oversize;

@@ -222,6 +222,7 @@ impl Session {
             // Of several statements the server prepares none, and none that prepares.
             Statement::NoCall
             | Statement::Executes
+            | Statement::PerhapsLists
             | Statement::WrongCount
             | Statement::Several(_)
             | Statement::Named(_) => Content::Nothing,
@@ -229,6 +230,7 @@ impl Session {
                 self.note_definition();
                 Content::Nothing
             }
+            Statement::Composite(composite) if composite.calls.is_empty() => Content::Nothing,
             Statement::Composite(composite) => Content::Calls(composite),
             Statement::Bare(_) => match call::as_composite(text, self.dialect()) {
                 Some(composite) => Content::Calls(composite),

@@ -70,7 +70,7 @@ impl Session {
     }
 
     /// The statement an id means: MariaDB's clients execute "the one prepared last" as −1.
-    fn meant(&self, id: u32) -> u32 {
+    pub(super) fn meant(&self, id: u32) -> u32 {
         self.last_prepared.filter(|_| id == u32::MAX).unwrap_or(id)
     }
 
@@ -122,6 +122,7 @@ impl Session {
                 }
             }
             Command::STMT_EXECUTE => self.execute(id, packet).await,
+            Command::MARIADB_BULK_EXECUTE if self.only_lists(id) => self.forward(&packet),
             Command::MARIADB_BULK_EXECUTE => {
                 let text = self.statements.get(&id).map(|s| s.text.clone()).unwrap_or_default();
                 self.take_in_hand(&packet, &text);
@@ -139,15 +140,14 @@ impl Session {
         if std::mem::take(&mut statement.refused_data) {
             return self.forward(&packet);
         }
-        let parsed = Execute::parse(
+        // What cannot be read the server refuses in its own words.
+        let Some(execute) = Execute::parse(
             &packet[HEADER..],
             statement.params,
             &statement.types,
             &statement.long_data,
             attributes,
-        );
-        // What cannot be read the server refuses in its own words.
-        let Some(execute) = parsed else {
+        ) else {
             return self.forward(&packet);
         };
         let as_it_stands = as_it_stands(&execute, &packet, attributes);
@@ -185,6 +185,12 @@ impl Session {
                     surroundings,
                     stale,
                 };
+                if self.passes(&bound, beyond).await? {
+                    if let Some(statement) = self.statements.get_mut(&id) {
+                        statement.server_cursor = cursor::wanted(execute.flags);
+                    }
+                    return self.forward(&as_it_stands);
+                }
                 Box::pin(self.composite_bound(&bound, &values, beyond)).await
             }
         }

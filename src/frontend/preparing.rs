@@ -20,6 +20,11 @@ enum Either {
 }
 
 impl Either {
+    /// No call: the statement lists locks.
+    fn only_list(&self) -> bool {
+        matches!(self, Self::Composite(composite) if composite.calls.is_empty())
+    }
+
     /// The text of the only call.
     fn source<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         match self {
@@ -51,6 +56,10 @@ impl Session {
         let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
         if let Some(ok) = first {
             if self.remembers_enough(text.len()) {
+                // It may go on without the proxy.
+                if calls.only_list() {
+                    return self.send_client(&reply.bytes);
+                }
                 self.close_statement(ok.id)?;
                 return self.refuse(&codes::unsupported(SO_MANY));
             }

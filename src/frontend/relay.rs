@@ -322,6 +322,10 @@ impl Session {
                 if !self.is_lock_statement(id) {
                     return Ok(Fate::Forward(None));
                 }
+                if !fits && self.only_lists(id) {
+                    self.forget_statement(id);
+                    return Ok(Fate::Forward(None));
+                }
                 if !fits {
                     return self.oversized(id, bytes);
                 }

@@ -46,6 +46,11 @@ pub(super) struct LockStatement {
 }
 
 impl LockStatement {
+    /// No call: it lists locks. The server can run it as it stands.
+    pub(super) fn only_lists(&self) -> bool {
+        matches!(&self.calls, Calls::Composite(composite, _) if composite.calls.is_empty())
+    }
+
     /// How many parameters there are.
     pub(super) fn params(&self) -> usize {
         self.params

@@ -16,6 +16,8 @@ use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
 use crate::sql::composite::Call;
 
+/// How the names of probes begin.
+pub(super) const PREFIX: &str = "lockstead_probe_";
 /// A statement that evaluates a call more often than this is refused.
 pub(super) const MAX_TIMES: u32 = 16;
 /// Errors that have nothing to do with what a statement says: KILL QUERY, a time limit, a lock of the
@@ -126,7 +128,7 @@ struct Probes {
 
 impl Probes {
     fn name(&self, what: &str) -> String {
-        format!("_utf8mb4'lockstead_probe_{:016x}_{what}'", self.base)
+        format!("_utf8mb4'{PREFIX}{:016x}_{what}'", self.base)
     }
 
     /// An expression of the type of a call, never the same as another's.

@@ -39,6 +39,7 @@ impl Session {
             Timeout::Forever => (false, None),
             Timeout::Once | Timeout::Refused => (true, Some(started + PATIENCE)),
         };
+        let tag = self.context.gates.tag(&name.key);
         let claim = Claim {
             name,
             conn: self.connection,
@@ -50,7 +51,7 @@ impl Session {
         };
         let mut ticket = self.context.engine.acquire(claim);
         let waiting = Waiting::new(&self.context.metrics);
-        let mut mirror = Mirror::new(shown, pure, once, until);
+        let mut mirror = Mirror::new(shown, tag, pure, once, until);
         let result = self.until_decided(&mut ticket, until, &mut mirror).await;
         drop(waiting);
         if !once {

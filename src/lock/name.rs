@@ -4,6 +4,8 @@
 //! cut at the first NUL (native-semantics, section 2). The proxy decides printable ASCII only;
 //! every other name is computed by the session's own server.
 
+use sha2::{Digest, Sha256};
+
 use crate::types::Flavour;
 
 /// MySQL's limit in characters.
@@ -37,6 +39,14 @@ impl Key {
     /// The name, for people.
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.0[1..]).into_owned()
+    }
+
+    /// A number that tells it from other locks, in a schema of lock tables as in others, and fits a
+    /// BIGINT. All proxies have the same for it.
+    pub fn tag(&self, schema: &str) -> u64 {
+        let mut first = [0; 8];
+        first.copy_from_slice(&Sha256::digest([schema.as_bytes(), b".", &self.0].concat())[..8]);
+        u64::from_be_bytes(first) >> 1
     }
 
     fn plain(folded: &[u8]) -> Self {
@@ -101,6 +111,8 @@ mod tests {
         let key = |n: &[u8], f| plain(n, f).expect("valid").key;
         assert_eq!(key(b"Job A", Flavour::MySql), key(b"job a", Flavour::MySql));
         assert_ne!(key(b"Job A", Flavour::MariaDb), key(b"job a", Flavour::MariaDb));
+        // From the SHA-256 of "lockstead.Ljob a".
+        assert_eq!(key(b"Job A", Flavour::MySql).tag("lockstead"), 0x4a00_c3f4_923c_eefc);
     }
 
     #[test]

@@ -230,7 +230,7 @@ mod tests {
 
     fn columns() -> Vec<Column> {
         let other = Some((*b"\x01\0\0\0\x08\x80\0\0", *b"\x0a\0\0\0\x03\x80\0\0"));
-        let named = |name: &[u8], types| Column { name: name.to_vec(), types };
+        let named = |name: &[u8], types| Column { name: name.to_vec(), types, whole: None };
         vec![named(b"first", None), named(b"second", other)]
     }
 

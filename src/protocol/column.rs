@@ -21,6 +21,13 @@ pub fn names(payload: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((catalog, r.lenenc_bytes()?))
 }
 
+/// The name of the schema of the column's table; empty where it is not a table's.
+pub fn schema(payload: &[u8]) -> Option<&[u8]> {
+    let mut r = Reader::new(payload);
+    r.lenenc_bytes()?;
+    r.lenenc_bytes()
+}
+
 /// Rebuilds a column definition with the column's `name` (and, when given, another type);
 /// everything else stays as the server sent it. `None` if the packet is not a definition.
 pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -> Option<Vec<u8>> {
@@ -59,11 +66,20 @@ pub struct Column {
     pub name: Vec<u8>,
     /// A type, and what to put in its place.
     pub types: Option<(TypeBytes, TypeBytes)>,
+    /// All of the definition, where the table is another too.
+    pub whole: Option<Vec<u8>>,
 }
 
 impl Column {
     /// The definition, if it is not to stay as it is.
     pub fn describe(&self, payload: &[u8]) -> Option<Vec<u8>> {
+        if let Some(whole) = &self.whole {
+            let mut out = whole.clone();
+            // MariaDB sets it in the table that it makes for a result.
+            let (from, to) = (flags_at(payload)?, flags_at(whole)?);
+            out[to + 1] |= payload[from + 1] & IN_RESULT;
+            return Some(out);
+        }
         let mut r = Reader::new(payload);
         for _ in 0..4 {
             r.lenenc_bytes()?;
@@ -88,10 +104,23 @@ impl Column {
     }
 }
 
+/// The kind of type in a definition, and whether it has a sign: what decides how a value is read.
+pub fn kind(payload: &[u8]) -> Option<(u8, bool)> {
+    const UNSIGNED: u8 = 0x20;
+    type_bytes(payload).map(|t| (t[4], t[5] & UNSIGNED != 0))
+}
+
 /// The type in a definition.
 pub fn type_bytes(payload: &[u8]) -> Option<TypeBytes> {
     let at = type_at(payload)?;
     payload.get(at..at + 8)?.try_into().ok()
+}
+
+/// The higher byte of a flag.
+const IN_RESULT: u8 = 0x80;
+
+fn flags_at(payload: &[u8]) -> Option<usize> {
+    type_at(payload).map(|at| at + 5)
 }
 
 /// Behind the type are two bytes that are always zero.

@@ -8,6 +8,7 @@ use super::composite::{self, Composite};
 use super::definition::is_definition;
 use super::dialect::Dialect;
 use super::finder::Finder;
+use super::listing;
 use super::mentions::mention;
 use super::named::{self, Named};
 use super::pieces;
@@ -19,13 +20,15 @@ use crate::lock::function::Function;
 pub enum Statement {
     /// No call: bytes.
     NoCall,
+    /// The same, but in some readings it lists locks.
+    PerhapsLists,
     /// One bare call.
     Bare(BareCall),
     /// A call with a wrong number of arguments, which the server refuses before it locks.
     WrongCount,
     /// CREATE or ALTER of a routine, trigger, event or view: calls run when it does.
     Definition,
-    /// Calls in a larger statement.
+    /// Calls in a larger statement, or none in one that lists locks.
     Composite(Composite),
     /// PREPARE, EXECUTE and the like: the calls are in the text that they prepare.
     Named(Named),
@@ -85,7 +88,22 @@ pub enum Alias {
 pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
     let verdict = classify_exactly(text, dialect);
     let differs = |d: &Dialect| *d != dialect && classify_exactly(text, *d) != verdict;
-    if dialect.readings(text).iter().any(differs) { Statement::Ambiguous } else { verdict }
+    if !dialect.readings(text).iter().any(differs) {
+        verdict
+    } else if dialect.readings(text).iter().chain([&dialect]).all(|d| calls_nothing(text, *d)) {
+        Statement::PerhapsLists
+    } else {
+        Statement::Ambiguous
+    }
+}
+
+/// Whether there is no call.
+fn calls_nothing(text: &[u8], dialect: Dialect) -> bool {
+    match classify_exactly(text, dialect) {
+        Statement::NoCall => true,
+        Statement::Composite(composite) => composite.calls.is_empty(),
+        _ => false,
+    }
 }
 
 /// Judges a statement whose dialect is certain.
@@ -95,7 +113,7 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     let prepares = finder.prepares_behind().is_some_and(|at| mention(&text[at..]).is_some());
     let names = named::may_be_named(text, true);
     if sites.is_empty() && !prepares && !names {
-        return Statement::NoCall;
+        return lists(text, dialect).map_or(Statement::NoCall, Statement::Composite);
     }
     let (tokens, whole) = tokens(text, dialect);
     if (!sites.is_empty() || prepares) && is_definition(text, &tokens) {
@@ -124,8 +142,10 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
         return Statement::Other;
     }
     if sites.is_empty() {
-        let executes = named::executes(text, &tokens);
-        return if executes { Statement::Executes } else { Statement::NoCall };
+        if named::executes(text, &tokens) {
+            return Statement::Executes;
+        }
+        return lists(text, dialect).map_or(Statement::NoCall, Statement::Composite);
     }
     composite::read(text, &tokens).map_or(Statement::Other, Statement::Composite)
 }
@@ -133,6 +153,15 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
 /// Reads a text of one statement as a larger one, also where it is a bare call.
 pub fn as_composite(text: &[u8], dialect: Dialect) -> Option<Composite> {
     composite::read(text, &tokens(text, dialect).0)
+}
+
+/// A statement without calls that lists locks.
+fn lists(text: &[u8], dialect: Dialect) -> Option<Composite> {
+    if !listing::may_list(text) {
+        return None;
+    }
+    let (tokens, whole) = tokens(text, dialect);
+    if whole && !is_definition(text, &tokens) { composite::read(text, &tokens) } else { None }
 }
 
 /// All tokens, and whether the text ends outside strings and comments.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::argument::{Argument, Cursor};
 
 use super::effects::is_repeatable;
+use super::listing::Listing;
 use super::nesting::Tokens;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
@@ -13,7 +14,7 @@ use crate::lock::function::Function;
 /// Calls in one statement, nested ones included; more are refused.
 const MAX_CALLS: usize = 64;
 
-/// A statement with lock calls.
+/// A statement with lock calls, or that lists locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Composite {
     /// What it does.
@@ -38,6 +39,8 @@ pub struct Composite {
     pub into: Option<(Range<usize>, usize)>,
     /// Where it asks for what the statement before has left behind.
     pub looks_back: Vec<(Range<usize>, Back)>,
+    /// It reads a table of the server's that lists locks.
+    pub lists: Option<Listing>,
 }
 
 /// What a statement does.
@@ -177,6 +180,11 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
     {
         return None;
     }
+    // Half a comment may stand where a listing is.
+    composite.lists = composite.lists.filter(|_| marks.is_empty());
+    if composite.calls.is_empty() && composite.lists.is_none() {
+        return None;
+    }
     // A hint or a setting may be that of sql_select_limit.
     let unsure = hint || behind > 0;
     composite.calls.iter_mut().for_each(|call| call.certain &= !unsure);
@@ -206,7 +214,8 @@ impl Tokens<'_> {
         let all = 0..self.list.len();
         // Counted first: calls are read as deep as they are nested.
         let count = all.clone().filter(|i| self.call_at(*i).is_some()).count();
-        if !(1..=MAX_CALLS).contains(&count) {
+        let lists = self.listing(verb);
+        if count > MAX_CALLS || (count == 0 && lists.is_none()) {
             return None;
         }
         let mut calls = self.calls(all)?;
@@ -236,6 +245,7 @@ impl Tokens<'_> {
             end: self.list.last()?.end,
             into: if verb == Verb::Rows { self.into()? } else { None },
             looks_back: self.looks_back(),
+            lists,
         })
     }
 

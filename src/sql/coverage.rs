@@ -55,7 +55,9 @@ pub fn coverage(text: &[u8], dialect: Dialect, by: By) -> Option<Coverage> {
 
 fn of(statement: &Statement, text: &[u8], dialect: Dialect, by: By) -> Option<Coverage> {
     Some(match statement {
+        Statement::Composite(composite) if composite.calls.is_empty() => return None,
         Statement::NoCall
+        | Statement::PerhapsLists
         | Statement::Executes
         | Statement::Named(Named::Execute { .. } | Named::Deallocate { .. }) => return None,
         Statement::Named(Named::Prepare { source, .. } | Named::Immediate { source, .. }) => {

@@ -11,6 +11,7 @@ pub mod dialect;
 mod effects;
 pub mod finder;
 mod letters;
+pub mod listing;
 mod mentions;
 mod modes;
 pub mod named;

@@ -21,6 +21,17 @@ pub struct Rights {
     pub performance_schema: bool,
 }
 
+/// A lock that is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldRow {
+    /// Its key.
+    pub key: Vec<u8>,
+    /// The holder's connection.
+    pub conn: u64,
+    /// Since when, for people.
+    pub held_ms: u64,
+}
+
 /// Rows of the locks table that one statement goes through at most.
 const PAGE: u32 = 20_000;
 
@@ -59,17 +70,23 @@ impl StoreConnection {
         Ok((results[0].iter().map(to_row).collect(), at_rest))
     }
 
-    /// Rows of up to `most` held locks, in whatever proxy's hands.
+    /// Up to `most` held locks, in whatever proxy's hands.
     pub async fn read_all_held(
         &mut self,
         schema: &str,
         most: usize,
-    ) -> Result<Vec<Row>, StoreError> {
+    ) -> Result<Vec<HeldRow>, StoreError> {
         let sql = format!(
-            "SELECT {ROW} FROM `{schema}`.locks l WHERE holder<>0 AND NOT EXISTS \
+            "SELECT k,conn,GREATEST(TIMESTAMPDIFF(MICROSECOND,since,UTC_TIMESTAMP(3)) DIV 1000,0) \
+             FROM `{schema}`.locks l WHERE holder<>0 AND NOT EXISTS \
              (SELECT 1 FROM `{schema}`.proxies p WHERE p.id=l.holder AND p.state=3) LIMIT {most}"
         );
-        Ok(self.query(sql, 1).await?[0].iter().map(to_row).collect())
+        let held = |r: &mysql_async::Row| HeldRow {
+            key: column(r, 0),
+            conn: column(r, 1),
+            held_ms: column(r, 2),
+        };
+        Ok(self.query(sql, 1).await?[0].iter().map(held).collect())
     }
 
     /// All rows that name `proxy` as holder. A scan, since the holder has no index by design: in

@@ -27,13 +27,23 @@ pub(crate) fn check_with(name: &str, text: &str, flavour: Flavour, extra: &[&str
 
 /// Runs one script in all its variants; without a proxy the server is compared with itself.
 pub(crate) fn check_against(name: &str, text: &str, flavour: Flavour, proxy: Option<&Proxy>) {
-    let server = Server::from_env(flavour);
+    check_at(&Server::from_env(flavour), name, text, flavour, proxy);
+}
+
+/// The same at a server of the test's own.
+pub(crate) fn check_at(
+    server: &Server,
+    name: &str,
+    text: &str,
+    flavour: Flavour,
+    proxy: Option<&Proxy>,
+) {
     let script = Script::parse(name, text, flavour);
     let mut variants = vec![("as it is".to_owned(), Options::default())];
     variants.extend(script.matrix.iter().cloned());
     for (words, variant) in &variants {
         let names = Names::fresh();
-        let runner = Runner { server: &server, script: &script, variant, names: &names };
+        let runner = Runner { server, script: &script, variant, names: &names };
         let once = || {
             let direct = runner.run(server.port, &mut server.root());
             if std::env::var("LOCKSTEAD_DIFF_SHOW").is_ok_and(|v| v == "1") {
@@ -81,14 +91,14 @@ scripts! {
         assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
         expressions operators order_in_clauses order_in_operators several_calls several_statements subqueries
         named_statements shows larger_cursors differences corpus statements_wait names_by_row prepared_statements arguments attributes big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query
-        lifecycle lock_cursors logins long_columns many mentions names_emoji names_folding names_lenient names_length names_literals
+        lifecycle listing lock_cursors logins long_columns many mentions names_emoji names_folding names_lenient names_length names_literals
         no_metadata one_statement ordinary prepared prepared_long prepared_texts prepared_timeouts resolve_errors select_limit several_results shapes
         smoke sql_modes temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings
         trackers transactions values versioned wait_states wait_trackers waits;
     mariadb: crate::script::Flavour::MariaDb =>
         assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
         expressions operators order_in_clauses order_in_operators several_calls several_statements subqueries
-        set_statement shows named_immediate named_statements larger_cursors differences corpus statements_wait names_by_row prepared_statements arguments big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query lifecycle lock_cursors
+        set_statement shows named_immediate named_statements larger_cursors differences corpus statements_wait names_by_row prepared_statements arguments big_packets charsets column_names commands comments cursors deadlocks diagnostics infile kill_query lifecycle listing lock_cursors
         logins many mentions names_emoji names_folding names_lenient names_length names_literals one_statement ordinary
         prepared prepared_long prepared_texts prepared_timeouts resolve_errors select_limit several_results shapes smoke sql_modes
         temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions

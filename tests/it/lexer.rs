@@ -237,6 +237,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::Composite(_) => "a composite",
         Statement::Several(_) => "several",
         Statement::Named(_) => "a named one",
+        Statement::PerhapsLists => "one that may list locks",
         Statement::Executes => "one that executes",
         Statement::Other => "another",
         Statement::Ambiguous => "ambiguous",

@@ -14,6 +14,7 @@ mod invariants;
 mod large;
 mod launch;
 mod lexer;
+mod listing;
 mod locks;
 mod lost_replies;
 mod memory;
