@@ -234,7 +234,10 @@ fn a_call_in_a_long_statement_is_refused_and_the_session_lives_on(server: &Serve
         stage.assert_refused(&what, &response);
     }
     assert_eq!(stage.session.value(&format!("SELECT COUNT(*) FROM {table}")).as_deref(), Some("0"));
-    assert!(stage.proxy.metric("lockstead_lock_statements_unsupported_total{decision=\"refused\"}") >= 12.0);
+    assert!(
+        stage.proxy.metric("lockstead_lock_statements_unsupported_total{decision=\"refused\"}")
+            >= 12.0
+    );
 }
 
 fn a_call_in_a_long_statement_to_prepare_is_refused(server: &Server) {
