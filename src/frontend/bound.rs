@@ -13,7 +13,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::params::{Execute, Value};
+use crate::protocol::params::{Execute, PARAMETER_COUNT_AVAILABLE, Value};
 use crate::protocol::reader::{put_lenenc, put_lenenc_bytes};
 use crate::protocol::reply::query_prefix;
 use crate::protocol::response::PrepareOk;
@@ -151,24 +151,25 @@ fn kind(definition: &[u8]) -> Option<u8> {
 impl Values<'_> {
     /// `COM_STMT_EXECUTE` of another statement with some of the values.
     fn encode(&self, id: u32, kept: &[usize], capabilities: Capabilities) -> Vec<u8> {
-        let Execute { values, types, raw, .. } = self.execute;
+        let Execute { values, types, raw, attributes: extra, .. } = self.execute;
         let mut out = vec![Command::STMT_EXECUTE.0];
         out.extend_from_slice(&id.to_le_bytes());
         // Perhaps a cursor, one iteration.
         let cursor = if self.cursor { cursor::READ_ONLY } else { 0 };
-        out.extend_from_slice(&[cursor, 1, 0, 0, 0]);
-        if kept.is_empty() {
+        let counted = if extra.is_empty() { 0 } else { PARAMETER_COUNT_AVAILABLE };
+        out.extend_from_slice(&[cursor | counted, 1, 0, 0, 0]);
+        let count = kept.len() + extra.len();
+        if count == 0 {
             return out;
         }
         let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
         if attributes {
-            put_lenenc(&mut out, kept.len() as u64);
+            put_lenenc(&mut out, count as u64);
         }
-        let mut nulls = vec![0u8; kept.len().div_ceil(8)];
-        for (nth, value) in kept.iter().enumerate() {
-            if values[*value] == Value::Null {
-                nulls[nth / 8] |= 1 << (nth % 8);
-            }
+        let null = kept.iter().map(|nth| values[*nth] == Value::Null);
+        let mut nulls = vec![0u8; count.div_ceil(8)];
+        for (nth, null) in null.chain(extra.iter().map(|a| a.value.is_none())).enumerate() {
+            nulls[nth / 8] |= u8::from(null) << (nth % 8);
         }
         out.extend_from_slice(&nulls);
         out.push(1);
@@ -178,6 +179,10 @@ impl Values<'_> {
                 put_lenenc(&mut out, 0);
             }
         }
+        for attribute in extra {
+            out.extend_from_slice(&attribute.kind.to_le_bytes());
+            out.extend_from_slice(&self.payload[attribute.name.clone()]);
+        }
         for value in kept {
             match (&values[*value], &raw[*value]) {
                 // It was sent ahead.
@@ -186,6 +191,9 @@ impl Values<'_> {
                 }
                 (_, span) => out.extend_from_slice(&self.payload[span.clone()]),
             }
+        }
+        for span in extra.iter().filter_map(|a| a.value.clone()) {
+            out.extend_from_slice(&self.payload[span]);
         }
         out
     }

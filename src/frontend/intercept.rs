@@ -166,7 +166,7 @@ impl Session {
     /// Counts a definition whose calls Lockstead will not see.
     pub(super) fn note_definition(&self) {
         self.context.metrics.definitions.inc();
-        tracing::info!(
+        tracing::warn!(
             connection = %self.connection,
             "a stored program or view with a lock call was passed: its calls take the server's own locks"
         );

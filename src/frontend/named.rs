@@ -16,6 +16,7 @@ use crate::protocol::command::{Command, Shape};
 use crate::sql::call;
 use crate::sql::composite::Composite;
 use crate::sql::named::{Name, Named, Source, may_be_named};
+use crate::sql::prefilter::scan;
 use crate::sql::words;
 
 /// A statement with lock calls that has a name.
@@ -206,6 +207,9 @@ impl Session {
             return Ok(Text::Refused);
         };
         let Some(text) = from_hex(hex) else { return Ok(Text::Refused) };
+        if scan(&text).setting {
+            self.note_setting(&text, true);
+        }
         let unicode = |name: &[u8]| name.starts_with(b"utf8");
         // Where the bytes would be converted, they are not the statement's.
         let same = text.is_ascii() || (unicode(charset) && unicode(client));

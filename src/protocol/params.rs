@@ -45,12 +45,25 @@ pub struct Execute {
     pub values: Vec<Value>,
     /// The values as they stand in the payload; nothing for NULL, and for what was sent ahead.
     pub raw: Vec<Range<usize>>,
+    /// Query attributes: types, names and values as they stand in the payload.
+    pub attributes: Vec<Attribute>,
     /// Where the types would stand in the payload, if it binds none.
     unbound_at: Option<usize>,
 }
 
+/// A query attribute that comes with an execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its type.
+    pub kind: u16,
+    /// Its name, with its length.
+    pub name: Range<usize>,
+    /// Its value; `None` for NULL.
+    pub value: Option<Range<usize>>,
+}
+
 /// Cursor flag that says that a parameter count follows (with query attributes).
-const PARAMETER_COUNT_AVAILABLE: u8 = 8;
+pub const PARAMETER_COUNT_AVAILABLE: u8 = 8;
 
 impl Execute {
     /// Reads the payload, command byte included. `long_data` holds what was sent ahead for a
@@ -63,11 +76,12 @@ impl Execute {
         query_attributes: bool,
     ) -> Option<Self> {
         let mut r = Reader::new(payload);
-        let Bindings { id, flags, nulls, types: new } =
+        let Bindings { id, flags, nulls, types: new, names } =
             Bindings::read(&mut r, params, query_attributes)?;
         if nulls.is_empty() {
             let (types, values, raw) = (Vec::new(), Vec::new(), Vec::new());
-            return Some(Self { id, flags, types, values, raw, unbound_at: None });
+            let attributes = Vec::new();
+            return Some(Self { id, flags, types, values, raw, attributes, unbound_at: None });
         }
         let unbound_at = new.is_none().then_some(r.position());
         let types = new.unwrap_or_else(|| bound.to_vec());
@@ -89,7 +103,19 @@ impl Execute {
             values.push(value);
             raw.push(start..r.position());
         }
-        Some(Self { id, flags, types, values, raw, unbound_at })
+        let mut attributes = Vec::new();
+        // Those that were bound with their names.
+        for (i, name) in names.into_iter().enumerate().skip(params) {
+            let kind = *types.get(i)?;
+            let start = r.position();
+            let null = nulls[i / 8] & (1 << (i % 8)) != 0;
+            if !null {
+                skip_value(&mut r, kind)?;
+            }
+            let value = (!null).then_some(start..r.position());
+            attributes.push(Attribute { kind, name, value });
+        }
+        Some(Self { id, flags, types, values, raw, attributes, unbound_at })
     }
 
     /// The payload with its types bound, for a server that has not seen the execution that
@@ -117,6 +143,8 @@ struct Bindings<'a> {
     nulls: &'a [u8],
     /// The types, if the packet binds them.
     types: Option<Vec<u16>>,
+    /// With the types, where each one's name stands.
+    names: Vec<Range<usize>>,
 }
 
 impl<'a> Bindings<'a> {
@@ -133,20 +161,22 @@ impl<'a> Bindings<'a> {
             return None;
         }
         if count == 0 {
-            return Some(Self { id, flags, nulls: &[], types: None });
+            return Some(Self { id, flags, nulls: &[], types: None, names: Vec::new() });
         }
         let nulls = r.take(count.div_ceil(8))?;
-        let mut types = None;
+        let (mut types, mut names) = (None, Vec::new());
         if r.u8()? == 1 {
             let types = types.insert(Vec::new());
             for _ in 0..count {
                 types.push(r.u16()?);
                 if query_attributes {
+                    let start = r.position();
                     r.lenenc_bytes()?;
+                    names.push(start..r.position());
                 }
             }
         }
-        Some(Self { id, flags, nulls, types })
+        Some(Self { id, flags, nulls, types, names })
     }
 }
 

@@ -140,7 +140,14 @@ impl Tokens<'_> {
             b"+-*/%~".iter().any(|b| self.punct(i, *b))
                 || ["DIV", "MOD", "REGEXP", "RLIKE"].iter().any(|w| self.is(i, w))
         };
-        if (0..at).any(|i| !self.in_call[i] && overflows(i)) {
+        // Character sets that do not mix: MariaDB finds out when it runs the statement.
+        let introduces = |i: usize| {
+            let word = &self.text[self.list[i].start..self.list[i].end];
+            self.list[i].kind == Kind::Word
+                && (word[0] == b'_' || word.eq_ignore_ascii_case(b"n"))
+                && self.list.get(i + 1).is_some_and(|t| t.kind == Kind::String)
+        };
+        if (0..at).any(|i| !self.in_call[i] && (overflows(i) || introduces(i))) {
             return false;
         }
         let mut functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call[*i]);

@@ -21,6 +21,7 @@ mod memory;
 mod mutual_exclusion;
 mod observe;
 mod own_server;
+mod own_settings;
 mod pipelining;
 mod probes;
 mod proxy;

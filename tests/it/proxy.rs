@@ -90,7 +90,7 @@ impl Proxy {
     fn until_ready(&mut self) -> Result<(), String> {
         let patience = Instant::now() + Duration::from_secs(30);
         while Instant::now() < patience {
-            if self.log().contains("registered") || self.log().contains("observing:") {
+            if self.log().contains("registered") || self.log().contains("observing: lock calls") {
                 return Ok(());
             }
             if self.child.try_wait().expect("child").is_some() {

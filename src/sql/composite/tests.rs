@@ -40,6 +40,7 @@ fn a_call_is_certain_where_nothing_decides_about_it() {
         "SELECT EXISTS(SELECT GET_LOCK('a',0)), (SELECT GET_LOCK('b',0))",
         "SELECT 1, SLEEP(1), GET_LOCK('a',0)",
         "SELECT EXP(1000), GET_LOCK('a',0)",
+        "SELECT _gbk'a' <=> n'b', GET_LOCK('a',0)",
         "SELECT GET_LOCK('a',0) LIMIT 0",
         "SELECT GET_LOCK('a',0), 1 FETCH FIRST 0 ROWS ONLY",
         "SELECT GET_LOCK('a',0), 1 OFFSET 1 ROWS",

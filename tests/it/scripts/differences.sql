@@ -3,6 +3,7 @@
 @session b
 @setup CREATE TABLE $DB.jobs (id INT PRIMARY KEY, name VARCHAR(20))
 @setup INSERT INTO $DB.jobs VALUES (1,'$Nk'),(2,'$Nl')
+b prepare n : SELECT GET_LOCK('$N\xc3\xa8',0)
 [mariadb] b prepare r : SELECT RELEASE_ALL_LOCKS() + 1
 # Calls in a definition.
 a: CREATE EVENT $DB.e ON SCHEDULE AT CURRENT_TIMESTAMP + INTERVAL 1 + GET_LOCK('$Nevent',0) DAY DO SELECT 1
@@ -40,3 +41,12 @@ a: SELECT ROW_COUNT(), "it\"s GET_LOCK('k',0)"
 [mariadb] b execute r
 [mariadb] = 1
 [mariadb] ~ 1
+# The name of a column that was prepared in another character set of results.
+b: SET character_set_results=latin1
+b execute n
+= 1
+~ 1
+# Warnings of what is not run again.
+[mysql] a: SELECT GET_LOCK(@x:='$Nw',0), 2
+[mysql] = 1 | 2 W1
+[mysql] ~ 1 | 2

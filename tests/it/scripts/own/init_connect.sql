@@ -1,0 +1,7 @@
+# A limit of rows that no statement of the client's names: natively, no row and no call.
+a: SELECT GET_LOCK('$Nk',0)
+= empty
+a: SET sql_select_limit=DEFAULT
+a: SELECT IS_FREE_LOCK('$Nk')
+= 1
+~ 0
