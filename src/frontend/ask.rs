@@ -50,6 +50,14 @@ impl Reply {
         definitions.filter_map(|p| column::names(p).map(|(c, n)| (c.to_vec(), n.to_vec())))
     }
 
+    /// The values of the only row, which must be ASCII: ucs2, utf16 and utf32 as character set of
+    /// results put zeros beside each letter.
+    pub(super) fn values(&self) -> Option<Vec<Option<Vec<u8>>>> {
+        let mut row = self.row();
+        row.iter_mut().flatten().flatten().for_each(|value| value.retain(|b| *b != 0));
+        row
+    }
+
     /// The values of the only row of a text result.
     pub(super) fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
         let mut frames = self.frames();
@@ -181,10 +189,7 @@ impl Session {
         if reply.is_error() {
             return Ok(None);
         }
-        let mut row = reply.row();
-        // ucs2, utf16 and utf32 as character set of results put zeros beside each letter.
-        row.iter_mut().flatten().flatten().for_each(|value| value.retain(|b| *b != 0));
-        Ok(row)
+        Ok(reply.values())
     }
 
     /// A session at another server than the locks cannot have any: its connection id is nobody's

@@ -19,6 +19,7 @@ use crate::protocol::frame::HEADER;
 use crate::sql::argument::Argument;
 use crate::sql::call::{Alias, BareCall};
 use crate::sql::composite::{Call, Composite, Part, Verb};
+use crate::sql::words;
 use crate::types::Flavour;
 
 /// What came of the calls.
@@ -50,7 +51,11 @@ impl Session {
     ) -> Result<Result<Vec<&'a Call>, &'static str>, End> {
         let composite = statement.composite;
         let mut by_row = Vec::new();
+        let shifts = words::shifts(statement.text, composite.start);
         for call in &composite.calls {
+            if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
+                return Ok(Err("a computed lock name or timeout beside settings of the statement"));
+            }
             if let Some(why) = composite.uncovered(call) {
                 return Ok(Err(why));
             }
@@ -330,6 +335,13 @@ impl Session {
             Some(_) | None => Given::Null,
         })
     }
+}
+
+/// Whether an argument comes to the same whatever is set: a literal, a parameter, a user variable.
+fn fixed(text: &[u8], part: &Part) -> bool {
+    let name = text[part.span.clone()].strip_prefix(b"@");
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.');
+    part.literal.is_some() || name.is_some_and(|name| name.iter().all(word))
 }
 
 /// A statement of one bare call, which shows the wait for a lock.

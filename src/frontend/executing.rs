@@ -3,15 +3,16 @@
 
 use super::arguments::Given;
 use super::composite::{Statement, definitions};
-use super::named::{CONVERTED, NamedStatement, Request};
+use super::named::{NamedStatement, Request};
 use super::owed::Behind;
 use super::session::{End, Session};
+use super::source::CONVERTED;
 use super::splice::{Edit, Edits, Which, kept_parameters, spliced};
 use super::surroundings::ELSEWHERE;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::response::Ending;
-use crate::sql::composite::Composite;
+use crate::protocol::response::{Ending, PrepareOk};
+use crate::sql::composite::{Back, Composite};
 use crate::sql::dialect::Multibyte;
 use crate::sql::named::Value;
 use crate::sql::words;
@@ -26,9 +27,8 @@ impl Session {
         using: &[Value],
     ) -> Result<(), End> {
         let NamedStatement { text, composite, surroundings } = named;
-        // With a wrong number the server runs nothing.
         if using.len() != composite.params.len() {
-            return self.forward(request.packet);
+            return self.other_number(request, named).await;
         }
         if using.iter().any(|value| !value.repeatable) {
             return self.unsupported("such a value for a statement with a lock call");
@@ -36,11 +36,15 @@ impl Session {
         self.is_about(text);
         self.count(Command::QUERY);
         let mut edits = self.look_back(composite).await?;
+        self.forget_diagnostics(composite, &mut edits);
         if !self.surrounded_alike(surroundings.as_ref()).await? {
             return self.unsupported(ELSEWHERE);
         }
         for (at, value) in composite.params.iter().zip(using) {
-            let trial = request.text[value.span.clone()].to_vec();
+            let value = &request.text[value.span.clone()];
+            // DEFAULT and IGNORE are no expressions.
+            let word = value.iter().all(u8::is_ascii_alphabetic);
+            let trial = if word { value.to_vec() } else { [b"(", value, b")"].concat() };
             edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
         }
         self.fill_limits(text, composite, &mut edits).await?;
@@ -94,6 +98,31 @@ impl Session {
         put_frame(&mut packet, 0, &[prefix, &last].concat());
         self.describe(columns);
         self.forward(&packet)
+    }
+
+    /// With a wrong number of values the server runs nothing; in Oracle mode `:name` is a parameter too.
+    async fn other_number(
+        &mut self,
+        request: &Request<'_>,
+        named: &NamedStatement,
+    ) -> Result<(), End> {
+        let reply = self.prepare_and_close(&named.text).await?;
+        let counted = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
+        if counted.is_some_and(|ok| usize::from(ok.params) != named.composite.params.len()) {
+            return self.unsupported("a lock call beside such parameters");
+        }
+        self.forward(request.packet)
+    }
+
+    /// MySQL's EXECUTE has cleared them when the statement asks for their number.
+    fn forget_diagnostics(&self, composite: &Composite, edits: &mut Edits) {
+        let counts = |back: Back| matches!(back, Back::Warnings | Back::Errors);
+        let looks = composite.looks_back.iter().filter(|(_, back)| counts(*back));
+        for (span, _) in looks.filter(|_| self.flavour == Flavour::MySql) {
+            let none = b"CAST('0' AS SIGNED)".to_vec();
+            edits.retain(|edit| edit.span != *span);
+            edits.push(Edit { span: span.clone(), last: none.clone(), trial: none, keeps: false });
+        }
     }
 
     /// MariaDB's refusal of a number for a name: of parameters it knows the types when it executes.

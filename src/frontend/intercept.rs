@@ -104,9 +104,6 @@ impl Session {
                 let request = Request { packet: &packet, prefix: &payload[..at], text };
                 self.named(&request, &named).await
             }
-            Statement::Executes if self.has_named() => {
-                self.unsupported("EXECUTE of a lock call in this kind of statement")
-            }
             // The server refuses them all.
             Statement::Several(_) if !self.several => self.forward(&packet),
             // A part of one is a single statement.
@@ -140,14 +137,15 @@ impl Session {
                 self.note_definition();
                 self.forward(packet)
             }
+            Statement::Executes if !self.has_named() => self.forward(packet),
             // Bound to a statement id, no server takes PREPARE and EXECUTE.
             Statement::NoCall
-            | Statement::Executes
             | Statement::PerhapsLists
             | Statement::WrongCount
             | Statement::Bare(_)
             | Statement::Named(_) => self.forward(packet),
             Statement::Other
+            | Statement::Executes
             | Statement::Composite(_)
             | Statement::Several(_)
             | Statement::Ambiguous => {

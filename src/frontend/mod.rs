@@ -32,6 +32,7 @@ mod preparing;
 mod reset;
 mod seen;
 mod settings;
+mod source;
 mod splice;
 mod statement;
 mod streaming;

@@ -10,14 +10,13 @@ use std::sync::Arc;
 use super::owed::Behind;
 use super::prepared::{MAX_STATEMENTS, MAX_TEXTS, SO_MANY};
 use super::session::{End, Session};
+use super::source::Text;
 use super::surroundings::Surroundings;
 use crate::lock::codes;
 use crate::protocol::command::{Command, Shape};
 use crate::sql::call;
 use crate::sql::composite::Composite;
 use crate::sql::named::{Name, Named, Source, may_be_named};
-use crate::sql::prefilter::scan;
-use crate::sql::words;
 
 /// A statement with lock calls that has a name.
 #[derive(Debug)]
@@ -26,6 +25,9 @@ pub(super) struct NamedStatement {
     pub(super) composite: Composite,
     pub(super) surroundings: Option<Surroundings>,
 }
+
+/// Why a text with a lock call is refused that is prepared or executed with settings.
+pub(super) const SET: &str = "a lock call in a named statement behind SET STATEMENT";
 
 /// What is known of a name.
 #[derive(Debug, Clone)]
@@ -52,17 +54,6 @@ enum Content {
     Unsupported(&'static str),
 }
 
-/// A statement's text, as far as it is known.
-enum Text {
-    Known(Vec<u8>),
-    /// NULL, or an error.
-    Refused,
-    /// Nobody knows.
-    Hidden,
-    /// It has calls, and characters that the server reads in another character set.
-    Converted,
-}
-
 /// A command in its packet.
 pub(super) struct Request<'a> {
     pub(super) packet: &'a [u8],
@@ -74,6 +65,10 @@ pub(super) struct Request<'a> {
 impl Session {
     /// PREPARE, EXECUTE and DEALLOCATE.
     pub(super) async fn named(&mut self, request: &Request<'_>, named: &Named) -> Result<(), End> {
+        if self.may_mean_another(named) {
+            self.no_way_back();
+            return self.unsupported("such a name beside a prepared statement with a lock call");
+        }
         match named {
             Named::Deallocate { name } => {
                 self.named.by_name.remove(&name.folded);
@@ -81,6 +76,7 @@ impl Session {
             }
             Named::Prepare { name, source } => self.prepare_named(request, name, source).await,
             Named::Execute { name, using } => match self.named.by_name.get(&name.folded) {
+                Some(Known::Calls(_)) if name.set => self.unsupported(SET),
                 Some(Known::Calls(statement)) => {
                     let statement = Arc::clone(statement);
                     self.execute_text(request, &statement, using).await
@@ -97,7 +93,8 @@ impl Session {
                 let text = match self.source_text(request.text, source).await? {
                     Text::Known(text) => text,
                     Text::Refused | Text::Hidden => return self.forward(request.packet),
-                    Text::Converted => return self.unsupported(CONVERTED),
+                    Text::Uncovered(why) => return self.unsupported(why),
+                    Text::Ended(reply) => return self.say_ended(&reply),
                 };
                 match self.content(&text).await? {
                     Content::Nothing => self.forward(request.packet),
@@ -122,23 +119,49 @@ impl Session {
             Text::Known(text) => text,
             Text::Hidden => Vec::new(),
             Text::Refused => return self.pass_prepare(request, name, None).await,
-            Text::Converted => return self.unsupported(CONVERTED),
+            Text::Uncovered(why) => return self.uncovered_prepare(request, name, why).await,
+            Text::Ended(reply) => return self.say_ended(&reply),
         };
         self.is_about(&text);
         let composite = match self.content(&text).await? {
             Content::Nothing => return self.pass_prepare(request, name, None).await,
-            Content::Unsupported(what) => return self.unsupported(what),
+            Content::Unsupported(why) => return self.uncovered_prepare(request, name, why).await,
             Content::Calls(composite) => composite,
         };
         if !name.plain {
-            return self.unsupported("a lock call in a prepared statement of such a name");
+            let why = "a lock call in a prepared statement of such a name";
+            return self.uncovered_prepare(request, name, why).await;
         }
-        if self.remembers_enough(text.len()) {
+        if self.remembers_enough(text.len() + name.folded.len()) {
             return self.refuse(&codes::unsupported(SO_MANY));
         }
         let surroundings = self.surroundings(&text, &composite).await?;
         let statement = NamedStatement { text, composite, surroundings };
         self.pass_prepare(request, name, Some(statement)).await
+    }
+
+    /// PREPARE of what is not covered: where the server prepares it, the name means that from then on.
+    async fn uncovered_prepare(
+        &mut self,
+        request: &Request<'_>,
+        name: &Name,
+        why: &str,
+    ) -> Result<(), End> {
+        if !self.runs_uncovered() {
+            return self.unsupported(why);
+        }
+        self.note_unsupported(why, request.text, true);
+        self.pass_prepare(request, name, None).await
+    }
+
+    /// Whether a name may be one that is known, in other letters: servers do not tell all apart.
+    fn may_mean_another(&self, named: &Named) -> bool {
+        match named {
+            Named::Prepare { name, .. }
+            | Named::Execute { name, .. }
+            | Named::Deallocate { name } => !name.plain && self.has_named(),
+            Named::Immediate { .. } => false,
+        }
     }
 
     /// Passes a PREPARE, and keeps in mind what the name means then.
@@ -183,40 +206,12 @@ impl Session {
     /// Whether the session has as many prepared lock calls as it may have.
     pub(super) fn remembers_enough(&self, more: usize) -> bool {
         let texts = self.statements.values().map(|s| s.text.len());
-        let named = self.named.by_name.values().map(|known| match known {
-            Known::Calls(statement) => statement.text.len(),
-            Known::Doubtful => 0,
+        let named = self.named.by_name.iter().map(|(name, known)| match known {
+            Known::Calls(statement) => name.len() + statement.text.len(),
+            Known::Doubtful => name.len(),
         });
         let count = self.statements.len() + self.named.by_name.len();
         count >= MAX_STATEMENTS || texts.chain(named).sum::<usize>() + more > MAX_TEXTS
-    }
-
-    /// The text that a PREPARE prepares, in the client's character set. A string in which no name
-    /// of a function can stand is not asked for.
-    async fn source_text(&mut self, text: &[u8], source: &Source) -> Result<Text, End> {
-        let source =
-            if source.repeatable { &text[source.span.clone()] } else { return Ok(Text::Hidden) };
-        let literal = matches!(source.first(), Some(b'\'' | b'"'));
-        if literal && !source.contains(&b'\\') && !words::mentions(source) {
-            return Ok(Text::Hidden);
-        }
-        let question =
-            [b"SELECT HEX(".as_slice(), source, b"),CHARSET(", source, b"),@@character_set_client"];
-        let row = self.ask_row(&question.concat()).await?;
-        let Some([Some(hex), Some(charset), Some(client)]) = row.as_deref() else {
-            return Ok(Text::Refused);
-        };
-        let Some(text) = from_hex(hex) else { return Ok(Text::Refused) };
-        if scan(&text).setting {
-            self.note_setting(&text, true);
-        }
-        let unicode = |name: &[u8]| name.starts_with(b"utf8");
-        // Where the bytes would be converted, they are not the statement's.
-        let same = text.is_ascii() || (unicode(charset) && unicode(client));
-        if !same && words::mentions(&text) {
-            return Ok(Text::Converted);
-        }
-        Ok(Text::Known(text))
     }
 
     /// What calls a text has that is prepared.
@@ -249,12 +244,4 @@ impl Session {
             }
         })
     }
-}
-
-/// Why a text is refused that cannot be quoted.
-pub(super) const CONVERTED: &str = "a lock call in a named statement in this character set";
-
-fn from_hex(hex: &[u8]) -> Option<Vec<u8>> {
-    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    hex.chunks(2).map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
 }

@@ -290,7 +290,8 @@ impl Session {
                 };
                 let text = &payload[text_at..];
                 if !fits {
-                    let stream = Stream::behind(self.dialect(), text_at);
+                    let named = Command(byte) == Command::QUERY && self.has_named();
+                    let stream = Stream::behind(self.dialect(), text_at).with_names(named);
                     let stream = if self.runs_uncovered() { stream.looking() } else { stream };
                     return Ok(Fate::Forward(Some(stream)));
                 }
@@ -298,7 +299,9 @@ impl Session {
                 if found.setting {
                     self.note_setting(text, Command(byte) == Command::STMT_PREPARE);
                 }
-                let names = Command(byte) == Command::QUERY && self.may_be_named(text);
+                // What is bound to a statement id prepares nothing, but a block in it executes.
+                let query = Command(byte) == Command::QUERY;
+                let names = (query || self.has_named()) && self.may_be_named(text);
                 Ok(if found.call || names { Fate::Park } else { Fate::Forward(None) })
             }
             Command::CHANGE_USER | Command::RESET_CONNECTION if !fits => {

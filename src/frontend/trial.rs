@@ -22,7 +22,7 @@ pub(super) const PREFIX: &str = "lockstead_probe_";
 pub(super) const MAX_TIMES: u32 = 16;
 /// Errors that have nothing to do with what a statement says: KILL QUERY, a time limit, a lock of the
 /// server's that was waited for too long.
-const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];
+pub(super) const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];
 /// Attempts to release probes.
 const RELEASES: u32 = 4;
 

@@ -192,7 +192,7 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
 }
 
 /// How many tokens `SET STATEMENT … FOR` has, if the statement begins so.
-fn behind_settings(text: &[u8], code: &[Token]) -> usize {
+pub(super) fn behind_settings(text: &[u8], code: &[Token]) -> usize {
     let is = |i: usize, word: &str| {
         code.get(i).is_some_and(|t| {
             t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())

@@ -33,6 +33,8 @@ struct Seen {
     /// Behind the parenthesis of the first call.
     first_call: Option<usize>,
     prepares: Prepares,
+    /// Behind the first EXECUTE.
+    executes: Option<usize>,
 }
 
 /// How much of `PREPARE name FROM` or of `EXECUTE IMMEDIATE` has been seen: a string behind it is
@@ -91,7 +93,7 @@ impl Finder {
     pub fn merge(&mut self, other: &Self) -> bool {
         let key = |s: &Seen| {
             let candidate = s.candidate.map(|site| site.function);
-            (s.names_something, candidate, s.first_call, s.prepares)
+            (s.names_something, candidate, s.first_call, s.prepares, s.executes)
         };
         key(&self.seen) == key(&other.seen) && self.scanner.merge(&other.scanner)
     }
@@ -104,6 +106,12 @@ impl Finder {
     /// Where the first call's arguments start.
     pub fn first_call(&self) -> Option<usize> {
         self.seen.first_call
+    }
+
+    /// That, or where something may be executed by its name, if there are `names`.
+    pub fn first(&self, names: bool) -> Option<usize> {
+        let executes = self.seen.executes.filter(|_| names);
+        self.seen.first_call.into_iter().chain(executes).min()
     }
 
     /// Whether a parenthesis would be a call's.
@@ -145,6 +153,9 @@ impl Seen {
     fn token(&mut self, token: Token, text: &[u8], function: impl Fn(&[u8]) -> Option<Function>) {
         if !matches!(token.kind, Kind::Versioned | Kind::Hint) {
             self.prepares = self.prepares.next(token, text);
+            if self.prepares == Prepares::Execute {
+                self.executes.get_or_insert(token.end);
+            }
         }
         match token.kind {
             Kind::Versioned | Kind::Hint => {}

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
+use super::composite::behind_settings;
 use super::effects::is_repeatable;
-use super::scanner::{Kind, Token};
+use super::scanner::{Kind, Token, is_space};
 use crate::types::Flavour;
 
 /// One such statement.
@@ -45,6 +46,8 @@ pub struct Name {
     pub folded: Vec<u8>,
     /// Of letters, digits, `_` and `$`, which fold in one way only.
     pub plain: bool,
+    /// Behind `SET STATEMENT … FOR`.
+    pub set: bool,
 }
 
 /// An expression that gives a statement's text.
@@ -52,8 +55,12 @@ pub struct Name {
 pub struct Source {
     /// Its own text.
     pub span: Range<usize>,
+    /// One string, which says what it is.
+    pub literal: bool,
     /// It may be evaluated once more.
     pub repeatable: bool,
+    /// Behind `SET STATEMENT … FOR`.
+    pub set: bool,
 }
 
 /// An expression behind USING.
@@ -70,8 +77,13 @@ pub struct Value {
 /// Whether a text may be such a statement, or hold one: a scan that costs next to nothing for the
 /// others. `known`: there are names to be executed.
 pub fn may_be_named(text: &[u8], known: bool) -> bool {
-    let Some(start) = text.iter().position(|b| !b.is_ascii_whitespace()) else { return false };
-    let leads = matches!(text[start], b'p' | b'P' | b'e' | b'E' | b'd' | b'D' | b'/' | b'#' | b'-');
+    // In latin1 and its like 0xa0 is white space too.
+    let space = |b: &u8| is_space(*b) || *b == 0xa0;
+    let Some(start) = text.iter().position(|b| !space(b)) else { return false };
+    // SET STATEMENT … FOR
+    let sets = text[start..].get(..3).is_some_and(|word| word.eq_ignore_ascii_case(b"SET"));
+    let leads =
+        sets || matches!(text[start], b'p' | b'P' | b'e' | b'E' | b'd' | b'D' | b'/' | b'#' | b'-');
     let holds = |word: &[u8]| {
         let [low, up] = [word[0], word[0].to_ascii_uppercase()];
         memchr::memchr2_iter(low, up, text)
@@ -95,9 +107,14 @@ pub(super) fn stands_in(text: &[u8], tokens: &[Token]) -> bool {
 
 /// Whether something may be executed by its name anywhere in a text.
 pub(super) fn executes(text: &[u8], tokens: &[Token]) -> bool {
-    tokens
-        .iter()
-        .any(|t| t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(b"EXECUTE"))
+    let is_name = |t: &Token| matches!(t.kind, Kind::Word | Kind::Quoted);
+    tokens.iter().enumerate().any(|(i, t)| {
+        let of_a_name = i.checked_sub(1).and_then(|before| tokens.get(before));
+        t.kind == Kind::Word
+            && text[t.start..t.end].eq_ignore_ascii_case(b"EXECUTE")
+            && tokens.get(i + 1).is_some_and(is_name)
+            && of_a_name.is_none_or(|t| !matches!(t.kind, Kind::Punct(b'@' | b'.')))
+    })
 }
 
 /// Reads such a statement; `None` for any other.
@@ -109,28 +126,30 @@ pub(super) fn read(text: &[u8], tokens: &[Token], flavour: Flavour) -> Option<Na
     if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
         return None;
     }
-    let mut c = Cursor::new(text, code);
+    let behind = if flavour == Flavour::MariaDb { behind_settings(text, code) } else { 0 };
+    let set = behind > 0;
+    let mut c = Cursor::new(text, code.get(behind..)?);
     if c.word("PREPARE") {
-        let name = name(&mut c)?;
+        let name = name(&mut c, set)?;
         c.word("FROM").then_some(())?;
-        let source = source(text, &mut c, flavour)?;
+        let source = source(text, &mut c, flavour, set)?;
         return c.peek().is_none().then_some(Named::Prepare { name, source });
     }
     if c.word("DEALLOCATE") || c.word("DROP") {
         c.word("PREPARE").then_some(())?;
-        let name = name(&mut c)?;
+        let name = name(&mut c, set)?;
         return c.peek().is_none().then_some(Named::Deallocate { name });
     }
     c.word("EXECUTE").then_some(())?;
     if flavour == Flavour::MariaDb && c.word("IMMEDIATE") {
-        let source = source(text, &mut c, flavour)?;
+        let source = source(text, &mut c, flavour, set)?;
         return Some(Named::Immediate { source, using: using(text, c, flavour)? });
     }
-    let name = name(&mut c)?;
+    let name = name(&mut c, set)?;
     Some(Named::Execute { name, using: using(text, c, flavour)? })
 }
 
-fn name(c: &mut Cursor<'_>) -> Option<Name> {
+fn name(c: &mut Cursor<'_>, set: bool) -> Option<Name> {
     let token = c.next()?;
     let bytes = c.bytes(token);
     let bytes = match token.kind {
@@ -139,11 +158,11 @@ fn name(c: &mut Cursor<'_>) -> Option<Name> {
         _ => return None,
     };
     let plain = bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'));
-    Some(Name { folded: bytes.to_ascii_lowercase(), plain })
+    Some(Name { folded: bytes.to_ascii_lowercase(), plain, set })
 }
 
 /// MySQL takes a string or a user variable, MariaDB any expression.
-fn source(text: &[u8], c: &mut Cursor<'_>, flavour: Flavour) -> Option<Source> {
+fn source(text: &[u8], c: &mut Cursor<'_>, flavour: Flavour, set: bool) -> Option<Source> {
     let mut taken = Vec::new();
     let mut depth = 0;
     while let Some(token) = c.peek() {
@@ -155,18 +174,26 @@ fn source(text: &[u8], c: &mut Cursor<'_>, flavour: Flavour) -> Option<Source> {
         taken.push(token);
         c.next();
     }
-    let simple = match taken.as_slice() {
+    let literal = match taken.as_slice() {
         // In quotes of either kind: ANSI_QUOTES make the server say what is wrong.
         [one] => one.kind == Kind::String || (one.kind == Kind::Quoted && text[one.start] == b'"'),
-        [at, name] => {
-            at.kind == Kind::Punct(b'@')
-                && matches!(name.kind, Kind::Word | Kind::Quoted | Kind::String)
-        }
         _ => false,
     };
+    let simple = literal || is_variable(&taken);
     let span = taken.first()?.start..taken.last()?.end;
     let repeatable = simple || is_repeatable(text, &taken);
-    (simple || flavour == Flavour::MariaDb).then_some(Source { span, repeatable })
+    (simple || flavour == Flavour::MariaDb).then_some(Source { span, literal, repeatable, set })
+}
+
+/// A user variable: its name may have dots where it is not quoted, but no gaps.
+fn is_variable(tokens: &[Token]) -> bool {
+    let [at, name @ ..] = tokens else { return false };
+    let part =
+        |t: &Token| matches!(t.kind, Kind::Word | Kind::Quoted | Kind::String | Kind::Punct(b'.'));
+    at.kind == Kind::Punct(b'@')
+        && !name.is_empty()
+        && name.iter().all(part)
+        && tokens.windows(2).all(|two| two[0].end == two[1].start)
 }
 
 fn using(text: &[u8], mut c: Cursor<'_>, flavour: Flavour) -> Option<Vec<Value>> {
@@ -185,8 +212,7 @@ fn using(text: &[u8], mut c: Cursor<'_>, flavour: Flavour) -> Option<Vec<Value>>
                 item.push(token);
             }
             Some(_) | None => {
-                let variable = item.first()?.kind == Kind::Punct(b'@');
-                if flavour == Flavour::MySql && !variable {
+                if flavour == Flavour::MySql && !is_variable(&item) {
                     return None;
                 }
                 let span = item.first()?.start..item.last()?.end;
@@ -259,6 +285,12 @@ mod tests {
             ("PREPARE s FROM CONCAT('a,',@b)", None, Some(vec!["s", "CONCAT('a,',@b)"])),
             ("EXECUTE s USING f(1,2), DEFAULT", None, Some(vec!["s", "f(1,2)", "DEFAULT"])),
             ("EXECUTE IMMEDIATE @x USING 'k'", None, Some(vec!["@x", "'k'"])),
+            ("SET STATEMENT a=1 FOR EXECUTE s USING 1", None, Some(vec!["s", "1"])),
+            ("PREPARE s FROM 'a' 'b'", None, Some(vec!["s", "'a' 'b'"])),
+            ("PREPARE s FROM @a.b", Some(vec!["s", "@a.b"]), None),
+            ("EXECUTE s USING @a.b", Some(vec!["s", "@a.b"]), None),
+            ("EXECUTE s USING @a+1", None, Some(vec!["s", "@a+1"])),
+            ("EXECUTE s USING @@a", None, Some(vec!["s", "@@a"])),
             ("EXECUTE s USING", None, None),
             ("EXECUTE s USING @a; DO 1", None, None),
             ("EXECUTE s t", None, None),
@@ -282,6 +314,9 @@ mod tests {
             ("SELECT 1; PREPARE s FROM @x", true, true),
             ("SELECT 1;EXECUTE s", false, true),
             ("DEALLOCATE PREPARE s", true, true),
+            ("\u{b}PREPARE s FROM @x", true, true),
+            ("\u{b}EXECUTE s", false, true),
+            ("set statement a=1 for prepare s FROM @x", true, true),
             ("SELECT 'PREPARE'", false, false),
             ("DELETE FROM t WHERE a = 1", false, false),
             ("", false, false),

@@ -21,7 +21,9 @@ pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
             continue;
         }
         let word = &text[token.start..token.end];
-        if token.kind == Kind::Word && first && is_compound(text, tokens, i, word) {
+        // MariaDB's labels in Oracle mode: <<label>>
+        let labelled = token.kind == Kind::Punct(b'<');
+        if first && (labelled || is_compound(text, tokens, i, word)) {
             return None;
         }
         first = false;
@@ -46,12 +48,25 @@ pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
 
 /// Whether a statement that begins so may hold semicolons, or asks for the client's file.
 fn is_compound(text: &[u8], tokens: &[Token], at: usize, word: &[u8]) -> bool {
-    const COMPOUND: [&str; 10] =
-        ["CREATE", "ALTER", "IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR", "DECLARE", "LOAD"];
+    const COMPOUND: [&str; 8] = ["IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR", "DECLARE", "LOAD"];
+    const PLAIN: [&str; 9] = [
+        "TABLE",
+        "TEMPORARY",
+        "INDEX",
+        "UNIQUE",
+        "FULLTEXT",
+        "SPATIAL",
+        "DATABASE",
+        "SCHEMA",
+        "USER",
+    ];
     let is = |w: &[u8], known: &str| w.eq_ignore_ascii_case(known.as_bytes());
     let next = tokens.get(at + 1).map(|t| &text[t.start..t.end]);
-    COMPOUND.iter().any(|c| is(word, c))
-        || (is(word, "BEGIN") && next.is_some_and(|w| is(w, "NOT")))
+    // In Oracle mode a block begins so.
+    let block = next.is_some_and(|w| !is(w, ";") && !is(w, "\0") && !is(w, "WORK"));
+    let defines = is(word, "CREATE") || is(word, "ALTER");
+    let plain = next.is_some_and(|next| PLAIN.iter().any(|known| is(next, known)));
+    COMPOUND.iter().any(|c| is(word, c)) || (defines && !plain) || (is(word, "BEGIN") && block)
 }
 
 #[cfg(test)]
@@ -77,10 +92,17 @@ mod tests {
             ("SET @a=';'; SELECT `;`/*;*/,1", Some(vec!["SET @a=';';", " SELECT `;`/*;*/,1"])),
             ("DO 1;; DO 2 ;\n", Some(vec!["DO 1;", ";", " DO 2 ;\n"])),
             ("BEGIN; DO 1; COMMIT", Some(vec!["BEGIN;", " DO 1;", " COMMIT"])),
+            ("BEGIN WORK; DO 1", Some(vec!["BEGIN WORK;", " DO 1"])),
             ("BEGIN NOT ATOMIC DO 1; END", None),
+            ("BEGIN DO 1; DO 2; END", None),
+            ("<<l>> BEGIN DO 1; DO 2; END", None),
             ("DO 1; CREATE PROCEDURE p() BEGIN DO 1; END", None),
             ("DO 1; IF 1 THEN DO 1; END IF", None),
             ("DO 1; /*! DO 2; */ DO 3", None),
+            ("DO 1; /*! CREATE TRIGGER t */ DO 3; DO 4", None),
+            ("/*! DO 1 */; DO 2", Some(vec!["/*! DO 1 */;", " DO 2"])),
+            ("CREATE TABLE t (a INT); DO 2", Some(vec!["CREATE TABLE t (a INT);", " DO 2"])),
+            ("ALTER EVENT e DO BEGIN DO 1; END", None),
             ("/*! SET @a=1 */; DO 2 /*! */;", Some(vec!["/*! SET @a=1 */;", " DO 2 /*! */;"])),
             ("DO 1; /*! CREATE TRIGGER x */", None),
             ("DO 1; /*+ x */ LOAD DATA LOCAL INFILE 'x' INTO TABLE t", None),

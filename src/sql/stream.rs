@@ -42,6 +42,8 @@ pub struct Stream {
     spoilt: Option<usize>,
     /// Nothing is.
     looks: bool,
+    /// There are names that may be executed.
+    named: bool,
 }
 
 impl Stream {
@@ -57,6 +59,7 @@ impl Stream {
             names_count: false,
             spoilt: None,
             looks: false,
+            named: false,
         }
     }
 
@@ -64,6 +67,12 @@ impl Stream {
     #[must_use]
     pub fn looking(self) -> Self {
         Self { looks: true, ..self }
+    }
+
+    /// One in which EXECUTE counts as a call.
+    #[must_use]
+    pub fn with_names(self, named: bool) -> Self {
+        Self { named, ..self }
     }
 
     /// Looks at a chunk. A call that begins in it is told once; what is behind the call's
@@ -104,11 +113,11 @@ impl Stream {
             // Whether this was its parenthesis nobody knows any more.
             return Some((0, Found::PerhapsCall));
         }
-        let calls = || self.readings.iter().map(Finder::first_call);
+        let calls = || self.readings.iter().map(|finder| finder.first(self.named));
         let call = calls().flatten().min().map(|end| {
             let found =
                 if calls().all(|c| c == Some(end)) { Found::Call } else { Found::PerhapsCall };
-            (end - before, found)
+            (end.saturating_sub(before), found)
         });
         let mention = self.mention(text, before);
         call.into_iter().chain(mention).min_by_key(|(at, _)| *at)

@@ -22,6 +22,24 @@ pub fn may_change_modes(text: &[u8]) -> bool {
     has(b";") && WORDS.iter().any(|word| has(word))
 }
 
+/// Whether settings of the statement, up to `start` or in hints, may change what its expressions
+/// come to.
+pub fn shifts(text: &[u8], start: usize) -> bool {
+    const HARMLESS: [&[u8]; 6] =
+        [b"_timeout", b"_statement_time", b"_execution_time", b"_size", b"_switch", b"_limit"];
+    let lower = text.to_ascii_lowercase();
+    let hints = memchr::memmem::find(&lower, b"/*+").map_or(&[][..], |at| &lower[at..]);
+    let hints = if memchr::memmem::find(hints, b"set_var").is_some() { hints } else { &[] };
+    let hints = &hints[..memchr::memmem::find(hints, b"*/").unwrap_or(hints.len())];
+    let sets = |settings: &[u8]| {
+        memchr::memchr_iter(b'=', settings).any(|at| {
+            let name = settings[..at].trim_ascii_end();
+            !HARMLESS.iter().any(|harmless| name.ends_with(harmless))
+        })
+    };
+    sets(&lower[..start]) || sets(hints)
+}
+
 /// Those of the parameters that stand behind LIMIT or OFFSET.
 pub fn limits(text: &[u8], params: &[usize]) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();

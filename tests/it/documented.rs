@@ -18,6 +18,7 @@ on_both! {
     a_text_that_is_never_the_same_takes_the_server_s_own_lock
     a_statement_that_is_executed_elsewhere_is_refused
     a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s
+    what_named_statements_may_not_do_is_refused
     what_larger_statements_may_not_do_is_refused
     a_call_whose_argument_fails_takes_nothing
     a_waiter_of_a_proxy_that_shuts_down_hears_of_it
@@ -164,6 +165,48 @@ fn a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s(server: 
     }
     assert_eq!(error(&mut session, "EXECUTE s"), Some(1243));
     check(&mut session, "behind an error", None);
+}
+
+fn what_named_statements_may_not_do_is_refused(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let name = fresh_schema();
+    let call = format!("SELECT GET_LOCK(''{name}'',0)");
+    session.run(&format!("PREPARE s FROM '{call}'"));
+    session.run(&format!("SET @x='{call}', @long=CONCAT('{call} -- ',REPEAT('x',300000))"));
+    let mut refused = vec![
+        // One name with s to MySQL.
+        "EXECUTE `\u{15b}`".to_owned(),
+        "PREPARE `\u{15b}` FROM 'SELECT 1'".to_owned(),
+        "DEALLOCATE PREPARE `\u{15b}`".to_owned(),
+        format!("EXECUTE s /* {} */", "x".repeat(70_000)),
+        "PREPARE s FROM @long".to_owned(),
+    ];
+    let computed = "GET_LOCK(CONCAT(1/3),0)";
+    if flavour_of(server) == Flavour::MariaDb {
+        let set = "SET STATEMENT max_statement_time=9 FOR";
+        refused.extend([
+            format!("{set} EXECUTE s"),
+            format!("{set} EXECUTE IMMEDIATE @x"),
+            format!("{set} PREPARE t FROM @x"),
+            format!("EXECUTE IMMEDIATE CONCAT('{call},',RAND())"),
+            format!("SET STATEMENT div_precision_increment=2 FOR SELECT {computed}"),
+            "SET sql_mode=ORACLE".to_owned(),
+            format!("BEGIN SELECT GET_LOCK('{name}',0); END"),
+            format!("EXECUTE IMMEDIATE 'SELECT GET_LOCK(:1,0)' USING '{name}'"),
+        ]);
+        let block = session.client.prepare(b"BEGIN NOT ATOMIC EXECUTE s; END");
+        assert_eq!(block.error(), Some(1235));
+    } else {
+        refused.push(format!("SELECT /*+ SET_VAR(div_precision_increment=2) */ {computed}"));
+    }
+    for sql in refused {
+        let expected = if sql.ends_with("ORACLE") { None } else { Some(1235) };
+        assert_eq!(error(&mut session, &sql), expected, "{sql:.80}");
+        let native = server.root().column(&format!("SELECT IS_FREE_LOCK('{name}')"));
+        assert_eq!(native, ["1"], "{sql:.80}: not the server's");
+    }
+    assert_eq!(session.value("SELECT RELEASE_ALL_LOCKS()").as_deref(), Some("0"));
 }
 
 fn a_statement_that_is_executed_elsewhere_is_refused(server: &Server) {

@@ -46,3 +46,17 @@ a: SELECT RELEASE_ALL_LOCKS()
 = 2
 b?
 = 1 | x
+# A text in several strings.
+a: EXECUTE IMMEDIATE 'SELECT GET_LO' 'CK(''$Nparts'',0)'
+= 1
+a: SET sql_mode=CONCAT(@@sql_mode,',PIPES_AS_CONCAT')
+a: EXECUTE IMMEDIATE 'SELECT GET_LO' || 'CK(''$Nparts'',0)'
+= 1
+b: SELECT IS_USED_LOCK('$Nparts')
+= <a>
+# Expressions keep to themselves where they decide what is evaluated.
+a: PREPARE s FROM 'SELECT IF(2*?=0, GET_LOCK(''$Nparts'',0), 5), 4*?'
+a: EXECUTE s USING 1-1, 1-1
+= 1 | 0
+a: SELECT RELEASE_ALL_LOCKS()
+= 3
