@@ -303,16 +303,7 @@ pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
 mod tests {
     use super::*;
     use crate::sql::dialect::Multibyte;
-    use crate::types::Flavour;
-
-    const MYSQL: Dialect = Dialect {
-        flavour: Flavour::MySql,
-        version: 90_704,
-        ansi_quotes: false,
-        no_backslash_escapes: false,
-        brackets: false,
-        multibyte: Multibyte::Safe,
-    };
+    const MYSQL: Dialect = Dialect::MYSQL;
 
     fn judge(sql: &str) -> Statement {
         classify(sql.as_bytes(), MYSQL)

@@ -153,17 +153,7 @@ impl Composite {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::dialect::Multibyte;
-    use crate::types::Flavour;
-
-    const MYSQL: Dialect = Dialect {
-        flavour: Flavour::MySql,
-        version: 90_704,
-        ansi_quotes: false,
-        no_backslash_escapes: false,
-        brackets: false,
-        multibyte: Multibyte::Safe,
-    };
+    const MYSQL: Dialect = Dialect::MYSQL;
 
     fn judge(sql: &str) -> Option<Coverage> {
         coverage(sql.as_bytes(), MYSQL, By::Query { several: true })

@@ -194,6 +194,29 @@ pub struct Dialect {
     pub multibyte: Multibyte,
 }
 
+#[cfg(test)]
+impl Dialect {
+    /// That of a MySQL server as it comes.
+    pub(super) const MYSQL: Self = Self {
+        flavour: Flavour::MySql,
+        version: 90_704,
+        ansi_quotes: false,
+        no_backslash_escapes: false,
+        brackets: false,
+        multibyte: Multibyte::Safe,
+    };
+    /// That of a MariaDB server as it comes.
+    pub(super) const MARIADB: Self =
+        Self { flavour: Flavour::MariaDb, version: 101_119, ..Self::MYSQL };
+
+    pub(super) fn of(flavour: Flavour) -> Self {
+        match flavour {
+            Flavour::MySql => Self::MYSQL,
+            Flavour::MariaDb => Self::MARIADB,
+        }
+    }
+}
+
 impl Dialect {
     /// Whether the server executes the content of `/*!<version>` (`mariadb_only`: `/*M!`).
     pub fn executes(&self, version: Option<u32>, mariadb_only: bool) -> bool {

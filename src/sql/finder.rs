@@ -228,14 +228,7 @@ mod tests {
     use crate::sql::dialect::Multibyte;
 
     fn dialect(flavour: Flavour) -> Dialect {
-        Dialect {
-            flavour,
-            version: if flavour == Flavour::MySql { 90_704 } else { 101_119 },
-            ansi_quotes: false,
-            no_backslash_escapes: false,
-            brackets: false,
-            multibyte: Multibyte::Safe,
-        }
+        Dialect::of(flavour)
     }
 
     fn count(sql: &str) -> usize {

@@ -147,17 +147,10 @@ impl Listing {
 #[cfg(test)]
 mod tests {
     use super::super::call::{Statement, classify};
-    use super::super::dialect::{Dialect, Multibyte};
+    use super::super::dialect::Dialect;
     use super::*;
 
-    const DIALECT: Dialect = Dialect {
-        flavour: Flavour::MariaDb,
-        version: 101_119,
-        ansi_quotes: false,
-        no_backslash_escapes: false,
-        brackets: false,
-        multibyte: Multibyte::Safe,
-    };
+    const DIALECT: Dialect = Dialect::MARIADB;
 
     fn listing(sql: &str) -> Option<Listing> {
         match classify(sql.as_bytes(), DIALECT) {

@@ -239,20 +239,11 @@ fn deeper(depth: usize, token: Token) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::call::{Statement, classify_exactly};
-    use super::super::dialect::{Dialect, Multibyte};
+    use super::super::dialect::Dialect;
     use super::*;
 
     fn judge(flavour: Flavour, sql: &str) -> Statement {
-        let version = if flavour == Flavour::MySql { 90_704 } else { 101_119 };
-        let dialect = Dialect {
-            flavour,
-            version,
-            ansi_quotes: false,
-            no_backslash_escapes: false,
-            brackets: false,
-            multibyte: Multibyte::Safe,
-        };
-        classify_exactly(sql.as_bytes(), dialect)
+        classify_exactly(sql.as_bytes(), Dialect::of(flavour))
     }
 
     fn parts(flavour: Flavour, sql: &str) -> Option<Vec<String>> {

@@ -148,17 +148,8 @@ impl Writer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::dialect::Multibyte;
     use crate::types::Flavour;
-
-    const MYSQL: Dialect = Dialect {
-        flavour: Flavour::MySql,
-        version: 90_704,
-        ansi_quotes: false,
-        no_backslash_escapes: false,
-        brackets: false,
-        multibyte: Multibyte::Safe,
-    };
+    const MYSQL: Dialect = Dialect::MYSQL;
 
     fn normal(sql: &str) -> String {
         normalise(sql.as_bytes(), MYSQL, 1024)

@@ -71,21 +71,13 @@ fn is_compound(text: &[u8], tokens: &[Token], at: usize, word: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::dialect::{Dialect, Multibyte};
+    use super::super::dialect::Dialect;
     use super::super::scanner::Scanner;
     use super::*;
-    use crate::types::Flavour;
 
     #[test]
     fn statements_end_at_semicolons_outside_of_everything() {
-        let dialect = Dialect {
-            flavour: Flavour::MariaDb,
-            version: 101_119,
-            ansi_quotes: false,
-            no_backslash_escapes: false,
-            brackets: false,
-            multibyte: Multibyte::Safe,
-        };
+        let dialect = Dialect::MARIADB;
         for (sql, pieces) in [
             ("SELECT 1", Some(vec!["SELECT 1"])),
             ("SELECT 1; -- bye", Some(vec!["SELECT 1; -- bye"])),

@@ -220,15 +220,7 @@ mod tests {
     use crate::sql::dialect::Multibyte;
     use crate::sql::mentions::mention;
     use crate::types::Flavour;
-
-    const MYSQL: Dialect = Dialect {
-        flavour: Flavour::MySql,
-        version: 90_704,
-        ansi_quotes: false,
-        no_backslash_escapes: false,
-        brackets: false,
-        multibyte: Multibyte::Safe,
-    };
+    const MYSQL: Dialect = Dialect::MYSQL;
 
     /// More than what is near.
     const LONG: &[u8] =

@@ -180,17 +180,7 @@ fn close(c: &mut Cursor<'_>) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::dialect::Multibyte;
-    use crate::types::Flavour;
-
-    const MYSQL: Dialect = Dialect {
-        flavour: Flavour::MySql,
-        version: 90_704,
-        ansi_quotes: false,
-        no_backslash_escapes: false,
-        brackets: false,
-        multibyte: Multibyte::Safe,
-    };
+    const MYSQL: Dialect = Dialect::MYSQL;
 
     fn of(sql: &str) -> Uses {
         uses(sql.as_bytes(), MYSQL)

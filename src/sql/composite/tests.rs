@@ -2,17 +2,8 @@
 
 use super::*;
 use crate::sql::call::{Statement, classify_exactly};
-use crate::sql::dialect::{Dialect, Multibyte};
-use crate::types::Flavour;
-
-const MYSQL: Dialect = Dialect {
-    flavour: Flavour::MySql,
-    version: 90_704,
-    ansi_quotes: false,
-    no_backslash_escapes: false,
-    brackets: false,
-    multibyte: Multibyte::Safe,
-};
+use crate::sql::dialect::Dialect;
+const MYSQL: Dialect = Dialect::MYSQL;
 
 fn composite(sql: &str) -> Composite {
     match classify_exactly(sql.as_bytes(), MYSQL) {
