@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use lockstead::sql::named::may_be_named;
 use lockstead::sql::prefilter::{Found, scan};
 
 /// What of each text a round may take.
@@ -23,6 +24,7 @@ fn main() {
     println!("{:<32}{:>10}{:>12}{:>10}", "", "bytes", "ns", "GB/s");
     for (name, text) in texts {
         assert_eq!(scan(&text), Found::default(), "{name} has no match");
+        assert!(!may_be_named(&text, false), "{name} prepares nothing");
         let best = (0..ROUNDS).map(|_| round(&text)).fold(f64::INFINITY, f64::min);
         #[expect(clippy::cast_precision_loss, reason = "texts are short")]
         let speed = text.len() as f64 / best;
@@ -36,7 +38,8 @@ fn round(text: &[u8]) -> f64 {
     let mut scans = 0.0;
     while began.elapsed() < ROUND {
         for _ in 0..64 {
-            black_box(scan(black_box(text)));
+            let text = black_box(text);
+            black_box((scan(text), may_be_named(text, false)));
         }
         scans += 64.0;
     }

@@ -79,17 +79,24 @@ pub struct Value {
 pub fn may_be_named(text: &[u8], known: bool) -> bool {
     // In latin1 and its like 0xa0 is white space too.
     let space = |b: &u8| is_space(*b) || *b == 0xa0;
-    let Some(start) = text.iter().position(|b| !space(b)) else { return false };
-    // SET STATEMENT … FOR
-    let sets = text[start..].get(..3).is_some_and(|word| word.eq_ignore_ascii_case(b"SET"));
-    let leads =
-        sets || matches!(text[start], b'p' | b'P' | b'e' | b'E' | b'd' | b'D' | b'/' | b'#' | b'-');
+    let leads = |at: usize| {
+        let start = text[at..].iter().position(|b| !space(b));
+        start.is_some_and(|start| {
+            matches!(
+                text[at + start..],
+                // `-`, `#`, `/` and `*`: behind a comment, or half a versioned one.
+                [b'p' | b'P' | b'e' | b'E' | b'd' | b'D' | b'/' | b'#' | b'-' | b'*', ..]
+                    // SET STATEMENT … FOR
+                    | [b's' | b'S', b'e' | b'E', b't' | b'T', ..]
+            )
+        })
+    };
     let holds = |word: &[u8]| {
         let [low, up] = [word[0], word[0].to_ascii_uppercase()];
         memchr::memchr2_iter(low, up, text)
             .any(|at| text[at..].get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word)))
     };
-    (leads || memchr::memchr(b';', text).is_some())
+    (leads(0) || memchr::memchr_iter(b';', text).any(|at| leads(at + 1)))
         && (holds(b"prepare") || holds(b"immediate") || (known && holds(b"execute")))
 }
 
@@ -303,6 +310,8 @@ mod tests {
             ("EXECUTE s", false, true),
             ("execute immediate @x", true, true),
             ("SELECT 1; PREPARE s FROM @x", true, true),
+            ("/*! SELECT 1; */ PREPARE s FROM @x", true, true),
+            ("SELECT 'a;b', 'prepare'; ", false, false),
             ("SELECT 1;EXECUTE s", false, true),
             ("DEALLOCATE PREPARE s", true, true),
             ("\u{b}PREPARE s FROM @x", true, true),
