@@ -111,9 +111,9 @@ impl Session {
         if let Some(name) = call.plain_name().filter(|_| simple) {
             let mut out = Vec::with_capacity(128);
             let status = Status(self.status.lasting());
+            self.behind.answered(call.bare.is_do);
             if call.bare.is_do {
                 put_ok(&mut out, 1, status);
-                self.behind.then_do = true;
             } else {
                 let column = call.bare.function.column(self.flavour);
                 let reply = OneValue {
@@ -129,7 +129,6 @@ impl Session {
                     end: None,
                 };
                 reply.encode(&mut out, self.capabilities);
-                self.behind = Behind { select: true, then_do: false };
             }
             return self.send_client(&out);
         }

@@ -185,11 +185,7 @@ impl Session {
             && !unfound
             && self.may_answer_alone(by_ok)
         {
-            if by_ok {
-                self.behind.then_do = true;
-            } else {
-                self.behind = Behind { select: true, then_do: false };
-            }
+            self.behind.answered(by_ok);
         } else {
             self.behind = Behind::default();
             let (before, behind): (&[u8], &[u8]) = if unfound {

@@ -18,8 +18,6 @@ use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Ending;
 use crate::sql::argument::Argument;
 use crate::sql::call::{self, Statement};
-use crate::sql::dialect::{Dialect, Multibyte};
-use crate::sql::words;
 
 /// What came of a call.
 pub(super) enum Outcome {
@@ -63,8 +61,12 @@ impl Session {
             return self.forward(&packet);
         };
         let text = &payload[at..];
-        self.take_in_hand(&packet, text);
-        match self.classify(text).await? {
+        let statement = self.classify(text).await?;
+        // A bare call pays no copy.
+        if !matches!(statement, Statement::NoCall | Statement::Bare(_)) {
+            self.take_in_hand(&packet, text);
+        }
+        match statement {
             // A parameter without PREPARE is a syntax error, which takes nothing.
             Statement::Bare(bare) if bare.arguments.contains(&Argument::Parameter) => {
                 self.forward(&packet)
@@ -93,7 +95,10 @@ impl Session {
                     Outcome::Native => self.forward(&packet),
                     Outcome::Said(_, reply) => self.send_client(&reply),
                     Outcome::Deadlock => self.answer_deadlock(&call).await,
-                    Outcome::Unsupported => self.unsupported(UNJUDGED),
+                    Outcome::Unsupported => {
+                        self.take_in_hand(&packet, text);
+                        self.unsupported(UNJUDGED)
+                    }
                     Outcome::Error(error) => self.refuse(&error),
                 }
             }
@@ -186,37 +191,6 @@ impl Session {
         let payload = [&[Command::STMT_CLOSE.0][..], &id.to_le_bytes()].concat();
         put_frame(&mut packet, 0, &payload);
         self.send_server(&packet)
-    }
-
-    /// Classifies a text; where that depends on modes only the server knows, it is asked.
-    pub(super) async fn classify(&mut self, text: &[u8]) -> Result<Statement, End> {
-        let verdict = call::classify(text, self.dialect());
-        match verdict {
-            // The first of several statements may change how the others read.
-            Statement::Ambiguous if self.several && words::may_change_modes(text) => {
-                return Ok(verdict);
-            }
-            Statement::Ambiguous | Statement::PerhapsLists => {}
-            statement => return Ok(statement),
-        }
-        let dialect = self.exact_dialect().await?;
-        Ok(dialect.map_or(verdict, |dialect| call::classify_exactly(text, dialect)))
-    }
-
-    /// How the server reads this session's statements: it is asked.
-    pub(super) async fn exact_dialect(&mut self) -> Result<Option<Dialect>, End> {
-        let row = self.ask_row(b"SELECT @@sql_mode,@@character_set_client").await?;
-        let Some([Some(mode), Some(charset)]) = row.as_deref() else {
-            return Ok(None);
-        };
-        let mode = String::from_utf8_lossy(mode);
-        Ok(Some(Dialect {
-            ansi_quotes: mode.contains("ANSI_QUOTES"),
-            no_backslash_escapes: mode.contains("NO_BACKSLASH_ESCAPES"),
-            brackets: mode.contains("MSSQL"),
-            multibyte: Multibyte::from_charset(&String::from_utf8_lossy(charset)),
-            ..self.dialect()
-        }))
     }
 
     /// Does what a call asks.

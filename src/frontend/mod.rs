@@ -29,6 +29,7 @@ mod oversize;
 mod owed;
 mod prepared;
 mod preparing;
+mod reading;
 mod reset;
 mod seen;
 mod settings;

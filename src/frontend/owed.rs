@@ -53,6 +53,17 @@ pub(super) struct Behind {
     pub(super) then_do: bool,
 }
 
+impl Behind {
+    /// One more statement that the proxy answered: a DO, or a SELECT, behind which no DO matters.
+    pub(super) fn answered(&mut self, is_do: bool) {
+        if is_do {
+            self.then_do = true;
+        } else {
+            *self = Self { select: true, then_do: false };
+        }
+    }
+}
+
 impl Session {
     /// Counts a command of the client's; one that the proxy answers, once.
     pub(super) fn count(&mut self, command: Command) {
