@@ -6,8 +6,9 @@
 #   dev/server.sh kill DIR      kill -9
 #   dev/server.sh restart DIR   after stop or kill: same port, data and options
 #
-# Everything of a server is in DIR, which start creates: data, tmp, socket, pid
-# and error.log. Its port on 127.0.0.1 is chosen anew at every start. DIR/server.env
+# Everything of a server is in DIR, which start creates: data, tmp, tls, socket, pid
+# and error.log. It offers TLS with DIR/tls/server-cert.pem; ca.pem is beside it
+# (dev/certificates.sh). Its port on 127.0.0.1 is chosen anew at every start. DIR/server.env
 # has, as shell assignments: FLAVOUR HOST PORT SOCKET PID URL CLIENT. CLIENT is
 # the command line client with the options it needs, to be used unquoted;
 # options may follow: $CLIENT -P 4000 -e 'SELECT 1'.
@@ -138,7 +139,9 @@ server_options() {
     --bind-address=127.0.0.1 "--socket=$dir/socket" "--pid-file=$dir/pid"
     "--log-error=$dir/error.log"
     --server-id=1 --log-bin=binlog --binlog-format=ROW --sync-binlog=1
-    --innodb-flush-log-at-trx-commit=1 "--max-connections=$connections" --local-infile=1)
+    --innodb-flush-log-at-trx-commit=1 "--max-connections=$connections" --local-infile=1
+    "--ssl-ca=$dir/tls/ca.pem" "--ssl-cert=$dir/tls/server-cert.pem"
+    "--ssl-key=$dir/tls/server-key.pem")
   [ "$1" = mariadb ] || options+=(--mysqlx=OFF)
 }
 
@@ -212,7 +215,7 @@ failed() {
     until_gone "$pid" 10 || true
   fi
   if [ "$1" = new ]; then
-    rm -rf "$dir/data" "$dir/tmp" "$dir"/{socket,socket.lock,pid,client.cnf,server.env,server.env.new,settings}
+    rm -rf "$dir/data" "$dir/tmp" "$dir/tls" "$dir"/{socket,socket.lock,pid,client.cnf,server.env,server.env.new,settings}
   fi
   if [ -e "$dir/error.log" ]; then
     printf 'server: the end of %s/error.log:\n' "$dir" >&2
@@ -243,6 +246,7 @@ start() {
   on_failure new
   rm -f "$dir/error.log"
   mkdir -m 700 "$dir/data" "$dir/tmp"
+  "$(dirname "$0")/certificates.sh" "$dir/tls" || die "there are no certificates"
   base_options
   "initialise_$flavour" || die "initialisation failed"
   pid=
