@@ -46,13 +46,19 @@ impl Session {
         let mut shown = 0;
         while at < buffer.len() {
             if !self.tracker.active() {
-                match self.owed.front() {
-                    Some(owed) => self.tracker.begin(owed.shape),
+                match self.owed.front().map(|owed| (owed.shape, owed.seq)) {
+                    Some((shape, seq)) => self.begin_response(shape, seq),
                     // Nothing was asked: the server's last words before it hangs up.
-                    None => break,
+                    None => {
+                        if let Some(renumber) = &mut self.renumber {
+                            renumber.begin(1);
+                            renumber.pass(&mut buffer[at..]);
+                        }
+                        break;
+                    }
                 }
             }
-            let (n, progress) = self.tracker.feed(&buffer[at..]);
+            let (n, progress) = self.follow(&mut buffer[at..]);
             let instead = match self.owed.front_mut().map(|owed| &mut owed.whose) {
                 None | Some(Whose::Clients) => None,
                 Some(Whose::Watched(seen)) => {
@@ -77,7 +83,10 @@ impl Session {
             at += n;
             match progress {
                 Progress::Continue => {}
-                Progress::WantsFile => self.client_state = ClientState::File { left: 0 },
+                Progress::WantsFile => {
+                    let seq = self.tracker.last_seq().wrapping_add(1);
+                    self.client_state = ClientState::File { left: 0, seq };
+                }
                 Progress::Ended(ending) => {
                     let clients =
                         matches!(self.owed.front(), Some(Owed { whose: Whose::Clients, .. }));
@@ -204,24 +213,10 @@ impl Session {
                         from = at;
                     }
                 },
-                ClientState::File { left } => {
-                    if *left == 0 {
-                        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
-                            break;
-                        };
-                        *left = frame.len;
-                        at += HEADER;
-                        if frame.len == 0 {
-                            self.client_state = ClientState::Command;
-                            // The answer to the file continues the same response.
-                            self.tracker.begin(Shape::Results);
-                        }
-                    } else {
-                        let n = (*left).min(buffer.len() - at);
-                        *left -= n;
-                        at += n;
-                    }
-                }
+                ClientState::File { .. } => match self.file(&mut buffer[at..]) {
+                    0 => break,
+                    n => at += n,
+                },
                 ClientState::Command => match self.command(&buffer[at..])? {
                     Fate::Incomplete => break,
                     Fate::Park => self.parked = true,

@@ -30,6 +30,7 @@ use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
+use crate::protocol::renumber::Renumber;
 use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
 use crate::sql::dialect::{Dialect, Multibyte};
@@ -66,8 +67,9 @@ pub(super) enum ClientState {
     Body { left: usize, continued: bool, stream: Option<Box<Stream>> },
     /// The rest of a packet that is not forwarded.
     Dropped(Dropped),
-    /// The file that the server asked for, up to an empty packet: bytes left in a frame.
-    File { left: usize },
+    /// The file that the server asked for, up to an empty packet: bytes left in a frame, and the
+    /// next one's sequence id.
+    File { left: usize, seq: u8 },
     /// Both sides talk freely (replication).
     Pipe,
 }
@@ -93,6 +95,8 @@ pub(super) struct Session {
     /// What the server said to a statement that shows a wait.
     pub(super) at_gate: Option<Reply>,
     pub(super) tracker: Tracker,
+    /// Between a compressed leg to the server and a plain one to the client.
+    pub(super) renumber: Option<Renumber>,
     pub(super) client_state: ClientState,
     /// The command at the front of the inbox waits until the server owes nothing.
     pub(super) parked: bool,
@@ -174,6 +178,7 @@ impl Session {
         } = login;
         let watch = context.observer.clone().zip(who);
         let watch = watch.map(|(o, who)| Box::new(Watch::new(o, who, greeting.flavour)));
+        let renumbers = server.is_compressed() && !client.is_compressed();
         let mut session = Self {
             client,
             server,
@@ -190,6 +195,7 @@ impl Session {
             owed: VecDeque::new(),
             at_gate: None,
             tracker: Tracker::new(capabilities),
+            renumber: renumbers.then(Renumber::default),
             client_state: ClientState::Command,
             parked: false,
             answering: false,

@@ -79,6 +79,11 @@ impl Wrapped {
         self.tls.is_some()
     }
 
+    /// Whether it has gone over to pieces.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packing.is_some()
+    }
+
     /// A command begins: pieces are counted anew.
     pub(crate) fn begin(&mut self) {
         if let Some(packing) = &mut self.packing {
