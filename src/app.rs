@@ -204,6 +204,8 @@ impl App {
             let draining = Arc::clone(&draining);
             tokio::spawn(http::serve(listener, Pages { metrics, engine, draining }))
         });
+        let hops = Arc::clone(&context.hops);
+        let reloading = tokio::spawn(reload_when_told(hops, signal(SignalKind::hangup())?));
         tokio::select! {
             () = accept(listener, &workers) => {}
             () = signals.next() => tracing::info!("told to stop: draining"),
@@ -217,6 +219,7 @@ impl App {
             () = signals.next() => tracing::warn!("second signal: not waiting any longer"),
         }
         tending.abort();
+        reloading.abort();
         let _ = timeout(LAST_MOMENT, context.spares.finish(&account)).await;
         work.stop().await;
         if let Some(pages) = pages {
@@ -224,6 +227,16 @@ impl App {
         }
         tracing::info!("stopped");
         Ok(())
+    }
+}
+
+/// Reads certificates again at each SIGHUP.
+async fn reload_when_told(hops: Arc<Hops>, mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        match hops.reload() {
+            Ok(()) => tracing::info!("read the certificate for clients again"),
+            Err(e) => tracing::error!(error = %e, "the certificate for clients stays as it was"),
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use super::wrap::Wrap;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
+const SHA256: &[u8] = b"sha256_password";
+const CLEAR: &[u8] = b"mysql_clear_password";
 
 /// Who logs in, where to, and with which options.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub(crate) struct Account {
     pub(crate) attributes: Vec<(String, String)>,
     /// What is wrapped around the connection.
     pub(crate) wrap: Wrap,
+    /// The first answer is the password in clear.
+    pub(crate) clear_first: bool,
 }
 
 impl Account {
@@ -41,6 +45,7 @@ impl Account {
             collation: 45,
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
             wrap: Wrap::from_env(),
+            clear_first: false,
         }
     }
 
@@ -160,7 +165,12 @@ fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32)
     out.extend_from_slice(&[0; 23]);
     out.extend_from_slice(account.user.as_bytes());
     out.push(0);
-    let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
+    let (plugin, proof) = if account.clear_first {
+        (CLEAR.to_vec(), [account.password.as_bytes(), &[0]].concat())
+    } else {
+        let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
+        (greeting.plugin.clone(), proof)
+    };
     put_lenenc(&mut out, proof.len() as u64);
     out.extend_from_slice(&proof);
     if capabilities & CONNECT_WITH_DB != 0 {
@@ -168,7 +178,7 @@ fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32)
         out.push(0);
     }
     if capabilities & PLUGIN_AUTH != 0 {
-        out.extend_from_slice(&greeting.plugin);
+        out.extend_from_slice(&plugin);
         out.push(0);
     }
     if capabilities & CONNECT_ATTRS != 0 {
@@ -231,7 +241,11 @@ pub(crate) fn converse(
                 let mut c = Cursor(rest);
                 let plugin = c.nul_bytes();
                 salt = c.0.strip_suffix(&[0]).unwrap_or(c.0).to_vec();
-                proof(plugin, &salt, password)
+                match plugin {
+                    SHA256 if frames.wrapped.is_secure() => [password, &[0]].concat(),
+                    SHA256 => vec![0x01],
+                    _ => proof(plugin, &salt, password),
+                }
             }
             [0x01, 0x03] => continue,
             [0x01, 0x04] if frames.wrapped.is_secure() => [password, &[0]].concat(),
