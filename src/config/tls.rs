@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::choice;
-use super::raw::Raw;
+use super::parse::choice;
+use super::raw::{OneOrMore, Raw};
 
 /// What clients are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +73,8 @@ pub struct BackendTls {
     pub mode: BackendMode,
     /// Who signs the server's certificate. Checked in mode match too, if given.
     pub ca: Option<PathBuf>,
-    /// What the proxy shows on behalf of clients that have shown a certificate.
-    pub pair: Option<Pair>,
+    /// Clients' certificates: the proxy shows the server the one that a client has shown it.
+    pub pairs: Vec<Pair>,
     /// In mode match, clients on this machine count as encrypted.
     pub local: bool,
 }
@@ -110,11 +110,7 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), Wrong> {
     let backend = BackendTls {
         mode,
         ca: raw.backend_tls_ca.as_ref().map(PathBuf::from),
-        pair: pair(
-            ["backend_tls_cert", "backend_tls_key"],
-            raw.backend_tls_cert.as_ref(),
-            raw.backend_tls_key.as_ref(),
-        )?,
+        pairs: pairs(raw.backend_tls_cert.as_ref(), raw.backend_tls_key.as_ref())?,
         local: raw.backend_tls_local.unwrap_or(false),
     };
     agree(&client, &backend).map(|()| (client, backend))
@@ -134,13 +130,22 @@ fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), Wrong> {
         let problem = "is missing: the server's certificate is checked by it";
         return Err(("backend_tls_ca", problem.to_owned()));
     }
-    // Else anybody would pass an account that demands a certificate, by the proxy's.
-    if backend.pair.is_some() && (client.asked != Asked::Require || client.offer != Offer::Require)
-    {
-        let problem = "is shown to the server on behalf of clients, so it needs tls = \"require\" and tls_client_cert = \"require\"";
+    if !backend.pairs.is_empty() && client.asked == Asked::Off {
+        let problem = "is shown to the server on behalf of clients that have shown it, but tls_client_cert = \"off\" asks for none";
         return Err(("backend_tls_cert", problem.to_owned()));
     }
     Ok(())
+}
+
+fn pairs(certs: Option<&OneOrMore>, keys: Option<&OneOrMore>) -> Result<Vec<Pair>, Wrong> {
+    let files = |list: Option<&OneOrMore>| list.map_or(&[][..], |list| &list.0[..]).to_vec();
+    let (certs, keys) = (files(certs), files(keys));
+    if certs.len() != keys.len() {
+        let problem = "needs one file for each certificate in backend_tls_cert, in its order";
+        return Err(("backend_tls_key", problem.to_owned()));
+    }
+    let both = certs.into_iter().zip(keys);
+    Ok(both.map(|(cert, key)| Pair { cert: cert.into(), key: key.into() }).collect())
 }
 
 fn pair(

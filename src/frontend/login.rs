@@ -4,10 +4,11 @@
 //! answers. Each leg has TLS and compression of its own, and the connection tag is added.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::authenticate::{Broken, Exchange, MAX_LOGIN, Method};
 use super::context::Context;
@@ -16,6 +17,7 @@ use super::watching::who_logs_in;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::config::tls::Offer;
 use crate::lock::codes;
+use crate::net::announce;
 use crate::net::compression::Role;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
@@ -74,7 +76,15 @@ impl Refusal {
 /// Logs a client in. `None`: it was refused or left, and has been told.
 pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
     let mut client = Leg::new(socket);
-    let greeted = match greet(context).await {
+    let peer = match announced(&mut client, peer, context).await {
+        Ok(peer) => peer,
+        Err(e) => {
+            tracing::info!(%peer, error = %e, "a connection without its PROXY header");
+            closed(context, "no_proxy_header");
+            return None;
+        }
+    };
+    let greeted = match greet(peer, context).await {
         Ok(greeted) => greeted,
         Err(GreetError::Refused(frame)) => {
             let _ = client.send_all(&frame).await;
@@ -237,10 +247,31 @@ async fn authenticated(
     })
 }
 
-async fn greet(context: &Context) -> Result<Greeted, GreetError> {
+/// Who the client is: what stands before the proxy may have to say.
+async fn announced(client: &mut Leg, peer: Peer, context: &Context) -> io::Result<Peer> {
+    let networks = &context.config.proxy_protocol;
+    let Some(address) = peer.0.filter(|a| networks.iter().any(|n| n.contains(&peer_ip(a)))) else {
+        return Ok(peer);
+    };
+    let limit = context.config.login_timeout;
+    let told = timeout(limit, announce::read(client)).await;
+    let told = told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+    Ok(Peer(Some(told.unwrap_or(address))))
+}
+
+fn peer_ip(address: &SocketAddr) -> IpAddr {
+    address.ip().to_canonical()
+}
+
+async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
+    let config = &context.config;
+    if config.backend_proxy_protocol {
+        // A connection that was announced for another client serves nobody else.
+        return connect(&config.backend, config.connect_timeout, Some(peer)).await;
+    }
     match context.spares.take() {
         Some(greeted) => Ok(greeted),
-        None => connect(&context.config.backend, context.config.connect_timeout).await,
+        None => connect(&config.backend, config.connect_timeout, None).await,
     }
 }
 

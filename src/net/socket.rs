@@ -11,8 +11,8 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-/// No delay, and keepalive probes that find a vanished peer within about two minutes.
-pub fn set_options(stream: &TcpStream) -> io::Result<()> {
+/// Keepalive probes that find a vanished peer within about two minutes.
+fn set_tcp_options(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let probes = TcpKeepalive::new()
         .with_time(Duration::from_mins(1))
@@ -41,6 +41,14 @@ macro_rules! either {
 }
 
 impl Socket {
+    /// No delay, and a bound on how long a vanished peer goes unnoticed.
+    pub fn set_options(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => set_tcp_options(stream),
+            Self::Unix(_) => Ok(()),
+        }
+    }
+
     /// Reads at most `room` bytes. `Ok(None)` when nothing is there yet, `Ok(Some(0))` at the
     /// peer's end.
     pub fn read(&self, buffer: &mut impl BufMut, room: usize) -> io::Result<Option<usize>> {

@@ -248,7 +248,9 @@ fn certificates_are_read_again_without_a_connection_lost(server: &Server) {
     // A pair that does not fit changes nothing.
     std::fs::copy(dir.join("client-key.pem"), &key).expect("copied");
     proxy.signal("HUP");
-    crate::stage::eventually("it is said", || proxy.log().contains("server-cert.pem").then_some(()));
+    crate::stage::eventually("it is said", || {
+        proxy.log().contains("server-cert.pem").then_some(())
+    });
     assert!(text(&verified(&ca)).contains("it works"));
     let _ = std::fs::remove_dir_all(&dir);
 }

@@ -15,6 +15,7 @@ mod large;
 mod launch;
 mod legs;
 mod lexer;
+mod listeners;
 mod listing;
 mod locks;
 mod lost_replies;

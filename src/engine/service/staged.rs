@@ -34,7 +34,7 @@ pub(in crate::engine) fn store_access() -> Arc<StoreAccess> {
         connect_timeout: Duration::from_secs(1),
         open: Mutex::default(),
         home: Mutex::default(),
-        metrics: Arc::new(Metrics::new().expect("metrics")),
+        metrics: Arc::new(Metrics::new(None).expect("metrics")),
     })
 }
 

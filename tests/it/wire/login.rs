@@ -32,6 +32,8 @@ pub(crate) struct Account {
     pub(crate) wrap: Wrap,
     /// The first answer is the password in clear.
     pub(crate) clear_first: bool,
+    /// What is sent before anything is heard.
+    pub(crate) preamble: Vec<u8>,
 }
 
 impl Account {
@@ -46,6 +48,7 @@ impl Account {
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
             wrap: Wrap::from_env(),
             clear_first: false,
+            preamble: Vec::new(),
         }
     }
 
