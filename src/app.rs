@@ -193,7 +193,7 @@ async fn reload_when_told(all: Vec<Arc<Hops>>, mut hangup: Signal) {
             match hops.reload() {
                 Ok(()) => tracing::info!("read the certificate for clients again"),
                 Err(e) => {
-                    tracing::error!(error = %e, "the certificate for clients stays as it was")
+                    tracing::error!(error = %e, "the certificate for clients stays as it was");
                 }
             }
         }

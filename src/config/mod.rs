@@ -1,17 +1,18 @@
 //! Settings: what was written, and the validated form that everything else uses.
 
 mod parse;
+mod places;
 pub mod plan;
 mod raw;
 pub mod tls;
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
 
+pub use places::{HostPort, Listen, StoreUrl};
 pub use plan::Plan;
 pub use raw::Raw;
 
@@ -56,53 +57,6 @@ pub enum ConfigError {
     },
 }
 
-/// A host and port to connect to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostPort {
-    /// Name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-}
-
-impl fmt::Display for HostPort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
-    }
-}
-
-/// Where the lock tables are, and with which account. Its `Debug` form hides the password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct StoreUrl {
-    /// Name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// Account.
-    pub user: String,
-    /// Its password.
-    pub password: String,
-    /// Schema of the lock tables: letters, digits and `_`.
-    pub schema: String,
-}
-
-impl StoreUrl {
-    /// Another account, as `mysql://user[:password]@host[:port]/`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        parse_store(text)
-    }
-}
-
-impl fmt::Debug for StoreUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mysql://{}:***@{}:{}/{}", self.user, self.host, self.port, self.schema)
-    }
-}
-
 /// Text or JSON logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
@@ -128,24 +82,6 @@ pub enum Unsupported {
     Refuse,
     /// The server runs them as they stand, and its own locks are taken.
     Native,
-}
-
-/// Where clients connect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listen {
-    /// Over a network.
-    Tcp(SocketAddr),
-    /// On this machine, by a socket in the file system.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => address.fmt(f),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
 }
 
 /// The validated configuration of one listener and its cluster.
@@ -257,20 +193,14 @@ impl Config {
             return Err(wrong("collect_after", format!("{collect_after:?} is outside 1s to 24h")));
         }
         let http = raw.http.as_deref().unwrap_or("127.0.0.1:6080");
-        let log_format = match raw.log_format.as_deref().unwrap_or("text") {
-            "text" => LogFormat::Text,
-            "json" => LogFormat::Json,
-            other => {
-                return Err(wrong("log_format", format!("{other:?} is neither text nor json")));
-            }
-        };
+        let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+        let log_format =
+            choice(raw.log_format.as_deref(), &formats).map_err(|e| wrong("log_format", e))?;
         let workers = workers(raw.workers.unwrap_or(0)).map_err(|e| wrong("workers", e))?;
-        let max_connections = match raw.max_connections.unwrap_or(10_000) {
-            n @ 1..=1_000_000 => n,
-            n => {
-                return Err(wrong("max_connections", format!("{n} is outside 1 to 1000000")));
-            }
-        };
+        let max_connections = raw.max_connections.unwrap_or(10_000);
+        let possible = (1..=1_000_000).contains(&max_connections);
+        let outside = || format!("{max_connections} is outside 1 to 1000000");
+        possible.then_some(()).ok_or_else(|| wrong("max_connections", outside()))?;
         let first = listen[0].to_string();
         let state_dir = state_dir(raw.state_dir.as_deref(), place.unwrap_or(&first));
         if state_dir.is_none() && mode == Mode::Observe {
@@ -401,8 +331,8 @@ mod tests {
             let store = store.map(str::to_owned);
             Plan::load(None, Raw { mode: Some("observe".into()), store, ..raw() })
         };
-        assert!(observe(None).expect("valid").store().is_err());
-        assert!(observe(Some("mysql://a:b@c/d")).expect("valid").store().is_ok());
+        assert!(observe(None).expect("valid").only().store().is_err());
+        assert!(observe(Some("mysql://a:b@c/d")).expect("valid").only().store().is_ok());
         assert!(observe(Some("nonsense")).is_err());
     }
 

@@ -100,16 +100,17 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), Wrong> {
         ("off", BackendMode::Off),
     ];
     let mode = choice(raw.backend_tls.as_deref(), &modes).map_err(|e| ("backend_tls", e))?;
+    let given = |file: &Option<String>| file.clone().filter(|file| !file.is_empty());
     let client = ClientTls {
         offer,
-        pair: pair(["tls_cert", "tls_key"], raw.tls_cert.as_ref(), raw.tls_key.as_ref())?,
+        pair: pair(["tls_cert", "tls_key"], given(&raw.tls_cert), given(&raw.tls_key))?,
         only_13,
-        ca: raw.tls_client_ca.as_ref().map(PathBuf::from),
+        ca: given(&raw.tls_client_ca).map(PathBuf::from),
         asked,
     };
     let backend = BackendTls {
         mode,
-        ca: raw.backend_tls_ca.as_ref().map(PathBuf::from),
+        ca: given(&raw.backend_tls_ca).map(PathBuf::from),
         pairs: pairs(raw.backend_tls_cert.as_ref(), raw.backend_tls_key.as_ref())?,
         local: raw.backend_tls_local.unwrap_or(false),
     };
@@ -150,8 +151,8 @@ fn pairs(certs: Option<&OneOrMore>, keys: Option<&OneOrMore>) -> Result<Vec<Pair
 
 fn pair(
     [cert_key, key_key]: [&'static str; 2],
-    cert: Option<&String>,
-    key: Option<&String>,
+    cert: Option<String>,
+    key: Option<String>,
 ) -> Result<Option<Pair>, Wrong> {
     match (cert, key) {
         (None, None) => Ok(None),

@@ -46,17 +46,16 @@ impl Session {
         let mut shown = 0;
         while at < buffer.len() {
             if !self.tracker.active() {
-                match self.owed.front().map(|owed| (owed.shape, owed.seq)) {
-                    Some((shape, seq)) => self.begin_response(shape, seq),
+                let Some((shape, seq)) = self.owed.front().map(|owed| (owed.shape, owed.seq))
+                else {
                     // Nothing was asked: the server's last words before it hangs up.
-                    None => {
-                        if let Some(renumber) = &mut self.renumber {
-                            renumber.begin(1);
-                            renumber.pass(&mut buffer[at..]);
-                        }
-                        break;
+                    if let Some(renumber) = &mut self.renumber {
+                        renumber.begin(1);
+                        renumber.pass(&mut buffer[at..]);
                     }
-                }
+                    break;
+                };
+                self.begin_response(shape, seq);
             }
             let (n, progress) = self.follow(&mut buffer[at..]);
             let instead = match self.owed.front_mut().map(|owed| &mut owed.whose) {

@@ -14,7 +14,7 @@ use super::ask::Reply;
 use super::authenticate::Method;
 use super::chain::Chain;
 use super::context::Context;
-use super::login::{Authenticated, closed};
+use super::login::Authenticated;
 use super::named::NamedStatements;
 use super::oversize::Dropped;
 use super::owed::{Behind, Owed};
@@ -24,7 +24,6 @@ use super::statement::LockStatement;
 use super::unsupported::AtHand;
 use super::watch::Watch;
 use crate::engine::handle::{EventSender, SessionEvent};
-use crate::lock::codes;
 use crate::lock::held::Held;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
@@ -101,7 +100,7 @@ pub(super) struct Session {
     /// The command at the front of the inbox waits until the server owes nothing.
     pub(super) parked: bool,
     /// The proxy is answering a command itself, or was when the session ended.
-    answering: bool,
+    pub(super) answering: bool,
     /// The command that is being answered.
     pub(super) at_hand: AtHand,
     /// A dropped packet, which the parked session is to answer.
@@ -362,44 +361,6 @@ impl Session {
             no_backslash_escapes: self.status.has(Status::NO_BACKSLASH_ESCAPES),
             brackets: false,
             multibyte: Multibyte::Safe,
-        }
-    }
-
-    /// The last words, as far as the client still listens, and a count of why.
-    pub(super) fn say_goodbye(&mut self, end: &End) {
-        let error = match end {
-            End::Fenced => {
-                self.context.metrics.fenced_sessions.inc();
-                closed(&self.context, "fenced");
-                tracing::error!(
-                    connection = %self.connection,
-                    owner = %String::from_utf8_lossy(&self.owner),
-                    locks = self.held.len(),
-                    "a session is closed because its locks can no longer be vouched for"
-                );
-                codes::fenced(&self.held)
-            }
-            End::Drained => {
-                closed(&self.context, "drained");
-                codes::draining()
-            }
-            End::Moved => {
-                closed(&self.context, "moved");
-                codes::moved()
-            }
-            End::Broken(why) => {
-                closed(&self.context, "broken");
-                tracing::warn!(connection = %self.connection, why, "a session is closed");
-                return;
-            }
-            End::ClientGone | End::ServerGone => return,
-        };
-        if self.client.is_flushed() && self.tracker.at_packet_boundary() {
-            let mut out = Vec::new();
-            let seq = u8::from(self.answering || !self.owed.is_empty());
-            error.encode(&mut out, seq, false);
-            // Best effort: a client that does not read is only closed.
-            let _ = self.client.send(&out);
         }
     }
 }

@@ -63,7 +63,8 @@ async fn ready(State(pages): State<Pages>) -> (StatusCode, String) {
             }
         };
         if let Some(name) = &page.name {
-            text.push_str(&format!("{name}: "));
+            text.push_str(name);
+            text.push_str(": ");
         }
         text.push_str(&said);
         text.push('\n');

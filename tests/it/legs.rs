@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::process::{Command, Output};
 
 use crate::forwarder::Forwarder;
-use crate::launch::Launched;
+use crate::launch::{Launched, run};
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -17,6 +17,7 @@ on_both! {
     accounts_that_require_tls_are_let_in_as_by_the_server
     a_password_in_clear_is_not_passed_on_without_tls
     who_requires_tls_refuses_others_as_the_server_would
+    accounts_that_require_a_certificate
     the_server_s_certificate_is_verified_as_told
     certificates_are_read_again_without_a_connection_lost
 }
@@ -85,10 +86,7 @@ impl Drop for User {
 fn told(client: &Client) -> String {
     let last = client.login.packets.last();
     let text = last.map(|p| String::from_utf8_lossy(&p.payload).into_owned()).unwrap_or_default();
-    match client.login.succeeded() {
-        true => "in".to_owned(),
-        false => text,
-    }
+    if client.login.succeeded() { "in".to_owned() } else { text }
 }
 
 fn log_in(port: u16, account: &Account) -> Client {
@@ -195,9 +193,6 @@ fn the_server_s_certificate_is_verified_as_told(server: &Server) {
     let (good, bad) = (format!("{dir}/ca.pem"), format!("{dir}/client-cert.pem"));
     let backend = |host: &str| format!("{host}:{}", server.port);
     let by_name = backend("localhost");
-    // The certificate is for localhost, 127.0.0.1 and ::1, not for 127.0.0.2.
-    let link = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
-    let _ = &link;
     for (mode, ca, backend, let_in) in [
         ("verify-ca", &good, &by_name, true),
         ("verify-identity", &good, &by_name, true),
@@ -230,9 +225,18 @@ fn certificates_are_read_again_without_a_connection_lost(server: &Server) {
     };
     let [cert, key, ca] = make();
     let proxy = Proxy::start(&server.url, &["--tls-cert", &cert, "--tls-key", &key]);
-    let verified = |ca: &str| client(server, proxy.port, ca, "SELECT 'it works'");
+    let flavour = flavour_of(server);
+    let verifies: &[&str] = match flavour {
+        Flavour::MySql => &["--ssl-mode=VERIFY_IDENTITY"],
+        Flavour::MariaDb => &["--ssl", "--ssl-verify-server-cert"],
+    };
+    let shown_to = |ca: &str| {
+        let mut options: Vec<String> = verifies.iter().map(|&o| o.to_owned()).collect();
+        options.push(format!("--ssl-ca={ca}"));
+        client(flavour, &server.root, proxy.port, &options)
+    };
     let first = std::fs::read(&ca).expect("a CA");
-    assert!(text(&verified(&ca)).contains("it works"), "{}", text(&verified(&ca)));
+    assert!(text(&shown_to(&ca)).contains("got in"), "{}", text(&shown_to(&ca)));
     let mut account = server.root.clone();
     account.wrap.tls = true;
     let mut open = log_in(proxy.port, &account);
@@ -241,9 +245,9 @@ fn certificates_are_read_again_without_a_connection_lost(server: &Server) {
     std::fs::write(&old, first).expect("written");
     proxy.signal("HUP");
     crate::stage::eventually("the new certificate is shown", || {
-        text(&verified(&ca)).contains("it works").then_some(())
+        text(&shown_to(&ca)).contains("got in").then_some(())
     });
-    assert!(!text(&verified(&old)).contains("it works"), "the old one is still shown");
+    assert!(!text(&shown_to(&old)).contains("got in"), "the old one is still shown");
     assert!(summary(&open.query(b"SELECT 'still here'")).contains("still here"));
     // A pair that does not fit changes nothing.
     std::fs::copy(dir.join("client-key.pem"), &key).expect("copied");
@@ -251,24 +255,88 @@ fn certificates_are_read_again_without_a_connection_lost(server: &Server) {
     crate::stage::eventually("it is said", || {
         proxy.log().contains("server-cert.pem").then_some(())
     });
-    assert!(text(&verified(&ca)).contains("it works"));
+    assert!(text(&shown_to(&ca)).contains("got in"));
     let _ = std::fs::remove_dir_all(&dir);
 }
 
-/// The command line client of the server's family, which verifies by a CA.
-fn client(server: &Server, port: u16, ca: &str, sql: &str) -> Output {
+/// By the certificate that the client shows: what the server says directly, it says through every
+/// combination of legs, if the proxy has that certificate's key, and never lets in anybody else.
+fn accounts_that_require_a_certificate(server: &Server) {
+    let (dir, flavour) = (certificates(server), flavour_of(server));
+    let file = |name: &str| format!("{dir}/{name}.pem");
+    let shows = |name: Option<&str>| -> Vec<String> {
+        let pair =
+            |n| [format!("--ssl-cert={dir}/{n}-cert.pem"), format!("--ssl-key={dir}/{n}-key.pem")];
+        name.map(pair).into_iter().flatten().collect()
+    };
+    let plugin = plugins(server)[0];
+    let subject = "SUBJECT '/O=Lockstead tests/CN=app'";
+    let issuer = "ISSUER '/O=Lockstead tests/CN=authority'";
+    let users = ["X509", subject, issuer].map(|require| User::create(server, plugin, require));
+    let says = |user: &User, port: u16, tls: bool, shown: Option<&str>| {
+        let account = user.account(tls, PASSWORD);
+        let tls = match (tls, flavour) {
+            (true, Flavour::MySql) => vec!["--ssl-mode=REQUIRED".to_owned()],
+            (false, Flavour::MySql) => {
+                vec!["--ssl-mode=DISABLED".to_owned(), "--get-server-public-key".to_owned()]
+            }
+            (true, Flavour::MariaDb) => vec!["--ssl".to_owned()],
+            (false, Flavour::MariaDb) => vec!["--skip-ssl".to_owned()],
+        };
+        let said = text(&client(flavour, &account, port, &[tls, shows(shown)].concat()));
+        if said.contains("got in") { "got in".to_owned() } else { said }
+    };
+    let with_app =
+        ["--backend-tls-cert", &file("client-cert"), "--backend-tls-key", &file("client-key")]
+            .map(str::to_owned);
+    let ca = file("ca");
+    for (mode, cert) in
+        [("match", "request"), ("match", "require"), ("off", "request"), ("required", "request")]
+    {
+        let mut extra =
+            vec!["--backend-tls", mode, "--tls-client-ca", &ca, "--tls-client-cert", cert];
+        extra.extend(with_app.iter().map(String::as_str));
+        let proxy = Proxy::start(&server.url, &extra);
+        for (user, require) in users.iter().zip(["X509", "SUBJECT", "ISSUER"]) {
+            for (tls, shown) in
+                [(false, None), (true, None), (true, Some("client")), (true, Some("other"))]
+            {
+                let case =
+                    format!("{require} backend_tls={mode} cert={cert} tls={tls} shown={shown:?}");
+                let direct = says(user, server.port, tls, shown);
+                let through = says(user, proxy.port, tls, shown);
+                let same = through.contains("got in") == direct.contains("got in");
+                let refused = !through.contains("got in");
+                match (mode, shown) {
+                    // Its key is not the proxy's, or no leg to the server can show anything.
+                    (_, Some("other")) | ("off", _) => assert!(refused, "{case}: {through}"),
+                    _ => assert!(same, "{case}: {through} directly {direct}"),
+                }
+            }
+        }
+    }
+    let asks_nobody = run(&[
+        &["serve", "--backend", "h:1", "--store", "mysql://a:b@h/x"],
+        &with_app.each_ref().map(String::as_str)[..],
+    ]
+    .concat());
+    assert!(text(&asks_nobody).contains("backend_tls_cert"), "{}", text(&asks_nobody));
+}
+
+/// The command line client of the server's family.
+fn client(flavour: Flavour, account: &Account, port: u16, options: &[String]) -> Output {
     let home = std::env::var("HOME").unwrap_or_default();
     let cache = std::env::var("LOCKSTEAD_CACHE").unwrap_or(format!("{home}/.cache/lockstead"));
-    let (program, verify): (_, &[&str]) = match flavour_of(server) {
-        Flavour::MySql => ("mysql", &["--ssl-mode=VERIFY_IDENTITY"]),
-        Flavour::MariaDb => ("mariadb", &["--ssl", "--ssl-verify-server-cert"]),
+    let program = match flavour {
+        Flavour::MySql => "mysql",
+        Flavour::MariaDb => "mariadb",
     };
     Command::new(format!("{cache}/bin/{program}"))
         .args(["--no-defaults", "-h", "127.0.0.1", "-P", &port.to_string(), "-u"])
-        .arg(&server.root.user)
-        .arg(format!("-p{}", server.root.password))
-        .args(verify)
-        .args([&format!("--ssl-ca={ca}"), "-e", sql])
+        .arg(&account.user)
+        .arg(format!("-p{}", account.password))
+        .args(options)
+        .args(["-e", "SELECT 'got in'"])
         .output()
         .expect("the client runs")
 }
