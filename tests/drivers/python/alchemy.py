@@ -66,7 +66,7 @@ class Cases:
     def connect(self):
         with self.engine.connect() as a:
             line(a.dialect.name, a.dialect.server_version_info, a.dialect.is_mariadb)
-            attempt("who", self.rows, a, "SELECT USER(), DATABASE(), @@transaction_isolation")
+            attempt("who", self.rows, a, "SELECT VERSION(), USER(), DATABASE()")
             line("isolation", a.get_isolation_level())
             line("TLS", bool(a.execute(text("SHOW STATUS LIKE 'Ssl_cipher'")).one()[1]))
 

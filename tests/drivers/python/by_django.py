@@ -67,7 +67,7 @@ def fields(thing):
 
 class Cases:
     def connect(self):
-        line(a.mysql_version, a.mysql_is_mariadb, a.isolation_level)
+        line(one(a, "SELECT VERSION()"), a.mysql_version, a.mysql_is_mariadb, a.isolation_level)
         features = ("supports_transactions", "has_native_uuid_field", "supports_json_field", "has_select_for_update_skip_locked")
         line(value({name: getattr(a.features, name) for name in features}))
         with a.cursor() as cursor:
