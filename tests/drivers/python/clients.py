@@ -85,7 +85,7 @@ class Connector(Client):
     def connect(self, multi=False, infile=False, compress=False, **options):
         settings = dict(host=show.HOST, port=show.PORT, user=show.USER, password=show.PASSWORD, database=show.SCHEMA,
                         charset="utf8mb4", autocommit=True, use_pure=self.pure, allow_local_infile=infile,
-                        compress=compress)
+                        compress=compress, read_timeout=60)
         if show.MARIADB:
             settings["collation"] = "utf8mb4_general_ci"  # its own is MySQL's
         if show.TLS:

@@ -241,7 +241,10 @@ class Cases:
                 load = "LOAD DATA LOCAL INFILE '{}' INTO TABLE loaded FIELDS TERMINATED BY ','"
                 self.show(a, load.format("file.csv"))
                 self.show(a, "SELECT COUNT(*), SUM(id), MAX(s) FROM loaded")
-                self.show(a, load.format("nosuch.csv"))
+                try:
+                    self.do(a, load.format("nosuch.csv"))
+                except Exception as e:  # noqa: BLE001
+                    line("no such file", show.error(e).replace(folder, "FOLDER"))
                 a.close()
                 a = self.open(infile=False)
                 self.show(a, load.format("file.csv"))
