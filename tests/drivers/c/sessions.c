@@ -328,10 +328,13 @@ static void roundtrip(MYSQL *m) {
 }
 
 void compression(void) {
+  unsigned on = 1;
   MYSQL *m = prepared_handle();
+  mysql_options(m, MYSQL_OPT_LOCAL_INFILE, &on);
   mysql_options(m, MYSQL_OPT_COMPRESS, NULL);
   if ((m = connected(m, CLIENT_COMPRESS))) {
     roundtrip(m);
+    uploads(m);
     mysql_close(m);
   }
 #ifndef LIBMARIADB
@@ -341,9 +344,11 @@ void compression(void) {
     if (i == 1 && strcmp(flavour, "mariadb") == 0) continue;
     line("%s", algorithms[i]);
     m = prepared_handle();
+    mysql_options(m, MYSQL_OPT_LOCAL_INFILE, &on);
     mysql_options(m, MYSQL_OPT_COMPRESSION_ALGORITHMS, algorithms[i]);
     if (!(m = connected(m, 0))) continue;
     roundtrip(m);
+    uploads(m);
     mysql_close(m);
   }
 #endif
