@@ -23,12 +23,14 @@ use crate::engine::pipe::StoreAccess;
 use crate::engine::threads::{self, Setup};
 use crate::frontend::context::Context;
 use crate::frontend::ending::LAST_MOMENT;
+use crate::frontend::hops::Hops;
 use crate::frontend::listener::{Workers, accept};
 use crate::frontend::registry::Registry;
 use crate::frontend::unsupported::Shapes;
 use crate::http::{self, Pages};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
+use crate::net::certificates::TlsError;
 use crate::observe::file::FileError;
 use crate::state::StateDir;
 use crate::store::connection::{StoreConnection, StoreError, same_run};
@@ -68,6 +70,9 @@ pub enum StartError {
         /// What is wrong.
         problem: String,
     },
+    /// There is no TLS as the settings want it.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsError),
     /// There is no place for the report.
     #[error("the report: {0}")]
     Report(#[from] FileError),
@@ -121,6 +126,7 @@ impl App {
         // With port 0 the system has chosen one.
         let listen = listener.local_addr()?;
         let http = config.http.map(|addr| bind("http", addr)).transpose()?;
+        let hops = Arc::new(Hops::load(&config)?);
         let metrics = Arc::new(Metrics::new()?);
         let access = Arc::new(StoreAccess {
             url: store.clone(),
@@ -153,6 +159,7 @@ impl App {
             observer: None,
             shapes: Shapes::default(),
             metrics,
+            hops,
             spares: Spares::new(readiness.connect_timeout),
             registry: Registry::default(),
             buffers: Buffers::default(),
@@ -197,6 +204,8 @@ impl App {
             let draining = Arc::clone(&draining);
             tokio::spawn(http::serve(listener, Pages { metrics, engine, draining }))
         });
+        let hops = Arc::clone(&context.hops);
+        let reloading = tokio::spawn(reload_when_told(hops, signal(SignalKind::hangup())?));
         tokio::select! {
             () = accept(listener, &workers) => {}
             () = signals.next() => tracing::info!("told to stop: draining"),
@@ -210,6 +219,7 @@ impl App {
             () = signals.next() => tracing::warn!("second signal: not waiting any longer"),
         }
         tending.abort();
+        reloading.abort();
         let _ = timeout(LAST_MOMENT, context.spares.finish(&account)).await;
         work.stop().await;
         if let Some(pages) = pages {
@@ -217,6 +227,16 @@ impl App {
         }
         tracing::info!("stopped");
         Ok(())
+    }
+}
+
+/// Reads certificates again at each SIGHUP.
+async fn reload_when_told(hops: Arc<Hops>, mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        match hops.reload() {
+            Ok(()) => tracing::info!("read the certificate for clients again"),
+            Err(e) => tracing::error!(error = %e, "the certificate for clients stays as it was"),
+        }
     }
 }
 

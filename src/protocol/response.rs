@@ -101,6 +101,8 @@ pub struct Tracker {
     continues: bool,
     /// What to say when the current packet is complete.
     verdict: Option<Progress>,
+    /// Of the last frame.
+    seq: u8,
 }
 
 impl Tracker {
@@ -114,6 +116,7 @@ impl Tracker {
             skip: 0,
             continues: false,
             verdict: None,
+            seq: 0,
         }
     }
 
@@ -138,6 +141,11 @@ impl Tracker {
     /// Whether the last byte fed ended a packet.
     pub fn at_packet_boundary(&self) -> bool {
         self.head_len == 0 && self.skip == 0 && !self.continues
+    }
+
+    /// The sequence id of the last frame.
+    pub fn last_seq(&self) -> u8 {
+        self.seq
     }
 
     /// Consumes bytes up to the end of the response, or all of them.
@@ -207,6 +215,7 @@ impl Tracker {
     }
 
     fn frame(&mut self, frame: FrameHeader, head: &[u8]) {
+        self.seq = frame.seq;
         self.skip = frame.len - head.len();
         if !self.continues {
             self.verdict = self.packet(frame.len, head);

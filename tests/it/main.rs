@@ -13,6 +13,7 @@ mod generated;
 mod invariants;
 mod large;
 mod launch;
+mod legs;
 mod lexer;
 mod listing;
 mod locks;

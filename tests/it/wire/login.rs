@@ -4,14 +4,17 @@ use std::time::{Duration, Instant};
 
 use mysql_common::{crypto, scramble};
 
-use super::capability::{CONNECT_ATTRS, CONNECT_WITH_DB, PLUGIN_AUTH};
+use super::capability::{COMPRESS, CONNECT_ATTRS, CONNECT_WITH_DB, PLUGIN_AUTH, SSL, ZSTD};
 use super::decode::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::frame::Frames;
 use super::reader::Reader;
 use super::response::{End, Kind, Packet};
+use super::wrap::Wrap;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
+const SHA256: &[u8] = b"sha256_password";
+const CLEAR: &[u8] = b"mysql_clear_password";
 
 /// Who logs in, where to, and with which options.
 #[derive(Debug, Clone)]
@@ -25,6 +28,10 @@ pub(crate) struct Account {
     pub(crate) collation: u16,
     /// Connection attributes.
     pub(crate) attributes: Vec<(String, String)>,
+    /// What is wrapped around the connection.
+    pub(crate) wrap: Wrap,
+    /// The first answer is the password in clear.
+    pub(crate) clear_first: bool,
 }
 
 impl Account {
@@ -37,6 +44,8 @@ impl Account {
             capabilities: super::capability::DEFAULT,
             collation: 45,
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
+            wrap: Wrap::from_env(),
+            clear_first: false,
         }
     }
 
@@ -121,14 +130,31 @@ pub(crate) fn log_in(frames: &mut Frames, account: &Account, patience: Duration)
     packets.clear();
     let wanted =
         account.capabilities | if account.database.is_some() { CONNECT_WITH_DB } else { 0 };
+    let wrap = account.wrap;
+    let mut wrapping = if wrap.tls { SSL } else { 0 };
+    wrapping |= if wrap.zlib { COMPRESS } else { 0 } | if wrap.zstd { ZSTD } else { 0 };
+    assert_eq!(greeting.capabilities & wrapping, wrapping, "the wrapping is not offered");
     let capabilities = wanted & greeting.capabilities;
-    let response = handshake_response(account, &greeting, capabilities);
-    let sent = frames.write(&response, first.sequence().wrapping_add(1));
+    let mut response = handshake_response(account, &greeting, capabilities | wrapping);
+    if wrap.zstd {
+        response.push(3);
+    }
+    let mut sequence = first.sequence().wrapping_add(1);
+    let mut sent = Ok(sequence);
+    if wrap.tls {
+        sent = frames.write(&response[..32], sequence);
+        sequence = sequence.wrapping_add(1);
+        sent = sent.and_then(|n| frames.wrapped.encrypt().map(|()| n));
+    }
+    sent = sent.and_then(|_| frames.write(&response, sequence));
     let end = if sent.is_ok() {
         converse(frames, account, &greeting, deadline, &mut packets)
     } else {
         End::Closed
     };
+    if wrap.zlib || wrap.zstd {
+        frames.wrapped.pack(!wrap.zlib);
+    }
     Login { greeting: Some(greeting), packets, capabilities, end }
 }
 
@@ -139,7 +165,12 @@ fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32)
     out.extend_from_slice(&[0; 23]);
     out.extend_from_slice(account.user.as_bytes());
     out.push(0);
-    let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
+    let (plugin, proof) = if account.clear_first {
+        (CLEAR.to_vec(), [account.password.as_bytes(), &[0]].concat())
+    } else {
+        let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
+        (greeting.plugin.clone(), proof)
+    };
     put_lenenc(&mut out, proof.len() as u64);
     out.extend_from_slice(&proof);
     if capabilities & CONNECT_WITH_DB != 0 {
@@ -147,7 +178,7 @@ fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32)
         out.push(0);
     }
     if capabilities & PLUGIN_AUTH != 0 {
-        out.extend_from_slice(&greeting.plugin);
+        out.extend_from_slice(&plugin);
         out.push(0);
     }
     if capabilities & CONNECT_ATTRS != 0 {
@@ -210,9 +241,14 @@ pub(crate) fn converse(
                 let mut c = Cursor(rest);
                 let plugin = c.nul_bytes();
                 salt = c.0.strip_suffix(&[0]).unwrap_or(c.0).to_vec();
-                proof(plugin, &salt, password)
+                match plugin {
+                    SHA256 if frames.wrapped.is_secure() => [password, &[0]].concat(),
+                    SHA256 => vec![0x01],
+                    _ => proof(plugin, &salt, password),
+                }
             }
             [0x01, 0x03] => continue,
+            [0x01, 0x04] if frames.wrapped.is_secure() => [password, &[0]].concat(),
             [0x01, 0x04] => vec![0x02],
             [0x01, key @ ..] => encrypted(password, &salt, key),
             _ => return End::Complete,
