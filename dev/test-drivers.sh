@@ -144,7 +144,7 @@ client() {
     return 1
   fi
   # If both fail to connect, they do so alike.
-  grep '^connect: ' "$5" | grep -qF "${version%%-*}" || { echo '(it has not connected)' >>"$5"; return 1; }
+  grep -a '^connect: ' "$5" | grep -aqF "${version%%-*}" || { echo '(it has not connected)' >>"$5"; return 1; }
 }
 
 # compare LANGUAGE:CLIENT USER PORT: one cell of the table.
