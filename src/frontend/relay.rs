@@ -363,6 +363,7 @@ impl Session {
             ClientState::Body {
                 left: frame.len,
                 continued: frame.continued(),
+                seq: frame.seq.wrapping_add(1),
                 stream: stream.map(Box::new),
             }
         };

@@ -61,9 +61,9 @@ pub(super) enum End {
 pub(super) enum ClientState {
     /// A command.
     Command,
-    /// The rest of a packet that is forwarded: bytes left in its frame, and whether another
-    /// frame follows. A long statement is searched for lock calls on its way.
-    Body { left: usize, continued: bool, stream: Option<Box<Stream>> },
+    /// The rest of a packet that is forwarded: bytes left in its frame, whether another frame
+    /// follows, and with which sequence id. A long statement is searched for lock calls on its way.
+    Body { left: usize, continued: bool, seq: u8, stream: Option<Box<Stream>> },
     /// The rest of a packet that is not forwarded.
     Dropped(Dropped),
     /// The file that the server asked for, up to an empty packet: bytes left in a frame, and the

@@ -12,13 +12,13 @@ impl Session {
     /// Looks at the body of a packet. Returns the bytes to be forwarded; none when a frame's header
     /// is not all there.
     pub(super) fn body(&mut self, bytes: &mut [u8]) -> usize {
-        let ClientState::Body { left, continued, stream } = &mut self.client_state else {
+        let ClientState::Body { left, continued, seq, stream } = &mut self.client_state else {
             return 0;
         };
         let n = (*left).min(bytes.len());
         *left -= n;
         let ended = *left == 0;
-        let goes_on = *continued;
+        let (goes_on, seq) = (*continued, *seq);
         let found = stream.as_mut().and_then(|stream| stream.pass(&mut bytes[..n]));
         if let Some(found) = found {
             self.refuse_streamed(found);
@@ -32,7 +32,12 @@ impl Session {
         }
         match FrameHeader::peek(&bytes[n..]) {
             None => n,
-            Some(frame) => {
+            Some(mut frame) => {
+                if self.client.is_compressed() {
+                    // As for a file. MariaDB's clients count the pieces only: it is 0 again.
+                    frame.seq = seq;
+                    bytes[n + HEADER - 1] = seq;
+                }
                 self.next_frame(frame);
                 n + HEADER
             }
@@ -75,8 +80,9 @@ impl Session {
         }
         if frame.len == 0 {
             self.client_state = ClientState::Command;
-        } else if let ClientState::Body { left, continued, .. } = &mut self.client_state {
+        } else if let ClientState::Body { left, continued, seq, .. } = &mut self.client_state {
             (*left, *continued) = (frame.len, frame.continued());
+            *seq = frame.seq.wrapping_add(1);
         }
     }
 

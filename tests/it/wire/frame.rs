@@ -79,6 +79,7 @@ impl Frames {
     /// Sends `payload` in as many frames as it needs, numbered from `sequence`; answers the
     /// number of the frame to follow.
     pub(crate) fn write(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
+        let first = sequence;
         let mut sequence = sequence;
         let mut rest = payload;
         if sequence == 0 {
@@ -88,7 +89,9 @@ impl Frames {
             let (part, after) = rest.split_at(rest.len().min(MAX_PAYLOAD));
             let length = u32::try_from(part.len()).expect("at most 24 bits").to_le_bytes();
             let mut out = Vec::with_capacity(4 + part.len());
-            out.extend_from_slice(&[length[0], length[1], length[2], sequence]);
+            // MariaDB's clients count the pieces alone where there are some.
+            let number = if self.wrapped.is_packed() { first } else { sequence };
+            out.extend_from_slice(&[length[0], length[1], length[2], number]);
             out.extend_from_slice(part);
             self.wrapped.write_all(&out)?;
             sequence = sequence.wrapping_add(1);
