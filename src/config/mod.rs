@@ -179,8 +179,7 @@ impl Config {
         let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
         let unsupported = choice(raw.unsupported.as_deref(), &decisions);
         let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
-        let store = raw.store.as_deref().map(parse_store).transpose();
-        let store = store.map_err(|problem| wrong("store", problem))?;
+        let store = store(&raw).map_err(|(key, problem)| wrong(key, problem))?;
         if store.is_none() && mode == Mode::Durable {
             return Err(no_store());
         }
@@ -258,6 +257,14 @@ fn listens(given: Option<&OneOrMore>) -> Result<Vec<Listen>, String> {
         return Err("names no address; give for example 127.0.0.1:6033".to_owned());
     }
     all.iter().map(|text| parse_listen(text)).collect()
+}
+
+fn store(raw: &Raw) -> Result<Option<StoreUrl>, (&'static str, String)> {
+    let Some(text) = raw.store.as_deref() else {
+        return Ok(None);
+    };
+    let url = parse_store(text).map_err(|problem| ("store", problem))?;
+    Ok(Some(StoreUrl { tls: tls::store(raw)?, ..url }))
 }
 
 fn workers(given: usize) -> Result<usize, String> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::tls::StoreTls;
 use super::{HostPort, Listen, StoreUrl};
 
 pub(super) fn state_dir(text: Option<&str>, place: &str) -> Option<PathBuf> {
@@ -84,6 +85,7 @@ pub(super) fn parse_store(text: &str) -> Result<StoreUrl, String> {
         user: decode(url.username())?,
         password: decode(url.password().unwrap_or_default())?,
         schema: schema.to_owned(),
+        tls: StoreTls::default(),
     })
 }
 

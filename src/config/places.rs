@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::parse::parse_store;
+use super::tls::StoreTls;
 
 /// A host and port to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct StoreUrl {
     pub password: String,
     /// Schema of the lock tables: letters, digits and `_`.
     pub schema: String,
+    /// Whether connections there are encrypted.
+    pub tls: StoreTls,
 }
 
 impl StoreUrl {

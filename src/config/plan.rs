@@ -12,7 +12,7 @@ use super::raw::{Raw, Source};
 use super::{Config, ConfigError, LISTEN};
 
 /// Keys of a cluster.
-const OF_CLUSTER: [&str; 16] = [
+const OF_CLUSTER: [&str; 17] = [
     "backend",
     "store",
     "mode",
@@ -27,6 +27,7 @@ const OF_CLUSTER: [&str; 16] = [
     "backend_tls_cert",
     "backend_tls_key",
     "backend_tls_local",
+    "store_tls",
     "backend_compression",
     "backend_proxy_protocol",
 ];
@@ -258,7 +259,7 @@ mod tests {
         [[cluster]]
         name = "shop"
         backend = "db1:3306"
-        store = "mysql://l:secret@db1/locks"
+        store = "mysql://l:tulip@db1/locks"
         lease = "10s"
         [[cluster]]
         name = "wiki"
@@ -318,10 +319,10 @@ mod tests {
             (TWO.replace("name = \"wiki\"", "name = \"a b\""), "letters, digits"),
             (TWO.replace("lease = \"10s\"", "lease = 5"), "[[cluster]]"),
             (TWO.replace("10.1.2.3", "10.1.2.3.4"), "`proxy_protocol`"),
-            (TWO.replace("mysql://l:secret@db1/locks", "nonsense"), "`store`"),
+            (TWO.replace("mysql://l:tulip@db1/locks", "nonsense"), "`store`"),
         ] {
             let refused = load(&text).expect_err(says);
-            assert!(refused.contains(says) && !refused.contains("secret"), "{says}: {refused}");
+            assert!(refused.contains(says) && !refused.contains("tulip"), "{says}: {refused}");
         }
     }
 }

@@ -101,6 +101,9 @@ pub struct Raw {
     /// With backend_tls = "match": count clients on this machine as using TLS [default: false]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_BACKEND_TLS_LOCAL")]
     pub backend_tls_local: Option<bool>,
+    /// TLS to the lock tables: "off", "required", "verify-ca" or "verify-identity" [default: off]
+    #[arg(long, value_name = "MODE", env = "LOCKSTEAD_STORE_TLS")]
+    pub store_tls: Option<String>,
     /// Offer compression to clients [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_COMPRESSION")]
     pub compression: Option<bool>,
@@ -250,6 +253,7 @@ keys!(
     backend_tls_cert,
     backend_tls_key,
     backend_tls_local,
+    store_tls,
     compression,
     backend_compression,
     backend_proxy_protocol,

@@ -79,6 +79,37 @@ pub struct BackendTls {
     pub local: bool,
 }
 
+/// TLS of the proxy's own connections to the lock tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StoreTls {
+    /// None.
+    #[default]
+    Off,
+    /// With whoever answers.
+    Required,
+    /// The server's certificate is signed by this CA.
+    VerifyCa(PathBuf),
+    /// And it is for this host.
+    VerifyIdentity(PathBuf),
+}
+
+/// Reads that of the store.
+pub(super) fn store(raw: &Raw) -> Result<StoreTls, Wrong> {
+    let ca = raw.backend_tls_ca.as_ref().filter(|file| !file.is_empty()).map(PathBuf::from);
+    let words = [("off", 0), ("required", 1), ("verify-ca", 2), ("verify-identity", 3)];
+    match (choice(raw.store_tls.as_deref(), &words).map_err(|e| ("store_tls", e))?, ca) {
+        (0, _) => Ok(StoreTls::Off),
+        (1, _) => Ok(StoreTls::Required),
+        (2, Some(ca)) => Ok(StoreTls::VerifyCa(ca)),
+        (_, Some(ca)) => Ok(StoreTls::VerifyIdentity(ca)),
+        (_, None) => Err(no_ca()),
+    }
+}
+
+fn no_ca() -> Wrong {
+    ("backend_tls_ca", "is missing: the server's certificate is checked by it".to_owned())
+}
+
 /// A key and what is wrong with it.
 type Wrong = (&'static str, String);
 
@@ -128,8 +159,7 @@ fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), Wrong> {
     }
     let verifies = matches!(backend.mode, BackendMode::VerifyCa | BackendMode::VerifyIdentity);
     if verifies && backend.ca.is_none() {
-        let problem = "is missing: the server's certificate is checked by it";
-        return Err(("backend_tls_ca", problem.to_owned()));
+        return Err(no_ca());
     }
     if !backend.pairs.is_empty() && client.asked == Asked::Off {
         let problem = "is shown to the server on behalf of clients that have shown it, but tls_client_cert = \"off\" asks for none";

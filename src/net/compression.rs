@@ -432,8 +432,8 @@ mod tests {
     fn frames(sizes: &[usize]) -> Vec<u8> {
         let mut out = Vec::new();
         for (n, size) in sizes.iter().enumerate() {
-            let payload: Vec<u8> = (0..*size).map(|i| (i / 7 + n) as u8).collect();
-            put_frame(&mut out, n as u8 + 1, &payload);
+            let payload: Vec<u8> = (0..*size).map(|i| (i / 7 + n).to_le_bytes()[0]).collect();
+            put_frame(&mut out, n.to_le_bytes()[0] + 1, &payload);
         }
         out
     }

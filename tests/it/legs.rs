@@ -16,6 +16,7 @@ on_both! {
     every_plugin_works_over_every_combination_of_legs
     accounts_that_require_tls_are_let_in_as_by_the_server
     a_password_in_clear_is_not_passed_on_without_tls
+    the_lock_tables_are_reached_by_tls_as_told
     who_requires_tls_refuses_others_as_the_server_would
     accounts_that_require_a_certificate
     the_server_s_certificate_is_verified_as_told
@@ -213,6 +214,36 @@ fn the_server_s_certificate_is_verified_as_told(server: &Server) {
             assert!(text.contains("no TLS connection"), "{mode} {ca}: {text}");
         }
     }
+}
+
+fn the_lock_tables_are_reached_by_tls_as_told(server: &Server) {
+    let dir = certificates(server);
+    let (good, bad) = (format!("{dir}/ca.pem"), format!("{dir}/client-cert.pem"));
+    let user = User::create(server, plugins(server)[0], "SSL");
+    server.root().run(&format!("GRANT ALL ON *.* TO {}", user.name));
+    let arguments = |mode: &str, ca: &str| {
+        let store = format!("mysql://{}:{PASSWORD}@localhost:{}/", user.name, server.port);
+        let store = format!("{store}{}", fresh_schema());
+        let fixed = ["--backend", &format!("localhost:{}", server.port), "--state-dir", "off"];
+        run(&[
+            &["check", "--store", &store, "--store-tls", mode, "--backend-tls-ca", ca],
+            &fixed[..],
+        ]
+        .concat())
+    };
+    for (mode, ca, reached) in [
+        ("off", &good, false),
+        ("required", &bad, true),
+        ("verify-ca", &good, true),
+        ("verify-ca", &bad, false),
+        ("verify-identity", &good, true),
+    ] {
+        let said = text(&arguments(mode, ca));
+        // Reached, it lacks the tables.
+        assert_eq!(said.contains("schema install"), reached, "{mode} {ca}: {said}");
+    }
+    let said = text(&arguments("verify-ca", ""));
+    assert!(said.contains("backend_tls_ca"), "{said}");
 }
 
 fn certificates_are_read_again_without_a_connection_lost(server: &Server) {

@@ -28,6 +28,7 @@ pub(in crate::engine) fn store_access() -> Arc<StoreAccess> {
         user: String::new(),
         password: String::new(),
         schema: "lockstead".to_owned(),
+        tls: crate::config::tls::StoreTls::default(),
     };
     Arc::new(StoreAccess {
         url,
