@@ -89,7 +89,7 @@ listen server
 CONF
     if [ -n "${with_tls:-}" ]; then
       "$cache/bin/haproxy" -db -f "$work/haproxy.cfg" >"$work/haproxy.log" 2>&1 &
-      proxy_pid[haproxy]=$!
+      proxy_pid["haproxy"]=$!
     else
       launch haproxy "$cache/bin/haproxy" -db -f "$work/haproxy.cfg"
     fi
@@ -140,7 +140,7 @@ CONF
 
 # Clients without TLS reach the HAProxy that ends it.
 start_tunnel() {
-  proxy_port[tunnel]=$(free_port)
+  proxy_port["tunnel"]=$(free_port)
   cat >"$work/tunnel.cfg" <<CONF
 global
   nbthread $threads
