@@ -63,8 +63,8 @@ measure_tls() {
   cp "$tls/ca.pem" "$work/sysbench-tls/cacert.pem"
   cat "$tls/server-cert.pem" "$tls/server-key.pem" >"$work/haproxy.pem"
   sysbench_on "$server_port" prepare >"$work/sysbench.log" 2>&1 || true # or the table is there
-  with_tls=1 start_proxy haproxy
-  with_tls=1 start_proxy lockstead
+  with_tls=$tls start_proxy haproxy
+  with_tls=$tls start_proxy lockstead
   start_tunnel
   # Once unmeasured, as above.
   sysbench_with_tls "$(port_of lockstead)" --threads=16 --time=1 run >"$work/sysbench.log" 2>&1 || die "sysbench cannot work with TLS: $(grep -m 3 FATAL "$work/sysbench.log")"

@@ -122,12 +122,14 @@ CONF
     launch router "$cache/bin/mysqlrouter" -c "$work/router/router.conf"
     ;;
   lockstead | second)
+    local options=()
+    [ -z "${with_tls:-}" ] || options=(--backend-tls off --tls-cert "$with_tls/server-cert.pem" --tls-key "$with_tls/server-key.pem")
     proxy_http[$1]=$(free_port)
     launch "$1" "$lockstead" serve --listen "127.0.0.1:$port" --state-dir off \
       --backend "127.0.0.1:$server_port" \
       --store "mysql://lockstead:secret@127.0.0.1:$server_port/lockstead" \
       --http "127.0.0.1:${proxy_http[$1]}" --lease 30s --workers "$threads" --create-schema \
-      --backend-tls "$([ -n "${with_tls:-}" ] && echo off || echo match)"
+      ${options[@]+"${options[@]}"}
     # It lets clients in before it grants locks: at a start it may wait for other proxies.
     local granted
     # A name of its own: the other one's session may not be gone yet.
