@@ -17,8 +17,8 @@ use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Recorder;
 
-/// What the server waits for a login at least; what it is set to is not known here.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// What servers wait for each packet of a login by default; what this one does is not known here.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl App {
     /// Looks for the server, binds every socket, goes on with the report.
@@ -45,7 +45,7 @@ impl App {
         let (engine, gates) = threads::none();
         let config = Arc::new(config);
         let commands = Context::command_counters(&metrics);
-        let spares = Spares::new(PATIENCE);
+        let spares = Spares::new(CONNECT_TIMEOUT);
         tracing::info!(
             %listen,
             backend = %config.backend,

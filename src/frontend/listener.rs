@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::context::Context;
 use super::login::{closed, log_in};
@@ -19,6 +19,9 @@ use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::socket::{Detached, Socket, set_options};
+
+/// How often a lack of files is told of. It comes and goes with each client.
+const COMPLAIN: Duration = Duration::from_mins(1);
 
 struct Client {
     stream: Detached,
@@ -103,11 +106,10 @@ async fn session(client: Client, context: Context) {
 
 /// Accepts until the process stops accepting, by dropping this future.
 pub async fn accept(listener: TcpListener, workers: &Workers) {
-    let mut complained = false;
+    let mut complained: Option<Instant> = None;
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                complained = false;
                 let stream = set_options(&stream).and_then(|()| Socket::Tcp(stream).detach());
                 // One whose client has left already has no options to set.
                 if let Ok(stream) = stream {
@@ -116,8 +118,8 @@ pub async fn accept(listener: TcpListener, workers: &Workers) {
             }
             Err(e) => {
                 // Out of file descriptors or memory: it passes when clients leave.
-                if !complained {
-                    complained = true;
+                if complained.is_none_or(|then| then.elapsed() > COMPLAIN) {
+                    complained = Some(Instant::now());
                     tracing::error!(error = %e, "cannot accept a client");
                 }
                 sleep(Duration::from_millis(100)).await;

@@ -11,14 +11,21 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-/// No delay, and keepalive probes that find a vanished peer within about two minutes.
+/// How long a peer may say nothing to what must be answered before it counts as gone: to probes
+/// on an idle connection, and to data. Linux counts as such too that it takes no data.
+pub const PEER_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// No delay, and the bound on a vanished peer.
 pub fn set_options(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let probes = TcpKeepalive::new()
-        .with_time(Duration::from_mins(1))
-        .with_interval(Duration::from_secs(10))
+        .with_time(PEER_TIMEOUT / 2)
+        .with_interval(PEER_TIMEOUT / 12)
         .with_retries(6);
-    SockRef::from(stream).set_tcp_keepalive(&probes)
+    let socket = SockRef::from(stream);
+    socket.set_tcp_keepalive(&probes)?;
+    // Probes are not sent while data wait for an acknowledgement.
+    socket.set_tcp_user_timeout(Some(PEER_TIMEOUT))
 }
 
 /// A connected stream socket.
@@ -149,5 +156,25 @@ fn some(done: io::Result<usize>) -> io::Result<Option<usize>> {
         Ok(n) => Ok(Some(n)),
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_vanished_peer_is_found() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        set_options(&stream).expect("options");
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().expect("an option"));
+        assert_eq!(socket.tcp_user_timeout().expect("an option"), Some(PEER_TIMEOUT));
+        let idle = socket.tcp_keepalive_time().expect("an option");
+        let probes = socket.tcp_keepalive_retries().expect("an option");
+        let apart = socket.tcp_keepalive_interval().expect("an option");
+        assert_eq!(idle + apart * probes, PEER_TIMEOUT);
     }
 }
