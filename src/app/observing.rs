@@ -13,8 +13,8 @@ use crate::engine::threads;
 use crate::metrics::Metrics;
 use crate::observe::recorder::Recorder;
 
-/// What the server waits for a login at least; what it is set to is not known here.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// What servers wait for each packet of a login by default; what this one does is not known here.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Looks for the server, goes on with the report.
 pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, StartError> {
@@ -32,7 +32,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
     let counters = metrics.observed.clone();
     let (observer, recorder) = counters.map(|c| Recorder::start(&dir, c)).ok_or_else(place)??;
     let (engine, gates) = threads::none();
-    let spares = Spares::new(PATIENCE);
+    let spares = Spares::new(CONNECT_TIMEOUT);
     let server = greeted.greeting.version.clone();
     tracing::info!(
         cluster = name,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::context::Context;
 use super::login::{closed, log_in};
@@ -42,6 +42,9 @@ impl Listener {
         }
     }
 }
+
+/// How often a lack of files is told of. It comes and goes with each client.
+const COMPLAIN: Duration = Duration::from_mins(1);
 
 struct Client {
     /// Which listener has accepted it.
@@ -131,11 +134,10 @@ async fn session(client: Client, context: Context) {
 
 /// Accepts until the process stops accepting, by dropping this future.
 pub async fn accept(listener: Listener, workers: Arc<Workers>, index: usize) {
-    let mut complained = false;
+    let mut complained: Option<Instant> = None;
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
-                complained = false;
                 // One whose client has left already has no options to set.
                 if let Ok(stream) = socket.set_options().and_then(|()| socket.detach()) {
                     workers.assign(Client { listener: index, stream, peer });
@@ -143,8 +145,8 @@ pub async fn accept(listener: Listener, workers: Arc<Workers>, index: usize) {
             }
             Err(e) => {
                 // Out of file descriptors or memory: it passes when clients leave.
-                if !complained {
-                    complained = true;
+                if complained.is_none_or(|then| then.elapsed() > COMPLAIN) {
+                    complained = Some(Instant::now());
                     tracing::error!(error = %e, "cannot accept a client");
                 }
                 sleep(Duration::from_millis(100)).await;

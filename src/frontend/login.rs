@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::authenticate::{Broken, Exchange, MAX_LOGIN, Method};
+use super::authenticate::{Broken, Exchange, MAX_LOGIN, Method, WRONG};
 use super::context::Context;
 use super::hops::{Hops, compression};
 use super::watching::who_logs_in;
@@ -27,6 +27,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{Greeting, Login};
 use crate::protocol::reply::ErrorReply;
+use crate::protocol::tame;
 use crate::types::ProxyId;
 
 /// A logged-in client with its server connection.
@@ -115,11 +116,17 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
     };
     let Some(login) = Login::parse(&answer) else {
         context.spares.keep(greeted);
-        tracing::info!(%peer, "a client's login is broken or older than protocol 4.1");
+        tracing::debug!(%peer, "a client's login is broken or older than protocol 4.1");
         let refusal = Refusal::of("bad_handshake", codes::bad_handshake());
         turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
         return None;
     };
+    if let Some(error) = tame::refusal(&login, &greeted.greeting) {
+        context.spares.keep(greeted);
+        let refusal = Refusal::of("bad_handshake", error);
+        turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
+        return None;
+    }
     match authenticated(client, (&login, &answer, seq), peer, greeted, context).await {
         Ok(session) => Some(session),
         Err((mut client, refusal)) => {
@@ -149,7 +156,8 @@ async fn hear_login(
         }
         Ok(frame)
     };
-    let deadline = Instant::now() + context.config.login_timeout;
+    let limit = context.config.login_timeout.min(context.spares.limit_since(greeted.opened));
+    let deadline = Instant::now() + limit;
     let heard: io::Result<Vec<u8>> =
         timeout_at(deadline, heard).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let frame = match heard {
@@ -177,7 +185,7 @@ async fn authenticated(
     context: &Context,
 ) -> Result<Authenticated, Refused> {
     let config = &context.config;
-    let deadline = Instant::now() + config.login_timeout;
+    let deadline = Instant::now() + config.login_timeout.min(context.spares.limit());
     let Greeted { stream, greeting, opened, .. } = greeted;
     let mut server = Leg::new(stream);
     let offered = greeting.capabilities;
@@ -203,8 +211,14 @@ async fn authenticated(
             deadline,
             Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
         );
-        let proof = exchange.first(login.plugin, login.proof).await?;
-        let ok = exchange.run(&login.for_server(offered, hops, proof.as_deref(), tag)).await?;
+        let packet = |proof: Option<&[u8]>| login.for_server(offered, hops, proof, tag);
+        let ok = match exchange.first(login.plugin, login.proof).await {
+            Ok(proof) => exchange.run(&packet(proof.as_deref())).await?,
+            Err(broken) => {
+                exchange.fail(&packet(Some(&WRONG))).await;
+                return Err(broken);
+            }
+        };
         Ok::<_, Broken>(ok.map(|ok| (ok, exchange.into_method())))
     };
     let (ok, method) = match exchanged.await {

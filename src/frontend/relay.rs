@@ -287,6 +287,11 @@ impl Session {
                 let names = (query || self.has_named()) && self.may_be_named(text);
                 Ok(if found.call || names { Fate::Park } else { Fate::Forward(None) })
             }
+            // Some servers answer these, others do not.
+            Command::STMT_CLOSE if frame.len < 5 => Err(End::Broken("a COM_STMT_CLOSE of nothing")),
+            Command::STMT_SEND_LONG_DATA if frame.len < 7 => {
+                Err(End::Broken("a COM_STMT_SEND_LONG_DATA for nothing"))
+            }
             Command::CHANGE_USER | Command::RESET_CONNECTION if !fits => {
                 Err(End::Broken("a change of user or a reset longer than a buffer"))
             }
@@ -301,7 +306,9 @@ impl Session {
             | Command::MARIADB_BULK_EXECUTE
                 if !self.statements.is_empty() =>
             {
-                let Some(id) = bytes.get(HEADER + 1..HEADER + 5) else {
+                // The next packet's bytes are no part of a short one's id.
+                let payload = &bytes[HEADER..size.min(bytes.len())];
+                let Some(id) = payload.get(1..5) else {
                     return Ok(if whole { Fate::Forward(None) } else { Fate::Incomplete });
                 };
                 let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
@@ -317,7 +324,8 @@ impl Session {
                 }
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
             }
-            Command::SET_OPTION => {
+            // The server refuses any other length.
+            Command::SET_OPTION if frame.len == 3 => {
                 if !whole {
                     return Ok(Fate::Incomplete);
                 }

@@ -7,8 +7,8 @@
 use std::io;
 
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
-use zstd::stream::raw::{CParameter, DParameter, Decoder, Encoder, Operation};
-use zstd::zstd_safe;
+use zstd::stream::raw::{CParameter, Encoder, Operation};
+use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use crate::protocol::frame::{FrameHeader, HEADER};
 
@@ -22,10 +22,14 @@ const WINDOW_LOG: u32 = 17;
 const HELD: usize = 1 << 20;
 /// Shorter pieces are not worth it, as the servers see it too.
 const WORTHWHILE: usize = 50;
+/// A higher level that a client asks for would keep the others on its thread waiting.
+const MAX_LEVEL: u8 = 9;
 /// Bytes that are read at once.
 const RAW: usize = 16 * 1024;
 /// A peer cannot have the unpacking hold more than two to this many bytes: a piece is shorter.
 const MAX_WINDOW_LOG: u32 = 24;
+/// What an unpacker may keep between two pieces: a long piece may have made it large.
+const KEEP: usize = 1 << 20;
 
 /// An algorithm that client and server agreed upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,11 +86,12 @@ impl Codec {
                 Unpacker::Zlib(Decompress::new(true)),
             ),
             Compression::Zstd(level) => {
-                let mut encoder = Encoder::new(i32::from(level.clamp(1, 22)))?;
+                let mut encoder = Encoder::new(i32::from(level.clamp(1, MAX_LEVEL)))?;
                 encoder.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
-                let mut decoder = Decoder::new()?;
-                decoder.set_parameter(DParameter::WindowLogMax(MAX_WINDOW_LOG))?;
-                (Packer::Zstd(Box::new(encoder)), Unpacker::Zstd(Box::new(decoder)))
+                // The client chooses the level: at the highest, these are half a gigabyte.
+                encoder.set_parameter(CParameter::HashLog(WINDOW_LOG))?;
+                encoder.set_parameter(CParameter::ChainLog(WINDOW_LOG))?;
+                (Packer::Zstd(Box::new(encoder)), Unpacker::Zstd(zstd_unpacker()?))
             }
         };
         let pieces = Pieces::new(role);
@@ -116,6 +121,9 @@ impl Codec {
         };
         if self.raw.is_empty() {
             self.raw = Vec::new();
+            if self.piece.packed == 0 {
+                self.unpacker.shrink()?;
+            }
         }
         match out.len() - before {
             0 => Ok(read),
@@ -154,7 +162,8 @@ impl Codec {
                 *plain -= given;
             }
             if taken == 0 && given == 0 {
-                if self.piece.packed == 0 && left > 0 {
+                // All of it is here, or what is packed in it has ended before.
+                if left > 0 && (self.piece.packed == 0 || !input.is_empty()) {
                     return Err(broken("a compressed packet is cut short"));
                 }
                 break;
@@ -352,7 +361,13 @@ impl Packer {
 
 enum Unpacker {
     Zlib(Decompress),
-    Zstd(Box<Decoder<'static>>),
+    Zstd(DCtx<'static>),
+}
+
+fn zstd_unpacker() -> io::Result<DCtx<'static>> {
+    let mut unpacker = DCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?;
+    unpacker.set_parameter(DParameter::WindowLogMax(MAX_WINDOW_LOG)).map_err(failed)?;
+    Ok(unpacker)
 }
 
 impl Unpacker {
@@ -362,8 +377,20 @@ impl Unpacker {
                 unpacker.reset(true);
                 Ok(())
             }
-            Self::Zstd(unpacker) => unpacker.reinit(),
+            Self::Zstd(unpacker) => {
+                unpacker.reset(ResetDirective::SessionOnly).map(|_| ()).map_err(failed)
+            }
         }
+    }
+
+    /// Behind a piece: nothing of it is needed any more.
+    fn shrink(&mut self) -> io::Result<()> {
+        if let Self::Zstd(unpacker) = self
+            && unpacker.sizeof() > KEEP
+        {
+            *unpacker = zstd_unpacker()?;
+        }
+        Ok(())
     }
 
     /// Appends at most `room` bytes. Returns how many were taken and given.
@@ -381,15 +408,20 @@ impl Unpacker {
                 (counted(unpacker.total_in(), read), counted(unpacker.total_out(), written))
             }
             Self::Zstd(unpacker) => {
-                let status = unpacker
-                    .run_on_buffers(input, space)
+                let (mut input, mut output) = (InBuffer::around(input), OutBuffer::around(space));
+                unpacker
+                    .decompress_stream(&mut output, &mut input)
                     .map_err(|_| broken("a compressed packet cannot be unpacked"))?;
-                (status.bytes_read, status.bytes_written)
+                (input.pos(), output.pos())
             }
         };
         out.truncate(start + done.1);
         Ok(done)
     }
+}
+
+fn failed(code: zstd_safe::ErrorCode) -> io::Error {
+    io::Error::other(zstd_safe::get_error_name(code))
 }
 
 fn broken(what: &'static str) -> io::Error {
@@ -518,5 +550,85 @@ mod tests {
         packed[4] = packed[4].wrapping_add(1);
         assert!(refuse(&packed).is_err(), "cut short");
         assert!(matches!(refuse(&packed[..5]), Ok(None)));
+    }
+}
+
+#[cfg(test)]
+mod broken {
+    use super::*;
+
+    const BOTH: [Compression; 2] = [Compression::Zlib, Compression::Zstd(3)];
+
+    fn codec(compression: Compression) -> Codec {
+        Codec::new(compression, Role::Server).expect("a codec")
+    }
+
+    fn packed(compression: Compression, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        codec(compression).write(bytes, &mut out).expect("packs");
+        out
+    }
+
+    /// Reads all that is there, and at most so much at once.
+    fn read(codec: &mut Codec, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        loop {
+            let read = codec.read(&mut out, 16 * 1024, |raw, room| {
+                let (now, rest) = bytes.split_at(room.min(bytes.len()));
+                raw.extend_from_slice(now);
+                bytes = rest;
+                Ok((!now.is_empty()).then_some(now.len()))
+            });
+            match read {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(out),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    #[test]
+    fn a_piece_that_ends_before_its_length_is_refused_and_nothing_is_kept() {
+        for compression in BOTH {
+            let mut piece = packed(compression, &[7; 1000]);
+            // Says that it is longer, packed and not.
+            piece[..3].copy_from_slice(&[0xff; 3]);
+            piece[4..7].copy_from_slice(&[0xff; 3]);
+            piece.resize(1 << 20, 0);
+            let mut codec = codec(compression);
+            let mut out = Vec::new();
+            let mut fed = 0;
+            let refused = codec.read(&mut out, 1 << 20, |raw, room| {
+                let now = &piece[fed..(fed + room).min(piece.len())];
+                fed += now.len();
+                raw.extend_from_slice(now);
+                Ok((!now.is_empty()).then_some(now.len()))
+            });
+            assert!(refused.is_err(), "{compression:?}: {refused:?}");
+            assert!(codec.raw.len() <= 2 * RAW, "{compression:?} keeps {}", codec.raw.len());
+        }
+    }
+
+    #[test]
+    fn a_long_piece_leaves_no_large_window_behind() {
+        const LONG: usize = 12 << 20;
+        let bytes: Vec<u8> = (0..LONG).map(|n| n.to_le_bytes()[1]).collect();
+        let packed = zstd::bulk::compress(&bytes, 19).expect("packs");
+        let mut piece = packed.len().to_le_bytes()[..3].to_vec();
+        piece.push(0);
+        piece.extend_from_slice(&LONG.to_le_bytes()[..3]);
+        piece.extend_from_slice(&packed);
+        let mut codec = codec(Compression::Zstd(3));
+        let size = |codec: &Codec| match &codec.unpacker {
+            Unpacker::Zstd(unpacker) => unpacker.sizeof(),
+            Unpacker::Zlib(_) => 0,
+        };
+        let (most, last) = piece.split_at(piece.len() - 10);
+        let mut out = read(&mut codec, most).expect("unpacks");
+        assert!(size(&codec) > KEEP, "a window of {}", size(&codec));
+        out.extend(read(&mut codec, last).expect("unpacks"));
+        assert!(out == bytes && size(&codec) <= KEEP);
+        let again = read(&mut codec, &self::packed(Compression::Zstd(3), &[7; 1000]));
+        assert_eq!(again.expect("unpacks"), [7; 1000]);
     }
 }

@@ -15,3 +15,4 @@ pub mod renumber;
 pub mod reply;
 pub mod response;
 pub mod status;
+pub mod tame;

@@ -77,7 +77,7 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    fn parse(payload: &[u8]) -> Option<Greeting> {
+    pub(crate) fn parse(payload: &[u8]) -> Option<Greeting> {
         let mut c = Cursor(payload.strip_prefix(&[10])?);
         let version = c.nul_bytes().to_vec();
         let connection_id = c.u32()?;
@@ -161,7 +161,12 @@ pub(crate) fn log_in(frames: &mut Frames, account: &Account, patience: Duration)
     Login { greeting: Some(greeting), packets, capabilities, end }
 }
 
-fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32) -> Vec<u8> {
+/// The login's payload, without what follows the attributes.
+pub(crate) fn handshake_response(
+    account: &Account,
+    greeting: &Greeting,
+    capabilities: u32,
+) -> Vec<u8> {
     let mut out = capabilities.to_le_bytes().to_vec();
     out.extend_from_slice(&(1_u32 << 30).to_le_bytes());
     out.push(account.collation.to_le_bytes()[0]);
