@@ -259,6 +259,9 @@ impl Session {
         if self.draining && self.is_idle() {
             return Err(End::Drained);
         }
+        if self.client.has_more() || self.server.has_more() {
+            tokio::task::yield_now().await;
+        }
         let wake = poll_fn(|cx| self.poll_wake(cx)).await?;
         match wake {
             Wake::Turn => Ok(()),

@@ -148,7 +148,8 @@ impl<'a> Login<'a> {
         }
         let body = &payload[..r.position()];
         let attributes = if capabilities.has(Capabilities::CONNECT_ATTRS) {
-            r.lenenc_bytes().unwrap_or_default()
+            // None of a broken list: its rest is nothing else either.
+            r.lenenc_bytes().or_else(|| r.take(r.rest().len()).map(|_| &[][..]))?
         } else {
             &[]
         };
@@ -415,6 +416,15 @@ mod tests {
         assert_eq!(for_server(&parsed, none), login(BASE, None));
         let zstd = [&login(BASE | Capabilities::ZSTD.0, None)[..], &[3]].concat();
         assert_eq!(for_server(&parsed, Capabilities::ZSTD), zstd);
+    }
+
+    #[test]
+    fn of_broken_attributes_nothing_is_left() {
+        let broken = [&login(BASE | Capabilities::CONNECT_ATTRS.0, None)[..], b"\x09ab"].concat();
+        let parsed = Login::parse(&broken).expect("parses");
+        let out = parsed.for_server(Capabilities(u64::MAX), Capabilities(0), None, Some(b"7"));
+        let again = Login::parse(&out).expect("parses");
+        assert_eq!((again.attributes, again.tail), (&b"\x0a_lockstead\x017"[..], &b""[..]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ const LONGEST: usize = 0x00ff_ffff;
 
 pub(super) fn compressed_pieces(server: &Server) {
     let stage = Stage::start(server, &["--login-timeout", "2s"]);
-    stage.attack(200, |stage, random| {
+    stage.attack(80, |stage, random| {
         let zstd = random.random_bool(0.5);
         let level = [random.random_range(1..=22)];
         let (bits, tail) = if zstd { (ZSTD, &level[..]) } else { (COMPRESS, &[][..]) };
