@@ -36,7 +36,9 @@ fuzz_target!(|data: &[u8]| {
         codec.write(piece, &mut packed).expect("packs");
     }
     let again = unpack(algorithm, role, &packed, &[c, a], room * 64).expect("unpacks");
-    assert!(again == packets || packets.len() >= ENOUGH, "other packets");
+    // To a client, the beginning of a packet waits for its end.
+    let same = again == packets || (role == Role::Server && packets.starts_with(&again));
+    assert!(same || packets.len() >= ENOUGH, "other packets");
 });
 
 /// Unpacks what comes in pieces, at most so many bytes at once.

@@ -146,7 +146,7 @@ fn every_answer_is_the_server_s(server: &Server) {
 }
 
 fn logins_and_commands_arrive_byte_for_byte(server: &Server) {
-    const CAPABILITIES: u32 = 0x0010_a201;
+    const CAPABILITIES: u32 = 0x0018_a201;
     let attributes = b"\x0cprogram_name\x03app\x01a\x01b";
     let length = [u8::try_from(attributes.len()).expect("short")];
     let hello = greeting(version_like(server), 0x0197_a687);

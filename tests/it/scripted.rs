@@ -12,7 +12,7 @@ use crate::wire::command::QUERY;
 
 /// Capabilities of a plain modern server, without any that asks for more than one packet to log
 /// in: everything but TLS, compression and plugins.
-const PLAIN: u32 = 0x0197_a687;
+const PLAIN: u32 = 0x019f_a687;
 
 /// One connection, on either side of the proxy.
 pub(crate) struct Peer {
@@ -141,6 +141,9 @@ pub(crate) fn login(capabilities: u32) -> Vec<u8> {
     out.extend_from_slice(&[0, 0, 0, 64, 45]);
     out.extend_from_slice(&[0; 23]);
     out.extend_from_slice(b"somebody\0\0");
+    if capabilities & 0x0008_0000 != 0 {
+        out.extend_from_slice(b"mysql_native_password\0");
+    }
     out
 }
 
