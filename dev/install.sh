@@ -348,18 +348,18 @@ install_mysql-tests() {
 
 install_mariadb-tests() {
   LOCKSTEAD_TEST_MARIADB='' install_mariadb
-  server_tests mariadb distribution mariadb-test mariadb-test-data -- mariadb-client-test mariadb-test
+  server_tests mariadb distribution mariadb-test mariadb-test-data libpcre2-posix3 -- mariadb-client-test mariadb-test
 }
 
 install_mariadb118-tests() {
   local bin=$cache/bin/mariadb118
   install_mariadb118
-  server_tests mariadb118 newer mariadb-test mariadb-test-data -- mariadb-client-test mariadb-test
+  server_tests mariadb118 newer mariadb-test mariadb-test-data libpcre2-posix3 -- mariadb-client-test mariadb-test
 }
 
 # server_tests ROOT distribution|newer PACKAGE... -- PROGRAM...: the programs run with
-# the libraries of the server in $cache/ROOT. Their packages want whole servers and
-# Perl, so these are fetched alone.
+# the libraries of the server in $cache/ROOT, and those of packages named lib*. Their
+# own want whole servers and Perl, so they are fetched alone.
 server_tests() {
   local root=$1 apt=$2 packages=() deb data program
   have "suites/$root" && return
@@ -374,7 +374,10 @@ server_tests() {
   in_apt "$apt" apt-get download "${packages[@]}" >>"$tmp/log" ||
     die "apt could not fetch ${packages[*]}"
   for deb in "$tmp"/*.deb; do
-    dpkg-deb -x "$deb" "$tmp/whole"
+    case ${deb##*/} in
+    lib*) dpkg-deb -x "$deb" "$cache/$root" ;;
+    *) dpkg-deb -x "$deb" "$tmp/whole" ;;
+    esac
   done
   for program in "$@"; do
     cp "$(find "$tmp/whole/usr" -name "$program" -type f -perm -u+x -print -quit)" "$cache/$root/usr/bin/"

@@ -4,7 +4,7 @@
 #
 #   dev/test-suites.sh [PATTERN...]       e.g. dev/test-suites.sh 'go/mysql/*' '*/tls/*'
 #
-# A case is SUITE/FLAVOUR/WAY/NAME; WAY is plain, or tls on the client's side. The suites
+# A case is SUITE/FLAVOUR/WAY/NAME; WAY is plain, tls (on the client's side), or ps. The suites
 # are in tests/suites/, one a file; what they run is fetched into
 # ${LOCKSTEAD_CACHE:-~/.cache/lockstead}/suites. A case whose masked output or status is
 # not the same on both sides is run again, both sides; if then none of the outcomes
@@ -18,6 +18,8 @@ set -euo pipefail
 . tests/suites/client.sh
 # shellcheck source=tests/suites/go.sh
 . tests/suites/go.sh
+# shellcheck source=tests/suites/sql.sh
+. tests/suites/sql.sh
 
 cache=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}
 mkdir -p "$cache/suites" "${SUITES_OUT:=$tmp/out}"
@@ -47,7 +49,7 @@ wanted() {
   return 1
 }
 
-# known NAME: sets $whose and $reason, from known.txt.
+# known NAME: sets $whose and $reason, from known.txt, which says what they mean.
 known() {
   local pattern
   while read -r pattern whose reason; do
@@ -61,7 +63,7 @@ known() {
 # --- one case ------------------------------------------------------------------------
 
 declare -A port # of each side, and of each side's server
-declare -A client
+declare -A client_of # the administrator's
 
 # within PROGRAM...: for a minute at most.
 within() { timeout --kill-after=5 60 "$@"; }
@@ -70,7 +72,7 @@ within() { timeout --kill-after=5 60 "$@"; }
 side() {
   local suite=$1 side=$5 file=$6 status=0
   shift
-  rm -rf "$tmp/work-$side"
+  rm -rf "$tmp/work-$side" # of the case before
   mkdir -p "$tmp/work-$side"/{log,tmp}
   (
     cd "$tmp/work-$side"
@@ -98,12 +100,19 @@ judge() {
         verdict=unsteady
         [ "$try" -gt 1 ] || verdict=failed
         grep -qx 'status 0' "$one" && [ "$try" -eq 1 ] && verdict=passed
-        rm -f "$file".*.raw
+        [ "$verdict" = unsteady ] || rm -f "$file".*.raw
         return 0
       done
     done
   done
   verdict=differs
+}
+
+# same_end FILE: were there outcomes with the same status?
+same_end() {
+  local ends
+  ends=$(comm -12 <(tail -qn 1 "$1".direct.? | sort -u) <(tail -qn 1 "$1".proxied.? | sort -u))
+  [ -n "$ends" ]
 }
 
 # --- one run: a suite, a flavour, a way ----------------------------------------------
@@ -112,14 +121,17 @@ judge() {
 servers() {
   local side options
   ended
-  read -ra options <<<"$("$2_options" "$1")"
+  read -r -d '' -a options < <("$2_options" "$1") || true
   for side in direct proxied; do
     "$dev/server.sh" start "$1" "$tmp/server-$side" ${options[@]+"${options[@]}"} --sync-binlog=0 --innodb-flush-log-at-trx-commit=0
     # shellcheck disable=SC1090
     . "$tmp/server-$side/server.env"
-    port[$side]=$PORT port[server-$side]=$PORT client[$side]=$CLIENT
+    port[$side]=$PORT port[server-$side]=$PORT client_of[$side]=$CLIENT
     accounts "$FLAVOUR" | sql --batch
-    sql -e "CREATE DATABASE test; $("$2_accounts" "$1")"
+    sql -e 'CREATE DATABASE test'
+    # What the proxy would make, to have it on both sides.
+    "$bin" schema install --backend "127.0.0.1:$PORT" --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" >/dev/null
+    "$2_prepare" "$1" "$tmp/server-$side"
   done
   port[proxied]=$(free_port 0)
   start_proxy suites "${port[proxied]}" "$(free_port 0)" "${tls[@]}"
@@ -155,17 +167,17 @@ run() {
     case $verdict in
     unsteady) say "  unsteady: $name" ;;
     differs)
-      if known "$1/$2/$3/$name"; then
+      file=$out/$1/$2/$3/${name//[^a-zA-Z0-9_.-]/_}
+      if known "$1/$2/$3/$name" && { [ "$whose" != output ] || same_end "$file"; }; then
         verdict=known
         say "  known: $name ($whose: $reason)"
       else
         say "  differs: $name"
-        file=$out/$1/$2/$3/${name//[^a-zA-Z0-9_.-]/_}
         diff "$file.direct.1" "$file.proxied.1" | head -n "${SUITES_LINES:-20}" | cut -c -200 | sed 's/^/    /' || true
         differing+=("$1/$2/$3/$name")
       fi
       ;;
-    *) ! known "$1/$2/$3/$name" || [[ $reason = *sometimes* ]] || say "  known.txt names $name, which does not differ" ;;
+    *) ! known "$1/$2/$3/$name" || [[ $reason = *sometimes* ]] || say "  known.txt names it, but it does not differ: $name" ;;
     esac
     count[$verdict]=$((count[$verdict] + 1))
   done
@@ -190,12 +202,12 @@ fi
 
 printf -v head '%-8s %-11s %-6s %6s %8s %8s %9s %7s %8s' suite flavour way cases passed failed unsteady known differs
 summary=()
-for suite in client go; do
+for suite in client go sql; do
   now=
   mapfile -t ways < <("${suite}_ways")
   for flavour_way in "${ways[@]}"; do
     read -r flavour way <<<"$flavour_way"
-    [ "$way" = plain ] || [ ${#tls[@]} -gt 0 ] || continue
+    [ "$way" != tls ] || [ ${#tls[@]} -gt 0 ] || continue
     wanted "$suite/$flavour/$way" any || continue
     if [ "$now" != "$flavour" ]; then
       now=$flavour

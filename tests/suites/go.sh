@@ -34,8 +34,9 @@ go_fetch() {
   done
 }
 
-go_options() { :; }
-go_accounts() { echo 'CREATE DATABASE gotest'; }
+# One test opens as many connections as there can be.
+go_options() { echo --max-connections=300; }
+go_prepare() { sql -e 'CREATE DATABASE gotest'; }
 go_cases() { "$go_programs/plain" -test.list '^Test'; }
 
 go_run() {
