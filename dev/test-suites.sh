@@ -4,7 +4,7 @@
 #
 #   dev/test-suites.sh [PATTERN...]       e.g. dev/test-suites.sh 'go/mysql/*' '*/tls/*'
 #
-# A case is SUITE/FLAVOUR/WAY/NAME; WAY is plain, tls (on the client's side), or ps. The suites
+# A case is SUITE/FLAVOUR/WAY/NAME; WAY is plain, tls (on the client's side), zip or ps. The suites
 # are in tests/suites/, one a file; what they run is fetched into
 # ${LOCKSTEAD_CACHE:-~/.cache/lockstead}/suites. A case whose masked output or status is
 # not the same on both sides is run again, both sides; if then none of the outcomes
@@ -18,6 +18,8 @@ set -euo pipefail
 . tests/suites/client.sh
 # shellcheck source=tests/suites/go.sh
 . tests/suites/go.sh
+# shellcheck source=tests/suites/rust.sh
+. tests/suites/rust.sh
 # shellcheck source=tests/suites/sql.sh
 . tests/suites/sql.sh
 
@@ -202,7 +204,7 @@ fi
 
 printf -v head '%-8s %-11s %-6s %6s %8s %8s %9s %7s %8s' suite flavour way cases passed failed unsteady known differs
 summary=()
-for suite in client go sql; do
+for suite in client go rust sql; do
   now=
   mapfile -t ways < <("${suite}_ways")
   for flavour_way in "${ways[@]}"; do
