@@ -82,6 +82,8 @@ side() {
     ulimit -c 0
     "${suite}_run" "$1" "$2" "$3" "$side"
   ) >"$file.raw" 2>&1 </dev/null || status=$?
+  # The suite says so, or timeout does.
+  [ "$status" -ne 125 ] || die "no case can be run any more at the side '$side': $(tail -n 1 "$file.raw")"
   printf 'status %s\n' "$status" >>"$file.raw"
   "${suite}_mask" <"$file.raw" |
     sed -E -e "s/\\b(${port[$side]}|${port[server-$side]})\\b/PORT/g" -e "s,$tmp/[a-z]+-$side,DIR,g" >"$file"

@@ -47,8 +47,8 @@ sql_data() {
   [ "$1" != mysql ] || files=$data/t
 }
 
-# Left out, besides: what debugs the server, takes minutes, or measures its memory.
-sql_apart='restart|shutdown|wait_until_(dis)?connected|kill_mysqld|\$MYSQLD\b|MYSQLD_(BOOTSTRAP|CMD)|MYSQLD_DATADIR|master-slave|have_debug|big_test|long_test|valgrind|upgrade|windows|embedded_server|PLUGIN_|_SO\b'
+# Left out, besides: what debugs the server, takes minutes, or may leave it without accounts.
+sql_apart='restart|shutdown|wait_until_(dis)?connected|kill_mysqld|\$MYSQLD\b|MYSQLD_(BOOTSTRAP|CMD)|MYSQLD_DATADIR|master-slave|have_debug|big_test|long_test|valgrind|mysql\.(user|global_priv|db)\b|upgrade|windows|embedded_server|PLUGIN_|_SO\b'
 
 sql_cases() {
   local data files file name
@@ -76,6 +76,7 @@ sql_clean() {
       ${client_of[$2]} -N
     echo 'CREATE DATABASE test;'
   } | ${client_of[$2]} --force >/dev/null 2>&1 || true
+  ${client_of[$2]} -e 'DO 1'
 }
 
 sql_run() {
@@ -90,7 +91,7 @@ sql_run() {
   [ "$2" != ps ] || options+=(--ps-protocol)
   [ "$1" = mariadb ] || program=$cache/bin/mysqltest
   ln -s "$data"/* . # files are named as seen from there, and may not be written there
-  sql_clean "$1" "$4"
+  sql_clean "$1" "$4" || return 125
   client=$cache/bin/$1
   local vardir=$tmp/server-$4
   env LC_ALL=C TZ=GMT-3 MYSQL_TEST_DIR="$data" MYSQLTEST_VARDIR="$vardir" MYSQL_TMP_DIR="$vardir/tmp" \
