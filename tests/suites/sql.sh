@@ -64,7 +64,7 @@ sql_cases() {
 }
 
 # sql_clean FLAVOUR SIDE: away with what the file before has left, which may have broken
-# off: settings and schemas.
+# off: settings, schemas and accounts.
 sql_clean() {
   local changed="SELECT VARIABLE_NAME FROM performance_schema.variables_info WHERE VARIABLE_SOURCE='DYNAMIC'"
   [ "$1" = mysql ] ||
@@ -73,6 +73,9 @@ sql_clean() {
     ${client_of[$2]} -N -e "$changed" | sed 's/.*/SET GLOBAL &=DEFAULT;/'
     echo "SELECT CONCAT('DROP DATABASE \`', SCHEMA_NAME, '\`;') FROM information_schema.SCHEMATA
       WHERE SCHEMA_NAME NOT IN ('mysql','information_schema','performance_schema','sys','lockstead','app','mtr')" |
+      ${client_of[$2]} -N
+    echo "SELECT CONCAT('DROP USER ', QUOTE(User), '@', QUOTE(Host), ';') FROM mysql.user
+      WHERE User NOT IN ('root','app','lockstead','PUBLIC') AND User NOT LIKE 'm%.%'" |
       ${client_of[$2]} -N
     echo 'CREATE DATABASE test;'
   } | ${client_of[$2]} --force >/dev/null 2>&1 || true
@@ -105,7 +108,7 @@ sql_run() {
 
 # Costs and estimates of rows rest on samples of the tables.
 sql_mask() {
-  LC_ALL=C sed -E -e 's/\(cost=[0-9.e+]+ rows=[0-9.e+]+\)/(COST)/g' \
+  LC_ALL=C sed -E -e 's,(/tmp)[A-Za-z0-9_]{6}\b,\1,' -e 's/\(cost=[0-9.e+]+ rows=[0-9.e+]+\)/(COST)/g' \
     -e 's/("(query|sort|read|eval|prefix)_cost": )"[^"]*"/\1COST/g' \
     -e "s/'[0-9a-f]{8}-[0-9a-f-]{27}:[0-9-]+'/'GTID_SET'/g"
 }
