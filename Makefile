@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-drivers torture mutants fuzz bench check clean
+.PHONY: help demo run test test-drivers test-suites torture mutants fuzz bench check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -19,6 +19,9 @@ test: ## all tests, against private MySQL and MariaDB servers; ARGS go to the te
 
 test-drivers: ## client libraries of ten languages, at the servers and through the proxy; ARGS go to dev/test-drivers.sh
 	@dev/test-drivers.sh $(ARGS)
+
+test-suites: ## large suites of others, at the servers and through the proxy; ARGS are patterns of cases
+	@dev/test-suites.sh $(ARGS)
 
 torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
 	@dev/torture.sh $(ARGS)

@@ -37,6 +37,7 @@ if command -v shellcheck >/dev/null; then
   shellcheck -x dev/*.sh .ci/run $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
   # With the files that it sources.
   shellcheck -x -a dev/bench.sh
+  shellcheck -x -a -S warning dev/test-suites.sh
 else
   say 'scripts: left out, shellcheck is not installed'
 fi

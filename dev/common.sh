@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What demo.sh, run.sh, test.sh and test-drivers.sh share; sourced, not run.
+# What demo.sh, run.sh, test.sh, test-drivers.sh and test-suites.sh share; sourced, not run.
 #
 # Sets $dev and $root (this folder and the checkout) and $tmp, a folder that goes
 # away at the end, however the script ends, together with every server, proxy

@@ -2,12 +2,15 @@
 # Fetches the servers and tools that the tests and benchmarks run against:
 #
 #   dev/install.sh [mysql] [mariadb] [mariadb118] [haproxy] [sysbench] [router]
-#                  [libmysqlclient] [libmariadb]...
+#                  [libmysqlclient] [libmariadb]
+#                  [mysql-tests] [mariadb-tests] [mariadb118-tests]...
 #                                               (no argument: mysql mariadb)
 #
 # mariadb is the distribution's, mariadb118 that of Debian unstable (11.8 or newer),
 # with the headers of its client library. libmysqlclient and libmariadb are the client
 # libraries of mysql and mariadb; CACHE/ITEM/run starts a program with its libraries.
+# SERVER-tests are the tests that the server's makers write: the programs in bin/, what
+# they read in CACHE/suites/SERVER.
 #
 # Nothing is installed into the system and root is not needed. The machine's
 # own apt downloads the packages with all the shared libraries they need, libc
@@ -338,6 +341,58 @@ library() {
   say "$1: fetched $3"
 }
 
+install_mysql-tests() {
+  LOCKSTEAD_TEST_MYSQL='' install_mysql
+  server_tests mysql newer mysql-testsuite -- mysql_client_test mysqltest
+}
+
+install_mariadb-tests() {
+  LOCKSTEAD_TEST_MARIADB='' install_mariadb
+  server_tests mariadb distribution mariadb-test mariadb-test-data libpcre2-posix3 -- mariadb-client-test mariadb-test
+}
+
+install_mariadb118-tests() {
+  local bin=$cache/bin/mariadb118
+  install_mariadb118
+  server_tests mariadb118 newer mariadb-test mariadb-test-data libpcre2-posix3 -- mariadb-client-test mariadb-test
+}
+
+# server_tests ROOT distribution|newer PACKAGE... -- PROGRAM...: the programs run with
+# the libraries of the server in $cache/ROOT, and those of packages named lib*. Their
+# own want whole servers and Perl, so they are fetched alone.
+server_tests() {
+  local root=$1 apt=$2 packages=() deb data program
+  have "suites/$root" && return
+  if [ "$apt" = newer ]; then newer_source && apt=$newer; else distribution; fi
+  shift 2
+  while [ "$1" != -- ]; do
+    packages+=("$1")
+    shift
+  done
+  shift
+  rm -rf "$tmp"/*.deb "$tmp/whole"
+  in_apt "$apt" apt-get download "${packages[@]}" >>"$tmp/log" ||
+    die "apt could not fetch ${packages[*]}"
+  for deb in "$tmp"/*.deb; do
+    case ${deb##*/} in
+    lib*) dpkg-deb -x "$deb" "$cache/$root" ;;
+    *) dpkg-deb -x "$deb" "$tmp/whole" ;;
+    esac
+  done
+  for program in "$@"; do
+    cp "$(find "$tmp/whole/usr" -name "$program" -type f -perm -u+x -print -quit)" "$cache/$root/usr/bin/"
+  done
+  wrap "$root" "$@"
+  data=$(find "$tmp/whole/usr" -path '*-test/std_data' -type d -print -quit)
+  rm -rf "$cache/suites/$root"
+  mkdir -p "$cache/suites"
+  mv "${data%/std_data}" "$cache/suites/$root"
+  # Their own programs, and what concerns neither server nor client here.
+  rm -rf "$cache/suites/$root"/{bin,lib,plugin,storage,suite}
+  dpkg-deb -f "$deb" Version >"$cache/suites/$root/.ready"
+  say "suites/$root: fetched ${packages[0]} $(cat "$cache/suites/$root/.ready")"
+}
+
 install_haproxy() {
   have haproxy && return
   distribution
@@ -368,7 +423,8 @@ install_router() {
 for item in "$@"; do
   case $item in
   mysql | mariadb | mariadb118 | haproxy | sysbench | router | libmysqlclient | libmariadb) ;;
-  *) die "unknown item '$item'; usage: $(sed -n '4,5s/^# *//p' "$0" | tr -s '\n ' ' ')" ;;
+  mysql-tests | mariadb-tests | mariadb118-tests) ;;
+  *) die "unknown item '$item'; usage: $(sed -n '4,6s/^# *//p' "$0" | tr -s '\n ' ' ')" ;;
   esac
 done
 for tool in apt-get apt-cache dpkg-deb flock; do
