@@ -23,12 +23,14 @@ use crate::engine::pipe::StoreAccess;
 use crate::engine::threads::{self, Setup};
 use crate::frontend::context::Context;
 use crate::frontend::ending::LAST_MOMENT;
+use crate::frontend::hops::Hops;
 use crate::frontend::listener::{Workers, accept};
 use crate::frontend::registry::Registry;
 use crate::frontend::unsupported::Shapes;
 use crate::http::{self, Pages};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
+use crate::net::certificates::TlsError;
 use crate::observe::file::FileError;
 use crate::state::StateDir;
 use crate::store::connection::{StoreConnection, StoreError, same_run};
@@ -68,6 +70,9 @@ pub enum StartError {
         /// What is wrong.
         problem: String,
     },
+    /// There is no TLS as the settings want it.
+    #[error("TLS: {0}")]
+    Tls(#[from] TlsError),
     /// There is no place for the report.
     #[error("the report: {0}")]
     Report(#[from] FileError),
@@ -121,6 +126,7 @@ impl App {
         // With port 0 the system has chosen one.
         let listen = listener.local_addr()?;
         let http = config.http.map(|addr| bind("http", addr)).transpose()?;
+        let hops = Arc::new(Hops::load(&config)?);
         let metrics = Arc::new(Metrics::new()?);
         let access = Arc::new(StoreAccess {
             url: store.clone(),
@@ -153,6 +159,7 @@ impl App {
             observer: None,
             shapes: Shapes::default(),
             metrics,
+            hops,
             spares: Spares::new(readiness.connect_timeout),
             registry: Registry::default(),
             buffers: Buffers::default(),

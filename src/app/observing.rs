@@ -10,6 +10,7 @@ use crate::backend::spares::{Account, Spares};
 use crate::config::{Config, ConfigError};
 use crate::engine::threads;
 use crate::frontend::context::Context;
+use crate::frontend::hops::Hops;
 use crate::frontend::registry::Registry;
 use crate::frontend::unsupported::Shapes;
 use crate::metrics::Metrics;
@@ -29,6 +30,7 @@ impl App {
         let listener = bind("clients", config.listen)?;
         let listen = listener.local_addr()?;
         let http = config.http.map(|addr| bind("http", addr)).transpose()?;
+        let hops = Arc::new(Hops::load(&config)?);
         let metrics = Metrics::observing()?;
         let place = || ConfigError::Value {
             place: String::new(),
@@ -61,6 +63,7 @@ impl App {
             observer: Some(observer),
             shapes: Shapes::default(),
             metrics,
+            hops,
             spares,
             registry: Registry::default(),
             buffers: Buffers::default(),

@@ -3,14 +3,14 @@
 use std::io;
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::clock;
 use crate::config::HostPort;
-use crate::net::socket::set_options;
-use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::net::leg::Leg;
+use crate::net::socket::{Socket, set_options};
+use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::Greeting;
 
 /// A greeting is some hundred bytes; more is no greeting.
@@ -20,7 +20,7 @@ const MAX_GREETING: usize = 4096;
 #[derive(Debug)]
 pub struct Greeted {
     /// The connection.
-    pub stream: TcpStream,
+    pub stream: Socket,
     /// The greeting's frame, header included, as the server sent it.
     pub frame: Vec<u8>,
     /// What it says.
@@ -50,27 +50,15 @@ pub enum GreetError {
 pub async fn connect(backend: &HostPort, limit: Duration) -> Result<Greeted, GreetError> {
     let opened = clock::now();
     let greet = async {
-        let mut stream = TcpStream::connect((backend.host.as_str(), backend.port)).await?;
+        let stream = TcpStream::connect((backend.host.as_str(), backend.port)).await?;
         set_options(&stream)?;
-        let frame = read_frame(&mut stream, MAX_GREETING).await?;
+        let mut leg = Leg::new(Socket::Tcp(stream));
+        let frame = leg.read_frame(MAX_GREETING).await?;
         if frame.get(HEADER) == Some(&0xff) {
             return Err(GreetError::Refused(frame));
         }
         let greeting = Greeting::parse(&frame[HEADER..]).ok_or(GreetError::Unknown)?;
-        Ok(Greeted { stream, frame, greeting, opened })
+        Ok(Greeted { stream: leg.into_socket(), frame, greeting, opened })
     };
     timeout(limit, greet).await.unwrap_or(Err(GreetError::Silent(limit)))
-}
-
-/// Reads one whole frame of at most `limit` bytes of payload, header included.
-pub async fn read_frame(stream: &mut TcpStream, limit: usize) -> io::Result<Vec<u8>> {
-    let mut frame = vec![0; HEADER];
-    stream.read_exact(&mut frame).await?;
-    let header = FrameHeader::peek(&frame).ok_or(io::ErrorKind::InvalidData)?;
-    if header.len > limit {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "packet too large for a login"));
-    }
-    frame.resize(HEADER + header.len, 0);
-    stream.read_exact(&mut frame[HEADER..]).await?;
-    Ok(frame)
 }

@@ -6,16 +6,15 @@
 //! patience it is completed with the proxy's own account.
 
 use std::io;
-use std::net::TcpStream as StdStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use super::greeted::{Greeted, read_frame};
+use super::greeted::Greeted;
+use crate::net::leg::Leg;
+use crate::net::socket::Detached;
 use crate::protocol::auth;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::handshake::Greeting;
@@ -30,7 +29,7 @@ pub struct Account {
 }
 
 struct Spare {
-    stream: StdStream,
+    stream: Detached,
     frame: Vec<u8>,
     greeting: Greeting,
     opened: Duration,
@@ -55,7 +54,7 @@ impl Spares {
     /// Keeps a connection. It is detached from its thread's event loop.
     pub fn keep(&self, greeted: Greeted) {
         let Greeted { stream, frame, greeting, opened } = greeted;
-        if let Ok(stream) = stream.into_std() {
+        if let Ok(stream) = stream.detach() {
             let since = Instant::now();
             self.list.lock().push(Spare { stream, frame, greeting, opened, since });
         }
@@ -66,8 +65,8 @@ impl Spares {
         loop {
             let Spare { stream, frame, greeting, opened, .. } = self.list.lock().pop()?;
             // One that the server has closed or spoken on meanwhile is dropped.
-            if is_quiet(&stream) {
-                let stream = TcpStream::from_std(stream).ok()?;
+            if stream.is_quiet() {
+                let stream = stream.attach().ok()?;
                 return Some(Greeted { stream, frame, greeting, opened });
             }
         }
@@ -100,11 +99,6 @@ impl Spares {
     }
 }
 
-/// Whether the server has said nothing since its greeting, and not hung up.
-fn is_quiet(stream: &StdStream) -> bool {
-    matches!(stream.peek(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock)
-}
-
 async fn retire(spare: Spare, account: Account) {
     let login = complete(spare, &account);
     match timeout(Duration::from_secs(3), login).await {
@@ -116,16 +110,16 @@ async fn retire(spare: Spare, account: Account) {
 
 async fn complete(spare: Spare, account: &Account) -> io::Result<()> {
     let greeting = spare.greeting;
-    let mut stream = TcpStream::from_std(spare.stream)?;
+    let mut server = Leg::new(spare.stream.attach()?);
     let mut out = Vec::new();
     put_frame(&mut out, 1, &auth::own_login(&greeting, &account.user, &account.password));
     let mut nonce = greeting.nonce;
     let mut plugin = greeting.plugin;
     loop {
-        stream.write_all(&out).await?;
+        server.send_all(&out).await?;
         out.clear();
         let frame = loop {
-            let frame = read_frame(&mut stream, 4096).await?;
+            let frame = server.read_frame(4096).await?;
             // "Fast authentication worked": the OK follows.
             if frame[HEADER..] != [1, 3] {
                 break frame;
@@ -135,7 +129,7 @@ async fn complete(spare: Spare, account: &Account) -> io::Result<()> {
         match frame.get(HEADER) {
             Some(0) => {
                 put_frame(&mut out, 0, &[1]);
-                return stream.write_all(&out).await;
+                return server.send_all(&out).await;
             }
             Some(0xfe) => {
                 let rest = &frame[HEADER + 1..];
@@ -148,11 +142,10 @@ async fn complete(spare: Spare, account: &Account) -> io::Result<()> {
             // Full authentication: ask for the key, then send the password under it.
             Some(1) if frame.get(HEADER + 1) == Some(&4) => put_frame(&mut out, seq, &[2]),
             Some(1) if plugin == b"caching_sha2_password" && nonce.len() >= 20 => {
-                let key = &frame[HEADER + 1..];
-                if !key.starts_with(b"-----BEGIN PUBLIC KEY-----") {
-                    return Err(io::Error::other("the server's key is no PEM"));
-                }
-                put_frame(&mut out, seq, &auth::encrypted_password(key, &nonce, &account.password));
+                let password = [account.password.as_bytes(), &[0]].concat();
+                let encrypted = auth::encrypted_password(&frame[HEADER + 1..], &nonce, &password)
+                    .ok_or_else(|| io::Error::other("the server's key is no PEM"))?;
+                put_frame(&mut out, seq, &encrypted);
             }
             _ => return Err(io::Error::other("the server refused the login")),
         }

@@ -1,6 +1,7 @@
 //! Settings: what was written, and the validated form that everything else uses.
 
 mod raw;
+pub mod tls;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,7 +10,9 @@ use std::time::Duration;
 
 pub use raw::Raw;
 
+use self::tls::{BackendTls, ClientTls};
 use crate::lock::lease::MIN_TTL;
+use crate::protocol::capabilities::Capabilities;
 
 /// Why a configuration was refused. Each names the key, what is wrong and what would be right.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +156,14 @@ pub struct Config {
     pub drain_timeout: Duration,
     /// Answer bare lock calls without a trip to the session's server.
     pub fast_path: bool,
+    /// TLS with clients.
+    pub tls: ClientTls,
+    /// TLS with the server.
+    pub backend_tls: BackendTls,
+    /// Clients are offered compression.
+    pub compression: bool,
+    /// The algorithm that the server is asked for, as its capability.
+    pub backend_compression: Capabilities,
     /// Log form.
     pub log_format: LogFormat,
     /// Log filter, as `tracing` reads it.
@@ -211,9 +222,9 @@ impl Config {
         let listen = raw.listen.as_deref().unwrap_or(LISTEN);
         let backend = raw.backend.as_deref().ok_or_else(|| missing("backend", "127.0.0.1:3306"))?;
         let modes = [("durable", Mode::Durable), ("observe", Mode::Observe)];
-        let mode = choice(raw.mode.as_deref(), modes).map_err(|e| wrong("mode", e))?;
+        let mode = choice(raw.mode.as_deref(), &modes).map_err(|e| wrong("mode", e))?;
         let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
-        let unsupported = choice(raw.unsupported.as_deref(), decisions);
+        let unsupported = choice(raw.unsupported.as_deref(), &decisions);
         let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
         let store = raw.store.as_deref().map(parse_store).transpose();
         let store = store.map_err(|problem| wrong("store", problem))?;
@@ -236,14 +247,7 @@ impl Config {
                 return Err(wrong("log_format", format!("{other:?} is neither text nor json")));
             }
         };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = match raw.workers.unwrap_or(0) {
-            0 => cores,
-            n @ 1..=256 => n,
-            n => {
-                return Err(wrong("workers", format!("{n} is outside 0 (one a core) to 256")));
-            }
-        };
+        let workers = workers(raw.workers.unwrap_or(0)).map_err(|e| wrong("workers", e))?;
         let max_connections = match raw.max_connections.unwrap_or(10_000) {
             n @ 1..=1_000_000 => n,
             n => {
@@ -257,6 +261,14 @@ impl Config {
                 "gives no directory, and who observes keeps the report there; give for example /var/lib/lockstead".to_owned(),
             ));
         }
+        let (tls, backend_tls) = tls::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        let algorithms = [
+            ("off", Capabilities(0)),
+            ("zlib", Capabilities::COMPRESS),
+            ("zstd", Capabilities::ZSTD),
+        ];
+        let backend_compression = choice(raw.backend_compression.as_deref(), &algorithms)
+            .map_err(|e| wrong("backend_compression", e))?;
         Ok(Self {
             listen: address("listen", listen)?,
             backend: parse_host_port(backend).ok_or_else(|| {
@@ -279,9 +291,21 @@ impl Config {
             login_timeout: duration("login_timeout", raw.login_timeout.as_deref(), "10s")?,
             drain_timeout: duration("drain_timeout", raw.drain_timeout.as_deref(), "30s")?,
             fast_path: raw.fast_path.unwrap_or(true),
+            tls,
+            backend_tls,
+            compression: raw.compression.unwrap_or(true),
+            backend_compression,
             log_format,
             log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
         })
+    }
+}
+
+fn workers(given: usize) -> Result<usize, String> {
+    match given {
+        0 => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        n @ 1..=256 => Ok(n),
+        n => Err(format!("{n} is outside 0 (one a core) to 256")),
     }
 }
 
@@ -333,15 +357,13 @@ fn parse_duration(text: &str) -> Option<Duration> {
     unit.checked_mul(number)
 }
 
-/// One of two words; the first is the default.
-fn choice<T: Copy>(given: Option<&str>, words: [(&str, T); 2]) -> Result<T, String> {
-    let [(first, default), (second, other)] = words;
-    match given {
-        None => Ok(default),
-        Some(word) if word == first => Ok(default),
-        Some(word) if word == second => Ok(other),
-        Some(word) => Err(format!("{word:?} is neither {first} nor {second}")),
-    }
+/// One of several words; the first is the default.
+fn choice<T: Copy>(given: Option<&str>, words: &[(&str, T)]) -> Result<T, String> {
+    let wanted = given.unwrap_or(words[0].0);
+    words.iter().find(|(word, _)| *word == wanted).map(|(_, value)| *value).ok_or_else(|| {
+        let all: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        format!("{wanted:?} is none of {}", all.join(", "))
+    })
 }
 
 fn parse_store(text: &str) -> Result<StoreUrl, String> {

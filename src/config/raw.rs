@@ -61,6 +61,46 @@ pub struct Raw {
     /// Answer bare lock calls without a trip to the session's server [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_FAST_PATH")]
     pub fast_path: Option<bool>,
+    /// TLS for clients: "prefer", "require" or "off" [default: prefer]
+    #[arg(long, value_name = "WHEN", env = "LOCKSTEAD_TLS")]
+    pub tls: Option<String>,
+    /// Certificate for clients, PEM, with those that vouch for it [default: one made at first start]
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_CERT")]
+    pub tls_cert: Option<String>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_KEY")]
+    pub tls_key: Option<String>,
+    /// Oldest TLS for clients: "1.2" or "1.3" [default: 1.2]
+    #[arg(long, value_name = "VERSION", env = "LOCKSTEAD_TLS_MIN_VERSION")]
+    pub tls_min_version: Option<String>,
+    /// Who signs clients' certificates, PEM
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_CLIENT_CA")]
+    pub tls_client_ca: Option<String>,
+    /// Ask clients for a certificate: "off", "request" or "require" [default: off]
+    #[arg(long, value_name = "WHEN", env = "LOCKSTEAD_TLS_CLIENT_CERT")]
+    pub tls_client_cert: Option<String>,
+    /// TLS to the server: "match" (when the client uses it), "required", "verify-ca",
+    /// "verify-identity" or "off" [default: match]
+    #[arg(long, value_name = "MODE", env = "LOCKSTEAD_BACKEND_TLS")]
+    pub backend_tls: Option<String>,
+    /// Who signs the server's certificate, PEM
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CA")]
+    pub backend_tls_ca: Option<String>,
+    /// Certificate for the server, on behalf of clients that have shown one, PEM
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CERT")]
+    pub backend_tls_cert: Option<String>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_KEY")]
+    pub backend_tls_key: Option<String>,
+    /// With backend_tls = "match": count clients on this machine as using TLS [default: false]
+    #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_BACKEND_TLS_LOCAL")]
+    pub backend_tls_local: Option<bool>,
+    /// Offer compression to clients [default: true]
+    #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_COMPRESSION")]
+    pub compression: Option<bool>,
+    /// Compression to the server: "off", "zlib" or "zstd" [default: off]
+    #[arg(long, value_name = "ALGORITHM", env = "LOCKSTEAD_BACKEND_COMPRESSION")]
+    pub backend_compression: Option<String>,
     /// Log as "text" or "json" [default: text]
     #[arg(long, value_name = "FORMAT", env = "LOCKSTEAD_LOG_FORMAT")]
     pub log_format: Option<String>,
@@ -132,6 +172,19 @@ impl Raw {
             login_timeout,
             drain_timeout,
             fast_path,
+            tls,
+            tls_cert,
+            tls_key,
+            tls_min_version,
+            tls_client_ca,
+            tls_client_cert,
+            backend_tls,
+            backend_tls_ca,
+            backend_tls_cert,
+            backend_tls_key,
+            backend_tls_local,
+            compression,
+            backend_compression,
             log_format,
             log_level
         );

@@ -2,7 +2,6 @@
 
 use super::session::{End, Session};
 use crate::clock;
-use crate::net::socket::read_some;
 use crate::protocol::column;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
@@ -130,7 +129,7 @@ impl Session {
         self.tracker.begin(shape);
         loop {
             self.server.readable().await.map_err(|_| End::ServerGone)?;
-            match read_some(&self.server, &mut bytes) {
+            match self.server.read(&mut bytes) {
                 Ok(None) => continue,
                 Ok(Some(0)) | Err(_) => return Err(End::ServerGone),
                 Ok(Some(_)) => {}
@@ -212,7 +211,7 @@ impl Session {
 
     /// Writes everything queued for the client.
     pub(super) async fn drain_to_client(&mut self) -> Result<(), End> {
-        while !self.to_client.is_empty() {
+        while !self.client.is_flushed() {
             self.client.writable().await.map_err(|_| End::ClientGone)?;
             std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_client(cx))).await?;
         }
@@ -221,7 +220,7 @@ impl Session {
 
     /// Sends what is queued for the server.
     pub(super) async fn drain_to_server(&mut self) -> Result<(), End> {
-        while !self.to_server.is_empty() {
+        while !self.server.is_flushed() {
             self.server.writable().await.map_err(|_| End::ServerGone)?;
             std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_server(cx))).await?;
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prometheus::IntCounter;
 
+use super::hops::Hops;
 use super::registry::Registry;
 use super::unsupported::Shapes;
 use crate::backend::spares::Spares;
@@ -30,6 +31,8 @@ pub struct Context {
     pub shapes: Shapes,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// TLS and compression.
+    pub hops: Arc<Hops>,
     /// Greeted connections to reuse.
     pub spares: Spares,
     /// All sessions, for the drain.

@@ -68,8 +68,8 @@ impl Session {
             return Err(End::Broken("the client left inside a command"));
         }
         // Nobody reads any more.
-        self.to_client.clear();
-        while !self.owed.is_empty() || !self.to_server.is_empty() {
+        self.client.discard();
+        while !self.owed.is_empty() || !self.server.is_flushed() {
             tokio::select! {
                 event = self.events.recv() => {
                     if let Some(event) = event {
@@ -79,14 +79,14 @@ impl Session {
                 ready = self.server.readable() => {
                     ready.map_err(|_| End::ServerGone)?;
                     match self.hear_server() {
-                        Ok(()) | Err(End::ClientGone) => self.to_client.clear(),
+                        Ok(()) | Err(End::ClientGone) => self.client.discard(),
                         Err(end) => return Err(end),
                     }
                     if !matches!(self.client_state, ClientState::Command) {
                         return Err(End::Broken("the server waits for a file of a client that left"));
                     }
                 }
-                ready = self.server.writable(), if !self.to_server.is_empty() => {
+                ready = self.server.writable(), if !self.server.is_flushed() => {
                     ready.map_err(|_| End::ServerGone)?;
                     std::future::poll_fn(|cx| std::task::Poll::Ready(self.flush_server(cx))).await?;
                 }

@@ -3,13 +3,11 @@
 //! Each thread runs an event loop of its own, so a session's two sockets and its task never
 //! move between cores.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -18,11 +16,13 @@ use super::login::{closed, log_in};
 use super::session::Session;
 use crate::lock::codes;
 use crate::net::buffers::Buffers;
-use crate::net::socket::set_options;
+use crate::net::leg::Leg;
+use crate::net::peer::Peer;
+use crate::net::socket::{Detached, Socket, set_options};
 
 struct Client {
-    stream: std::net::TcpStream,
-    peer: SocketAddr,
+    stream: Detached,
+    peer: Peer,
 }
 
 struct Worker {
@@ -80,25 +80,22 @@ async fn serve(
 
 async fn session(client: Client, context: Context) {
     let Client { stream, peer } = client;
-    let Ok(mut stream) = TcpStream::from_std(stream) else {
+    let Ok(socket) = stream.attach() else {
         return;
     };
-    if set_options(&stream).is_err() {
-        return;
-    }
     let (events_in, events) = mpsc::unbounded_channel();
     let limit = context.config.max_connections;
     let Some(entry) = context.registry.enter(events_in.clone(), limit) else {
         let mut out = Vec::new();
         codes::too_many_connections().encode(&mut out, 0, true);
-        let _ = stream.write_all(&out).await;
+        let _ = Leg::new(socket).send(&out);
         closed(&context, "too_many_connections");
         return;
     };
     context.metrics.sessions_total.inc();
     let open = OpenSession::new(&context);
     // Boxed: a login needs more room than the session that lives on after it.
-    if let Some(login) = Box::pin(log_in(stream, peer, &context)).await {
+    if let Some(login) = Box::pin(log_in(socket, peer, &context)).await {
         Session::new(login, context, events_in, events, entry).run().await;
     }
     drop(open);
@@ -111,8 +108,10 @@ pub async fn accept(listener: TcpListener, workers: &Workers) {
         match listener.accept().await {
             Ok((stream, peer)) => {
                 complained = false;
-                if let Ok(stream) = stream.into_std() {
-                    workers.assign(Client { stream, peer });
+                let stream = set_options(&stream).and_then(|()| Socket::Tcp(stream).detach());
+                // One whose client has left already has no options to set.
+                if let Ok(stream) = stream {
+                    workers.assign(Client { stream, peer: Peer(Some(peer)) });
                 }
             }
             Err(e) => {

@@ -1,38 +1,41 @@
 //! The login: the server authenticates the client, the proxy passes the packets on.
 //!
 //! Accepted → Greeted → Authenticated. There is no user list: what the server asks, the client
-//! answers. Only capability bits are masked and the connection tag is added.
+//! answers. Each leg has TLS and compression of its own, and the connection tag is added.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
+use super::authenticate::{Broken, Exchange, MAX_LOGIN, Method};
 use super::context::Context;
+use super::hops::{Hops, compression};
 use super::watching::who_logs_in;
-use crate::backend::greeted::{GreetError, Greeted, connect, read_frame};
+use crate::backend::greeted::{GreetError, Greeted, connect};
+use crate::config::tls::Offer;
 use crate::lock::codes;
+use crate::net::compression::Role;
+use crate::net::leg::Leg;
+use crate::net::peer::Peer;
+use crate::net::socket::Socket;
 use crate::observe::event::Who;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
+use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{Greeting, Login};
 use crate::protocol::reply::ErrorReply;
 use crate::types::ProxyId;
-
-/// Largest login packet taken: names, a proof, 64 KiB of attributes.
-pub const MAX_LOGIN: usize = 80 * 1024;
 
 /// A logged-in client with its server connection.
 #[derive(Debug)]
 pub struct Authenticated {
     /// The client.
-    pub client: TcpStream,
+    pub client: Leg,
+    /// Where it is.
+    pub peer: Peer,
     /// The server.
-    pub server: TcpStream,
+    pub server: Leg,
     /// The server's greeting.
     pub greeting: Greeting,
     /// When the server's connection was asked for, on the boot clock.
@@ -43,20 +46,38 @@ pub struct Authenticated {
     pub owner: Arc<[u8]>,
     /// Who that is, for the observer.
     pub who: Option<Who>,
-    /// The OK that ended the login.
+    /// What proved it.
+    pub method: Method,
+    /// The OK that ended the login. The client has it.
     pub ok: Vec<u8>,
 }
 
+/// Why a client is turned away: what is counted, and what it is told.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    reason: &'static str,
+    error: Option<ErrorReply>,
+}
+
+impl Refusal {
+    /// With an error.
+    pub(super) fn of(reason: &'static str, error: ErrorReply) -> Self {
+        Self { reason, error: Some(error) }
+    }
+
+    /// The client has left, or has been told.
+    fn silent(reason: &'static str) -> Self {
+        Self { reason, error: None }
+    }
+}
+
 /// Logs a client in. `None`: it was refused or left, and has been told.
-pub async fn log_in(
-    mut client: TcpStream,
-    peer: SocketAddr,
-    context: &Context,
-) -> Option<Authenticated> {
+pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
+    let mut client = Leg::new(socket);
     let greeted = match greet(context).await {
         Ok(greeted) => greeted,
         Err(GreetError::Refused(frame)) => {
-            let _ = client.write_all(&frame).await;
+            let _ = client.send_all(&frame).await;
             closed(context, "refused_by_server");
             return None;
         }
@@ -68,60 +89,152 @@ pub async fn log_in(
             return None;
         }
     };
-    let mut masked = greeted.frame.clone();
-    greeted.greeting.mask(&mut masked[HEADER..]);
-    let limit = context.config.login_timeout;
-    let answer = async {
-        client.write_all(&masked).await?;
-        read_frame(&mut client, MAX_LOGIN).await
-    };
-    let answer = match timeout(limit, answer).await.unwrap_or(Err(io::ErrorKind::TimedOut.into())) {
-        Ok(answer) => answer,
-        Err(e) => {
+    if let Some(error) = Hops::refusal(&context.config, greeted.greeting.capabilities) {
+        context.spares.keep(greeted);
+        turn_away(&mut client, Refusal::of("backend_tls", error), 0, context).await;
+        return None;
+    }
+    let (answer, seq) = match hear_login(&mut client, peer, &greeted, context).await {
+        Ok(heard) => heard,
+        Err((refusal, seq)) => {
             // The server has seen nothing of this client; its greeting serves the next one.
             context.spares.keep(greeted);
-            tracing::debug!(%peer, error = %e, "a client left before its login");
-            closed(context, "left_before_login");
+            turn_away(&mut client, refusal, seq, context).await;
             return None;
         }
     };
-    let Some(login) = Login::parse(&answer[HEADER..]) else {
+    let Some(login) = Login::parse(&answer) else {
         context.spares.keep(greeted);
         tracing::info!(%peer, "a client's login is broken or older than protocol 4.1");
-        refuse(&mut client, &codes::bad_handshake(), 2).await;
-        closed(context, "bad_handshake");
+        let refusal = Refusal::of("bad_handshake", codes::bad_handshake());
+        turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
         return None;
     };
-    let Greeted { stream: mut server, greeting, opened, .. } = greeted;
-    let capabilities = login.capabilities.without(Capabilities::MASKED).both(greeting.capabilities);
-    let owner = owner(login.user, peer);
-    let who = context.observer.is_some().then(|| who_logs_in(&login, peer.ip()));
-    let payload = if who.is_some() {
-        login.masked(&answer[HEADER..])
-    } else {
-        let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
-        login.for_server(greeting.capabilities, tag.as_bytes())
-    };
-    let mut out = Vec::with_capacity(payload.len() + HEADER);
-    put_frame(&mut out, answer[HEADER - 1], &payload);
-    let exchange = async {
-        server.write_all(&out).await?;
-        authenticate(&mut client, &mut server).await
-    };
-    match timeout(limit, exchange).await.unwrap_or(Err(io::ErrorKind::TimedOut.into())) {
-        Ok(Some(ok)) => {
-            Some(Authenticated { client, server, greeting, opened, capabilities, owner, who, ok })
-        }
-        Ok(None) => {
-            closed(context, "login_failed");
-            None
-        }
-        Err(e) => {
-            tracing::debug!(%peer, error = %e, "a login broke off");
-            closed(context, "login_failed");
+    match authenticated(client, (&login, &answer, seq), peer, greeted, context).await {
+        Ok(session) => Some(session),
+        Err((mut client, refusal)) => {
+            turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
             None
         }
     }
+}
+
+/// Greets the client and hears its login, behind TLS if it asks for that. Returns the payload and
+/// its sequence id.
+async fn hear_login(
+    client: &mut Leg,
+    peer: Peer,
+    greeted: &Greeted,
+    context: &Context,
+) -> Result<(Vec<u8>, u8), (Refusal, u8)> {
+    let mut greeting = greeted.frame.clone();
+    let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
+    greeted.greeting.offer(&mut greeting[HEADER..], offered);
+    let heard = async {
+        client.send_all(&greeting).await?;
+        let mut frame = client.read_frame(MAX_LOGIN).await?;
+        if Login::asks_for_tls(&frame[HEADER..]) && offered.has(Capabilities::SSL) {
+            context.hops.encrypt_client(client).await?;
+            frame = client.read_frame(MAX_LOGIN).await?;
+        }
+        Ok(frame)
+    };
+    let deadline = Instant::now() + context.config.login_timeout;
+    let heard: io::Result<Vec<u8>> =
+        timeout_at(deadline, heard).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let frame = match heard {
+        Ok(frame) => frame,
+        Err(e) => {
+            tracing::debug!(%peer, error = %e, "a client left before its login");
+            return Err((Refusal::silent("left_before_login"), 0));
+        }
+    };
+    let seq = frame[HEADER - 1];
+    if context.config.tls.offer == Offer::Require && !client.is_secure() {
+        return Err((Refusal::of("no_tls", codes::tls_required()), seq.wrapping_add(1)));
+    }
+    Ok((frame[HEADER..].to_vec(), seq))
+}
+
+type Refused = (Leg, Refusal);
+
+/// The server's part: TLS, the exchange, and what comes with the OK.
+async fn authenticated(
+    mut client: Leg,
+    (login, payload, seq): (&Login<'_>, &[u8], u8),
+    peer: Peer,
+    greeted: Greeted,
+    context: &Context,
+) -> Result<Authenticated, Refused> {
+    let config = &context.config;
+    let deadline = Instant::now() + config.login_timeout;
+    let Greeted { stream, greeting, opened, .. } = greeted;
+    let mut server = Leg::new(stream);
+    let offered = greeting.capabilities;
+    let encrypted =
+        context.hops.encrypt_server(config, (&client, peer), (&mut server, offered), payload);
+    let to_server = match timeout_at(deadline, encrypted).await {
+        Ok(Ok(seq)) => seq,
+        Ok(Err(refusal)) => return Err((client, refusal)),
+        Err(_) => return Err((client, Refusal::silent("backend_tls"))),
+    };
+    let mut hops = config.backend_compression.both(offered);
+    if server.tls().is_some() {
+        hops = hops.with(Capabilities::SSL);
+    }
+    let who = context.observer.is_some().then(|| who_logs_in(login, peer));
+    let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
+    let tag = who.is_none().then_some(tag.as_bytes());
+    let exchanged = async {
+        let mut exchange = Exchange::new(
+            (&mut client, seq),
+            (&mut server, to_server),
+            context.hops.own_key(),
+            deadline,
+            Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
+        );
+        let proof = exchange.first(login.plugin, login.proof).await?;
+        let ok = exchange.run(&login.for_server(offered, hops, proof.as_deref(), tag)).await?;
+        Ok::<_, Broken>(ok.map(|ok| (ok, exchange.into_method())))
+    };
+    let (ok, method) = match exchanged.await {
+        Ok(Some(accepted)) => accepted,
+        Ok(None) | Err(Broken::Refused(_)) => {
+            return Err((client, Refusal::silent("login_failed")));
+        }
+        Err(Broken::Io(e)) => {
+            tracing::debug!(%peer, error = %e, "a login broke off");
+            return Err((client, Refusal::silent("login_failed")));
+        }
+    };
+    let asked = login.capabilities;
+    let client_compression =
+        compression(if config.compression { asked } else { Capabilities(0) }, login.zstd_level());
+    let wrapped = client
+        .send(&ok)
+        .and_then(|()| client_compression.map_or(Ok(()), |c| client.compress(c, Role::Server)))
+        .and_then(|()| {
+            let agreed = compression(hops, login.zstd_level());
+            agreed.map_or(Ok(()), |c| server.compress(c, Role::Client))
+        });
+    if let Err(e) = wrapped {
+        tracing::debug!(%peer, error = %e, "a client left at its login");
+        return Err((client, Refusal::silent("left_before_login")));
+    }
+    let capabilities = asked.without(Capabilities::HOPS).both(offered);
+    let owner = owner(login.user, peer);
+    Ok(Authenticated {
+        client,
+        peer,
+        server,
+        greeting,
+        opened,
+        capabilities,
+        owner,
+        who,
+        method,
+        ok,
+    })
 }
 
 async fn greet(context: &Context) -> Result<Greeted, GreetError> {
@@ -131,39 +244,19 @@ async fn greet(context: &Context) -> Result<Greeted, GreetError> {
     }
 }
 
-/// Relays the authentication exchange. The OK is returned, not yet sent; an error is passed on.
-pub async fn authenticate(
-    client: &mut TcpStream,
-    server: &mut TcpStream,
-) -> io::Result<Option<Vec<u8>>> {
-    loop {
-        let frame = read_frame(server, MAX_LOGIN).await?;
-        match frame.get(HEADER) {
-            Some(0) => return Ok(Some(frame)),
-            Some(0xff) => {
-                client.write_all(&frame).await?;
-                return Ok(None);
-            }
-            _ => client.write_all(&frame).await?,
-        }
-        // caching_sha2_password's "fast authentication worked" wants no answer.
-        if frame[HEADER..] == [1, 3] {
-            continue;
-        }
-        let answer = read_frame(client, MAX_LOGIN).await?;
-        if FrameHeader::peek(&answer).is_some_and(|h| h.seq == 0) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a command inside a login"));
-        }
-        server.write_all(&answer).await?;
+async fn turn_away(client: &mut Leg, refusal: Refusal, seq: u8, context: &Context) {
+    if let Some(error) = &refusal.error {
+        refuse(client, error, seq).await;
     }
+    closed(context, refusal.reason);
 }
 
-async fn refuse(client: &mut TcpStream, error: &ErrorReply, seq: u8) {
+async fn refuse(client: &mut Leg, error: &ErrorReply, seq: u8) {
     let mut out = Vec::new();
     error.encode(&mut out, seq, seq == 0);
     // The client may be gone; there is nobody else to tell.
-    let _ = client.write_all(&out).await;
-    let _ = client.shutdown().await;
+    let _ = client.send_all(&out).await;
+    client.end();
 }
 
 /// Counts why a client was turned away.
@@ -172,9 +265,9 @@ pub fn closed(context: &Context, reason: &str) {
 }
 
 /// user@host, for people who look at locks.
-pub fn owner(user: &[u8], peer: SocketAddr) -> Arc<[u8]> {
+pub fn owner(user: &[u8], peer: Peer) -> Arc<[u8]> {
     let mut owner = user[..user.len().min(300)].to_vec();
     owner.push(b'@');
-    owner.extend_from_slice(peer.ip().to_string().as_bytes());
+    owner.extend_from_slice(peer.host().as_bytes());
     owner.into()
 }

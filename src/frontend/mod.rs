@@ -2,6 +2,7 @@
 
 pub mod context;
 pub mod ending;
+pub mod hops;
 pub mod intercept;
 pub mod listener;
 pub mod login;
@@ -12,6 +13,7 @@ pub mod session;
 mod answer;
 mod arguments;
 mod ask;
+mod authenticate;
 mod bound;
 mod by_row;
 mod carry;

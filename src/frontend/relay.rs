@@ -6,7 +6,6 @@ use super::ask::{MAX_REPLY, Reply};
 use super::owed::{Owed, Whose};
 use super::session::{ClientState, End, Session};
 use crate::net::buffers::BUFFER;
-use crate::net::socket::{read_some, write_some};
 use crate::protocol::attributes::text_offset;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
@@ -38,7 +37,7 @@ impl Session {
     }
 
     fn pump_server(&mut self, buffer: &mut Vec<u8>) -> Result<(), End> {
-        match read_some(&self.server, buffer) {
+        match self.server.read(buffer) {
             Ok(None) => return Ok(()),
             Ok(Some(0)) | Err(_) => return Err(End::ServerGone),
             Ok(Some(n)) => self.context.metrics.bytes_to_client.inc_by(n as u64),
@@ -136,12 +135,7 @@ impl Session {
         }
         let amended = self.amend.as_mut().map(|amend| amend.feed(bytes));
         let bytes = amended.as_deref().unwrap_or(bytes);
-        let mut sent = 0;
-        if self.to_client.is_empty() {
-            sent = write_some(&self.client, bytes).map_err(|_| End::ClientGone)?;
-        }
-        self.to_client.extend_from_slice(&bytes[sent..]);
-        Ok(())
+        self.client.send(bytes).map_err(|_| End::ClientGone)
     }
 
     /// Queues bytes for the server. The lease is checked immediately before the write.
@@ -151,12 +145,7 @@ impl Session {
         }
         self.check_lease()?;
         self.context.metrics.bytes_to_server.inc_by(bytes.len() as u64);
-        let mut sent = 0;
-        if self.to_server.is_empty() {
-            sent = write_some(&self.server, bytes).map_err(|_| End::ServerGone)?;
-        }
-        self.to_server.extend_from_slice(&bytes[sent..]);
-        Ok(())
+        self.server.send(bytes).map_err(|_| End::ServerGone)
     }
 
     /// Reads from the client and passes on.
@@ -164,7 +153,7 @@ impl Session {
         let mut buffer = self.context.buffers.take();
         buffer.append(&mut self.inbox);
         self.inbox = Vec::new();
-        let result = match read_some(&self.client, &mut buffer) {
+        let result = match self.client.read(&mut buffer) {
             Ok(Some(0)) => self.client_closed(),
             Err(_) => Err(End::ClientGone),
             Ok(_) => Ok(()),
@@ -188,12 +177,12 @@ impl Session {
     fn client_closed(&mut self) -> Result<(), End> {
         self.client_ended = true;
         let at_command = matches!(self.client_state, ClientState::Command);
-        let nothing_due = self.owed.is_empty() && self.to_client.is_empty();
+        let nothing_due = self.owed.is_empty() && self.client.is_flushed();
         if !self.held.is_empty() || !at_command || nothing_due {
             return Err(End::ClientGone);
         }
         // Half a close for half a close; the server answers and hangs up.
-        let _ = socket2::SockRef::from(&self.server).shutdown(std::net::Shutdown::Write);
+        self.server.end();
         Ok(())
     }
 

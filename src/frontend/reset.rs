@@ -1,12 +1,15 @@
 //! A session that begins anew on its open connection: COM_RESET_CONNECTION and COM_CHANGE_USER.
 
-use super::login::{authenticate, owner};
+use tokio::time::Instant;
+
+use super::authenticate::{Broken, Exchange};
+use super::login::owner;
 use super::named::NamedStatements;
 use super::owed::Behind;
 use super::session::{End, Session};
 use super::settings::Settings;
 use crate::protocol::command::{Command, Shape};
-use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::ChangeUser;
 use crate::protocol::status::Status;
 use crate::types::Flavour;
@@ -41,20 +44,32 @@ impl Session {
         let payload = &packet[HEADER..];
         let tag = self.context.engine.lease().proxy().map(|p| p.to_string()).unwrap_or_default();
         let change = ChangeUser::parse(payload, self.capabilities);
-        let mut out = Vec::with_capacity(packet.len() + 64);
-        let tags = change.as_ref().filter(|_| self.watch.is_none());
-        match tags.and_then(|c| c.tagged(self.capabilities, tag.as_bytes())) {
-            Some(tagged) => put_frame(&mut out, packet[HEADER - 1], &tagged),
-            None => out.extend_from_slice(packet),
-        }
-        self.send_server(&out)?;
+        let tag = Some(tag.as_bytes()).filter(|_| self.watch.is_none());
         self.drain_to_server().await?;
         self.drain_to_client().await?;
-        let limit = self.context.config.login_timeout;
-        let exchange = authenticate(&mut self.client, &mut self.server);
-        let ok = tokio::time::timeout(limit, exchange).await;
-        let ok = ok.map_err(|_| End::Broken("a change of user took too long"))?;
-        let ok = ok.map_err(|_| End::ServerGone)?;
+        self.check_lease()?;
+        let deadline = Instant::now() + self.context.config.login_timeout;
+        let mut exchange = Exchange::new(
+            (&mut self.client, packet[HEADER - 1]),
+            (&mut self.server, packet[HEADER - 1]),
+            self.context.hops.own_key(),
+            deadline,
+            std::mem::take(&mut self.method),
+        );
+        let exchanged = async {
+            let Some(change) = &change else {
+                return exchange.run(payload).await;
+            };
+            let proof = exchange.first(change.plugin, change.proof).await?;
+            exchange.run(&change.for_server(proof.as_deref(), tag)).await
+        };
+        let exchanged = exchanged.await;
+        self.method = exchange.into_method();
+        let ok = match exchanged {
+            Ok(ok) => ok,
+            Err(Broken::Refused(_)) => None,
+            Err(Broken::Io(_)) => return Err(End::Broken("a change of user broke off")),
+        };
         self.forget_session_state();
         self.watch_changed_user(change.as_ref().filter(|_| ok.is_some()));
         if ok.is_none() && self.flavour == Flavour::MySql {
@@ -62,8 +77,8 @@ impl Session {
         }
         self.release_held().await?;
         let Some(ok) = ok else { return Ok(()) };
-        if let (Some(change), Ok(peer)) = (change, self.client.peer_addr()) {
-            self.owner = owner(change.user, peer);
+        if let Some(change) = change {
+            self.owner = owner(change.user, self.peer);
         }
         self.status = Status(Status::AUTOCOMMIT);
         self.learn_status(&ok);

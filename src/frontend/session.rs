@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
-use std::{future::poll_fn, io};
 
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::ask::Reply;
+use super::authenticate::Method;
 use super::chain::Chain;
 use super::context::Context;
 use super::login::{Authenticated, closed};
@@ -26,7 +26,8 @@ use super::watch::Watch;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::lock::codes;
 use crate::lock::held::Held;
-use crate::net::socket::write_some;
+use crate::net::leg::Leg;
+use crate::net::peer::Peer;
 use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::response::Tracker;
@@ -73,8 +74,11 @@ pub(super) enum ClientState {
 
 /// A session.
 pub(super) struct Session {
-    pub(super) client: TcpStream,
-    pub(super) server: TcpStream,
+    pub(super) client: Leg,
+    pub(super) server: Leg,
+    pub(super) peer: Peer,
+    /// How its user proved to be one.
+    pub(super) method: Method,
     /// When it was opened, on the boot clock.
     pub(super) opened: Duration,
     pub(super) context: Context,
@@ -85,9 +89,6 @@ pub(super) struct Session {
     pub(super) owner: Arc<[u8]>,
     /// Client bytes that are not yet looked at.
     pub(super) inbox: Vec<u8>,
-    /// Bytes a socket did not take yet.
-    pub(super) to_server: Vec<u8>,
-    pub(super) to_client: Vec<u8>,
     pub(super) owed: VecDeque<Owed>,
     /// What the server said to a statement that shows a wait.
     pub(super) at_gate: Option<Reply>,
@@ -151,7 +152,7 @@ enum Wake {
 }
 
 impl Session {
-    /// A session right behind its login; the login's OK is not yet with the client.
+    /// A session right behind its login.
     pub(super) fn new(
         login: Authenticated,
         context: Context,
@@ -159,13 +160,25 @@ impl Session {
         events: mpsc::UnboundedReceiver<SessionEvent>,
         entry: Entry,
     ) -> Self {
-        let Authenticated { client, server, greeting, opened, capabilities, owner, who, ok } =
-            login;
+        let Authenticated {
+            client,
+            peer,
+            server,
+            greeting,
+            opened,
+            capabilities,
+            owner,
+            who,
+            method,
+            ok,
+        } = login;
         let watch = context.observer.clone().zip(who);
         let watch = watch.map(|(o, who)| Box::new(Watch::new(o, who, greeting.flavour)));
         let mut session = Self {
             client,
             server,
+            peer,
+            method,
             opened,
             context,
             connection: greeting.connection,
@@ -174,8 +187,6 @@ impl Session {
             capabilities,
             owner,
             inbox: Vec::new(),
-            to_server: Vec::new(),
-            to_client: Vec::new(),
             owed: VecDeque::new(),
             at_gate: None,
             tracker: Tracker::new(capabilities),
@@ -209,7 +220,6 @@ impl Session {
             _entry: entry,
         };
         session.learn_status(&ok);
-        session.to_client = ok;
         session
     }
 
@@ -255,14 +265,14 @@ impl Session {
 
     /// A command waits for the proxy, and nothing is due before it.
     fn has_turn(&self) -> bool {
-        (self.parked || self.chain.is_some()) && self.owed.is_empty() && self.to_client.is_empty()
+        (self.parked || self.chain.is_some()) && self.owed.is_empty() && self.client.is_flushed()
     }
 
     /// Nothing runs, nothing is half sent, and no transaction is open.
     fn is_idle(&self) -> bool {
         self.owed.is_empty()
-            && self.to_client.is_empty()
-            && self.to_server.is_empty()
+            && self.client.is_flushed()
+            && self.server.is_flushed()
             && self.inbox.is_empty()
             && self.chain.is_none()
             && matches!(self.client_state, ClientState::Command)
@@ -278,39 +288,31 @@ impl Session {
         if self.has_turn() {
             return Poll::Ready(Ok(Wake::Turn));
         }
-        if self.to_client.is_empty() && self.server.poll_read_ready(cx).is_ready() {
+        if self.client.is_flushed() && self.server.poll_readable(cx).is_ready() {
             return Poll::Ready(Ok(Wake::Server));
         }
-        let hears_client = self.to_server.is_empty()
+        let hears_client = self.server.is_flushed()
             && !self.parked
             && self.chain.is_none()
             && !self.client_ended
             && self.owed.len() < MAX_OWED;
-        if hears_client && self.client.poll_read_ready(cx).is_ready() {
+        if hears_client && self.client.poll_readable(cx).is_ready() {
             return Poll::Ready(Ok(Wake::Client));
         }
         Poll::Pending
     }
 
     pub(super) fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), End> {
-        while !self.to_client.is_empty() && self.client.poll_write_ready(cx).is_ready() {
-            let n = write_some(&self.client, &self.to_client).map_err(|_| End::ClientGone)?;
-            self.to_client.drain(..n);
-        }
-        if self.to_client.is_empty() {
-            self.to_client = Vec::new();
+        while !self.client.is_flushed() && self.client.poll_writable(cx).is_ready() {
+            self.client.flush().map_err(|_| End::ClientGone)?;
         }
         Ok(())
     }
 
     pub(super) fn flush_server(&mut self, cx: &mut TaskContext<'_>) -> Result<(), End> {
-        while !self.to_server.is_empty() && self.server.poll_write_ready(cx).is_ready() {
+        while !self.server.is_flushed() && self.server.poll_writable(cx).is_ready() {
             self.check_lease()?;
-            let n = write_some(&self.server, &self.to_server).map_err(|_| End::ServerGone)?;
-            self.to_server.drain(..n);
-        }
-        if self.to_server.is_empty() {
-            self.to_server = Vec::new();
+            self.server.flush().map_err(|_| End::ServerGone)?;
         }
         Ok(())
     }
@@ -386,12 +388,12 @@ impl Session {
             }
             End::ClientGone | End::ServerGone => return,
         };
-        if self.to_client.is_empty() && self.tracker.at_packet_boundary() {
+        if self.client.is_flushed() && self.tracker.at_packet_boundary() {
             let mut out = Vec::new();
             let seq = u8::from(self.answering || !self.owed.is_empty());
             error.encode(&mut out, seq, false);
             // Best effort: a client that does not read is only closed.
-            let _: io::Result<usize> = write_some(&self.client, &out);
+            let _ = self.client.send(&out);
         }
     }
 }

@@ -11,7 +11,6 @@ use super::session::{End, Session};
 use crate::engine::handle::{Acquired, Claim, Ticket};
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
-use crate::net::socket::read_some;
 use crate::protocol::command::Command;
 use crate::protocol::frame::put_frame;
 
@@ -148,13 +147,13 @@ impl Session {
                 }
                 ready = self.client.readable(), if self.inbox.len() < READ_AHEAD && !self.client_ended => {
                     ready.map_err(|_| End::ClientGone)?;
-                    match read_some(&self.client, &mut self.inbox) {
+                    match self.client.read(&mut self.inbox) {
                         Ok(None) => {}
                         Ok(Some(0)) | Err(_) => return Err(End::ClientGone),
                         Ok(Some(_)) => self.inbox.reserve(4096),
                     }
                 }
-                ready = self.server.writable(), if !self.to_server.is_empty() => {
+                ready = self.server.writable(), if !self.server.is_flushed() => {
                     ready.map_err(|_| End::ServerGone)?;
                     poll_fn(|cx| Poll::Ready(self.flush_server(cx))).await?;
                 }
@@ -186,7 +185,7 @@ impl Session {
                     ready.map_err(|_| End::ServerGone)?;
                     self.hear_server()?;
                 }
-                ready = self.server.writable(), if !self.to_server.is_empty() => {
+                ready = self.server.writable(), if !self.server.is_flushed() => {
                     ready.map_err(|_| End::ServerGone)?;
                     poll_fn(|cx| Poll::Ready(self.flush_server(cx))).await?;
                 }

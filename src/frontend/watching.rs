@@ -8,6 +8,7 @@ use super::seen::Seen;
 use super::session::{End, Session};
 use super::watch::Watch;
 use crate::net::buffers::BUFFER;
+use crate::net::peer::Peer;
 use crate::observe::event::{Who, shown};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
@@ -23,20 +24,20 @@ use crate::sql::stream::Stream;
 const PROGRAM: [&[u8]; 2] = [b"program_name", b"_client_name"];
 
 /// Who logs in.
-pub(super) fn who_logs_in(login: &Login<'_>, host: std::net::IpAddr) -> Who {
-    who(login.user, login.database, host, |key| login.attribute(key))
+pub(super) fn who_logs_in(login: &Login<'_>, peer: Peer) -> Who {
+    who(login.user, login.database, peer, |key| login.attribute(key))
 }
 
 fn who<'a>(
     user: &[u8],
     database: &[u8],
-    host: std::net::IpAddr,
+    peer: Peer,
     attribute: impl Fn(&[u8]) -> Option<&'a [u8]>,
 ) -> Who {
     let program = PROGRAM.iter().find_map(|key| attribute(key)).unwrap_or_default();
     Who {
         user: shown(user),
-        host: host.to_string().into(),
+        host: peer.host().into(),
         program: shown(program),
         schema: shown(database),
     }
@@ -168,10 +169,9 @@ impl Session {
 
     /// Behind a change of user, whether it was let in or not.
     pub(super) fn watch_changed_user(&mut self, change: Option<&ChangeUser<'_>>) {
-        let host = self.client.peer_addr().map(|peer| peer.ip());
+        let peer = self.peer;
         if let Some(watch) = &mut self.watch {
-            let change = change.zip(host.ok());
-            watch.anew(change.map(|(c, host)| who(c.user, c.database, host, |k| c.attribute(k))));
+            watch.anew(change.map(|c| who(c.user, c.database, peer, |k| c.attribute(k))));
         }
     }
 }

@@ -121,6 +121,53 @@ pub fn bad_handshake() -> ErrorReply {
     ErrorReply { code: 1043, state: "08S01", message: "Bad handshake".into() }
 }
 
+/// ER_SECURE_TRANSPORT_REQUIRED, as servers say it under require_secure_transport.
+pub fn tls_required() -> ErrorReply {
+    ErrorReply {
+        code: 3159,
+        state: "HY000",
+        message: "Connections using insecure transport are prohibited while \
+                  --require_secure_transport=ON."
+            .into(),
+    }
+}
+
+/// ER_SECURE_TRANSPORT_REQUIRED, for a password that would cross a leg in clear.
+pub fn clear_password(plugin: &[u8], leg: &str) -> ErrorReply {
+    ErrorReply {
+        code: 3159,
+        state: "HY000",
+        message: format!(
+            "Lockstead does not pass on a password in clear ({}): the connection {leg} has no TLS",
+            String::from_utf8_lossy(plugin)
+        ),
+    }
+}
+
+/// CR_SSL_CONNECTION_ERROR, for the leg to the server.
+pub fn backend_tls(backend: &str, why: &str) -> ErrorReply {
+    ErrorReply {
+        code: 2026,
+        state: "HY000",
+        message: format!(
+            "Lockstead has no TLS connection to the MySQL server on '{backend}': {why}"
+        ),
+    }
+}
+
+/// CR_AUTH_PLUGIN_ERR, for a password that was encrypted with another key than the proxy's.
+pub fn wrong_key(plugin: &[u8]) -> ErrorReply {
+    ErrorReply {
+        code: 2061,
+        state: "HY000",
+        message: format!(
+            "Authentication plugin '{}' reported error: the password is encrypted with another \
+             public key than Lockstead's; let the client ask for the key, or use TLS",
+            String::from_utf8_lossy(plugin)
+        ),
+    }
+}
+
 /// ER_CON_COUNT_ERROR.
 pub fn too_many_connections() -> ErrorReply {
     ErrorReply { code: 1040, state: "08004", message: "Too many connections".into() }

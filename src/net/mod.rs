@@ -1,4 +1,10 @@
-//! Sockets: options every connection gets, and the buffers they share.
+//! The two legs of a session: sockets, TLS, compression, and the buffers they share.
 
 pub mod buffers;
+pub mod certificates;
+pub mod compression;
+pub mod leg;
+pub mod peer;
+pub mod self_signed;
 pub mod socket;
+pub mod tls;

@@ -1,11 +1,15 @@
-//! Socket options, and reads and writes that take what is there.
+//! Sockets: their options, and reads and writes that take what is there.
 
-use std::io;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::BufMut;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
 /// No delay, and keepalive probes that find a vanished peer within about two minutes.
 pub fn set_options(stream: &TcpStream) -> io::Result<()> {
@@ -17,32 +21,133 @@ pub fn set_options(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&probes)
 }
 
-/// Reads into the buffer's free room. `Ok(None)` when nothing is there yet, `Ok(Some(0))` at the
-/// peer's end.
-pub fn read_some(stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
-    let room = buffer.capacity() - buffer.len();
-    let mut read = Err(io::ErrorKind::WouldBlock.into());
-    // A read that leaves room has emptied the socket: saying so spares the next call, which
-    // would only find that out. An end of the stream stays visible all the same.
-    let _ = stream.try_io(Interest::READABLE, || {
-        read = stream.try_read_buf(buffer);
-        match read {
-            Ok(n) if 0 < n && n < room => Err(io::ErrorKind::WouldBlock.into()),
-            _ => Ok(()),
+/// A connected stream socket.
+#[derive(Debug)]
+pub enum Socket {
+    /// Over a network.
+    Tcp(TcpStream),
+    /// On this machine.
+    Unix(UnixStream),
+}
+
+/// Does the same with either kind.
+macro_rules! either {
+    ($socket:expr, $stream:ident => $what:expr) => {
+        match $socket {
+            Self::Tcp($stream) => $what,
+            Self::Unix($stream) => $what,
         }
-    });
-    match read {
-        Ok(n) => Ok(Some(n)),
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(e) => Err(e),
+    };
+}
+
+impl Socket {
+    /// Reads at most `room` bytes. `Ok(None)` when nothing is there yet, `Ok(Some(0))` at the
+    /// peer's end.
+    pub fn read(&self, buffer: &mut impl BufMut, room: usize) -> io::Result<Option<usize>> {
+        let mut read = Err(io::ErrorKind::WouldBlock.into());
+        // A read that leaves room has emptied the socket: saying so spares the next call, which
+        // would only find that out. An end of the stream stays visible all the same.
+        let tried = |read: &io::Result<usize>| match read {
+            Ok(n) if 0 < *n && *n < room => Err(io::ErrorKind::WouldBlock.into()),
+            _ => Ok(()),
+        };
+        let _ = either!(self, stream => stream.try_io(Interest::READABLE, || {
+            read = stream.try_read_buf(&mut (&mut *buffer).limit(room));
+            tried(&read)
+        }));
+        some(read)
+    }
+
+    /// Writes what the socket takes now.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let written = either!(self, stream => stream.try_write(bytes));
+        Ok(some(written)?.unwrap_or(0))
+    }
+
+    /// Writes of several buffers what the socket takes now; an error of the kind `WouldBlock`
+    /// when that is nothing.
+    pub fn write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        either!(self, stream => stream.try_write_vectored(buffers))
+    }
+
+    /// Waits until a read finds something.
+    pub async fn readable(&self) -> io::Result<()> {
+        either!(self, stream => stream.readable().await)
+    }
+
+    /// Waits until a write is taken.
+    pub async fn writable(&self) -> io::Result<()> {
+        either!(self, stream => stream.writable().await)
+    }
+
+    /// Whether a read would find something.
+    pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_read_ready(cx))
+    }
+
+    /// Whether a write would be taken.
+    pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        either!(self, stream => stream.poll_write_ready(cx))
+    }
+
+    /// Ends this side of the connection.
+    pub fn shut_write(&self) {
+        // A socket that is gone needs no end.
+        let _ = SockRef::from(self).shutdown(std::net::Shutdown::Write);
+    }
+
+    /// The peer's address, if it is over a network.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(stream) => stream.peer_addr().ok(),
+            Self::Unix(_) => None,
+        }
+    }
+
+    /// Takes the socket off its thread's event loop.
+    pub fn detach(self) -> io::Result<Detached> {
+        Ok(match self {
+            Self::Tcp(stream) => Detached { fd: stream.into_std()?.into(), unix: false },
+            Self::Unix(stream) => Detached { fd: stream.into_std()?.into(), unix: true },
+        })
     }
 }
 
-/// Writes what the socket takes now.
-pub fn write_some(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    match stream.try_write(bytes) {
-        Ok(n) => Ok(n),
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(0),
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        either!(self, stream => stream.as_fd())
+    }
+}
+
+/// A socket on no event loop, on its way to another thread.
+#[derive(Debug)]
+pub struct Detached {
+    fd: OwnedFd,
+    unix: bool,
+}
+
+impl Detached {
+    /// Puts it on this thread's event loop.
+    pub fn attach(self) -> io::Result<Socket> {
+        Ok(if self.unix {
+            Socket::Unix(UnixStream::from_std(self.fd.into())?)
+        } else {
+            Socket::Tcp(TcpStream::from_std(self.fd.into())?)
+        })
+    }
+
+    /// Whether the peer has said nothing, and not hung up.
+    pub fn is_quiet(&self) -> bool {
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let peeked = SockRef::from(&self.fd).peek(&mut byte);
+        matches!(peeked, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+fn some(done: io::Result<usize>) -> io::Result<Option<usize>> {
+    match done {
+        Ok(n) => Ok(Some(n)),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(e) => Err(e),
     }
 }

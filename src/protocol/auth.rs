@@ -1,7 +1,14 @@
-//! Password proofs, for the one login that the proxy performs on a client's greeting: completing
-//! a greeted connection nobody wants with its own account.
+//! Password proofs: for the one login that the proxy performs itself, completing a greeted
+//! connection nobody wants with its own account, and for a client's password that has to be
+//! encrypted on one leg and not on the other.
 
+use std::fmt;
+
+use aws_lc_rs::encoding::AsDer;
+use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
 use mysql_common::scramble::{scramble_native, scramble_sha256};
+use pem::{EncodeConfig, LineEnding, Pem, encode_config};
 
 use super::capabilities::Capabilities;
 use super::handshake::Greeting;
@@ -40,13 +47,73 @@ pub fn proof(plugin: &[u8], nonce: &[u8], password: &str) -> Vec<u8> {
     .unwrap_or_default()
 }
 
-/// The password for the full exchange of caching_sha2_password on a connection without TLS:
-/// masked with the nonce, encrypted with the server's public key.
-pub fn encrypted_password(public_key: &[u8], nonce: &[u8], password: &str) -> Vec<u8> {
-    let mut masked = password.as_bytes().to_vec();
-    masked.push(0);
-    for (i, byte) in masked.iter_mut().enumerate() {
-        *byte ^= nonce[i % 20];
+/// A clear password, NUL included, for a server on a leg without TLS: masked with the nonce,
+/// encrypted with the server's public key. `None`: that is no key, or there is no nonce.
+pub fn encrypted_password(public_key: &[u8], nonce: &[u8], password: &[u8]) -> Option<Vec<u8>> {
+    if !public_key.starts_with(b"-----BEGIN PUBLIC KEY-----") || nonce.len() < NONCE {
+        return None;
     }
-    mysql_common::crypto::encrypt(&masked, public_key)
+    Some(mysql_common::crypto::encrypt(&masked(password, nonce), public_key))
+}
+
+/// Bytes of the nonce that count.
+const NONCE: usize = 20;
+
+fn masked(password: &[u8], nonce: &[u8]) -> Vec<u8> {
+    password.iter().zip(nonce[..NONCE].iter().cycle()).map(|(a, b)| a ^ b).collect()
+}
+
+/// The proxy's own key, under which clients on a leg without TLS send a password that the server
+/// wants in clear, because the leg to it has TLS.
+pub struct OwnKey {
+    private: OaepPrivateDecryptingKey,
+    pem: Vec<u8>,
+}
+
+impl OwnKey {
+    /// A new one.
+    pub fn generate() -> Result<Self, Unspecified> {
+        let private = PrivateDecryptingKey::generate(KeySize::Rsa2048)?;
+        let der = private.public_key().as_der()?;
+        let lines = EncodeConfig::new().set_line_ending(LineEnding::LF);
+        let pem = encode_config(&Pem::new("PUBLIC KEY", der.as_ref()), lines).into_bytes();
+        Ok(Self { private: OaepPrivateDecryptingKey::new(private)?, pem })
+    }
+
+    /// What clients get to see.
+    pub fn pem(&self) -> &[u8] {
+        &self.pem
+    }
+
+    /// The password, NUL included, that a client has encrypted. `None` if it was for another key.
+    pub fn decrypt(&self, encrypted: &[u8], nonce: &[u8]) -> Option<Vec<u8>> {
+        if nonce.len() < NONCE {
+            return None;
+        }
+        let mut room = vec![0; self.private.min_output_size()];
+        let done = self.private.decrypt(&OAEP_SHA1_MGF1SHA1, encrypted, &mut room, None);
+        done.ok().map(|bytes| masked(bytes, nonce))
+    }
+}
+
+impl fmt::Debug for OwnKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnKey")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_comes_back_from_under_the_proxy_s_key() {
+        let key = OwnKey::generate().expect("a key");
+        let nonce = [7; NONCE];
+        let sent = encrypted_password(key.pem(), &nonce, b"secret\0").expect("a PEM");
+        assert_eq!(key.decrypt(&sent, &nonce).as_deref(), Some(&b"secret\0"[..]));
+        assert_eq!(key.decrypt(&sent[1..], &nonce), None);
+        assert_eq!(key.decrypt(&sent, &nonce[1..]), None);
+        assert_eq!(encrypted_password(b"no key", &nonce, b"secret\0"), None);
+    }
 }

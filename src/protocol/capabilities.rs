@@ -31,8 +31,8 @@ impl Capabilities {
     pub const MARIADB_EXTENDED_METADATA: Self = Self(1 << 35);
     pub const MARIADB_CACHE_METADATA: Self = Self(1 << 36);
 
-    /// What the proxy cannot honour yet: it neither ends TLS nor unpacks compressed packets.
-    pub const MASKED: Self = Self(Self::SSL.0 | Self::COMPRESS.0 | Self::ZSTD.0);
+    /// What is agreed upon between the proxy and each of its neighbours: how bytes are wrapped.
+    pub const HOPS: Self = Self(Self::SSL.0 | Self::COMPRESS.0 | Self::ZSTD.0);
 
     pub fn has(self, bits: Self) -> bool {
         self.0 & bits.0 == bits.0

@@ -3,6 +3,8 @@
 //! Both pass through; only capability bits that the proxy cannot honour are cleared, and the
 //! proxy's own connection attribute is put first.
 
+use std::ops::Range;
+
 use super::capabilities::Capabilities;
 use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
 use crate::types::{ConnectionId, Flavour, version_number};
@@ -67,9 +69,9 @@ impl Greeting {
         Some(Self { version, flavour, connection, capabilities, nonce, plugin, offsets })
     }
 
-    /// Clears, in the payload this was parsed from, what the proxy cannot honour.
-    pub fn mask(&self, payload: &mut [u8]) {
-        let bits = self.capabilities.without(Capabilities::MASKED).0.to_le_bytes();
+    /// Puts what the proxy offers into the payload that this was parsed from.
+    pub fn offer(&self, payload: &mut [u8], offered: Capabilities) {
+        let bits = offered.0.to_le_bytes();
         payload[self.offsets.low..self.offsets.low + 2].copy_from_slice(&bits[..2]);
         payload[self.offsets.high..self.offsets.high + 2].copy_from_slice(&bits[2..4]);
     }
@@ -91,12 +93,21 @@ pub struct Login<'a> {
     pub user: &'a [u8],
     /// The default database; empty for none.
     pub database: &'a [u8],
+    /// The authentication plugin that `proof` is made for; empty if it is not named.
+    pub plugin: &'a [u8],
+    /// The first answer to the server's scramble.
+    pub proof: &'a [u8],
+    /// Where the proof stands, its length included.
+    proof_at: Range<usize>,
     /// From the start of the packet to the attributes: kept verbatim.
     body: &'a [u8],
     attributes: &'a [u8],
     /// What follows the attributes (zstd level).
     tail: &'a [u8],
 }
+
+/// Bytes of a handshake response up to the user's name. Alone, they ask for TLS.
+pub const LOGIN_HEAD: usize = 32;
 
 impl<'a> Login<'a> {
     /// Reads a protocol 4.1 handshake response; `None` for older or broken ones.
@@ -115,20 +126,23 @@ impl<'a> Login<'a> {
         }
         let capabilities = Capabilities(bits);
         let user = r.nul_bytes()?;
-        if capabilities.has(Capabilities::PLUGIN_AUTH_LENENC) {
-            r.lenenc_bytes()?;
+        let start = r.position();
+        let proof = if capabilities.has(Capabilities::PLUGIN_AUTH_LENENC) {
+            r.lenenc_bytes()?
         } else if capabilities.has(Capabilities::SECURE_CONNECTION) {
             let n = usize::from(r.u8()?);
-            r.take(n)?;
+            r.take(n)?
         } else {
-            r.nul_bytes()?;
-        }
+            r.nul_bytes()?
+        };
+        let proof_at = start..r.position();
         let mut database = &[][..];
         if capabilities.has(Capabilities::CONNECT_WITH_DB) {
             database = nul_or_rest(&mut r)?;
         }
+        let mut plugin = &[][..];
         if capabilities.has(Capabilities::PLUGIN_AUTH) {
-            nul_or_rest(&mut r)?;
+            plugin = nul_or_rest(&mut r)?;
         }
         let body = &payload[..r.position()];
         let attributes = if capabilities.has(Capabilities::CONNECT_ATTRS) {
@@ -136,7 +150,33 @@ impl<'a> Login<'a> {
         } else {
             &[]
         };
-        Some(Self { capabilities, collation, user, database, body, attributes, tail: r.rest() })
+        Some(Self {
+            capabilities,
+            collation,
+            user,
+            database,
+            plugin,
+            proof,
+            proof_at,
+            body,
+            attributes,
+            tail: r.rest(),
+        })
+    }
+
+    /// Whether a payload asks for TLS, before anything is said of the user.
+    pub fn asks_for_tls(payload: &[u8]) -> bool {
+        payload.len() == LOGIN_HEAD && Self::bits(payload).has(Capabilities::SSL)
+    }
+
+    /// The capabilities at the start of a payload of [`LOGIN_HEAD`] bytes or more.
+    pub fn bits(payload: &[u8]) -> Capabilities {
+        Capabilities(Reader::new(payload).u32().map_or(0, u64::from))
+    }
+
+    /// The level of zstd that the client wants.
+    pub fn zstd_level(&self) -> u8 {
+        self.tail.first().copied().unwrap_or(3)
     }
 
     /// A connection attribute.
@@ -144,24 +184,27 @@ impl<'a> Login<'a> {
         attribute(self.attributes, key)
     }
 
-    /// The packet it was read from, masked and nothing else.
-    pub fn masked(&self, payload: &[u8]) -> Vec<u8> {
-        let asked = self.capabilities.without(Capabilities::MASKED);
-        let tail = if self.capabilities.has(Capabilities::ZSTD) { self.tail.len() } else { 0 };
-        let mut out = payload[..payload.len() - tail].to_vec();
-        out[..4].copy_from_slice(&asked.0.to_le_bytes()[..4]);
-        out
-    }
-
-    /// The packet for the server: masked, and tagged with `tag` as its first attribute when the
-    /// server takes attributes.
-    pub fn for_server(&self, offered: Capabilities, tag: &[u8]) -> Vec<u8> {
-        let asked = self.capabilities.without(Capabilities::MASKED);
-        let tagged = offered.has(Capabilities::CONNECT_ATTRS);
-        let bits = if tagged { asked.with(Capabilities::CONNECT_ATTRS) } else { asked };
+    /// The packet for the server, which offered what `server` says: with other ways to wrap bytes,
+    /// another proof if need be, and `tag` as its first attribute if there is one and the server
+    /// takes attributes.
+    pub fn for_server(
+        &self,
+        server: Capabilities,
+        hops: Capabilities,
+        proof: Option<&[u8]>,
+        tag: Option<&[u8]>,
+    ) -> Vec<u8> {
+        let asked = self.capabilities.without(Capabilities::HOPS).with(hops);
+        let tag = tag.filter(|_| server.has(Capabilities::CONNECT_ATTRS));
+        let bits = if tag.is_some() { asked.with(Capabilities::CONNECT_ATTRS) } else { asked };
         let mut out = self.body.to_vec();
         out[..4].copy_from_slice(&bits.0.to_le_bytes()[..4]);
-        if tagged {
+        if let Some(proof) = proof {
+            let lenenc = bits.has(Capabilities::PLUGIN_AUTH_LENENC);
+            let counted = lenenc || bits.has(Capabilities::SECURE_CONNECTION);
+            out.splice(self.proof_at.clone(), counted_proof(proof, lenenc, counted));
+        }
+        if let Some(tag) = tag {
             // A last field may end with the packet instead of a NUL.
             if bits.has(Capabilities::PLUGIN_AUTH) || bits.has(Capabilities::CONNECT_WITH_DB) {
                 close_string(&mut out);
@@ -170,12 +213,31 @@ impl<'a> Login<'a> {
         } else if bits.has(Capabilities::CONNECT_ATTRS) {
             put_lenenc_bytes(&mut out, self.attributes);
         }
-        if self.capabilities.has(Capabilities::ZSTD) {
-            return out;
+        if !self.capabilities.has(Capabilities::ZSTD) {
+            out.extend_from_slice(self.tail);
         }
-        out.extend_from_slice(self.tail);
+        if hops.has(Capabilities::ZSTD) {
+            out.push(self.zstd_level());
+        }
         out
     }
+}
+
+/// A proof as it stands in a packet.
+fn counted_proof(proof: &[u8], lenenc: bool, counted: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(proof.len() + 9);
+    match u8::try_from(proof.len()) {
+        _ if lenenc => put_lenenc_bytes(&mut out, proof),
+        Ok(n) if counted => {
+            out.push(n);
+            out.extend_from_slice(proof);
+        }
+        _ => {
+            out.extend_from_slice(proof);
+            out.push(0);
+        }
+    }
+    out
 }
 
 /// A `COM_CHANGE_USER` packet.
@@ -185,6 +247,12 @@ pub struct ChangeUser<'a> {
     pub user: &'a [u8],
     /// The default database; empty for none.
     pub database: &'a [u8],
+    /// The authentication plugin that `proof` is made for; empty if it is not named.
+    pub plugin: &'a [u8],
+    /// The first answer to the scramble.
+    pub proof: &'a [u8],
+    proof_at: Range<usize>,
+    capabilities: Capabilities,
     body: &'a [u8],
     attributes: &'a [u8],
 }
@@ -195,20 +263,23 @@ impl<'a> ChangeUser<'a> {
         let mut r = Reader::new(payload);
         r.u8()?;
         let user = r.nul_bytes()?;
-        if capabilities.has(Capabilities::SECURE_CONNECTION) {
+        let start = r.position();
+        let proof = if capabilities.has(Capabilities::SECURE_CONNECTION) {
             let n = usize::from(r.u8()?);
-            r.take(n)?;
+            r.take(n)?
         } else {
-            r.nul_bytes()?;
-        }
+            r.nul_bytes()?
+        };
+        let proof_at = start..r.position();
         let database = nul_or_rest(&mut r)?;
         r.u16();
+        let mut plugin = &[][..];
         if capabilities.has(Capabilities::PLUGIN_AUTH) && !r.rest().is_empty() {
-            nul_or_rest(&mut r)?;
+            plugin = nul_or_rest(&mut r)?;
         }
         let body = &payload[..r.position()];
         let attributes = r.lenenc_bytes().unwrap_or_default();
-        Some(Self { user, database, body, attributes })
+        Some(Self { user, database, plugin, proof, proof_at, capabilities, body, attributes })
     }
 
     /// A connection attribute.
@@ -216,17 +287,24 @@ impl<'a> ChangeUser<'a> {
         attribute(self.attributes, key)
     }
 
-    /// The packet with the tag as its first attribute.
+    /// The packet for the server: with another proof if need be, and the tag, if there is one, as
+    /// its first attribute.
     ///
     /// A change without attributes would wipe the tag of the login. Without a plugin name in
-    /// the packet there is no place for attributes; `None` then.
-    pub fn tagged(&self, capabilities: Capabilities, tag: &[u8]) -> Option<Vec<u8>> {
-        if !capabilities.has(Capabilities::PLUGIN_AUTH) || self.body.last() != Some(&0) {
-            return None;
-        }
+    /// the packet there is no place for attributes.
+    pub fn for_server(&self, proof: Option<&[u8]>, tag: Option<&[u8]>) -> Vec<u8> {
         let mut out = self.body.to_vec();
-        put_attributes(&mut out, self.attributes, tag);
-        Some(out)
+        let named = self.capabilities.has(Capabilities::PLUGIN_AUTH) && out.last() == Some(&0);
+        if let Some(proof) = proof {
+            let counted = self.capabilities.has(Capabilities::SECURE_CONNECTION);
+            out.splice(self.proof_at.clone(), counted_proof(proof, false, counted));
+        }
+        match tag.filter(|_| named) {
+            Some(tag) => put_attributes(&mut out, self.attributes, tag),
+            None if !self.attributes.is_empty() => put_lenenc_bytes(&mut out, self.attributes),
+            None => {}
+        }
+        out
     }
 }
 
@@ -292,7 +370,12 @@ mod tests {
     fn the_tag_comes_first_and_cannot_be_forged() {
         let forged = b"\x0a_lockstead\x01x\x01a\x01b";
         let packet = login(BASE | Capabilities::CONNECT_ATTRS.0, Some(forged));
-        let out = Login::parse(&packet).expect("parses").for_server(Capabilities(u64::MAX), b"42");
+        let out = Login::parse(&packet).expect("parses").for_server(
+            Capabilities(u64::MAX),
+            Capabilities(0),
+            None,
+            Some(b"42"),
+        );
         let again = Login::parse(&out).expect("parses");
         assert_eq!(again.attributes, b"\x0a_lockstead\x0242\x01a\x01b");
         assert_eq!(again.user, b"app");
@@ -301,7 +384,12 @@ mod tests {
     #[test]
     fn a_client_without_attributes_gets_the_tag_and_tls_is_masked() {
         let packet = login(BASE | Capabilities::SSL.0, None);
-        let out = Login::parse(&packet).expect("parses").for_server(Capabilities(u64::MAX), b"42");
+        let out = Login::parse(&packet).expect("parses").for_server(
+            Capabilities(u64::MAX),
+            Capabilities(0),
+            None,
+            Some(b"42"),
+        );
         let again = Login::parse(&out).expect("parses");
         assert!(again.capabilities.has(Capabilities::CONNECT_ATTRS));
         assert!(!again.capabilities.has(Capabilities::SSL));
@@ -309,17 +397,45 @@ mod tests {
     }
 
     #[test]
-    fn a_masked_login_is_the_packet_as_it_was() {
+    fn without_a_tag_a_login_is_the_packet_as_it_was() {
         let attributes = b"\x0cprogram_name\x03app";
         let packet = login(BASE | Capabilities::CONNECT_ATTRS.0, Some(attributes));
         let parsed = Login::parse(&packet).expect("parses");
-        assert_eq!(parsed.masked(&packet), packet);
+        let none = Capabilities(0);
+        let for_server =
+            |p: &Login<'_>, hops| p.for_server(Capabilities(u64::MAX), hops, None, None);
+        assert_eq!(for_server(&parsed, none), packet);
         assert_eq!(parsed.attribute(b"program_name"), Some(&b"app"[..]));
         assert_eq!(parsed.attribute(b"_client_name"), None);
         let asks = BASE | Capabilities::COMPRESS.0 | Capabilities::ZSTD.0;
         let with_level = [&login(asks, None)[..], &[3]].concat();
-        let masked = Login::parse(&with_level).expect("parses").masked(&with_level);
-        assert_eq!(masked, login(BASE, None));
+        let parsed = Login::parse(&with_level).expect("parses");
+        assert_eq!(for_server(&parsed, none), login(BASE, None));
+        let zstd = [&login(BASE | Capabilities::ZSTD.0, None)[..], &[3]].concat();
+        assert_eq!(for_server(&parsed, Capabilities::ZSTD), zstd);
+    }
+
+    #[test]
+    fn another_proof_takes_the_place_of_the_first() {
+        let packet = login(BASE, None);
+        let parsed = Login::parse(&packet).expect("parses");
+        assert_eq!((parsed.plugin, parsed.proof), (&b"mysql_native_password"[..], &b"xyz"[..]));
+        let out = parsed.for_server(Capabilities(0), Capabilities(0), Some(b"\x01"), Some(b"1"));
+        let again = Login::parse(&out).expect("parses");
+        assert_eq!((again.plugin, again.proof), (parsed.plugin, &b"\x01"[..]));
+        let change = b"\x11app\0\x03xyzdb\0\x2d\0sha256_password\0\x04\x01a\x01b";
+        let capabilities = Capabilities(BASE);
+        let parsed = ChangeUser::parse(change, capabilities).expect("parses");
+        assert_eq!((parsed.plugin, parsed.proof), (&b"sha256_password"[..], &b"xyz"[..]));
+        assert_eq!(parsed.for_server(None, None), change);
+        let out = parsed.for_server(Some(b"12345"), Some(b"7"));
+        let again = ChangeUser::parse(&out, capabilities).expect("parses");
+        assert_eq!(
+            (again.user, again.proof, again.database),
+            (&b"app"[..], &b"12345"[..], &b"db"[..])
+        );
+        assert_eq!(again.attribute(b"a"), Some(&b"b"[..]));
+        assert_eq!(again.attribute(TAG_ATTRIBUTE), Some(&b"7"[..]));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) mod params;
 pub(crate) mod reader;
 pub(crate) mod render;
 pub(crate) mod response;
+pub(crate) mod wrap;
 
 pub(crate) use client::Client;
 pub(crate) use login::{Account, Login};
@@ -24,10 +25,12 @@ pub(crate) mod capability {
     pub(crate) const FOUND_ROWS: u32 = 1 << 1;
     pub(crate) const LONG_FLAG: u32 = 1 << 2;
     pub(crate) const CONNECT_WITH_DB: u32 = 1 << 3;
+    pub(crate) const COMPRESS: u32 = 1 << 5;
     pub(crate) const LOCAL_FILES: u32 = 1 << 7;
     pub(crate) const IGNORE_SPACE: u32 = 1 << 8;
     pub(crate) const PROTOCOL_41: u32 = 1 << 9;
     pub(crate) const INTERACTIVE: u32 = 1 << 10;
+    pub(crate) const SSL: u32 = 1 << 11;
     pub(crate) const IGNORE_SIGPIPE: u32 = 1 << 12;
     pub(crate) const TRANSACTIONS: u32 = 1 << 13;
     pub(crate) const RESERVED2: u32 = 1 << 15;
@@ -41,6 +44,7 @@ pub(crate) mod capability {
     pub(crate) const SESSION_TRACK: u32 = 1 << 23;
     pub(crate) const DEPRECATE_EOF: u32 = 1 << 24;
     pub(crate) const OPTIONAL_RESULTSET_METADATA: u32 = 1 << 25;
+    pub(crate) const ZSTD: u32 = 1 << 26;
     pub(crate) const QUERY_ATTRIBUTES: u32 = 1 << 27;
 
     /// What a plain libmysqlclient asks for, less TLS and compression.

@@ -1,8 +1,10 @@
 //! Frames: the three length bytes, the sequence id and the payload, as they are on the wire.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
 use std::time::Instant;
+
+use super::wrap::Wrapped;
 
 /// The longest payload of one frame; a payload of exactly this length is continued.
 pub(crate) const MAX_PAYLOAD: usize = 0x00ff_ffff;
@@ -19,18 +21,18 @@ pub(crate) enum Missing {
 /// Reads from a socket with a deadline for each call, and keeps what came too early.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    stream: TcpStream,
+    pub(crate) wrapped: Wrapped,
     buffer: Vec<u8>,
     taken: usize,
 }
 
 impl Frames {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        Frames { stream, buffer: Vec::new(), taken: 0 }
+        Frames { wrapped: Wrapped::new(stream), buffer: Vec::new(), taken: 0 }
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
-        &self.stream
+        &self.wrapped.stream
     }
 
     /// The next frame: its header as sent and its payload.
@@ -61,8 +63,8 @@ impl Frames {
             if left.is_zero() {
                 return Err(Missing::TimedOut);
             }
-            self.stream.set_read_timeout(Some(left)).expect("a positive read timeout");
-            match self.stream.read(&mut chunk) {
+            self.wrapped.stream.set_read_timeout(Some(left)).expect("a positive read timeout");
+            match self.wrapped.read(&mut chunk) {
                 Ok(0) => return Err(Missing::Closed),
                 Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
                 Err(e) if is_timeout(&e) => {}
@@ -77,13 +79,16 @@ impl Frames {
     pub(crate) fn write(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
         let mut sequence = sequence;
         let mut rest = payload;
+        if sequence == 0 {
+            self.wrapped.begin();
+        }
         loop {
             let (part, after) = rest.split_at(rest.len().min(MAX_PAYLOAD));
             let length = u32::try_from(part.len()).expect("at most 24 bits").to_le_bytes();
             let mut out = Vec::with_capacity(4 + part.len());
             out.extend_from_slice(&[length[0], length[1], length[2], sequence]);
             out.extend_from_slice(part);
-            self.stream.write_all(&out)?;
+            self.wrapped.write_all(&out)?;
             sequence = sequence.wrapping_add(1);
             rest = after;
             if part.len() < MAX_PAYLOAD {

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use mysql_common::{crypto, scramble};
 
-use super::capability::{CONNECT_ATTRS, CONNECT_WITH_DB, PLUGIN_AUTH};
+use super::capability::{COMPRESS, CONNECT_ATTRS, CONNECT_WITH_DB, PLUGIN_AUTH, SSL, ZSTD};
 use super::decode::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::frame::Frames;
 use super::reader::Reader;
 use super::response::{End, Kind, Packet};
+use super::wrap::Wrap;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
@@ -25,6 +26,8 @@ pub(crate) struct Account {
     pub(crate) collation: u16,
     /// Connection attributes.
     pub(crate) attributes: Vec<(String, String)>,
+    /// What is wrapped around the connection.
+    pub(crate) wrap: Wrap,
 }
 
 impl Account {
@@ -37,6 +40,7 @@ impl Account {
             capabilities: super::capability::DEFAULT,
             collation: 45,
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
+            wrap: Wrap::from_env(),
         }
     }
 
@@ -121,14 +125,31 @@ pub(crate) fn log_in(frames: &mut Frames, account: &Account, patience: Duration)
     packets.clear();
     let wanted =
         account.capabilities | if account.database.is_some() { CONNECT_WITH_DB } else { 0 };
+    let wrap = account.wrap;
+    let mut wrapping = if wrap.tls { SSL } else { 0 };
+    wrapping |= if wrap.zlib { COMPRESS } else { 0 } | if wrap.zstd { ZSTD } else { 0 };
+    assert_eq!(greeting.capabilities & wrapping, wrapping, "the wrapping is not offered");
     let capabilities = wanted & greeting.capabilities;
-    let response = handshake_response(account, &greeting, capabilities);
-    let sent = frames.write(&response, first.sequence().wrapping_add(1));
+    let mut response = handshake_response(account, &greeting, capabilities | wrapping);
+    if wrap.zstd {
+        response.push(3);
+    }
+    let mut sequence = first.sequence().wrapping_add(1);
+    let mut sent = Ok(sequence);
+    if wrap.tls {
+        sent = frames.write(&response[..32], sequence);
+        sequence = sequence.wrapping_add(1);
+        sent = sent.and_then(|n| frames.wrapped.encrypt().map(|()| n));
+    }
+    sent = sent.and_then(|_| frames.write(&response, sequence));
     let end = if sent.is_ok() {
         converse(frames, account, &greeting, deadline, &mut packets)
     } else {
         End::Closed
     };
+    if wrap.zlib || wrap.zstd {
+        frames.wrapped.pack(!wrap.zlib);
+    }
     Login { greeting: Some(greeting), packets, capabilities, end }
 }
 
@@ -213,6 +234,7 @@ pub(crate) fn converse(
                 proof(plugin, &salt, password)
             }
             [0x01, 0x03] => continue,
+            [0x01, 0x04] if frames.wrapped.is_secure() => [password, &[0]].concat(),
             [0x01, 0x04] => vec![0x02],
             [0x01, key @ ..] => encrypted(password, &salt, key),
             _ => return End::Complete,

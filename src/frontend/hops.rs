@@ -1,0 +1,149 @@
+//! What is agreed upon on each leg for itself: TLS and compression.
+
+use std::io;
+
+use super::login::Refusal;
+use crate::config::Config;
+use crate::config::tls::{BackendMode, Offer};
+use crate::lock::codes;
+use crate::net::certificates::{Acceptor, Connector, TlsError};
+use crate::net::compression::Compression;
+use crate::net::leg::Leg;
+use crate::net::peer::Peer;
+use crate::protocol::auth::OwnKey;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::frame::put_frame;
+use crate::protocol::handshake::{LOGIN_HEAD, Login};
+use crate::protocol::reply::ErrorReply;
+
+/// What the proxy can do on its legs.
+#[derive(Debug)]
+pub struct Hops {
+    acceptor: Option<Acceptor>,
+    connector: Option<Connector>,
+    own_key: Option<OwnKey>,
+}
+
+impl Hops {
+    /// Reads certificates; makes what is missing.
+    pub fn load(config: &Config) -> Result<Self, TlsError> {
+        let offers = config.tls.offer != Offer::Off;
+        let acceptor =
+            offers.then(|| Acceptor::load(&config.tls, config.state_dir.as_deref())).transpose()?;
+        let mode = config.backend_tls.mode;
+        let connector = (mode != BackendMode::Off)
+            .then(|| Connector::load(&config.backend_tls, &config.backend.host))
+            .transpose()?;
+        // Clients in clear before an encrypted leg.
+        let mixed = config.tls.offer != Offer::Require
+            && match mode {
+                BackendMode::Off => false,
+                BackendMode::Match => config.backend_tls.local,
+                _ => true,
+            };
+        let own_key = mixed.then(OwnKey::generate).transpose();
+        let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
+        Ok(Self { acceptor, connector, own_key })
+    }
+
+    /// Reads what is shown to clients again.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.acceptor.as_ref().map_or(Ok(()), Acceptor::reload)
+    }
+
+    /// The key for passwords of clients in clear.
+    pub(super) fn own_key(&self) -> Option<&OwnKey> {
+        self.own_key.as_ref()
+    }
+
+    /// What a client is offered where the server offers `server`.
+    pub(super) fn offered(&self, config: &Config, server: Capabilities) -> Capabilities {
+        let mut offered = server.without(Capabilities::HOPS);
+        // Who would get TLS here and none behind it, is told by the offer that there is none.
+        let matches = config.backend_tls.mode == BackendMode::Match;
+        if self.acceptor.is_some() && (!matches || server.has(Capabilities::SSL)) {
+            offered = offered.with(Capabilities::SSL);
+        }
+        if config.compression {
+            offered = offered.with(Capabilities::COMPRESS).with(Capabilities::ZSTD);
+        }
+        offered
+    }
+
+    /// Why nobody is let in, whatever the client offers.
+    pub(super) fn refusal(config: &Config, server: Capabilities) -> Option<ErrorReply> {
+        let demands = !matches!(config.backend_tls.mode, BackendMode::Off | BackendMode::Match);
+        (demands && !server.has(Capabilities::SSL)).then(|| {
+            let backend = config.backend.to_string();
+            codes::backend_tls(&backend, "the server offers none, and backend_tls demands it")
+        })
+    }
+
+    /// Encrypts the client's leg, as it has asked.
+    pub(super) async fn encrypt_client(&self, client: &mut Leg) -> io::Result<()> {
+        let acceptor = self.acceptor.as_ref();
+        let tls = acceptor.ok_or(io::ErrorKind::InvalidData)?.begin()?;
+        client.encrypt(tls).await
+    }
+
+    /// Whether the leg to the server is to be encrypted.
+    fn encrypts_server(config: &Config, client: &Leg, peer: Peer) -> bool {
+        match config.backend_tls.mode {
+            BackendMode::Off => false,
+            BackendMode::Match => {
+                client.tls().is_some() || (config.backend_tls.local && peer.is_local())
+            }
+            _ => true,
+        }
+    }
+
+    /// Encrypts the server's leg, if that is to be. `login` is the client's, which begins as the
+    /// question for TLS does. Returns the sequence id of what comes next.
+    pub(super) async fn encrypt_server(
+        &self,
+        config: &Config,
+        (client, peer): (&Leg, Peer),
+        (server, offered): (&mut Leg, Capabilities),
+        login: &[u8],
+    ) -> Result<u8, Refusal> {
+        let wanted = Self::encrypts_server(config, client, peer);
+        let Some(connector) = self.connector.as_ref().filter(|_| wanted) else {
+            return Ok(1);
+        };
+        let failed = |why: &str| {
+            Refusal::of("backend_tls", codes::backend_tls(&config.backend.to_string(), why))
+        };
+        // Where that is against the settings, nobody got this far.
+        if !offered.has(Capabilities::SSL) {
+            return Ok(1);
+        }
+        let mut question = login[..LOGIN_HEAD].to_vec();
+        let bits = Login::bits(login).without(Capabilities::HOPS).with(Capabilities::SSL);
+        question[..4].copy_from_slice(&bits.0.to_le_bytes()[..4]);
+        let mut frame = Vec::with_capacity(question.len() + 4);
+        put_frame(&mut frame, 1, &question);
+        let certified = client.tls().is_some_and(|tls| tls.peer_certificate().is_some());
+        let begun = async {
+            server.send_all(&frame).await?;
+            server.encrypt(connector.begin(certified)?).await
+        };
+        match begun.await {
+            Ok(()) => Ok(2),
+            Err(e) => {
+                tracing::warn!(backend = %config.backend, error = %e, "no TLS with the server");
+                Err(failed(&e.to_string()))
+            }
+        }
+    }
+}
+
+/// The algorithm that both ends have named, as servers choose it.
+pub(super) fn compression(agreed: Capabilities, zstd_level: u8) -> Option<Compression> {
+    if agreed.has(Capabilities::COMPRESS) {
+        Some(Compression::Zlib)
+    } else if agreed.has(Capabilities::ZSTD) {
+        Some(Compression::Zstd(zstd_level))
+    } else {
+        None
+    }
+}

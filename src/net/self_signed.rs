@@ -1,0 +1,68 @@
+//! The certificate that the proxy makes itself, at its first start, so that TLS is there without
+//! anybody's doing.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rcgen::{CertificateParams, DnType, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::certificates::TlsError;
+
+const CERT: &str = "tls-cert.pem";
+const KEY: &str = "tls-key.pem";
+
+/// The pair in the directory; made if there is none. Without a directory, one for this run.
+pub fn pair(
+    dir: Option<&Path>,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let Some(dir) = dir else {
+        let (cert, key) = make().map_err(|e| TlsError::Refused(e.to_string()))?;
+        return read(cert.as_bytes(), key.as_bytes());
+    };
+    let failed = |e: &dyn ToString| TlsError::File { path: dir.to_owned(), problem: e.to_string() };
+    let (cert_path, key_path) = (dir.join(CERT), dir.join(KEY));
+    if !(cert_path.exists() && key_path.exists()) {
+        let (cert, key) = make().map_err(|e| failed(&e))?;
+        fs::create_dir_all(dir).map_err(|e| failed(&e))?;
+        put(&key_path, &key, 0o600).map_err(|e| failed(&e))?;
+        put(&cert_path, &cert, 0o644).map_err(|e| failed(&e))?;
+        tracing::info!(path = %cert_path.display(), "made a certificate for clients");
+    }
+    let cert = fs::read(&cert_path).map_err(|e| failed(&e))?;
+    let key = fs::read(&key_path).map_err(|e| failed(&e))?;
+    read(&cert, &key)
+}
+
+fn read(
+    cert: &[u8],
+    key: &[u8],
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let broken = |e: rustls::pki_types::pem::Error| TlsError::Refused(e.to_string());
+    let cert = CertificateDer::from_pem_slice(cert).map_err(broken)?;
+    Ok((vec![cert], PrivateKeyDer::from_pem_slice(key).map_err(broken)?))
+}
+
+fn make() -> Result<(String, String), rcgen::Error> {
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
+    params.distinguished_name.push(DnType::CommonName, "Lockstead (made by itself)");
+    // Nobody trusts it by its date.
+    params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2100, 1, 1);
+    let key = KeyPair::generate()?;
+    Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
+}
+
+/// Whole or not at all, for another process that starts at the same time.
+fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let unfinished = path.with_extension(format!("new-{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(mode);
+    let mut file = options.open(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)
+}
