@@ -2,11 +2,11 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test torture mutants fuzz bench check clean
+.PHONY: help demo run test test-drivers torture mutants fuzz bench check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile
 
 demo: ## show what Lockstead does, in about half a minute, against a private FLAVOUR server
 	@dev/demo.sh $(FLAVOUR)
@@ -16,6 +16,9 @@ run: ## a private FLAVOUR server and a proxy to try, until Ctrl-C
 
 test: ## all tests, against private MySQL and MariaDB servers; ARGS go to the test runner
 	@dev/test.sh $(ARGS)
+
+test-drivers: ## client libraries of ten languages, at the servers and through the proxy; ARGS go to dev/test-drivers.sh
+	@dev/test-drivers.sh $(ARGS)
 
 torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
 	@dev/torture.sh $(ARGS)

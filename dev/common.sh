@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What demo.sh, run.sh and test.sh share; sourced, not run.
+# What demo.sh, run.sh, test.sh and test-drivers.sh share; sourced, not run.
 #
 # Sets $dev and $root (this folder and the checkout) and $tmp, a folder that goes
 # away at the end, however the script ends, together with every server, proxy
@@ -132,7 +132,7 @@ accounts() {
   fi
 }
 
-# start_proxy NAME PORT HTTP-PORT: returns when it grants locks. Sets $pid; the
+# start_proxy NAME PORT HTTP-PORT [OPTION...]: returns when it grants locks. Sets $pid; the
 # log is in $tmp/proxy-NAME.log unless $log names another file, the lease 3s unless
 # $lease says otherwise.
 start_proxy() {
@@ -141,7 +141,7 @@ start_proxy() {
   group "$bin" serve --listen "127.0.0.1:$2" --http "127.0.0.1:$3" \
     --backend "127.0.0.1:$PORT" --lease "${lease:-3s}" --create-schema \
     --state-dir "$tmp/state-$1" \
-    --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" \
+    --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" "${@:4}" \
     >>"${log:-$tmp/proxy-$1.log}" 2>&1
   until http "$3" /readyz | grep -q '^HTTP/1.. 200'; do
     kill -0 "$pid" 2>/dev/null || die "proxy $1 ended while starting"

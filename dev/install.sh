@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
 # Fetches the servers and tools that the tests and benchmarks run against:
 #
-#   dev/install.sh [mysql] [mariadb] [haproxy] [sysbench] [router]...
+#   dev/install.sh [mysql] [mariadb] [mariadb118] [haproxy] [sysbench] [router]
+#                  [libmysqlclient] [libmariadb]...
 #                                               (no argument: mysql mariadb)
+#
+# mariadb is the distribution's, mariadb118 that of Debian unstable (11.8 or newer),
+# with the headers of its client library. libmysqlclient and libmariadb are the client
+# libraries of mysql and mariadb; CACHE/ITEM/run starts a program with its libraries.
 #
 # Nothing is installed into the system and root is not needed. The machine's
 # own apt downloads the packages with all the shared libraries they need, libc
@@ -80,13 +85,14 @@ distribution() {
   : >"$tmp/distribution/ready"
 }
 
-# Where MySQL itself comes from. Ubuntu has it. Debian has it in unstable only:
-# the archive is the one that the machine already uses, under another suite.
-mysql_source() {
-  [ -n "${mysql_apt:-}" ] && return
+# Where MySQL itself, and newer MariaDB, come from: sets $newer. Ubuntu has them.
+# Debian has them in unstable only: the archive is the one that the machine already
+# uses, under another suite.
+newer_source() {
+  [ -n "${newer:-}" ] && return
   if [ "$os" = ubuntu ]; then
     distribution
-    mysql_apt=distribution
+    newer=distribution
     return
   fi
   local archives
@@ -113,13 +119,13 @@ mysql_source() {
     for archive in $archives; do
       new_apt unstable "deb [signed-by=$keyring] $archive unstable main"
       if in_apt unstable apt-get update >>"$tmp/log"; then
-        mysql_apt=unstable
+        newer=unstable
         return
       fi
     done
   done
   tail -n 15 "$tmp/log" >&2
-  die "Debian unstable, which has the MySQL packages, cannot be read or verified (see above). Check the network and update the package debian-archive-keyring, or set LOCKSTEAD_TEST_MYSQL to mysql://user:password@host:port/ of a MySQL server of yours"
+  die "Debian unstable, which has the packages of MySQL and of newer MariaDB, cannot be read or verified (see above). Check the network and update the package debian-archive-keyring, or set LOCKSTEAD_TEST_MYSQL to mysql://user:password@host:port/ of a MySQL server of yours"
 }
 
 # newest NAME STEM: the package STEM or, as on Ubuntu, STEM-VERSION.
@@ -154,29 +160,47 @@ unpack() {
   mv "$tmp/root" "$cache/$root"
 }
 
-# wrap ROOT PROGRAM...: bin/PROGRAM runs $cache/ROOT's program with the loader
-# and the libraries beside it. Programs that the packages lack are left out.
-wrap() {
-  local root=$cache/$1 loader libs private program file
-  shift
+# loading ROOT: sets $loader and $libs, and where client libraries look for
+# authentication plugins: $plugins and $mariadb_plugins.
+loading() {
+  local root=$cache/$1 private
   loader=$(find "$root" -path '*/lib*/ld-linux*.so.*' -type f -print -quit)
   [ -n "$loader" ] || die "no dynamic loader among the unpacked packages in $root"
   libs=$(find "$root" -maxdepth 3 -path '*/lib/*-linux-gnu*' -type d | paste -sd:)
   for private in "$root/usr/lib/mysql/private" "$root/usr/lib/mysql-router"; do
     [ ! -d "$private" ] || libs=$libs:$private
   done
-  local plugins=$root/usr/lib/mysql/plugin mariadb_plugins
+  plugins=$root/usr/lib/mysql/plugin
   mariadb_plugins=$(find "$root/usr/lib" -path '*/libmariadb3/plugin' -type d -print -quit)
-  mkdir -p "$cache/bin"
+}
+
+# start_wrapper: the beginning of one, on the standard output.
+start_wrapper() {
+  echo '#!/bin/sh'
+  echo '# Written by dev/install.sh.'
+  [ ! -d "$plugins" ] || printf 'export LIBMYSQL_PLUGIN_DIR=%q\n' "$plugins"
+  printf 'export MARIADB_PLUGIN_DIR=%q\n' "${mariadb_plugins:-$plugins}"
+}
+
+# finish_wrapper FILE: it is what came on the standard input.
+finish_wrapper() {
+  cat >"$tmp/wrapper"
+  chmod +x "$tmp/wrapper"
+  mv "$tmp/wrapper" "$1"
+}
+
+# wrap ROOT PROGRAM...: $bin/PROGRAM runs $cache/ROOT's program with the loader
+# and the libraries beside it. Programs that the packages lack are left out.
+wrap() {
+  local root=$cache/$1 loader libs plugins mariadb_plugins program file
+  loading "$1"
+  shift
+  mkdir -p "$bin"
   for program in "$@"; do
     for file in "$root/usr/sbin/$program" "$root/usr/bin/$program"; do
       [ -f "$file" ] || continue
       {
-        echo '#!/bin/sh'
-        echo '# Written by dev/install.sh.'
-        # Where client libraries look for authentication plugins.
-        [ -d "$plugins" ] && printf 'export LIBMYSQL_PLUGIN_DIR=%q\n' "$plugins"
-        printf 'export MARIADB_PLUGIN_DIR=%q\n' "${mariadb_plugins:-$plugins}"
+        start_wrapper
         # sysbench's own scripts, which it looks for in the system.
         [ "$program" = sysbench ] &&
           printf 'export LUA_PATH=%q\n' "./?.lua;$root/usr/share/sysbench/?.lua"
@@ -185,18 +209,26 @@ wrap() {
         [ "$program" = mysqlrouter ] && printf ' --DEFAULT.plugin_folder=%q' \
           "$(find "$root/usr/lib" -path '*router*/plugin' -type d -print -quit)"
         echo
-      } >"$tmp/wrapper"
-      chmod +x "$tmp/wrapper"
-      mv "$tmp/wrapper" "$cache/bin/$program"
+      } | finish_wrapper "$bin/$program"
       break
     done
   done
 }
 
+# wrap_library ROOT: $cache/ROOT/run runs the program that it is given.
+wrap_library() {
+  local loader libs plugins mariadb_plugins
+  loading "$1"
+  {
+    start_wrapper
+    printf 'exec %q --inhibit-cache --library-path %q "$@"\n' "$loader" "$libs"
+  } | finish_wrapper "$cache/$1/run"
+}
+
 # finish ROOT PROGRAM: records the version, by which a later run knows ROOT.
 finish() {
   local version
-  version=$("$cache/bin/$2" "${3:---version}" 2>&1 | head -n 1) ||
+  version=$("$bin/$2" "${3:---version}" 2>&1 | head -n 1) ||
     die "$2 was unpacked but does not run: $version"
   version=${version#*"$cache"/*/"$2"}
   printf '%s\n' "${version#  }" >"$cache/$1/.ready"
@@ -214,15 +246,15 @@ mariadb_clients=(mariadb mariadb-admin mariadb-dump mariadb-slap mariadb-binlog)
 install_mysql() {
   if [ -n "${LOCKSTEAD_TEST_MYSQL:-}" ]; then
     have mysql-client || have mysql && return
-    mysql_source
-    unpack mysql-client "$mysql_apt" "$(newest "$mysql_apt" mysql-client-core)"
+    newer_source
+    unpack mysql-client "$newer" "$(newest "$newer" mysql-client-core)"
     wrap mysql-client "${mysql_clients[@]}"
     finish mysql-client mysql
     return
   fi
   have mysql && return
-  mysql_source
-  unpack mysql "$mysql_apt" "$(newest "$mysql_apt" mysql-server-core)" "$(newest "$mysql_apt" mysql-client-core)"
+  newer_source
+  unpack mysql "$newer" "$(newest "$newer" mysql-server-core)" "$(newest "$newer" mysql-client-core)"
   wrap mysql mysqld "${mysql_clients[@]}"
   finish mysql mysqld
 }
@@ -242,29 +274,68 @@ install_mariadb() {
     wrap mariadb mariadbd "${mariadb_clients[@]}"
     finish mariadb mariadbd
   fi
-  mariadb_plugin metadata_lock_info.so
+  if [ ! -e "$cache/mariadb/usr/lib/mysql/plugin/metadata_lock_info.so" ]; then
+    distribution
+    mariadb_plugins mariadb distribution metadata_lock_info.so
+  fi
 }
 
-# mariadb_plugin FILE: from the package of the whole server, whose dependencies
-# nobody here needs.
-mariadb_plugin() {
-  local plugins=$cache/mariadb/usr/lib/mysql/plugin file core
-  [ ! -e "$plugins/$1" ] || return 0
-  distribution
-  core=$(newest distribution mariadb-server-core)
-  in_apt distribution apt-get download "${core/-core/}" >>"$tmp/log" || true
+# A third flavour beside the distribution's: it has snapshot isolation, TLS unless
+# told otherwise, and further ways to log in.
+install_mariadb118() {
+  local bin=$cache/bin/mariadb118
+  have mariadb118 && return
+  newer_source
+  unpack mariadb118 "$newer" "$(newest "$newer" mariadb-server-core)" \
+    "$(newest "$newer" mariadb-client-core)" libmariadb-dev
+  wrap mariadb118 mariadbd "${mariadb_clients[@]}"
+  wrap_library mariadb118
+  mariadb_plugins mariadb118 "$newer" auth_ed25519.so auth_parsec.so
+  finish mariadb118 mariadbd
+}
+
+# mariadb_plugins ROOT APT FILE...: from the package of the whole server, whose
+# dependencies nobody here needs.
+mariadb_plugins() {
+  local root=$1 apt=$2 plugins=$cache/$1/usr/lib/mysql/plugin name file core
+  shift 2
+  core=$(newest "$apt" mariadb-server-core)
+  rm -rf "$tmp"/mariadb-server*.deb "$tmp/whole"
+  in_apt "$apt" apt-get download "${core/-core/}" >>"$tmp/log" || true
   for file in "$tmp"/mariadb-server*.deb; do
     [ -e "$file" ] || break
     dpkg-deb -x "$file" "$tmp/whole"
   done
-  file=$(find "$tmp/whole" -name "$1" -print -quit 2>/dev/null) || true
-  if [ -z "$file" ]; then
-    say "mariadb: $1 could not be fetched; a test of it will fail"
-    return
-  fi
   mkdir -p "$plugins"
-  cp "$file" "$plugins/$1"
-  say "mariadb: fetched $1"
+  for name in "$@"; do
+    file=$(find "$tmp/whole" -name "$name" -print -quit 2>/dev/null) || true
+    if [ -z "$file" ]; then
+      say "$root: $name could not be fetched; a test of it will fail"
+      continue
+    fi
+    cp "$file" "$plugins/$name"
+    say "$root: fetched $name"
+  done
+}
+
+install_libmysqlclient() {
+  have libmysqlclient && return
+  newer_source
+  library libmysqlclient "$newer" libmysqlclient-dev
+}
+
+install_libmariadb() {
+  have libmariadb && return
+  distribution
+  library libmariadb distribution libmariadb-dev
+}
+
+# library ROOT APT PACKAGE
+library() {
+  unpack "$1" "$2" "$3"
+  wrap_library "$1"
+  printf '%s\n' "$3" >"$cache/$1/.ready"
+  say "$1: fetched $3"
 }
 
 install_haproxy() {
@@ -285,8 +356,8 @@ install_sysbench() {
 
 install_router() {
   have router && return
-  mysql_source
-  unpack router "$mysql_apt" mysql-router
+  newer_source
+  unpack router "$newer" mysql-router
   wrap router mysqlrouter mysqlrouter_passwd
   finish router mysqlrouter
 }
@@ -296,8 +367,8 @@ install_router() {
 [ $# -gt 0 ] || set -- mysql mariadb
 for item in "$@"; do
   case $item in
-  mysql | mariadb | haproxy | sysbench | router) ;;
-  *) die "unknown item '$item'; usage: dev/install.sh [mysql] [mariadb] [haproxy] [sysbench] [router]" ;;
+  mysql | mariadb | mariadb118 | haproxy | sysbench | router | libmysqlclient | libmariadb) ;;
+  *) die "unknown item '$item'; usage: $(sed -n '4,5s/^# *//p' "$0" | tr -s '\n ' ' ')" ;;
   esac
 done
 for tool in apt-get apt-cache dpkg-deb flock; do
@@ -309,6 +380,7 @@ os=$(. /etc/os-release && case " $ID ${ID_LIKE:-} " in *" ubuntu "*) echo ubuntu
 
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd -P)
+bin=$cache/bin
 # One run at a time: the tests of several checkouts may share the cache.
 exec 9>"$cache/.lock"
 flock 9

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Private servers for tests and benchmarks; fetch them with dev/install.sh first.
 #
-#   dev/server.sh start mysql|mariadb DIR [server option...]
+#   dev/server.sh start mysql|mariadb|mariadb118 DIR [server option...]
 #   dev/server.sh stop DIR      clean shutdown
 #   dev/server.sh kill DIR      kill -9
 #   dev/server.sh restart DIR   after stop or kill: same port, data and options
@@ -9,8 +9,8 @@
 # Everything of a server is in DIR, which start creates: data, tmp, tls, socket, pid
 # and error.log. It offers TLS with DIR/tls/server-cert.pem; ca.pem is beside it
 # (dev/certificates.sh). Its port on 127.0.0.1 is chosen anew at every start. DIR/server.env
-# has, as shell assignments: FLAVOUR HOST PORT SOCKET PID URL CLIENT. CLIENT is
-# the command line client with the options it needs, to be used unquoted;
+# has, as shell assignments: FLAVOUR (mysql or mariadb) HOST PORT SOCKET PID URL CLIENT.
+# CLIENT is the command line client with the options it needs, to be used unquoted;
 # options may follow: $CLIENT -P 4000 -e 'SELECT 1'.
 # The administrative account is root with the password rootpw, for connections
 # from 127.0.0.x and through the socket. The servers are equally durable: binary
@@ -54,11 +54,12 @@ free_port() {
   printf '%s\n' "$port"
 }
 
-# Sets $daemon, $client, $root and $share.
+# Sets $flavour, $daemon, $client, $root and $share.
 find_programs() {
   case $1 in
-  mysql) daemon=$cache/bin/mysqld client=$cache/bin/mysql ;;
-  mariadb) daemon=$cache/bin/mariadbd client=$cache/bin/mariadb ;;
+  mysql) flavour=mysql daemon=$cache/bin/mysqld client=$cache/bin/mysql ;;
+  mariadb) flavour=mariadb daemon=$cache/bin/mariadbd client=$cache/bin/mariadb ;;
+  mariadb118) flavour=mariadb daemon=$cache/bin/$1/mariadbd client=$cache/bin/$1/mariadb ;;
   *) usage ;;
   esac
   if [ ! -x "$daemon" ] || [ ! -x "$client" ]; then
@@ -235,8 +236,7 @@ on_failure() {
 }
 
 start() {
-  flavour=$1
-  find_programs "$flavour"
+  find_programs "$1"
   extra=("${@:3}")
   [ ! -e "$dir/data" ] || die "$dir has a server already: stop it and remove $dir, or restart it"
   # The kernel's limit for a socket's name is 107 bytes.
