@@ -189,6 +189,8 @@ public final class Cases {
                 say(table + " " + how[0] + " " + row(r));
               }
             }
+          } catch (SQLException | RuntimeException e) {
+            say(table + " " + how[0] + " " + fault(e));
           }
         }
       }
