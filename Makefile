@@ -26,7 +26,7 @@ torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SE
 mutants: ## leave rules of the lock engine out, one at a time: a checker must notice
 	@dev/mutants.sh $(ARGS)
 
-fuzz: ## random bytes for the SQL lexer, with a nightly toolchain; ARGS=[SECONDS]
+fuzz: ## random bytes for lexer and decoders, with a nightly toolchain; ARGS=[SECONDS [TARGET]]
 	@dev/fuzz.sh $(ARGS)
 
 bench: ## benchmarks against private servers; ARGS go to dev/bench.sh

@@ -12,13 +12,10 @@ start_server "$flavour"
 port=$(free_port 6033) http_port=$(free_port 6080)
 log=/dev/stderr start_proxy A "$port" "$http_port"
 
-# As in app.cnf, which see.
-option=--skip-ssl
-[ "$flavour" != mysql ] || option=--get-server-public-key
 cat <<TEXT
 
 Lockstead, before a private $flavour on port $PORT. Connect as the application:
-  ${CLIENT%% *} $option -h 127.0.0.1 -P $port -u app -papp app
+  ${CLIENT%% *} -h 127.0.0.1 -P $port -u app -papp app
 and lock as ever:
   SELECT GET_LOCK('x', 10);
 See who holds what, straight on the server:

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use lockstead::config::{Config, Raw};
+use lockstead::config::{Plan, Raw};
 
 /// The floors of src/, lowest first, as ARCHITECTURE.md draws them.
 const FLOORS: [&[&str]; 9] = [
@@ -336,7 +336,7 @@ fn the_sample_configuration_has_every_key_with_its_default() {
     let shown: BTreeSet<String> = table.keys().cloned().collect();
     assert_eq!(shown, code, "config/lockstead.toml (left) and config::Raw (right) differ");
 
-    let load = |path: &Path| format!("{:?}", Config::load(Some(path), Raw::default()));
+    let load = |path: &Path| format!("{:?}", Plan::load(Some(path), Raw::default()));
     let as_it_stands = load(&root().join("config/lockstead.toml"));
     assert!(as_it_stands.starts_with("Ok("), "{as_it_stands}");
     let full = scratch("tidy-lockstead.toml");
@@ -352,7 +352,7 @@ fn scratch(name: &str) -> PathBuf {
 #[test]
 fn the_smallest_configuration_loads() {
     let minimal = root().join("config/minimal.toml");
-    Config::load(Some(&minimal), Raw::default()).expect("config/minimal.toml loads");
+    Plan::load(Some(&minimal), Raw::default()).expect("config/minimal.toml loads");
 }
 
 #[test]

@@ -49,7 +49,7 @@ function has(n, variant,   i, k) {
 
 function head() {
   printf "\n%s, %s\n", section == "rest" ? "a proxy at rest" : section, flavour
-  if (section == "points") printf "  %-8s %-10s %12s %16s %10s\n", "threads", "", "queries/s", "proxy us/query", "of HAProxy"
+  if (section == "points" || section == "tls") printf "  %-8s %-10s %12s %16s %10s\n", "threads", "", "queries/s", "proxy us/query", "of HAProxy"
   if (section == "idle") printf "  %-8s %-10s %12s\n", "sessions", "", "KiB each"
   if (section == "rest") printf "  %-8s %-10s %12s %12s\n", "locks", "", "statements/s", "renewal us"
   if (section == "locks") printf "  %-8s %-10s %12s %10s %10s %10s %10s %10s\n", "clients", "", "pairs/s", "p50 us", "p99 us", "of plain", "of HAProxy", "load us"
@@ -60,7 +60,7 @@ function head() {
 
 function row(n, w) {
   printf "  %-8s %-10s ", n, w
-  if (section == "points") printf "%12.0f %16s %10.3f\n", median(n, w, "per_second"), w == "direct" ? "" : sprintf("%.2f", median(n, w, "processor_us")), ratio("per_second", n, w, n, "haproxy")
+  if (section == "points" || section == "tls") printf "%12.0f %16s %10.3f\n", median(n, w, "per_second"), w == "direct" ? "" : sprintf("%.2f", median(n, w, "processor_us")), ratio("per_second", n, w, n, "haproxy")
   if (section == "idle") printf "%12.2f\n", median(n, w, "kib_per_session")
   if (section == "rest") printf "%12.2f %12.0f\n", median(n, w, "statements_per_second"), median(n, w, "renewal_us")
   if (section == "locks") printf "%12.0f %10.0f %10.0f %10.3f %10.3f %10.1f\n", median(n, w, "pairs_per_second"), median(n, w, "p50_us"), median(n, w, "p99_us"), ratio("pairs_per_second", n, w, n, "plain"), ratio("pairs_per_second", n, w, n, "haproxy"), median(n, w, "driver_us_per_pair")
@@ -87,6 +87,8 @@ function targets_of(   i, n, name, crowd, commit) {
     }
     if (has(n, "router")) judge(name "rate Lockstead/Router", ratio("per_second", n, "lockstead", n, "router"), ">", 1)
   }
+  if (section == "tls") for (i = 1; i <= nsizes; i++)
+    judge("TLS, " size[i] " threads, processor Lockstead/HAProxy", ratio("processor_us", size[i], "lockstead", size[i], "haproxy"), "<=", 1.15)
   if (section == "idle") for (i = 1; i <= nsizes; i++)
     judge("KiB for an idle session, of " size[i], median(size[i], "lockstead", "kib_per_session"), "<=", 12)
   if (section == "rest") {

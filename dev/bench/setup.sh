@@ -84,10 +84,15 @@ defaults
   timeout client 1h
   timeout server 1h
 listen server
-  bind 127.0.0.1:$port
+  bind 127.0.0.1:$port${with_tls:+ ssl crt $work/haproxy.pem}
   server db 127.0.0.1:$server_port
 CONF
-    launch haproxy "$cache/bin/haproxy" -db -f "$work/haproxy.cfg"
+    if [ -n "${with_tls:-}" ]; then
+      "$cache/bin/haproxy" -db -f "$work/haproxy.cfg" >"$work/haproxy.log" 2>&1 &
+      proxy_pid["haproxy"]=$!
+    else
+      launch haproxy "$cache/bin/haproxy" -db -f "$work/haproxy.cfg"
+    fi
     ;;
   router)
     mkdir -p "$work/router"
@@ -117,11 +122,14 @@ CONF
     launch router "$cache/bin/mysqlrouter" -c "$work/router/router.conf"
     ;;
   lockstead | second)
+    local options=()
+    [ -z "${with_tls:-}" ] || options=(--backend-tls off --tls-cert "$with_tls/server-cert.pem" --tls-key "$with_tls/server-key.pem")
     proxy_http[$1]=$(free_port)
     launch "$1" "$lockstead" serve --listen "127.0.0.1:$port" --state-dir off \
       --backend "127.0.0.1:$server_port" \
       --store "mysql://lockstead:secret@127.0.0.1:$server_port/lockstead" \
-      --http "127.0.0.1:${proxy_http[$1]}" --lease 30s --workers "$threads" --create-schema
+      --http "127.0.0.1:${proxy_http[$1]}" --lease 30s --workers "$threads" --create-schema \
+      ${options[@]+"${options[@]}"}
     # It lets clients in before it grants locks: at a start it may wait for other proxies.
     local granted
     # A name of its own: the other one's session may not be gone yet.
@@ -130,6 +138,25 @@ CONF
     [ "$granted" = 1 ] || die "$1 grants no lock: $granted"
     ;;
   esac
+}
+
+# Clients without TLS reach the HAProxy that ends it.
+start_tunnel() {
+  proxy_port["tunnel"]=$(free_port)
+  cat >"$work/tunnel.cfg" <<CONF
+global
+  nbthread $threads
+  maxconn 1000
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1h
+  timeout server 1h
+listen tunnel
+  bind 127.0.0.1:${proxy_port[tunnel]}
+  server tls 127.0.0.1:${proxy_port[haproxy]} ssl verify none
+CONF
+  launch tunnel "$cache/bin/haproxy" -db -f "$work/tunnel.cfg"
 }
 
 stop_proxy() {

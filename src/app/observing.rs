@@ -3,75 +3,55 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::StartError;
+use super::cluster::Parts;
 use super::work::Work;
-use super::{App, StartError, bind, open_files};
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::backend::spares::{Account, Spares};
 use crate::config::{Config, ConfigError};
 use crate::engine::threads;
-use crate::frontend::context::Context;
-use crate::frontend::hops::Hops;
-use crate::frontend::registry::Registry;
-use crate::frontend::unsupported::Shapes;
 use crate::metrics::Metrics;
-use crate::net::buffers::Buffers;
 use crate::observe::recorder::Recorder;
 
-/// What the server waits for a login at least; what it is set to is not known here.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// What servers wait for each packet of a login by default; what this one does is not known here.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-impl App {
-    /// Looks for the server, binds every socket, goes on with the report.
-    pub(super) async fn observing(config: Config) -> Result<Self, StartError> {
-        let greeted = greet(&config).await?;
-        for warning in open_files::raise(&config).iter().chain(&too_old(&greeted)) {
-            tracing::warn!("{warning}");
-        }
-        let listener = bind("clients", config.listen)?;
-        let listen = listener.local_addr()?;
-        let http = config.http.map(|addr| bind("http", addr)).transpose()?;
-        let hops = Arc::new(Hops::load(&config)?);
-        let metrics = Metrics::observing()?;
-        let place = || ConfigError::Value {
-            place: String::new(),
-            key: "state_dir",
-            problem: "gives no directory for the report".to_owned(),
-        };
-        let dir = config.state_dir.clone().ok_or_else(place)?;
-        let counters = metrics.observed.clone();
-        let (observer, recorder) =
-            counters.map(|c| Recorder::start(&dir, c)).ok_or_else(place)??;
-        let metrics = Arc::new(metrics);
-        let (engine, gates) = threads::none();
-        let config = Arc::new(config);
-        let commands = Context::command_counters(&metrics);
-        let spares = Spares::new(PATIENCE);
-        tracing::info!(
-            %listen,
-            backend = %config.backend,
-            server = greeted.greeting.version,
-            report = %dir.display(),
-            version = env!("CARGO_PKG_VERSION"),
-            "observing: lock calls stay the server's own"
-        );
-        // A greeting that nobody answers would be an error at the server.
-        spares.keep(greeted);
-        let context = Context {
-            config: Arc::clone(&config),
-            engine,
-            gates,
-            observer: Some(observer),
-            shapes: Shapes::default(),
-            metrics,
-            hops,
-            spares,
-            registry: Registry::default(),
-            buffers: Buffers::default(),
-            commands,
-        };
-        let work = Work::Report(recorder);
-        Ok(Self { config, listener, http, context, work, account: nobody() })
+/// Looks for the server, goes on with the report.
+pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, StartError> {
+    let greeted = greet(config).await?;
+    if let Some(warning) = too_old(&greeted) {
+        tracing::warn!(cluster = name, "{warning}");
     }
+    let metrics = Arc::new(Metrics::observing(name)?);
+    let place = || ConfigError::Value {
+        place: String::new(),
+        key: "state_dir",
+        problem: "gives no directory for the report".to_owned(),
+    };
+    let dir = config.state_dir.clone().ok_or_else(place)?;
+    let counters = metrics.observed.clone();
+    let (observer, recorder) = counters.map(|c| Recorder::start(&dir, c)).ok_or_else(place)??;
+    let (engine, gates) = threads::none();
+    let spares = Spares::new(CONNECT_TIMEOUT);
+    let server = greeted.greeting.version.clone();
+    tracing::info!(
+        cluster = name,
+        report = %dir.display(),
+        "observing: lock calls stay the server's own"
+    );
+    // A greeting that nobody answers would be an error at the server.
+    spares.keep(greeted);
+    Ok(Parts {
+        engine,
+        gates,
+        observer: Some(observer),
+        metrics,
+        spares,
+        work: Work::Report(recorder),
+        account: nobody(),
+        tables: None,
+        server,
+    })
 }
 
 /// There is no account for greetings that nobody answers: a login that is refused is not counted
@@ -81,7 +61,7 @@ fn nobody() -> Account {
 }
 
 async fn greet(config: &Config) -> Result<Greeted, StartError> {
-    connect(&config.backend, config.connect_timeout).await.map_err(|e| StartError::Backend {
+    connect(&config.backend, config.connect_timeout, None).await.map_err(|e| StartError::Backend {
         backend: config.backend.to_string(),
         problem: match e {
             GreetError::Refused(frame) => {

@@ -8,8 +8,10 @@ use tokio::time::timeout;
 
 use crate::clock;
 use crate::config::HostPort;
+use crate::net::announce;
 use crate::net::leg::Leg;
-use crate::net::socket::{Socket, set_options};
+use crate::net::peer::Peer;
+use crate::net::socket::Socket;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::Greeting;
 
@@ -46,13 +48,22 @@ pub enum GreetError {
     Unknown,
 }
 
-/// Connects and reads the greeting.
-pub async fn connect(backend: &HostPort, limit: Duration) -> Result<Greeted, GreetError> {
+/// Connects and reads the greeting. `client` is announced to the server.
+pub async fn connect(
+    backend: &HostPort,
+    limit: Duration,
+    client: Option<Peer>,
+) -> Result<Greeted, GreetError> {
     let opened = clock::now();
     let greet = async {
         let stream = TcpStream::connect((backend.host.as_str(), backend.port)).await?;
-        set_options(&stream)?;
-        let mut leg = Leg::new(Socket::Tcp(stream));
+        let header = client.map(|client| stream.peer_addr().map(|to| announce::header(client, to)));
+        let socket = Socket::Tcp(stream);
+        socket.set_options()?;
+        let mut leg = Leg::new(socket);
+        if let Some(header) = header.transpose()? {
+            leg.send_all(&header).await?;
+        }
         let frame = leg.read_frame(MAX_GREETING).await?;
         if frame.get(HEADER) == Some(&0xff) {
             return Err(GreetError::Refused(frame));

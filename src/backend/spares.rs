@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::greeted::Greeted;
+use crate::clock;
 use crate::net::leg::Leg;
 use crate::net::socket::Detached;
 use crate::protocol::auth;
@@ -33,30 +34,43 @@ struct Spare {
     frame: Vec<u8>,
     greeting: Greeting,
     opened: Duration,
-    since: Instant,
 }
 
 /// The spare connections of one backend.
 #[derive(Clone)]
 pub struct Spares {
     list: Arc<Mutex<Vec<Spare>>>,
-    /// How long a spare may wait: well below the server's connect_timeout.
-    patience: Duration,
+    /// How long the server waits for each packet of a handshake.
+    connect_timeout: Duration,
 }
 
 impl Spares {
     /// Spares for a server that waits `connect_timeout` for a handshake.
     pub fn new(connect_timeout: Duration) -> Self {
-        let patience = (connect_timeout / 2).min(Duration::from_secs(5));
-        Self { list: Arc::default(), patience }
+        Self { list: Arc::default(), connect_timeout }
+    }
+
+    /// How long a client may take for a packet of a login that the server waits for. A login that
+    /// the server gives up counts as a failed handshake there: the proxy must be the first.
+    pub fn limit(&self) -> Duration {
+        self.connect_timeout * 4 / 5
+    }
+
+    /// How long the server still waits for the first packet on a connection that was opened then.
+    pub fn limit_since(&self, opened: Duration) -> Duration {
+        self.limit().saturating_sub(clock::now().saturating_sub(opened))
+    }
+
+    /// How old a spare may get.
+    fn patience(&self) -> Duration {
+        (self.connect_timeout / 2).min(Duration::from_secs(5))
     }
 
     /// Keeps a connection. It is detached from its thread's event loop.
     pub fn keep(&self, greeted: Greeted) {
         let Greeted { stream, frame, greeting, opened } = greeted;
         if let Ok(stream) = stream.detach() {
-            let since = Instant::now();
-            self.list.lock().push(Spare { stream, frame, greeting, opened, since });
+            self.list.lock().push(Spare { stream, frame, greeting, opened });
         }
     }
 
@@ -78,7 +92,7 @@ impl Spares {
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
-            for spare in self.expired(self.patience) {
+            for spare in self.expired(self.patience()) {
                 tokio::spawn(retire(spare, account.clone()));
             }
         }
@@ -92,8 +106,10 @@ impl Spares {
     }
 
     fn expired(&self, age: Duration) -> Vec<Spare> {
+        let now = clock::now();
         let mut list = self.list.lock();
-        let (old, young) = list.drain(..).partition(|s| s.since.elapsed() >= age);
+        let (old, young) =
+            list.drain(..).partition(|spare| now.saturating_sub(spare.opened) >= age);
         *list = young;
         old
     }

@@ -5,11 +5,14 @@ use std::process::ExitCode;
 use super::{Settings, failed, runtime, usage};
 use crate::app::{inspect, too_old};
 use crate::backend::greeted::connect;
+use crate::config::tls::Offer;
 use crate::config::{Config, Mode};
+use crate::frontend::hops::Hops;
 
 pub(super) fn run(settings: Settings) -> ExitCode {
-    let config = match settings.load() {
-        Ok(config) => config,
+    let one = settings.cluster.clone();
+    let plan = match settings.plan().and_then(|plan| plan.only_cluster(one.as_deref())) {
+        Ok(plan) => plan,
         Err(e) => return usage(&e),
     };
     println!("configuration   ok");
@@ -17,12 +20,40 @@ pub(super) fn run(settings: Settings) -> ExitCode {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),
     };
-    runtime.block_on(check(Config { create_schema: false, ..config }))
+    runtime.block_on(async {
+        let mut good = true;
+        for cluster in plan.clusters {
+            if let Some(name) = &cluster.name {
+                println!("cluster         {name}");
+            }
+            for config in &cluster.listeners {
+                good &= certificates(config);
+            }
+            good &= check(Config { create_schema: false, ..cluster.config().clone() }).await;
+        }
+        if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    })
 }
 
-async fn check(config: Config) -> ExitCode {
+/// Whether the files for TLS are good. What the proxy makes itself is not made here.
+fn certificates(config: &Config) -> bool {
+    let makes_one = config.tls.pair.is_none();
+    let state_dir = config.state_dir.clone().filter(|_| !makes_one);
+    match Hops::load(&Config { state_dir, ..config.clone() }) {
+        Ok(_) if config.tls.offer == Offer::Off => println!("TLS             off"),
+        Ok(_) if makes_one => println!("TLS             ok, with a certificate of its own"),
+        Ok(_) => println!("TLS             ok"),
+        Err(e) => {
+            println!("TLS             FAILED: {e}");
+            return false;
+        }
+    }
+    true
+}
+
+async fn check(config: Config) -> bool {
     let mut good = true;
-    match connect(&config.backend, config.connect_timeout).await {
+    match connect(&config.backend, config.connect_timeout, None).await {
         Ok(greeted) => {
             println!("backend         ok: {} at {}", greeted.greeting.version, config.backend);
             if let Some(warning) = too_old(&greeted).filter(|_| config.mode == Mode::Observe) {
@@ -66,11 +97,11 @@ async fn check(config: Config) -> ExitCode {
         // Not tried: it would be made, perhaps by another user than the one that serves.
         Some(path) => println!("state directory {}", path.display()),
     }
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    good
 }
 
 /// What there is to say of a proxy that only observes.
-fn observing(config: &Config, good: bool) -> ExitCode {
+fn observing(config: &Config, good: bool) -> bool {
     println!("mode            observe: lock calls stay the server's own, and are reported");
     let store = match config.store {
         Some(_) => "not looked at: `lockstead check --mode durable` does that",
@@ -80,5 +111,5 @@ fn observing(config: &Config, good: bool) -> ExitCode {
     if let Some(dir) = &config.state_dir {
         println!("report          in {}", dir.display());
     }
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    good
 }

@@ -88,6 +88,7 @@ fn parse(account: Option<&str>, store: Option<&StoreUrl>) -> Result<StoreUrl, St
         return store.cloned().ok_or_else(|| "is missing, and so is `store`".to_owned());
     };
     let mut url = StoreUrl::parse(text)?;
+    url.tls = store.map(|store| store.tls.clone()).unwrap_or_default();
     if url.password.is_empty() {
         url.password = std::env::var(PASSWORD).unwrap_or_default();
     }

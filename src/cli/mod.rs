@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::config::{Config, ConfigError, LogFormat, Raw};
+use crate::config::{Config, ConfigError, LogFormat, Plan, Raw};
 
 /// A MySQL proxy that turns GET_LOCK() into durable rows.
 ///
@@ -57,13 +57,23 @@ pub(crate) struct Settings {
     /// Configuration file (TOML); every key is also a flag
     #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
     config: Option<PathBuf>,
+    /// Which one, where the file has several
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
     #[command(flatten)]
     raw: Raw,
 }
 
 impl Settings {
+    /// All that a process serves.
+    fn plan(self) -> Result<Plan, ConfigError> {
+        Plan::load(self.config.as_deref(), self.raw)
+    }
+
+    /// One cluster.
     fn load(self) -> Result<Config, ConfigError> {
-        Config::load(self.config.as_deref(), self.raw)
+        let name = self.cluster.clone();
+        self.plan()?.choose(name.as_deref())
     }
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 
 use self::tables::Tables;
 use super::{Settings, failed, usage};
-use crate::config::Config;
+use crate::config::Plan;
 use crate::observe::file::read;
 
 #[derive(Debug, Args)]
@@ -29,7 +29,11 @@ what to make of it, is in docs/observe.md.
 Exit status: 0 shown, 1 there is no report or it cannot be read, 2 wrong usage or configuration";
 
 pub(super) fn run(Arguments { json, settings }: Arguments) -> ExitCode {
-    let dir = match Config::state_dir(settings.config.as_deref(), settings.raw) {
+    let dir = match Plan::state_dir(
+        settings.config.as_deref(),
+        settings.raw,
+        settings.cluster.as_deref(),
+    ) {
         Ok(dir) => dir,
         Err(e) => return usage(&e),
     };

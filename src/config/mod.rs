@@ -1,15 +1,25 @@
 //! Settings: what was written, and the validated form that everything else uses.
 
+mod parse;
+mod places;
+pub mod plan;
 mod raw;
 pub mod tls;
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
+pub use places::{HostPort, Listen, StoreUrl};
+pub use plan::Plan;
 pub use raw::Raw;
 
+use self::parse::{
+    choice, parse_duration, parse_host_port, parse_listen, parse_network, parse_store, state_dir,
+};
+use self::raw::OneOrMore;
 use self::tls::{BackendTls, ClientTls};
 use crate::lock::lease::MIN_TTL;
 use crate::protocol::capabilities::Capabilities;
@@ -47,53 +57,6 @@ pub enum ConfigError {
     },
 }
 
-/// A host and port to connect to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostPort {
-    /// Name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-}
-
-impl fmt::Display for HostPort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
-    }
-}
-
-/// Where the lock tables are, and with which account. Its `Debug` form hides the password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct StoreUrl {
-    /// Name or address.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// Account.
-    pub user: String,
-    /// Its password.
-    pub password: String,
-    /// Schema of the lock tables: letters, digits and `_`.
-    pub schema: String,
-}
-
-impl StoreUrl {
-    /// Another account, as `mysql://user[:password]@host[:port]/`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        parse_store(text)
-    }
-}
-
-impl fmt::Debug for StoreUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "mysql://{}:***@{}:{}/{}", self.user, self.host, self.port, self.schema)
-    }
-}
-
 /// Text or JSON logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
@@ -121,11 +84,13 @@ pub enum Unsupported {
     Native,
 }
 
-/// The validated configuration.
+/// The validated configuration of one listener and its cluster.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where clients connect.
-    pub listen: SocketAddr,
+    pub listen: Vec<Listen>,
+    /// Networks whose connections begin with a PROXY header.
+    pub proxy_protocol: Vec<IpNet>,
     /// The MySQL server behind the proxy.
     pub backend: HostPort,
     /// The lock tables' server and account. Who observes needs none, and does not connect to it.
@@ -164,6 +129,8 @@ pub struct Config {
     pub compression: bool,
     /// The algorithm that the server is asked for, as its capability.
     pub backend_compression: Capabilities,
+    /// The server is told each client's address by a PROXY header.
+    pub backend_proxy_protocol: bool,
     /// Log form.
     pub log_format: LogFormat,
     /// Log filter, as `tracing` reads it.
@@ -174,30 +141,13 @@ pub struct Config {
 const LISTEN: &str = "127.0.0.1:6033";
 
 impl Config {
-    /// Reads the file, if any, puts what flags and environment say over it, and validates.
-    pub fn load(file: Option<&Path>, over: Raw) -> Result<Self, ConfigError> {
-        let (mut raw, source) = match file {
-            Some(path) => Raw::read(path)?,
-            None => (Raw::default(), raw::Source::default()),
-        };
-        raw.put_over(over);
-        Self::validate(raw, &source)
-    }
-
-    /// The state directory alone, for who needs nothing else.
-    pub fn state_dir(file: Option<&Path>, over: Raw) -> Result<Option<PathBuf>, ConfigError> {
-        let mut raw = file.map(Raw::read).transpose()?.unwrap_or_default().0;
-        raw.put_over(over);
-        let listen = raw.listen.as_deref().unwrap_or(LISTEN);
-        Ok(state_dir(raw.state_dir.as_deref(), listen))
-    }
-
     /// The lock tables' server and account, for who cannot do without.
     pub fn store(&self) -> Result<&StoreUrl, ConfigError> {
         self.store.as_ref().ok_or_else(no_store)
     }
 
-    fn validate(raw: Raw, source: &raw::Source) -> Result<Self, ConfigError> {
+    /// `place` names the state directory where that is left to the proxy.
+    fn validate(raw: Raw, place: Option<&str>, source: &raw::Source) -> Result<Self, ConfigError> {
         let wrong = |key: &'static str, problem: String| ConfigError::Value {
             place: source.place(key),
             key,
@@ -219,15 +169,17 @@ impl Config {
                 wrong(key, format!("{text:?} is no duration; give for example 30s, 500ms or 2m"))
             })
         };
-        let listen = raw.listen.as_deref().unwrap_or(LISTEN);
+        let listen = listens(raw.listen.as_ref()).map_err(|e| wrong("listen", e))?;
+        let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
+        let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
+        let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
         let backend = raw.backend.as_deref().ok_or_else(|| missing("backend", "127.0.0.1:3306"))?;
         let modes = [("durable", Mode::Durable), ("observe", Mode::Observe)];
         let mode = choice(raw.mode.as_deref(), &modes).map_err(|e| wrong("mode", e))?;
         let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
         let unsupported = choice(raw.unsupported.as_deref(), &decisions);
         let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
-        let store = raw.store.as_deref().map(parse_store).transpose();
-        let store = store.map_err(|problem| wrong("store", problem))?;
+        let store = store(&raw).map_err(|(key, problem)| wrong(key, problem))?;
         if store.is_none() && mode == Mode::Durable {
             return Err(no_store());
         }
@@ -240,21 +192,16 @@ impl Config {
             return Err(wrong("collect_after", format!("{collect_after:?} is outside 1s to 24h")));
         }
         let http = raw.http.as_deref().unwrap_or("127.0.0.1:6080");
-        let log_format = match raw.log_format.as_deref().unwrap_or("text") {
-            "text" => LogFormat::Text,
-            "json" => LogFormat::Json,
-            other => {
-                return Err(wrong("log_format", format!("{other:?} is neither text nor json")));
-            }
-        };
+        let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+        let log_format =
+            choice(raw.log_format.as_deref(), &formats).map_err(|e| wrong("log_format", e))?;
         let workers = workers(raw.workers.unwrap_or(0)).map_err(|e| wrong("workers", e))?;
-        let max_connections = match raw.max_connections.unwrap_or(10_000) {
-            n @ 1..=1_000_000 => n,
-            n => {
-                return Err(wrong("max_connections", format!("{n} is outside 1 to 1000000")));
-            }
-        };
-        let state_dir = state_dir(raw.state_dir.as_deref(), listen);
+        let max_connections = raw.max_connections.unwrap_or(10_000);
+        let possible = (1..=1_000_000).contains(&max_connections);
+        let outside = || format!("{max_connections} is outside 1 to 1000000");
+        possible.then_some(()).ok_or_else(|| wrong("max_connections", outside()))?;
+        let first = listen[0].to_string();
+        let state_dir = state_dir(raw.state_dir.as_deref(), place.unwrap_or(&first));
         if state_dir.is_none() && mode == Mode::Observe {
             return Err(wrong(
                 "state_dir",
@@ -270,7 +217,8 @@ impl Config {
         let backend_compression = choice(raw.backend_compression.as_deref(), &algorithms)
             .map_err(|e| wrong("backend_compression", e))?;
         Ok(Self {
-            listen: address("listen", listen)?,
+            listen,
+            proxy_protocol,
             backend: parse_host_port(backend).ok_or_else(|| {
                 wrong(
                     "backend",
@@ -295,10 +243,28 @@ impl Config {
             backend_tls,
             compression: raw.compression.unwrap_or(true),
             backend_compression,
+            backend_proxy_protocol: raw.backend_proxy_protocol.unwrap_or(false),
             log_format,
             log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
         })
     }
+}
+
+fn listens(given: Option<&OneOrMore>) -> Result<Vec<Listen>, String> {
+    let default = [LISTEN.to_owned()];
+    let all = given.map_or(&default[..], |list| &list.0[..]);
+    if all.is_empty() {
+        return Err("names no address; give for example 127.0.0.1:6033".to_owned());
+    }
+    all.iter().map(|text| parse_listen(text)).collect()
+}
+
+fn store(raw: &Raw) -> Result<Option<StoreUrl>, (&'static str, String)> {
+    let Some(text) = raw.store.as_deref() else {
+        return Ok(None);
+    };
+    let url = parse_store(text).map_err(|problem| ("store", problem))?;
+    Ok(Some(StoreUrl { tls: tls::store(raw)?, ..url }))
 }
 
 fn workers(given: usize) -> Result<usize, String> {
@@ -318,99 +284,6 @@ fn no_store() -> ConfigError {
     }
 }
 
-fn state_dir(text: Option<&str>, listen: &str) -> Option<PathBuf> {
-    match text.unwrap_or("auto") {
-        "off" => None,
-        "auto" => default_state_dir(listen),
-        path => Some(PathBuf::from(path)),
-    }
-}
-
-/// A directory for each address in the state folder of the service or user, if there is one.
-fn default_state_dir(listen: &str) -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let base = folder("STATE_DIRECTORY")
-        .or_else(|| Some(folder("XDG_STATE_HOME")?.join("lockstead")))
-        .or_else(|| Some(folder("HOME")?.join(".local/state/lockstead")))?;
-    Some(base.join(listen.replace([':', '[', ']'], "_")))
-}
-
-fn parse_host_port(text: &str) -> Option<HostPort> {
-    let (host, port) = text.rsplit_once(':')?;
-    let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-    let port = port.parse().ok().filter(|p| *p != 0)?;
-    (!host.is_empty()).then(|| HostPort { host: host.to_owned(), port })
-}
-
-/// A number and its unit: `500ms`, `30s`, `2m`, `1h`.
-fn parse_duration(text: &str) -> Option<Duration> {
-    let split = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(split);
-    let number: u32 = number.parse().ok()?;
-    let unit = match unit {
-        "ms" => Duration::from_millis(1),
-        "s" => Duration::from_secs(1),
-        "m" => Duration::from_mins(1),
-        "h" => Duration::from_hours(1),
-        _ => return None,
-    };
-    unit.checked_mul(number)
-}
-
-/// One of several words; the first is the default.
-fn choice<T: Copy>(given: Option<&str>, words: &[(&str, T)]) -> Result<T, String> {
-    let wanted = given.unwrap_or(words[0].0);
-    words.iter().find(|(word, _)| *word == wanted).map(|(_, value)| *value).ok_or_else(|| {
-        let all: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        format!("{wanted:?} is none of {}", all.join(", "))
-    })
-}
-
-fn parse_store(text: &str) -> Result<StoreUrl, String> {
-    let example = "give for example mysql://lockstead:secret@127.0.0.1:3306/lockstead";
-    let url = url::Url::parse(text).map_err(|e| format!("is no URL ({e}); {example}"))?;
-    if url.scheme() != "mysql" {
-        return Err(format!("starts with {}://, not mysql://; {example}", url.scheme()));
-    }
-    let host =
-        url.host_str().filter(|h| !h.is_empty()).ok_or(format!("names no host; {example}"))?;
-    let schema = match url.path().trim_matches('/') {
-        "" => "lockstead",
-        path => path,
-    };
-    let valid =
-        schema.len() <= 64 && schema.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !valid {
-        // Not the name: it is part of the password where that has a bare slash.
-        return Err(format!("names a schema of other than letters, digits and _; {example}"));
-    }
-    if url.username().is_empty() {
-        return Err(format!("names no user; {example}"));
-    }
-    let decode = |s: &str| percent_decode(s).ok_or(format!("has a broken %-escape; {example}"));
-    Ok(StoreUrl {
-        host: host.trim_matches(['[', ']']).to_owned(),
-        port: url.port().unwrap_or(3306),
-        user: decode(url.username())?,
-        password: decode(url.password().unwrap_or_default())?,
-        schema: schema.to_owned(),
-    })
-}
-
-fn percent_decode(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(b) = bytes.next() {
-        if b == b'%' {
-            let hex = [bytes.next()?, bytes.next()?];
-            out.extend(hex::decode(hex).ok()?);
-        } else {
-            out.push(b);
-        }
-    }
-    String::from_utf8(out).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -425,7 +298,7 @@ mod tests {
 
     #[test]
     fn defaults_and_a_store_url_are_understood() {
-        let config = Config::load(None, raw()).expect("valid");
+        let config = Plan::load(None, raw()).map(Plan::only).expect("valid");
         assert_eq!(config.lease, Duration::from_secs(30));
         let store = config.store().expect("a store");
         assert_eq!(store.password, "s@fe");
@@ -436,7 +309,11 @@ mod tests {
     #[test]
     fn each_impossible_value_is_refused_with_its_key_and_a_fix() {
         for (change, key, fix) in [
-            (Raw { listen: Some("6033".into()), ..raw() }, "listen", "127.0.0.1:6033"),
+            (
+                Raw { listen: Some(OneOrMore(vec!["6033".into()])), ..raw() },
+                "listen",
+                "127.0.0.1:6033",
+            ),
             (Raw { backend: Some("db".into()), ..raw() }, "backend", "127.0.0.1:3306"),
             (Raw { backend: None, ..raw() }, "backend", "127.0.0.1:3306"),
             (Raw { store: Some("postgres://x@y/z".into()), ..raw() }, "store", "mysql://"),
@@ -450,7 +327,7 @@ mod tests {
             (Raw { workers: Some(1000), ..raw() }, "workers", "256"),
             (Raw { max_connections: Some(0), ..raw() }, "max_connections", "1 to"),
         ] {
-            let text = Config::load(None, change).expect_err(key).to_string();
+            let text = Plan::load(None, change).expect_err(key).to_string();
             assert!(text.contains(key) && text.contains(fix), "{key}: {text}");
         }
     }
@@ -459,10 +336,10 @@ mod tests {
     fn observing_needs_no_store_but_a_wrong_one_is_refused() {
         let observe = |store: Option<&str>| {
             let store = store.map(str::to_owned);
-            Config::load(None, Raw { mode: Some("observe".into()), store, ..raw() })
+            Plan::load(None, Raw { mode: Some("observe".into()), store, ..raw() })
         };
-        assert!(observe(None).expect("valid").store().is_err());
-        assert!(observe(Some("mysql://a:b@c/d")).expect("valid").store().is_ok());
+        assert!(observe(None).expect("valid").only().store().is_err());
+        assert!(observe(Some("mysql://a:b@c/d")).expect("valid").only().store().is_ok());
         assert!(observe(Some("nonsense")).is_err());
     }
 
@@ -472,7 +349,7 @@ mod tests {
             let dir =
                 std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
             std::fs::write(&dir, text).expect("write");
-            let refused = Config::load(Some(&dir), Raw::default()).expect_err("refused");
+            let refused = Plan::load(Some(&dir), Raw::default()).expect_err("refused");
             std::fs::remove_file(&dir).expect("remove");
             refused.to_string()
         };

@@ -1,8 +1,11 @@
 //! The configuration as written: in a file, in flags, in the environment.
 
+use std::convert::Infallible;
 use std::path::Path;
+use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use toml::Table;
 
 use super::ConfigError;
 
@@ -10,11 +13,14 @@ use super::ConfigError;
 ///
 /// Flags go over environment variables, these over the file.
 #[derive(Debug, Clone, Default, Deserialize, clap::Args)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Raw {
-    /// Address and port that clients connect to [default: 127.0.0.1:6033]
-    #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_LISTEN")]
-    pub listen: Option<String>,
+    /// Addresses that clients connect to, with commas: ADDR:PORT or unix:PATH [default: 127.0.0.1:6033]
+    #[arg(long, value_name = "ADDRESS", env = "LOCKSTEAD_LISTEN")]
+    pub listen: Option<OneOrMore>,
+    /// Networks whose connections begin with a PROXY header, with commas: 10.0.0.0/8 [default: none]
+    #[arg(long, value_name = "NETWORK", env = "LOCKSTEAD_PROXY_PROTOCOL")]
+    pub proxy_protocol: Option<OneOrMore>,
     /// The MySQL or MariaDB server behind the proxy
     #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_BACKEND")]
     pub backend: Option<String>,
@@ -86,27 +92,67 @@ pub struct Raw {
     /// Who signs the server's certificate, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CA")]
     pub backend_tls_ca: Option<String>,
-    /// Certificate for the server, on behalf of clients that have shown one, PEM
+    /// Certificates for the server, each on behalf of clients that have shown it, PEM, with commas
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CERT")]
-    pub backend_tls_cert: Option<String>,
-    /// Its key, PEM
+    pub backend_tls_cert: Option<OneOrMore>,
+    /// Their keys, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_KEY")]
-    pub backend_tls_key: Option<String>,
+    pub backend_tls_key: Option<OneOrMore>,
     /// With backend_tls = "match": count clients on this machine as using TLS [default: false]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_BACKEND_TLS_LOCAL")]
     pub backend_tls_local: Option<bool>,
+    /// TLS to the lock tables: "off", "required", "verify-ca" or "verify-identity" [default: off]
+    #[arg(long, value_name = "MODE", env = "LOCKSTEAD_STORE_TLS")]
+    pub store_tls: Option<String>,
     /// Offer compression to clients [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_COMPRESSION")]
     pub compression: Option<bool>,
     /// Compression to the server: "off", "zlib" or "zstd" [default: off]
     #[arg(long, value_name = "ALGORITHM", env = "LOCKSTEAD_BACKEND_COMPRESSION")]
     pub backend_compression: Option<String>,
+    /// Tell the server each client's address by a PROXY header [default: false]
+    #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_BACKEND_PROXY_PROTOCOL")]
+    pub backend_proxy_protocol: Option<bool>,
     /// Log as "text" or "json" [default: text]
     #[arg(long, value_name = "FORMAT", env = "LOCKSTEAD_LOG_FORMAT")]
     pub log_format: Option<String>,
     /// Log level or filter: error, warn, info, debug, trace [default: info]
     #[arg(long, value_name = "LEVEL", env = "LOCKSTEAD_LOG_LEVEL")]
     pub log_level: Option<String>,
+    /// Several clusters of servers.
+    #[arg(skip)]
+    pub cluster: Vec<Table>,
+    /// Several listeners.
+    #[arg(skip)]
+    pub listener: Vec<Table>,
+}
+
+/// Several values of one key: a list in the file, or a text with commas.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OneOrMore(pub Vec<String>);
+
+impl FromStr for OneOrMore {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        Ok(Self(parts.map(str::to_owned).collect()))
+    }
+}
+
+impl<'de> Deserialize<'de> for OneOrMore {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a text or a list of texts")]
+        enum Written {
+            One(String),
+            More(Vec<String>),
+        }
+        Ok(match Written::deserialize(deserializer)? {
+            Written::One(text) => text.parse().unwrap_or_default(),
+            Written::More(list) => Self(list),
+        })
+    }
 }
 
 /// The file's text, to say where a refused key stands.
@@ -150,43 +196,67 @@ impl Raw {
         Ok((raw, Source { path: shown, text }))
     }
 
-    /// Every key `over` has replaces this one's.
-    pub fn put_over(&mut self, over: Self) {
-        macro_rules! put {
-            ($($key:ident),*) => { $( if over.$key.is_some() { self.$key = over.$key; } )* };
-        }
-        put!(
-            listen,
-            backend,
-            store,
-            mode,
-            unsupported,
-            http,
-            lease,
-            collect_after,
-            state_dir,
-            create_schema,
-            workers,
-            max_connections,
-            connect_timeout,
-            login_timeout,
-            drain_timeout,
-            fast_path,
-            tls,
-            tls_cert,
-            tls_key,
-            tls_min_version,
-            tls_client_ca,
-            tls_client_cert,
-            backend_tls,
-            backend_tls_ca,
-            backend_tls_cert,
-            backend_tls_key,
-            backend_tls_local,
-            compression,
-            backend_compression,
-            log_format,
-            log_level
-        );
+    /// The keys of a `[[cluster]]` or `[[listener]]`.
+    pub fn of_table(table: Table) -> Result<Self, String> {
+        // Not the value: it may have the password.
+        table.try_into().map_err(|e: toml::de::Error| match e.message() {
+            quoting if quoting.contains("://") => "a value of a wrong type".to_owned(),
+            message => message.to_owned(),
+        })
     }
 }
+
+macro_rules! keys {
+    ($($key:ident),*) => {
+        impl Raw {
+            /// Every key `over` has replaces this one's.
+            pub fn put_over(&mut self, over: Self) {
+                $( if over.$key.is_some() { self.$key = over.$key; } )*
+            }
+
+            /// The keys that are there.
+            pub fn given(&self) -> Vec<&'static str> {
+                let mut all = Vec::new();
+                $( if self.$key.is_some() { all.push(stringify!($key)); } )*
+                all
+            }
+        }
+    };
+}
+
+keys!(
+    listen,
+    proxy_protocol,
+    backend,
+    store,
+    mode,
+    unsupported,
+    http,
+    lease,
+    collect_after,
+    state_dir,
+    create_schema,
+    workers,
+    max_connections,
+    connect_timeout,
+    login_timeout,
+    drain_timeout,
+    fast_path,
+    tls,
+    tls_cert,
+    tls_key,
+    tls_min_version,
+    tls_client_ca,
+    tls_client_cert,
+    backend_tls,
+    backend_tls_ca,
+    backend_tls_cert,
+    backend_tls_key,
+    backend_tls_local,
+    store_tls,
+    compression,
+    backend_compression,
+    backend_proxy_protocol,
+    log_format,
+    log_level
+);

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::choice;
-use super::raw::Raw;
+use super::parse::choice;
+use super::raw::{OneOrMore, Raw};
 
 /// What clients are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +73,41 @@ pub struct BackendTls {
     pub mode: BackendMode,
     /// Who signs the server's certificate. Checked in mode match too, if given.
     pub ca: Option<PathBuf>,
-    /// What the proxy shows on behalf of clients that have shown a certificate.
-    pub pair: Option<Pair>,
+    /// Clients' certificates: the proxy shows the server the one that a client has shown it.
+    pub pairs: Vec<Pair>,
     /// In mode match, clients on this machine count as encrypted.
     pub local: bool,
+}
+
+/// TLS of the proxy's own connections to the lock tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StoreTls {
+    /// None.
+    #[default]
+    Off,
+    /// With whoever answers.
+    Required,
+    /// The server's certificate is signed by this CA.
+    VerifyCa(PathBuf),
+    /// And it is for this host.
+    VerifyIdentity(PathBuf),
+}
+
+/// Reads that of the store.
+pub(super) fn store(raw: &Raw) -> Result<StoreTls, Wrong> {
+    let ca = raw.backend_tls_ca.as_ref().filter(|file| !file.is_empty()).map(PathBuf::from);
+    let words = [("off", 0), ("required", 1), ("verify-ca", 2), ("verify-identity", 3)];
+    match (choice(raw.store_tls.as_deref(), &words).map_err(|e| ("store_tls", e))?, ca) {
+        (0, _) => Ok(StoreTls::Off),
+        (1, _) => Ok(StoreTls::Required),
+        (2, Some(ca)) => Ok(StoreTls::VerifyCa(ca)),
+        (_, Some(ca)) => Ok(StoreTls::VerifyIdentity(ca)),
+        (_, None) => Err(no_ca()),
+    }
+}
+
+fn no_ca() -> Wrong {
+    ("backend_tls_ca", "is missing: the server's certificate is checked by it".to_owned())
 }
 
 /// A key and what is wrong with it.
@@ -100,21 +131,18 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), Wrong> {
         ("off", BackendMode::Off),
     ];
     let mode = choice(raw.backend_tls.as_deref(), &modes).map_err(|e| ("backend_tls", e))?;
+    let given = |file: &Option<String>| file.clone().filter(|file| !file.is_empty());
     let client = ClientTls {
         offer,
-        pair: pair(["tls_cert", "tls_key"], raw.tls_cert.as_ref(), raw.tls_key.as_ref())?,
+        pair: pair(["tls_cert", "tls_key"], given(&raw.tls_cert), given(&raw.tls_key))?,
         only_13,
-        ca: raw.tls_client_ca.as_ref().map(PathBuf::from),
+        ca: given(&raw.tls_client_ca).map(PathBuf::from),
         asked,
     };
     let backend = BackendTls {
         mode,
-        ca: raw.backend_tls_ca.as_ref().map(PathBuf::from),
-        pair: pair(
-            ["backend_tls_cert", "backend_tls_key"],
-            raw.backend_tls_cert.as_ref(),
-            raw.backend_tls_key.as_ref(),
-        )?,
+        ca: given(&raw.backend_tls_ca).map(PathBuf::from),
+        pairs: pairs(raw.backend_tls_cert.as_ref(), raw.backend_tls_key.as_ref())?,
         local: raw.backend_tls_local.unwrap_or(false),
     };
     agree(&client, &backend).map(|()| (client, backend))
@@ -131,22 +159,30 @@ fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), Wrong> {
     }
     let verifies = matches!(backend.mode, BackendMode::VerifyCa | BackendMode::VerifyIdentity);
     if verifies && backend.ca.is_none() {
-        let problem = "is missing: the server's certificate is checked by it";
-        return Err(("backend_tls_ca", problem.to_owned()));
+        return Err(no_ca());
     }
-    // Else anybody would pass an account that demands a certificate, by the proxy's.
-    if backend.pair.is_some() && (client.asked != Asked::Require || client.offer != Offer::Require)
-    {
-        let problem = "is shown to the server on behalf of clients, so it needs tls = \"require\" and tls_client_cert = \"require\"";
+    if !backend.pairs.is_empty() && client.asked == Asked::Off {
+        let problem = "is shown to the server on behalf of clients that have shown it, but tls_client_cert = \"off\" asks for none";
         return Err(("backend_tls_cert", problem.to_owned()));
     }
     Ok(())
 }
 
+fn pairs(certs: Option<&OneOrMore>, keys: Option<&OneOrMore>) -> Result<Vec<Pair>, Wrong> {
+    let files = |list: Option<&OneOrMore>| list.map_or(&[][..], |list| &list.0[..]).to_vec();
+    let (certs, keys) = (files(certs), files(keys));
+    if certs.len() != keys.len() {
+        let problem = "needs one file for each certificate in backend_tls_cert, in its order";
+        return Err(("backend_tls_key", problem.to_owned()));
+    }
+    let both = certs.into_iter().zip(keys);
+    Ok(both.map(|(cert, key)| Pair { cert: cert.into(), key: key.into() }).collect())
+}
+
 fn pair(
     [cert_key, key_key]: [&'static str; 2],
-    cert: Option<&String>,
-    key: Option<&String>,
+    cert: Option<String>,
+    key: Option<String>,
 ) -> Result<Option<Pair>, Wrong> {
     match (cert, key) {
         (None, None) => Ok(None),

@@ -126,7 +126,7 @@ impl Session {
         let mut fed = 0;
         // The bytes begin with a packet.
         let mut whole = true;
-        self.tracker.begin(shape);
+        self.begin_response(shape, 1);
         loop {
             self.server.readable().await.map_err(|_| End::ServerGone)?;
             match self.server.read(&mut bytes) {
@@ -135,7 +135,7 @@ impl Session {
                 Ok(Some(_)) => {}
             }
             while fed < bytes.len() {
-                let (n, progress) = self.tracker.feed(&bytes[fed..]);
+                let (n, progress) = self.follow(&mut bytes[fed..]);
                 fed += n;
                 match progress {
                     Progress::Continue => {}

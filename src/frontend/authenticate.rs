@@ -2,21 +2,26 @@
 //! where one leg is secure and the other is not, so that a password never crosses in clear the one
 //! that is not, and the server still gets it in the form that it expects.
 
+use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use crate::lock::codes;
 use crate::net::leg::Leg;
 use crate::protocol::auth::{OwnKey, encrypted_password};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reply::ErrorReply;
+use crate::protocol::tame;
 
 /// Largest login packet taken: names, a proof, 64 KiB of attributes.
 pub(super) const MAX_LOGIN: usize = 80 * 1024;
 /// How long the server may take to refuse what a client has left unanswered.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Nobody's proof.
+pub(super) const WRONG: [u8; 20] = [1; 20];
 
 const CACHING: &[u8] = b"caching_sha2_password";
 const SHA256: &[u8] = b"sha256_password";
@@ -40,8 +45,9 @@ pub(super) struct Exchange<'a> {
     own_key: Option<&'a OwnKey>,
     deadline: Instant,
     method: Method,
-    /// The server waits for an answer.
+    /// The server waits for an answer; if so, whether for the password itself.
     asked: bool,
+    in_full: bool,
     /// Sent in clear by the client, for a server that wants it encrypted.
     password: Option<Vec<u8>>,
 }
@@ -89,6 +95,7 @@ impl<'a> Exchange<'a> {
             deadline,
             method,
             asked: false,
+            in_full: false,
             password: None,
         }
     }
@@ -116,7 +123,21 @@ impl<'a> Exchange<'a> {
         if let Err(Broken::Refused(error)) = &translated {
             self.tell_client(&encoded(error)).await?;
         }
-        translated
+        let translated = translated?;
+        let said = translated.as_deref().unwrap_or(proof);
+        let tamed = match tame::proof(plugin, said.into()) {
+            Cow::Owned(tamed) => Some(tamed),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(tamed.or(translated))
+    }
+
+    /// A login that the client has broken off before it began: the server is to refuse it.
+    pub(super) async fn fail(&mut self, packet: &[u8]) {
+        self.deadline = Instant::now() + FAREWELL;
+        if self.tell_server(packet).await.is_ok() {
+            self.give_up().await;
+        }
     }
 
     /// Sends the packet that begins the exchange, then passes on until the server has decided.
@@ -124,9 +145,7 @@ impl<'a> Exchange<'a> {
     pub(super) async fn run(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
         self.tell_server(packet).await?;
         let decided = self.until_decided().await;
-        if let Err(broken) = &decided
-            && self.asked
-        {
+        if let Err(broken) = &decided {
             if let Broken::Refused(error) = broken {
                 self.tell_client(&encoded(error)).await?;
             }
@@ -167,17 +186,14 @@ impl<'a> Exchange<'a> {
                 _ => {
                     self.tell_client(&packet).await?;
                     let answer = self.hear_client().await?;
-                    self.tell_server(&answer).await?;
+                    self.answer_server(answer).await?;
                 }
             }
         }
     }
 
     async fn switch(&mut self, packet: &[u8]) -> Result<(), Broken> {
-        let rest = &packet[1..];
-        let end = memchr::memchr(0, rest).unwrap_or(rest.len());
-        let nonce = rest.get(end + 1..).unwrap_or_default().to_vec();
-        self.method = Method { plugin: rest[..end].to_vec(), nonce };
+        self.learn_method(packet);
         self.password = None;
         if self.method.plugin == CLEAR || (self.method.plugin == DIALOG && self.legs_differ()) {
             self.check_clear()?;
@@ -187,8 +203,15 @@ impl<'a> Exchange<'a> {
             return self.pass_answer().await;
         }
         let answer = self.hear_client().await?;
-        self.tell_server(&answer).await?;
-        Ok(())
+        Ok(self.answer_server(answer).await?)
+    }
+
+    fn learn_method(&mut self, packet: &[u8]) {
+        if let Some((0xfe | 2, rest)) = packet.split_first() {
+            let end = memchr::memchr(0, rest).unwrap_or(rest.len());
+            let nonce = rest.get(end + 1..).unwrap_or_default().to_vec();
+            self.method = Method { plugin: rest[..end].to_vec(), nonce };
+        }
     }
 
     fn legs_differ(&self) -> bool {
@@ -210,8 +233,7 @@ impl<'a> Exchange<'a> {
     async fn pass_answer(&mut self) -> Result<(), Broken> {
         let answer = self.hear_client().await?;
         let answer = self.translate(answer).await?;
-        self.tell_server(&answer).await?;
-        Ok(())
+        Ok(self.answer_server(answer).await?)
     }
 
     /// What a client says for its password becomes what the server is to hear.
@@ -249,12 +271,26 @@ impl<'a> Exchange<'a> {
     }
 
     /// The server counts a login that breaks off against this host, and blocks it after some: it is
-    /// better given a wrong answer.
+    /// better given wrong answers.
     async fn give_up(&mut self) {
         self.deadline = Instant::now() + FAREWELL;
-        if self.tell_server(&[]).await.is_ok() {
-            let _ = timeout(FAREWELL, self.hear_server()).await;
+        loop {
+            if self.asked && self.answer_server(Vec::new()).await.is_err() {
+                return;
+            }
+            match self.hear_server().await {
+                Ok(packet) if packet == FAST_IS_DONE => self.asked = false,
+                Ok(packet) if !matches!(packet.first(), Some(0 | 0xff)) => {
+                    self.learn_method(&packet);
+                }
+                _ => return,
+            }
         }
+    }
+
+    async fn answer_server(&mut self, answer: Vec<u8>) -> io::Result<()> {
+        let answer = tame::answer(&self.method.plugin, self.in_full, answer);
+        self.tell_server(&answer).await
     }
 
     async fn tell_client(&mut self, packet: &[u8]) -> io::Result<()> {
@@ -270,12 +306,14 @@ impl<'a> Exchange<'a> {
         let frame = hear(self.server, self.deadline).await?;
         self.to_server = frame[HEADER - 1].wrapping_add(1);
         self.asked = true;
+        self.in_full = frame[HEADER..] == *IN_FULL;
         Ok(frame[HEADER..].to_vec())
     }
 
     async fn hear_client(&mut self) -> io::Result<Vec<u8>> {
         let frame = hear(self.client, self.deadline).await?;
-        if frame[HEADER - 1] != self.to_client {
+        // Compressed packets are counted elsewhere.
+        if frame[HEADER - 1] != self.to_client && !self.client.is_compressed() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet out of order"));
         }
         self.to_client = self.to_client.wrapping_add(1);

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use super::login::closed;
 use super::session::{ClientState, End, Session};
 use crate::engine::handle::SessionEvent;
+use crate::lock::codes;
 use crate::mutants::{self, Mutant};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::put_frame;
@@ -50,6 +52,44 @@ impl Session {
                     Err(_) => self.abandon(),
                 }
             }
+        }
+    }
+
+    /// The last words, as far as the client still listens, and a count of why.
+    fn say_goodbye(&mut self, end: &End) {
+        let error = match end {
+            End::Fenced => {
+                self.context.metrics.fenced_sessions.inc();
+                closed(&self.context, "fenced");
+                tracing::error!(
+                    connection = %self.connection,
+                    owner = %String::from_utf8_lossy(&self.owner),
+                    locks = self.held.len(),
+                    "a session is closed because its locks can no longer be vouched for"
+                );
+                codes::fenced(&self.held)
+            }
+            End::Drained => {
+                closed(&self.context, "drained");
+                codes::draining()
+            }
+            End::Moved => {
+                closed(&self.context, "moved");
+                codes::moved()
+            }
+            End::Broken(why) => {
+                closed(&self.context, "broken");
+                tracing::warn!(connection = %self.connection, why, "a session is closed");
+                return;
+            }
+            End::ClientGone | End::ServerGone => return,
+        };
+        if self.client.is_flushed() && self.tracker.at_packet_boundary() {
+            let mut out = Vec::new();
+            let seq = u8::from(self.answering || !self.owed.is_empty());
+            error.encode(&mut out, seq, false);
+            // Best effort: a client that does not read is only closed.
+            let _ = self.client.send(&out);
         }
     }
 

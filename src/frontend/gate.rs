@@ -193,7 +193,7 @@ impl Session {
     ) -> Result<(), End> {
         self.catch_up()?;
         mirror.state = State::Shown(gate);
-        self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Gate(Vec::new()) });
+        self.owed.push_back(Owed::new(Shape::Results, Whose::Gate(Vec::new())));
         self.send_server(packet)
     }
 
@@ -334,13 +334,13 @@ impl Session {
     pub(super) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), End> {
         self.send_server(&packet)?;
         let whose = Whose::Release(packet, again);
-        self.owed.push_back(Owed { shape: Shape::Results, whose });
+        self.owed.push_back(Owed::new(Shape::Results, whose));
         Ok(())
     }
 
     /// Sends a command whose response the client does not see.
     pub(super) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), End> {
-        self.owed.push_back(Owed { shape: Shape::Results, whose: Whose::Hidden });
+        self.owed.push_back(Owed::new(Shape::Results, Whose::Hidden));
         self.send_server(packet)
     }
 }

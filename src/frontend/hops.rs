@@ -10,6 +10,7 @@ use crate::net::certificates::{Acceptor, Connector, TlsError};
 use crate::net::compression::Compression;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
+use crate::net::tls::Tls;
 use crate::protocol::auth::OwnKey;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::put_frame;
@@ -122,10 +123,10 @@ impl Hops {
         question[..4].copy_from_slice(&bits.0.to_le_bytes()[..4]);
         let mut frame = Vec::with_capacity(question.len() + 4);
         put_frame(&mut frame, 1, &question);
-        let certified = client.tls().is_some_and(|tls| tls.peer_certificate().is_some());
+        let shown = client.tls().and_then(Tls::peer_certificate);
         let begun = async {
             server.send_all(&frame).await?;
-            server.encrypt(connector.begin(certified)?).await
+            server.encrypt(connector.begin(shown)?).await
         };
         match begun.await {
             Ok(()) => Ok(2),

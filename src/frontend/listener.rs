@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::context::Context;
 use super::login::{closed, log_in};
@@ -18,9 +18,37 @@ use crate::lock::codes;
 use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
-use crate::net::socket::{Detached, Socket, set_options};
+use crate::net::socket::{Detached, Socket};
+
+/// What accepts clients.
+pub enum Listener {
+    /// Over a network.
+    Tcp(TcpListener),
+    /// On this machine.
+    Unix(UnixListener),
+}
+
+impl Listener {
+    async fn accept(&self) -> std::io::Result<(Socket, Peer)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                Ok((Socket::Tcp(stream), Peer(Some(peer))))
+            }
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Socket::Unix(stream), Peer(None)))
+            }
+        }
+    }
+}
+
+/// How often a lack of files is told of. It comes and goes with each client.
+const COMPLAIN: Duration = Duration::from_mins(1);
 
 struct Client {
+    /// Which listener has accepted it.
+    listener: usize,
     stream: Detached,
     peer: Peer,
 }
@@ -36,18 +64,21 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts `config.workers` threads.
-    pub fn start(context: &Context) -> std::io::Result<Self> {
+    /// Starts `config.workers` threads. There is a context for each listener.
+    pub fn start(contexts: &[Context]) -> std::io::Result<Self> {
         let mut workers = Vec::new();
-        for n in 0..context.config.workers {
+        let threads = contexts.first().map_or(0, |context| context.config.workers);
+        for n in 0..threads {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let (clients, inbox) = mpsc::unbounded_channel();
             let load = Arc::new(AtomicUsize::new(0));
-            let context = Context { buffers: Buffers::default(), ..context.clone() };
+            let buffers = Buffers::default();
+            let with_buffers = |c: &Context| Context { buffers: buffers.clone(), ..c.clone() };
+            let contexts = contexts.iter().map(with_buffers).collect();
             let counted = Arc::clone(&load);
             std::thread::Builder::new()
                 .name(format!("relay-{n}"))
-                .spawn(move || runtime.block_on(serve(inbox, context, counted)))?;
+                .spawn(move || runtime.block_on(serve(inbox, contexts, counted)))?;
             workers.push(Worker { clients, load });
         }
         Ok(Self { workers })
@@ -65,11 +96,11 @@ impl Workers {
 
 async fn serve(
     mut inbox: mpsc::UnboundedReceiver<Client>,
-    context: Context,
+    contexts: Vec<Context>,
     load: Arc<AtomicUsize>,
 ) {
     while let Some(client) = inbox.recv().await {
-        let context = context.clone();
+        let context = contexts[client.listener].clone();
         let load = Arc::clone(&load);
         tokio::spawn(async move {
             session(client, context).await;
@@ -79,7 +110,7 @@ async fn serve(
 }
 
 async fn session(client: Client, context: Context) {
-    let Client { stream, peer } = client;
+    let Client { stream, peer, .. } = client;
     let Ok(socket) = stream.attach() else {
         return;
     };
@@ -102,22 +133,20 @@ async fn session(client: Client, context: Context) {
 }
 
 /// Accepts until the process stops accepting, by dropping this future.
-pub async fn accept(listener: TcpListener, workers: &Workers) {
-    let mut complained = false;
+pub async fn accept(listener: Listener, workers: Arc<Workers>, index: usize) {
+    let mut complained: Option<Instant> = None;
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => {
-                complained = false;
-                let stream = set_options(&stream).and_then(|()| Socket::Tcp(stream).detach());
+            Ok((socket, peer)) => {
                 // One whose client has left already has no options to set.
-                if let Ok(stream) = stream {
-                    workers.assign(Client { stream, peer: Peer(Some(peer)) });
+                if let Ok(stream) = socket.set_options().and_then(|()| socket.detach()) {
+                    workers.assign(Client { listener: index, stream, peer });
                 }
             }
             Err(e) => {
                 // Out of file descriptors or memory: it passes when clients leave.
-                if !complained {
-                    complained = true;
+                if complained.is_none_or(|then| then.elapsed() > COMPLAIN) {
+                    complained = Some(Instant::now());
                     tracing::error!(error = %e, "cannot accept a client");
                 }
                 sleep(Duration::from_millis(100)).await;

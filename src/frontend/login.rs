@@ -4,18 +4,20 @@
 //! answers. Each leg has TLS and compression of its own, and the connection tag is added.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::authenticate::{Broken, Exchange, MAX_LOGIN, Method};
+use super::authenticate::{Broken, Exchange, MAX_LOGIN, Method, WRONG};
 use super::context::Context;
 use super::hops::{Hops, compression};
 use super::watching::who_logs_in;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::config::tls::Offer;
 use crate::lock::codes;
+use crate::net::announce;
 use crate::net::compression::Role;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
@@ -25,6 +27,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{Greeting, Login};
 use crate::protocol::reply::ErrorReply;
+use crate::protocol::tame;
 use crate::types::ProxyId;
 
 /// A logged-in client with its server connection.
@@ -74,7 +77,15 @@ impl Refusal {
 /// Logs a client in. `None`: it was refused or left, and has been told.
 pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
     let mut client = Leg::new(socket);
-    let greeted = match greet(context).await {
+    let peer = match announced(&mut client, peer, context).await {
+        Ok(peer) => peer,
+        Err(e) => {
+            tracing::info!(%peer, error = %e, "a connection without its PROXY header");
+            closed(context, "no_proxy_header");
+            return None;
+        }
+    };
+    let greeted = match greet(peer, context).await {
         Ok(greeted) => greeted,
         Err(GreetError::Refused(frame)) => {
             let _ = client.send_all(&frame).await;
@@ -105,11 +116,17 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
     };
     let Some(login) = Login::parse(&answer) else {
         context.spares.keep(greeted);
-        tracing::info!(%peer, "a client's login is broken or older than protocol 4.1");
+        tracing::debug!(%peer, "a client's login is broken or older than protocol 4.1");
         let refusal = Refusal::of("bad_handshake", codes::bad_handshake());
         turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
         return None;
     };
+    if let Some(error) = tame::refusal(&login, &greeted.greeting) {
+        context.spares.keep(greeted);
+        let refusal = Refusal::of("bad_handshake", error);
+        turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
+        return None;
+    }
     match authenticated(client, (&login, &answer, seq), peer, greeted, context).await {
         Ok(session) => Some(session),
         Err((mut client, refusal)) => {
@@ -139,7 +156,8 @@ async fn hear_login(
         }
         Ok(frame)
     };
-    let deadline = Instant::now() + context.config.login_timeout;
+    let limit = context.config.login_timeout.min(context.spares.limit_since(greeted.opened));
+    let deadline = Instant::now() + limit;
     let heard: io::Result<Vec<u8>> =
         timeout_at(deadline, heard).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let frame = match heard {
@@ -167,7 +185,7 @@ async fn authenticated(
     context: &Context,
 ) -> Result<Authenticated, Refused> {
     let config = &context.config;
-    let deadline = Instant::now() + config.login_timeout;
+    let deadline = Instant::now() + config.login_timeout.min(context.spares.limit());
     let Greeted { stream, greeting, opened, .. } = greeted;
     let mut server = Leg::new(stream);
     let offered = greeting.capabilities;
@@ -193,8 +211,14 @@ async fn authenticated(
             deadline,
             Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
         );
-        let proof = exchange.first(login.plugin, login.proof).await?;
-        let ok = exchange.run(&login.for_server(offered, hops, proof.as_deref(), tag)).await?;
+        let packet = |proof: Option<&[u8]>| login.for_server(offered, hops, proof, tag);
+        let ok = match exchange.first(login.plugin, login.proof).await {
+            Ok(proof) => exchange.run(&packet(proof.as_deref())).await?,
+            Err(broken) => {
+                exchange.fail(&packet(Some(&WRONG))).await;
+                return Err(broken);
+            }
+        };
         Ok::<_, Broken>(ok.map(|ok| (ok, exchange.into_method())))
     };
     let (ok, method) = match exchanged.await {
@@ -237,10 +261,31 @@ async fn authenticated(
     })
 }
 
-async fn greet(context: &Context) -> Result<Greeted, GreetError> {
+/// Who the client is: what stands before the proxy may have to say.
+async fn announced(client: &mut Leg, peer: Peer, context: &Context) -> io::Result<Peer> {
+    let networks = &context.config.proxy_protocol;
+    let Some(address) = peer.0.filter(|a| networks.iter().any(|n| n.contains(&peer_ip(a)))) else {
+        return Ok(peer);
+    };
+    let limit = context.config.login_timeout;
+    let told = timeout(limit, announce::read(client)).await;
+    let told = told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+    Ok(Peer(Some(told.unwrap_or(address))))
+}
+
+fn peer_ip(address: &SocketAddr) -> IpAddr {
+    address.ip().to_canonical()
+}
+
+async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
+    let config = &context.config;
+    if config.backend_proxy_protocol {
+        // A connection that was announced for another client serves nobody else.
+        return connect(&config.backend, config.connect_timeout, Some(peer)).await;
+    }
     match context.spares.take() {
         Some(greeted) => Ok(greeted),
-        None => connect(&context.config.backend, context.config.connect_timeout).await,
+        None => connect(&config.backend, config.connect_timeout, None).await,
     }
 }
 

@@ -6,12 +6,22 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::refusal::Refusal;
 use crate::protocol::reply::query;
+use crate::protocol::response::Progress;
 
 /// A response that the server owes.
 #[derive(Debug)]
 pub(super) struct Owed {
     pub(super) shape: Shape,
     pub(super) whose: Whose,
+    /// The sequence id of its first packet.
+    pub(super) seq: u8,
+}
+
+impl Owed {
+    /// To a command of one frame.
+    pub(super) fn new(shape: Shape, whose: Whose) -> Self {
+        Self { shape, whose, seq: 1 }
+    }
 }
 
 /// Who asked for a response.
@@ -83,9 +93,26 @@ impl Session {
         self.count(command);
         if shape != Shape::Nothing {
             let whose = self.whose();
-            self.owed.push_back(Owed { shape, whose });
+            self.owed.push_back(Owed::new(shape, whose));
         }
         self.server_used = tokio::time::Instant::now();
+    }
+
+    /// Begins to follow a response.
+    pub(super) fn begin_response(&mut self, shape: Shape, seq: u8) {
+        self.tracker.begin(shape);
+        if let Some(renumber) = &mut self.renumber {
+            renumber.begin(seq);
+        }
+    }
+
+    /// Follows a response through these bytes, which may be more than the rest of a packet.
+    pub(super) fn follow(&mut self, bytes: &mut [u8]) -> (usize, Progress) {
+        let (n, progress) = self.tracker.feed(bytes);
+        if let Some(renumber) = &mut self.renumber {
+            renumber.pass(&mut bytes[..n]);
+        }
+        (n, progress)
     }
 
     /// Forwards the packet of a parked command as it stands.

@@ -46,13 +46,18 @@ impl Session {
         let mut shown = 0;
         while at < buffer.len() {
             if !self.tracker.active() {
-                match self.owed.front() {
-                    Some(owed) => self.tracker.begin(owed.shape),
+                let Some((shape, seq)) = self.owed.front().map(|owed| (owed.shape, owed.seq))
+                else {
                     // Nothing was asked: the server's last words before it hangs up.
-                    None => break,
-                }
+                    if let Some(renumber) = &mut self.renumber {
+                        renumber.begin(1);
+                        renumber.pass(&mut buffer[at..]);
+                    }
+                    break;
+                };
+                self.begin_response(shape, seq);
             }
-            let (n, progress) = self.tracker.feed(&buffer[at..]);
+            let (n, progress) = self.follow(&mut buffer[at..]);
             let instead = match self.owed.front_mut().map(|owed| &mut owed.whose) {
                 None | Some(Whose::Clients) => None,
                 Some(Whose::Watched(seen)) => {
@@ -77,7 +82,10 @@ impl Session {
             at += n;
             match progress {
                 Progress::Continue => {}
-                Progress::WantsFile => self.client_state = ClientState::File { left: 0 },
+                Progress::WantsFile => {
+                    let seq = self.tracker.last_seq().wrapping_add(1);
+                    self.client_state = ClientState::File { left: 0, seq };
+                }
                 Progress::Ended(ending) => {
                     let clients =
                         matches!(self.owed.front(), Some(Owed { whose: Whose::Clients, .. }));
@@ -204,24 +212,10 @@ impl Session {
                         from = at;
                     }
                 },
-                ClientState::File { left } => {
-                    if *left == 0 {
-                        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
-                            break;
-                        };
-                        *left = frame.len;
-                        at += HEADER;
-                        if frame.len == 0 {
-                            self.client_state = ClientState::Command;
-                            // The answer to the file continues the same response.
-                            self.tracker.begin(Shape::Results);
-                        }
-                    } else {
-                        let n = (*left).min(buffer.len() - at);
-                        *left -= n;
-                        at += n;
-                    }
-                }
+                ClientState::File { .. } => match self.file(&mut buffer[at..]) {
+                    0 => break,
+                    n => at += n,
+                },
                 ClientState::Command => match self.command(&buffer[at..])? {
                     Fate::Incomplete => break,
                     Fate::Park => self.parked = true,
@@ -293,6 +287,11 @@ impl Session {
                 let names = (query || self.has_named()) && self.may_be_named(text);
                 Ok(if found.call || names { Fate::Park } else { Fate::Forward(None) })
             }
+            // Some servers answer these, others do not.
+            Command::STMT_CLOSE if frame.len < 5 => Err(End::Broken("a COM_STMT_CLOSE of nothing")),
+            Command::STMT_SEND_LONG_DATA if frame.len < 7 => {
+                Err(End::Broken("a COM_STMT_SEND_LONG_DATA for nothing"))
+            }
             Command::CHANGE_USER | Command::RESET_CONNECTION if !fits => {
                 Err(End::Broken("a change of user or a reset longer than a buffer"))
             }
@@ -307,7 +306,9 @@ impl Session {
             | Command::MARIADB_BULK_EXECUTE
                 if !self.statements.is_empty() =>
             {
-                let Some(id) = bytes.get(HEADER + 1..HEADER + 5) else {
+                // The next packet's bytes are no part of a short one's id.
+                let payload = &bytes[HEADER..size.min(bytes.len())];
+                let Some(id) = payload.get(1..5) else {
                     return Ok(if whole { Fate::Forward(None) } else { Fate::Incomplete });
                 };
                 let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
@@ -323,7 +324,8 @@ impl Session {
                 }
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
             }
-            Command::SET_OPTION => {
+            // The server refuses any other length.
+            Command::SET_OPTION if frame.len == 3 => {
                 if !whole {
                     return Ok(Fate::Incomplete);
                 }
@@ -369,6 +371,7 @@ impl Session {
             ClientState::Body {
                 left: frame.len,
                 continued: frame.continued(),
+                seq: frame.seq.wrapping_add(1),
                 stream: stream.map(Box::new),
             }
         };

@@ -14,7 +14,7 @@ use super::ask::Reply;
 use super::authenticate::Method;
 use super::chain::Chain;
 use super::context::Context;
-use super::login::{Authenticated, closed};
+use super::login::Authenticated;
 use super::named::NamedStatements;
 use super::oversize::Dropped;
 use super::owed::{Behind, Owed};
@@ -24,12 +24,12 @@ use super::statement::LockStatement;
 use super::unsupported::AtHand;
 use super::watch::Watch;
 use crate::engine::handle::{EventSender, SessionEvent};
-use crate::lock::codes;
 use crate::lock::held::Held;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
+use crate::protocol::renumber::Renumber;
 use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
 use crate::sql::dialect::{Dialect, Multibyte};
@@ -61,13 +61,14 @@ pub(super) enum End {
 pub(super) enum ClientState {
     /// A command.
     Command,
-    /// The rest of a packet that is forwarded: bytes left in its frame, and whether another
-    /// frame follows. A long statement is searched for lock calls on its way.
-    Body { left: usize, continued: bool, stream: Option<Box<Stream>> },
+    /// The rest of a packet that is forwarded: bytes left in its frame, whether another frame
+    /// follows, and with which sequence id. A long statement is searched for lock calls on its way.
+    Body { left: usize, continued: bool, seq: u8, stream: Option<Box<Stream>> },
     /// The rest of a packet that is not forwarded.
     Dropped(Dropped),
-    /// The file that the server asked for, up to an empty packet: bytes left in a frame.
-    File { left: usize },
+    /// The file that the server asked for, up to an empty packet: bytes left in a frame, and the
+    /// next one's sequence id.
+    File { left: usize, seq: u8 },
     /// Both sides talk freely (replication).
     Pipe,
 }
@@ -93,11 +94,13 @@ pub(super) struct Session {
     /// What the server said to a statement that shows a wait.
     pub(super) at_gate: Option<Reply>,
     pub(super) tracker: Tracker,
+    /// Between a compressed leg to the server and a plain one to the client.
+    pub(super) renumber: Option<Renumber>,
     pub(super) client_state: ClientState,
     /// The command at the front of the inbox waits until the server owes nothing.
     pub(super) parked: bool,
     /// The proxy is answering a command itself, or was when the session ended.
-    answering: bool,
+    pub(super) answering: bool,
     /// The command that is being answered.
     pub(super) at_hand: AtHand,
     /// A dropped packet, which the parked session is to answer.
@@ -174,6 +177,7 @@ impl Session {
         } = login;
         let watch = context.observer.clone().zip(who);
         let watch = watch.map(|(o, who)| Box::new(Watch::new(o, who, greeting.flavour)));
+        let renumbers = server.is_compressed() && !client.is_compressed();
         let mut session = Self {
             client,
             server,
@@ -190,6 +194,7 @@ impl Session {
             owed: VecDeque::new(),
             at_gate: None,
             tracker: Tracker::new(capabilities),
+            renumber: renumbers.then(Renumber::default),
             client_state: ClientState::Command,
             parked: false,
             answering: false,
@@ -253,6 +258,9 @@ impl Session {
         }
         if self.draining && self.is_idle() {
             return Err(End::Drained);
+        }
+        if self.client.has_more() || self.server.has_more() {
+            tokio::task::yield_now().await;
         }
         let wake = poll_fn(|cx| self.poll_wake(cx)).await?;
         match wake {
@@ -356,44 +364,6 @@ impl Session {
             no_backslash_escapes: self.status.has(Status::NO_BACKSLASH_ESCAPES),
             brackets: false,
             multibyte: Multibyte::Safe,
-        }
-    }
-
-    /// The last words, as far as the client still listens, and a count of why.
-    pub(super) fn say_goodbye(&mut self, end: &End) {
-        let error = match end {
-            End::Fenced => {
-                self.context.metrics.fenced_sessions.inc();
-                closed(&self.context, "fenced");
-                tracing::error!(
-                    connection = %self.connection,
-                    owner = %String::from_utf8_lossy(&self.owner),
-                    locks = self.held.len(),
-                    "a session is closed because its locks can no longer be vouched for"
-                );
-                codes::fenced(&self.held)
-            }
-            End::Drained => {
-                closed(&self.context, "drained");
-                codes::draining()
-            }
-            End::Moved => {
-                closed(&self.context, "moved");
-                codes::moved()
-            }
-            End::Broken(why) => {
-                closed(&self.context, "broken");
-                tracing::warn!(connection = %self.connection, why, "a session is closed");
-                return;
-            }
-            End::ClientGone | End::ServerGone => return,
-        };
-        if self.client.is_flushed() && self.tracker.at_packet_boundary() {
-            let mut out = Vec::new();
-            let seq = u8::from(self.answering || !self.owed.is_empty());
-            error.encode(&mut out, seq, false);
-            // Best effort: a client that does not read is only closed.
-            let _ = self.client.send(&out);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::owed::Whose;
 use super::session::{ClientState, Session};
 use crate::lock::codes;
+use crate::protocol::command::Shape;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::refusal::Refusal;
 use crate::sql::stream::Found;
@@ -11,13 +12,13 @@ impl Session {
     /// Looks at the body of a packet. Returns the bytes to be forwarded; none when a frame's header
     /// is not all there.
     pub(super) fn body(&mut self, bytes: &mut [u8]) -> usize {
-        let ClientState::Body { left, continued, stream } = &mut self.client_state else {
+        let ClientState::Body { left, continued, seq, stream } = &mut self.client_state else {
             return 0;
         };
         let n = (*left).min(bytes.len());
         *left -= n;
         let ended = *left == 0;
-        let goes_on = *continued;
+        let (goes_on, seq) = (*continued, *seq);
         let found = stream.as_mut().and_then(|stream| stream.pass(&mut bytes[..n]));
         if let Some(found) = found {
             self.refuse_streamed(found);
@@ -31,18 +32,57 @@ impl Session {
         }
         match FrameHeader::peek(&bytes[n..]) {
             None => n,
-            Some(frame) => {
+            Some(mut frame) => {
+                if self.client.is_compressed() {
+                    // As for a file. MariaDB's clients count the pieces only: it is 0 again.
+                    frame.seq = seq;
+                    bytes[n + HEADER - 1] = seq;
+                }
                 self.next_frame(frame);
                 n + HEADER
             }
         }
     }
 
-    fn next_frame(&mut self, frame: FrameHeader) {
+    /// Looks at a file that the client sends. Returns the bytes to be forwarded; none when a frame's
+    /// header is not all there.
+    pub(super) fn file(&mut self, bytes: &mut [u8]) -> usize {
+        let ClientState::File { left, seq } = &mut self.client_state else {
+            return 0;
+        };
+        if *left > 0 {
+            let n = (*left).min(bytes.len());
+            *left -= n;
+            return n;
+        }
+        let Some(frame) = FrameHeader::peek(bytes) else {
+            return 0;
+        };
+        if self.client.is_compressed() {
+            // Nobody checks how packets in pieces are counted; the server checks it here.
+            bytes[HEADER - 1] = *seq;
+        }
+        *seq = bytes[HEADER - 1].wrapping_add(1);
+        *left = frame.len;
+        let next = *seq;
         if frame.len == 0 {
             self.client_state = ClientState::Command;
-        } else if let ClientState::Body { left, continued, .. } = &mut self.client_state {
+            // The answer to the file continues the same response.
+            self.begin_response(Shape::Results, next);
+        }
+        HEADER
+    }
+
+    fn next_frame(&mut self, frame: FrameHeader) {
+        if let Some(owed) = self.owed.back_mut() {
+            // The answer is counted on from the command's last frame.
+            owed.seq = frame.seq.wrapping_add(1);
+        }
+        if frame.len == 0 {
+            self.client_state = ClientState::Command;
+        } else if let ClientState::Body { left, continued, seq, .. } = &mut self.client_state {
             (*left, *continued) = (frame.len, frame.continued());
+            *seq = frame.seq.wrapping_add(1);
         }
     }
 

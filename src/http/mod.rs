@@ -13,13 +13,22 @@ use tokio::net::TcpListener;
 use crate::engine::handle::Engine;
 use crate::metrics::Metrics;
 
-/// What the pages show.
+/// What the pages show of a cluster.
 #[derive(Clone)]
-pub struct Pages {
+pub struct Page {
+    /// Its name, where there may be several.
+    pub name: Option<String>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// The lease decides about readiness; who observes has none, and is ready.
     pub engine: Option<Engine>,
+}
+
+/// What they show.
+#[derive(Clone)]
+pub struct Pages {
+    /// At least one.
+    pub clusters: Vec<Page>,
     /// Set while the proxy drains.
     pub draining: Arc<std::sync::atomic::AtomicBool>,
 }
@@ -36,26 +45,45 @@ pub async fn serve(listener: TcpListener, pages: Pages) -> io::Result<()> {
 
 async fn metrics(State(pages): State<Pages>) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    (kind, pages.metrics.render()).into_response()
+    (kind, Metrics::render(pages.clusters.iter().map(|page| &*page.metrics))).into_response()
 }
 
 async fn ready(State(pages): State<Pages>) -> (StatusCode, String) {
-    let draining = pages.draining.load(std::sync::atomic::Ordering::Relaxed);
-    let Some(lease) = pages.engine.as_ref().map(Engine::lease).filter(|_| !draining) else {
-        return if draining {
-            (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned())
-        } else {
-            (StatusCode::OK, "ok, observing\n".to_owned())
+    if pages.draining.load(std::sync::atomic::Ordering::Relaxed) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned());
+    }
+    let mut all = StatusCode::OK;
+    let mut text = String::new();
+    for page in &pages.clusters {
+        let said = match readiness(page.engine.as_ref()) {
+            Ok(good) => good.to_owned(),
+            Err(problem) => {
+                all = StatusCode::SERVICE_UNAVAILABLE;
+                problem
+            }
         };
+        if let Some(name) = &page.name {
+            text.push_str(name);
+            text.push_str(": ");
+        }
+        text.push_str(&said);
+        text.push('\n');
+    }
+    (all, text)
+}
+
+fn readiness(engine: Option<&Engine>) -> Result<&'static str, String> {
+    let Some(lease) = engine.map(Engine::lease) else {
+        return Ok("ok, observing");
     };
-    let problem = if let Some(why) = lease.foreign() {
-        format!("no grants: {why}")
+    if let Some(why) = lease.foreign() {
+        Err(format!("no grants: {why}"))
     } else if lease.proxy().is_none() {
-        "not registered in the lock store".to_owned()
+        Err("not registered in the lock store".to_owned())
     } else if !lease.is_good() {
-        format!("no grants: startup wait, or the lease was last renewed {:?} ago", lease.age())
+        let age = lease.age();
+        Err(format!("no grants: startup wait, or the lease was last renewed {age:?} ago"))
     } else {
-        return (StatusCode::OK, "ok\n".to_owned());
-    };
-    (StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n"))
+        Ok("ok")
+    }
 }

@@ -102,7 +102,9 @@ impl Function {
             (Self::IsUsedLock, Flavour::MySql, Some(n)) => {
                 format!("IF(1,CAST({n} AS UNSIGNED),NULL)")
             }
-            (Self::IsUsedLock, Flavour::MariaDb, Some(n)) => format!("CAST({n} AS SIGNED)"),
+            (Self::IsUsedLock, Flavour::MariaDb, Some(n)) => {
+                format!("IF(1,CAST({n} AS SIGNED),NULL)")
+            }
             (_, _, Some(n)) => format!("CAST({n} AS UNSIGNED)"),
             (_, _, None) => "CAST(NULL AS SIGNED)".to_owned(),
         };

@@ -1,10 +1,11 @@
 //! Prometheus metrics: registered once, handed to whoever counts.
 
 pub mod observed;
+mod text;
 
 use prometheus::{
-    Encoder, Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
-    Opts, Registry, TextEncoder,
+    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
+    Registry,
 };
 
 use self::observed::Observed;
@@ -118,13 +119,14 @@ const SECONDS: [f64; 14] =
     [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0];
 
 impl Metrics {
-    /// Registers everything.
+    /// Registers everything, labelled with the cluster's name if it has one.
     ///
     /// # Panics
     /// Never: names are constants, unique and valid, which a test checks.
     #[expect(clippy::too_many_lines, reason = "one table of all metrics")]
-    pub fn new() -> Result<Self, prometheus::Error> {
-        let registry = Registry::new();
+    pub fn new(cluster: Option<&str>) -> Result<Self, prometheus::Error> {
+        let labels = cluster.map(|name| [("cluster".to_owned(), name.to_owned())].into());
+        let registry = Registry::new_custom(None, labels)?;
         let r = &registry;
         let build = gauge_vec(r, "build_info", "Version of this build, always 1.", &["version"])?;
         build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
@@ -296,8 +298,8 @@ impl Metrics {
     }
 
     /// Registers those of a proxy that observes.
-    pub fn observing() -> Result<Self, prometheus::Error> {
-        let metrics = Self::new()?;
+    pub fn observing(cluster: Option<&str>) -> Result<Self, prometheus::Error> {
+        let metrics = Self::new(cluster)?;
         let observed = Some(Observed::new(&metrics.registry)?);
         Ok(Self { observed, ..metrics })
     }
@@ -305,16 +307,6 @@ impl Metrics {
     /// Counts a lock call.
     pub fn call(&self, function: Function, outcome: CallOutcome) {
         self.calls.with_label_values(&[function.label(), outcome.label()]).inc();
-    }
-
-    /// Everything in Prometheus' text format.
-    pub fn render(&self) -> String {
-        let mut out = Vec::new();
-        let mut all = self.registry.gather();
-        all.retain(|family| self.observed.is_none() || observed::shows(family.name()));
-        // Writing to memory cannot fail; an encoder error leaves what was written.
-        let _ = TextEncoder::new().encode(&all, &mut out);
-        String::from_utf8_lossy(&out).into_owned()
     }
 }
 
@@ -374,9 +366,26 @@ fn histogram(
 mod tests {
     use super::*;
 
+    fn rendered(metrics: &Result<Metrics, prometheus::Error>) -> String {
+        Metrics::render(metrics.iter())
+    }
+
+    #[test]
+    fn clusters_share_families_and_have_a_label() {
+        let all = ["a", "b"].map(|name| Metrics::new(Some(name)).expect("valid"));
+        let text = Metrics::render(all.iter());
+        assert_eq!(text.matches("# TYPE lockstead_sessions gauge").count(), 1, "{text}");
+        for name in ["a", "b"] {
+            assert!(
+                text.contains(&format!("lockstead_sessions{{cluster=\"{name}\"}} 0")),
+                "{text}"
+            );
+        }
+    }
+
     #[test]
     fn all_metrics_register_and_render() {
-        let text = Metrics::new().expect("names are valid and unique").render();
+        let text = rendered(&Metrics::new(None));
         assert!(text.contains("# HELP lockstead_locks_held Locks held by sessions of this proxy."));
         assert!(text.contains("lockstead_build_info{version="));
         assert!(!text.contains("lockstead_observed_"));
@@ -384,7 +393,7 @@ mod tests {
 
     #[test]
     fn an_observing_proxy_shows_nothing_of_locks_it_does_not_have() {
-        let text = Metrics::observing().expect("names are valid and unique").render();
+        let text = rendered(&Metrics::observing(None));
         for shown in ["lockstead_observed_wait_seconds", "lockstead_sessions ", "build_info"] {
             assert!(text.contains(shown), "{shown}: {text}");
         }

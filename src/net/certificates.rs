@@ -110,8 +110,8 @@ fn server_config(tls: &ClientTls, state_dir: Option<&Path>) -> Result<ServerConf
 #[derive(Debug)]
 pub struct Connector {
     config: Arc<ClientConfig>,
-    /// With the proxy's certificate.
-    certified: Option<Arc<ClientConfig>>,
+    /// With a client's certificate, of which the proxy has the key too.
+    certified: Vec<(CertificateDer<'static>, Arc<ClientConfig>)>,
     name: ServerName<'static>,
 }
 
@@ -138,22 +138,22 @@ impl Connector {
                 .map_err(|e| refused(&e))
                 .map(|b| b.dangerous().with_custom_certificate_verifier(Arc::clone(&verifier)))
         };
-        let certified = match &settings.pair {
-            None => None,
-            Some(pair) => {
-                let (chain, key) = read_pair(pair)?;
-                let config = builder()?.with_client_auth_cert(chain, key);
-                Some(Arc::new(config.map_err(|e| in_file(&pair.cert, &e))?))
-            }
-        };
+        let mut certified = Vec::new();
+        for pair in &settings.pairs {
+            let (chain, key) = read_pair(pair)?;
+            let own = chain[0].clone();
+            let config = builder()?.with_client_auth_cert(chain, key);
+            certified.push((own, Arc::new(config.map_err(|e| in_file(&pair.cert, &e))?)));
+        }
         let name = ServerName::try_from(host.to_owned()).map_err(|e| refused(&e))?;
         Ok(Self { config: Arc::new(builder()?.with_no_client_auth()), certified, name })
     }
 
-    /// The proxy's side of one connection. Its certificate is shown only on behalf of a client
-    /// that has shown one.
-    pub fn begin(&self, certified: bool) -> io::Result<Tls> {
-        let certified = self.certified.as_ref().filter(|_| certified);
+    /// The proxy's side of one connection. To the server it shows what the client has shown, if
+    /// that is one of those that it has: what an account demands of a certificate keeps its meaning.
+    pub fn begin(&self, shown: Option<&CertificateDer<'_>>) -> io::Result<Tls> {
+        let same = |(own, _): &&(CertificateDer<'_>, _)| shown == Some(own);
+        let certified = self.certified.iter().find(same).map(|(_, config)| config);
         let config = Arc::clone(certified.unwrap_or(&self.config));
         let connection = ClientConnection::new(config, self.name.clone());
         connection.map(Tls::client).map_err(io::Error::other)

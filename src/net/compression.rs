@@ -7,21 +7,29 @@
 use std::io;
 
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
-use zstd::stream::raw::{CParameter, DParameter, Decoder, Encoder, Operation};
-use zstd::zstd_safe;
+use zstd::stream::raw::{CParameter, Encoder, Operation};
+use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use crate::protocol::frame::{FrameHeader, HEADER};
 
 /// Bytes of a piece's header.
 const PIECE: usize = 7;
 /// Bytes that are packed at once, at most.
-const CHUNK: usize = 64 * 1024;
+const CHUNK: usize = 2 << 20;
+/// What a piece of this size wants for a window.
+const WINDOW_LOG: u32 = 17;
+/// A frame up to this long is one piece or two, however it comes.
+const HELD: usize = 1 << 20;
 /// Shorter pieces are not worth it, as the servers see it too.
 const WORTHWHILE: usize = 50;
+/// A higher level that a client asks for would keep the others on its thread waiting.
+const MAX_LEVEL: u8 = 9;
 /// Bytes that are read at once.
 const RAW: usize = 16 * 1024;
 /// A peer cannot have the unpacking hold more than two to this many bytes: a piece is shorter.
 const MAX_WINDOW_LOG: u32 = 24;
+/// What an unpacker may keep between two pieces: a long piece may have made it large.
+const KEEP: usize = 1 << 20;
 
 /// An algorithm that client and server agreed upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +57,10 @@ pub struct Codec {
     raw: Vec<u8>,
     piece: Piece,
     pieces: Pieces,
+    /// The beginning of a frame that is to be packed when it is whole.
+    held: Vec<u8>,
+    /// Bytes that are still to come of a piece that is not packed.
+    stored: usize,
 }
 
 impl std::fmt::Debug for Codec {
@@ -74,16 +86,17 @@ impl Codec {
                 Unpacker::Zlib(Decompress::new(true)),
             ),
             Compression::Zstd(level) => {
-                let mut encoder = Encoder::new(i32::from(level.clamp(1, 22)))?;
-                // What the default would be for a chunk of this size.
-                encoder.set_parameter(CParameter::WindowLog(CHUNK.ilog2()))?;
-                let mut decoder = Decoder::new()?;
-                decoder.set_parameter(DParameter::WindowLogMax(MAX_WINDOW_LOG))?;
-                (Packer::Zstd(Box::new(encoder)), Unpacker::Zstd(Box::new(decoder)))
+                let mut encoder = Encoder::new(i32::from(level.clamp(1, MAX_LEVEL)))?;
+                encoder.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
+                // The client chooses the level: at the highest, these are half a gigabyte.
+                encoder.set_parameter(CParameter::HashLog(WINDOW_LOG))?;
+                encoder.set_parameter(CParameter::ChainLog(WINDOW_LOG))?;
+                (Packer::Zstd(Box::new(encoder)), Unpacker::Zstd(zstd_unpacker()?))
             }
         };
         let pieces = Pieces::new(role);
-        Ok(Self { packer, unpacker, raw: Vec::new(), piece: Piece::default(), pieces })
+        let (raw, held) = (Vec::new(), Vec::new());
+        Ok(Self { packer, unpacker, raw, piece: Piece::default(), pieces, held, stored: 0 })
     }
 
     /// Unpacks at most `room` bytes of what `below` reads. `Ok(None)` when nothing is there yet,
@@ -108,6 +121,9 @@ impl Codec {
         };
         if self.raw.is_empty() {
             self.raw = Vec::new();
+            if self.piece.packed == 0 {
+                self.unpacker.shrink()?;
+            }
         }
         match out.len() - before {
             0 => Ok(read),
@@ -146,7 +162,8 @@ impl Codec {
                 *plain -= given;
             }
             if taken == 0 && given == 0 {
-                if self.piece.packed == 0 && left > 0 {
+                // All of it is here, or what is packed in it has ended before.
+                if left > 0 && (self.piece.packed == 0 || !input.is_empty()) {
                     return Err(broken("a compressed packet is cut short"));
                 }
                 break;
@@ -167,9 +184,27 @@ impl Codec {
     }
 
     /// Packs bytes of a stream of packets.
+    ///
+    /// To a client, no frame is more than two pieces: some look for no third. A frame of which not
+    /// all is there yet is held back; of a very long one the rest is a piece that is not packed,
+    /// since that can be announced.
     pub fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        let (stored, bytes) = bytes.split_at(self.stored.min(bytes.len()));
+        out.extend_from_slice(stored);
+        self.stored -= stored.len();
+        if self.held.is_empty() {
+            return self.write_frames(bytes, 0, out);
+        }
+        let mut held = std::mem::take(&mut self.held);
+        let new = held.len();
+        held.extend_from_slice(bytes);
+        self.write_frames(&held, new, out)
+    }
+
+    /// `new`: where the bytes begin that were not held back.
+    fn write_frames(&mut self, bytes: &[u8], new: usize, out: &mut Vec<u8>) -> io::Result<()> {
         let mut from = 0;
-        let mut at = 0;
+        let mut at = new;
         while at < bytes.len() {
             let (n, starts) = self.pieces.next_part(&bytes[at..]);
             if let Some(first) = starts {
@@ -179,28 +214,41 @@ impl Codec {
             }
             at += n;
         }
-        self.pack(&bytes[from..], out)
+        let rest = self.pieces.left;
+        if self.pieces.role == Role::Client || rest == 0 {
+            return self.pack(&bytes[from..], out);
+        }
+        if bytes.len() - from + rest <= HELD {
+            self.held = bytes[from..].to_vec();
+            return Ok(());
+        }
+        self.pack(&bytes[from..], out)?;
+        self.pieces.left = 0;
+        self.stored = rest;
+        self.put_header(rest, 0, out);
+        Ok(())
+    }
+
+    fn put_header(&mut self, packed: usize, plain: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(&packed.to_le_bytes()[..3]);
+        out.push(self.pieces.next);
+        out.extend_from_slice(&plain.to_le_bytes()[..3]);
+        self.pieces.next = self.pieces.next.wrapping_add(1);
     }
 
     fn pack(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         for chunk in bytes.chunks(CHUNK) {
-            let start = out.len();
-            out.resize(start + PIECE, 0);
-            let mut plain = 0;
+            let mut packed = Vec::new();
             if chunk.len() >= WORTHWHILE {
-                self.packer.run(chunk, out)?;
-                plain = chunk.len();
+                self.packer.run(chunk, &mut packed)?;
             }
-            if plain == 0 || out.len() - start - PIECE >= chunk.len() {
-                plain = 0;
-                out.truncate(start + PIECE);
+            if packed.is_empty() || packed.len() >= chunk.len() {
+                self.put_header(chunk.len(), 0, out);
                 out.extend_from_slice(chunk);
+            } else {
+                self.put_header(packed.len(), chunk.len(), out);
+                out.extend_from_slice(&packed);
             }
-            let packed = (out.len() - start - PIECE).to_le_bytes();
-            out[start..start + 3].copy_from_slice(&packed[..3]);
-            out[start + 3] = self.pieces.next;
-            out[start + 4..start + PIECE].copy_from_slice(&plain.to_le_bytes()[..3]);
-            self.pieces.next = self.pieces.next.wrapping_add(1);
         }
         Ok(())
     }
@@ -313,7 +361,13 @@ impl Packer {
 
 enum Unpacker {
     Zlib(Decompress),
-    Zstd(Box<Decoder<'static>>),
+    Zstd(DCtx<'static>),
+}
+
+fn zstd_unpacker() -> io::Result<DCtx<'static>> {
+    let mut unpacker = DCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?;
+    unpacker.set_parameter(DParameter::WindowLogMax(MAX_WINDOW_LOG)).map_err(failed)?;
+    Ok(unpacker)
 }
 
 impl Unpacker {
@@ -323,14 +377,26 @@ impl Unpacker {
                 unpacker.reset(true);
                 Ok(())
             }
-            Self::Zstd(unpacker) => unpacker.reinit(),
+            Self::Zstd(unpacker) => {
+                unpacker.reset(ResetDirective::SessionOnly).map(|_| ()).map_err(failed)
+            }
         }
+    }
+
+    /// Behind a piece: nothing of it is needed any more.
+    fn shrink(&mut self) -> io::Result<()> {
+        if let Self::Zstd(unpacker) = self
+            && unpacker.sizeof() > KEEP
+        {
+            *unpacker = zstd_unpacker()?;
+        }
+        Ok(())
     }
 
     /// Appends at most `room` bytes. Returns how many were taken and given.
     fn run(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> io::Result<(usize, usize)> {
         let start = out.len();
-        out.resize(start + room.min(CHUNK), 0);
+        out.resize(start + room.min(RAW), 0);
         let space = &mut out[start..];
         let done = match self {
             Self::Zlib(unpacker) => {
@@ -342,10 +408,11 @@ impl Unpacker {
                 (counted(unpacker.total_in(), read), counted(unpacker.total_out(), written))
             }
             Self::Zstd(unpacker) => {
-                let status = unpacker
-                    .run_on_buffers(input, space)
+                let (mut input, mut output) = (InBuffer::around(input), OutBuffer::around(space));
+                unpacker
+                    .decompress_stream(&mut output, &mut input)
                     .map_err(|_| broken("a compressed packet cannot be unpacked"))?;
-                (status.bytes_read, status.bytes_written)
+                (input.pos(), output.pos())
             }
         };
         out.truncate(start + done.1);
@@ -353,6 +420,215 @@ impl Unpacker {
     }
 }
 
+fn failed(code: zstd_safe::ErrorCode) -> io::Error {
+    io::Error::other(zstd_safe::get_error_name(code))
+}
+
 fn broken(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::frame::put_frame;
+
+    /// Unpacks it all, and tells the pieces' ids with their lengths.
+    fn unpacked(compression: Compression, bytes: &[u8], cut: usize) -> Vec<u8> {
+        let mut codec = Codec::new(compression, Role::Client).expect("a codec");
+        let mut chunks = bytes.chunks(cut.max(1));
+        let mut out = Vec::new();
+        loop {
+            let read = codec.read(&mut out, 1000, |raw, room| {
+                let Some(chunk) = chunks.next() else { return Ok(None) };
+                assert!(chunk.len() <= room);
+                raw.extend_from_slice(chunk);
+                Ok(Some(chunk.len()))
+            });
+            if read.expect("good pieces").is_none() {
+                return out;
+            }
+        }
+    }
+
+    fn pieces(mut bytes: &[u8]) -> Vec<(u8, usize)> {
+        let mut all = Vec::new();
+        while let [a, b, c, seq, rest @ ..] = bytes {
+            let packed = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+            all.push((*seq, packed));
+            bytes = &rest[PIECE - 4 + packed..];
+        }
+        all
+    }
+
+    fn frames(sizes: &[usize]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (n, size) in sizes.iter().enumerate() {
+            let payload: Vec<u8> = (0..*size).map(|i| (i / 7 + n).to_le_bytes()[0]).collect();
+            put_frame(&mut out, n.to_le_bytes()[0] + 1, &payload);
+        }
+        out
+    }
+
+    #[test]
+    fn packets_come_out_as_they_went_in_however_they_are_cut() {
+        let stream = frames(&[3, 0, 60, 70_000, 49, 1 << 21, 5]);
+        for compression in [Compression::Zlib, Compression::Zstd(3)] {
+            for cut in [1_000_003, 65_536, 7001, 13] {
+                let mut codec = Codec::new(compression, Role::Server).expect("a codec");
+                let mut packed = Vec::new();
+                for part in stream.chunks(cut) {
+                    codec.write(part, &mut packed).expect("packed");
+                }
+                assert!(packed.len() < stream.len(), "{compression:?} {cut}");
+                for back in [16_384, 5] {
+                    assert!(
+                        unpacked(compression, &packed, back) == stream,
+                        "{compression:?} {cut}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_to_a_client_is_two_pieces_at_most() {
+        for size in [200_000, HELD - 10, 3 * HELD] {
+            let stream = frames(&[size]);
+            let mut codec = Codec::new(Compression::Zlib, Role::Server).expect("a codec");
+            let mut packed = Vec::new();
+            for part in stream.chunks(CHUNK / 32) {
+                codec.write(part, &mut packed).expect("packed");
+            }
+            assert!(pieces(&packed).len() <= 2, "{size}: {:?}", pieces(&packed));
+        }
+    }
+
+    #[test]
+    fn pieces_are_counted_from_the_command() {
+        let command = |codec: &mut Codec, seq: u8| {
+            let mut out = Vec::new();
+            put_frame(&mut out, seq, b"\x03SELECT 1");
+            let mut packed = Vec::new();
+            codec.write(&out, &mut packed).expect("packed");
+            pieces(&packed)
+        };
+        let mut client = Codec::new(Compression::Zlib, Role::Client).expect("a codec");
+        assert_eq!(command(&mut client, 0), [(0, 13)]);
+        assert_eq!(command(&mut client, 0), [(0, 13)], "a second one without waiting");
+        assert_eq!(command(&mut client, 1), [(1, 13)]);
+        client.pieces.heard(9);
+        assert_eq!(command(&mut client, 10), [(10, 13)], "a file behind its request");
+        client.pieces.last = 255;
+        assert_eq!(command(&mut client, 0), [(11, 13)], "its ids wrap");
+        client.pieces.heard(12);
+        assert_eq!(command(&mut client, 0), [(0, 13)]);
+        let mut server = Codec::new(Compression::Zlib, Role::Server).expect("a codec");
+        server.pieces.heard(0);
+        assert_eq!(command(&mut server, 1), [(1, 13)]);
+        assert_eq!(command(&mut server, 2), [(2, 13)]);
+        assert_eq!(command(&mut server, 1), [(1, 13)], "the answer to the next of two commands");
+    }
+
+    #[test]
+    fn broken_pieces_are_refused() {
+        let refuse = |bytes: &[u8]| {
+            let mut codec = Codec::new(Compression::Zlib, Role::Server).expect("a codec");
+            let mut once = Some(bytes);
+            let mut out = Vec::new();
+            codec.read(&mut out, 100_000, |raw, _| {
+                let Some(bytes) = once.take() else { return Ok(None) };
+                raw.extend_from_slice(bytes);
+                Ok(Some(bytes.len()))
+            })
+        };
+        assert!(refuse(&[3, 0, 0, 0, 9, 0, 0, 1, 2, 3]).is_err(), "no zlib");
+        // Less comes out than was announced.
+        let mut codec = Codec::new(Compression::Zlib, Role::Client).expect("a codec");
+        let mut packed = Vec::new();
+        codec.write(&frames(&[500]), &mut packed).expect("packed");
+        packed[4] = packed[4].wrapping_add(1);
+        assert!(refuse(&packed).is_err(), "cut short");
+        assert!(matches!(refuse(&packed[..5]), Ok(None)));
+    }
+}
+
+#[cfg(test)]
+mod broken {
+    use super::*;
+
+    const BOTH: [Compression; 2] = [Compression::Zlib, Compression::Zstd(3)];
+
+    fn codec(compression: Compression) -> Codec {
+        Codec::new(compression, Role::Server).expect("a codec")
+    }
+
+    fn packed(compression: Compression, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        codec(compression).write(bytes, &mut out).expect("packs");
+        out
+    }
+
+    /// Reads all that is there, and at most so much at once.
+    fn read(codec: &mut Codec, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        loop {
+            let read = codec.read(&mut out, 16 * 1024, |raw, room| {
+                let (now, rest) = bytes.split_at(room.min(bytes.len()));
+                raw.extend_from_slice(now);
+                bytes = rest;
+                Ok((!now.is_empty()).then_some(now.len()))
+            });
+            match read {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(out),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    #[test]
+    fn a_piece_that_ends_before_its_length_is_refused_and_nothing_is_kept() {
+        for compression in BOTH {
+            let mut piece = packed(compression, &[7; 1000]);
+            // Says that it is longer, packed and not.
+            piece[..3].copy_from_slice(&[0xff; 3]);
+            piece[4..7].copy_from_slice(&[0xff; 3]);
+            piece.resize(1 << 20, 0);
+            let mut codec = codec(compression);
+            let mut out = Vec::new();
+            let mut fed = 0;
+            let refused = codec.read(&mut out, 1 << 20, |raw, room| {
+                let now = &piece[fed..(fed + room).min(piece.len())];
+                fed += now.len();
+                raw.extend_from_slice(now);
+                Ok((!now.is_empty()).then_some(now.len()))
+            });
+            assert!(refused.is_err(), "{compression:?}: {refused:?}");
+            assert!(codec.raw.len() <= 2 * RAW, "{compression:?} keeps {}", codec.raw.len());
+        }
+    }
+
+    #[test]
+    fn a_long_piece_leaves_no_large_window_behind() {
+        const LONG: usize = 12 << 20;
+        let bytes: Vec<u8> = (0..LONG).map(|n| n.to_le_bytes()[1]).collect();
+        let packed = zstd::bulk::compress(&bytes, 19).expect("packs");
+        let mut piece = packed.len().to_le_bytes()[..3].to_vec();
+        piece.push(0);
+        piece.extend_from_slice(&LONG.to_le_bytes()[..3]);
+        piece.extend_from_slice(&packed);
+        let mut codec = codec(Compression::Zstd(3));
+        let size = |codec: &Codec| match &codec.unpacker {
+            Unpacker::Zstd(unpacker) => unpacker.sizeof(),
+            Unpacker::Zlib(_) => 0,
+        };
+        let (most, last) = piece.split_at(piece.len() - 10);
+        let mut out = read(&mut codec, most).expect("unpacks");
+        assert!(size(&codec) > KEEP, "a window of {}", size(&codec));
+        out.extend(read(&mut codec, last).expect("unpacks"));
+        assert!(out == bytes && size(&codec) <= KEEP);
+        let again = read(&mut codec, &self::packed(Compression::Zstd(3), &[7; 1000]));
+        assert_eq!(again.expect("unpacks"), [7; 1000]);
+    }
 }

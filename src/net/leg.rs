@@ -188,6 +188,12 @@ impl Leg {
         self.unsent = Vec::new();
     }
 
+    /// Whether a read may find something that the socket does not know of. Nothing else has a session
+    /// give way that unpacks what others sent.
+    pub fn has_more(&self) -> bool {
+        self.more
+    }
+
     /// Waits until a read may find something.
     pub async fn readable(&self) -> io::Result<()> {
         if self.more { Ok(()) } else { self.socket.readable().await }

@@ -1,5 +1,6 @@
 //! The two legs of a session: sockets, TLS, compression, and the buffers they share.
 
+pub mod announce;
 pub mod buffers;
 pub mod certificates;
 pub mod compression;

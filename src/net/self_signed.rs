@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use pem::{EncodeConfig, LineEnding, Pem};
 use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -53,7 +54,14 @@ fn make() -> Result<(String, String), rcgen::Error> {
     params.not_before = rcgen::date_time_ymd(2000, 1, 1);
     params.not_after = rcgen::date_time_ymd(2100, 1, 1);
     let key = KeyPair::generate()?;
-    Ok((params.self_signed(&key)?.pem(), key.serialize_pem()))
+    let cert = params.self_signed(&key)?;
+    let text = |label: &str, der: &[u8]| {
+        pem::encode_config(
+            &Pem::new(label, der),
+            EncodeConfig::new().set_line_ending(LineEnding::LF),
+        )
+    };
+    Ok((text("CERTIFICATE", cert.der()), text("PRIVATE KEY", &key.serialize_der())))
 }
 
 /// Whole or not at all, for another process that starts at the same time.

@@ -11,12 +11,18 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
-/// No delay, and keepalive probes that find a vanished peer within about two minutes.
-pub fn set_options(stream: &TcpStream) -> io::Result<()> {
+/// How long a peer may leave probes on an idle connection unanswered before it counts as gone.
+///
+/// While data are on their way to it, the kernel's own bound holds (`tcp_retries2`, about 15 minutes):
+/// TCP_USER_TIMEOUT would be shorter, and would take a client for gone that reads a long result
+/// slowly, too.
+pub const PEER_TIMEOUT: Duration = Duration::from_mins(2);
+
+fn set_tcp_options(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let probes = TcpKeepalive::new()
-        .with_time(Duration::from_mins(1))
-        .with_interval(Duration::from_secs(10))
+        .with_time(PEER_TIMEOUT / 2)
+        .with_interval(PEER_TIMEOUT / 12)
         .with_retries(6);
     SockRef::from(stream).set_tcp_keepalive(&probes)
 }
@@ -41,6 +47,14 @@ macro_rules! either {
 }
 
 impl Socket {
+    /// No delay, and a bound on how long a vanished peer goes unnoticed.
+    pub fn set_options(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => set_tcp_options(stream),
+            Self::Unix(_) => Ok(()),
+        }
+    }
+
     /// Reads at most `room` bytes. `Ok(None)` when nothing is there yet, `Ok(Some(0))` at the
     /// peer's end.
     pub fn read(&self, buffer: &mut impl BufMut, room: usize) -> io::Result<Option<usize>> {
@@ -149,5 +163,24 @@ fn some(done: io::Result<usize>) -> io::Result<Option<usize>> {
         Ok(n) => Ok(Some(n)),
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_vanished_peer_is_found() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        set_tcp_options(&stream).expect("options");
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().expect("an option"));
+        let idle = socket.tcp_keepalive_time().expect("an option");
+        let probes = socket.tcp_keepalive_retries().expect("an option");
+        let apart = socket.tcp_keepalive_interval().expect("an option");
+        assert_eq!(idle + apart * probes, PEER_TIMEOUT);
     }
 }

@@ -6,7 +6,10 @@ use std::fmt;
 
 use aws_lc_rs::encoding::AsDer;
 use aws_lc_rs::error::Unspecified;
-use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
+use aws_lc_rs::rsa::{
+    KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey,
+    PrivateDecryptingKey, PublicEncryptingKey,
+};
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 use pem::{EncodeConfig, LineEnding, Pem, encode_config};
 
@@ -48,12 +51,18 @@ pub fn proof(plugin: &[u8], nonce: &[u8], password: &str) -> Vec<u8> {
 }
 
 /// A clear password, NUL included, for a server on a leg without TLS: masked with the nonce,
-/// encrypted with the server's public key. `None`: that is no key, or there is no nonce.
+/// encrypted with the server's public key. `None`: that is no key, there is no nonce, or the password
+/// is longer than the key can take.
 pub fn encrypted_password(public_key: &[u8], nonce: &[u8], password: &[u8]) -> Option<Vec<u8>> {
-    if !public_key.starts_with(b"-----BEGIN PUBLIC KEY-----") || nonce.len() < NONCE {
+    let pem = pem::parse(public_key).ok().filter(|pem| pem.tag() == "PUBLIC KEY")?;
+    if nonce.len() < NONCE {
         return None;
     }
-    Some(mysql_common::crypto::encrypt(&masked(password, nonce), public_key))
+    let key = OaepPublicEncryptingKey::new(PublicEncryptingKey::from_der(pem.contents()).ok()?);
+    let key = key.ok()?;
+    let mut room = vec![0; key.ciphertext_size()];
+    let done = key.encrypt(&OAEP_SHA1_MGF1SHA1, &masked(password, nonce), &mut room, None);
+    done.ok().map(|bytes| bytes.to_vec())
 }
 
 /// Bytes of the nonce that count.
@@ -115,5 +124,10 @@ mod tests {
         assert_eq!(key.decrypt(&sent[1..], &nonce), None);
         assert_eq!(key.decrypt(&sent, &nonce[1..]), None);
         assert_eq!(encrypted_password(b"no key", &nonce, b"secret\0"), None);
+        let no_key = b"-----BEGIN PUBLIC KEY-----\nbm8ga2V5\n-----END PUBLIC KEY-----\n";
+        assert_eq!(encrypted_password(no_key, &nonce, b"secret\0"), None);
+        let unended = b"-----BEGIN PUBLIC KEY-----\n";
+        assert_eq!(encrypted_password(unended, &nonce, b"secret\0"), None);
+        assert_eq!(encrypted_password(key.pem(), &nonce, &[b'x'; 300]), None);
     }
 }

@@ -110,7 +110,8 @@ pub struct Login<'a> {
 pub const LOGIN_HEAD: usize = 32;
 
 impl<'a> Login<'a> {
-    /// Reads a protocol 4.1 handshake response; `None` for older or broken ones.
+    /// Reads a protocol 4.1 handshake response; `None` for older or broken ones, as servers judge
+    /// that: what they call broken, they count against this host.
     pub fn parse(payload: &'a [u8]) -> Option<Self> {
         let mut r = Reader::new(payload);
         let mut bits = u64::from(r.u32()?);
@@ -133,20 +134,22 @@ impl<'a> Login<'a> {
             let n = usize::from(r.u8()?);
             r.take(n)?
         } else {
-            r.nul_bytes()?
+            // Proofs of that age are refused everywhere.
+            return None;
         };
         let proof_at = start..r.position();
         let mut database = &[][..];
         if capabilities.has(Capabilities::CONNECT_WITH_DB) {
-            database = nul_or_rest(&mut r)?;
+            database = r.nul_bytes()?;
         }
         let mut plugin = &[][..];
         if capabilities.has(Capabilities::PLUGIN_AUTH) {
-            plugin = nul_or_rest(&mut r)?;
+            plugin = r.nul_bytes()?;
         }
         let body = &payload[..r.position()];
         let attributes = if capabilities.has(Capabilities::CONNECT_ATTRS) {
-            r.lenenc_bytes().unwrap_or_default()
+            // None of a broken list: its rest is nothing else either.
+            r.lenenc_bytes().or_else(|| r.take(r.rest().len()).map(|_| &[][..]))?
         } else {
             &[]
         };
@@ -172,6 +175,11 @@ impl<'a> Login<'a> {
     /// The capabilities at the start of a payload of [`LOGIN_HEAD`] bytes or more.
     pub fn bits(payload: &[u8]) -> Capabilities {
         Capabilities(Reader::new(payload).u32().map_or(0, u64::from))
+    }
+
+    /// Whether the client can speak of plugins.
+    pub fn names_plugin(&self) -> bool {
+        self.capabilities.has(Capabilities::PLUGIN_AUTH)
     }
 
     /// The level of zstd that the client wants.
@@ -201,14 +209,9 @@ impl<'a> Login<'a> {
         out[..4].copy_from_slice(&bits.0.to_le_bytes()[..4]);
         if let Some(proof) = proof {
             let lenenc = bits.has(Capabilities::PLUGIN_AUTH_LENENC);
-            let counted = lenenc || bits.has(Capabilities::SECURE_CONNECTION);
-            out.splice(self.proof_at.clone(), counted_proof(proof, lenenc, counted));
+            out.splice(self.proof_at.clone(), counted_proof(proof, lenenc, true));
         }
         if let Some(tag) = tag {
-            // A last field may end with the packet instead of a NUL.
-            if bits.has(Capabilities::PLUGIN_AUTH) || bits.has(Capabilities::CONNECT_WITH_DB) {
-                close_string(&mut out);
-            }
             put_attributes(&mut out, self.attributes, tag);
         } else if bits.has(Capabilities::CONNECT_ATTRS) {
             put_lenenc_bytes(&mut out, self.attributes);
@@ -252,7 +255,10 @@ pub struct ChangeUser<'a> {
     /// The first answer to the scramble.
     pub proof: &'a [u8],
     proof_at: Range<usize>,
-    capabilities: Capabilities,
+    /// The proof has a length in front, instead of a NUL behind it.
+    counted: bool,
+    /// Behind a plugin's name, so that attributes may follow.
+    named: bool,
     body: &'a [u8],
     attributes: &'a [u8],
 }
@@ -272,14 +278,19 @@ impl<'a> ChangeUser<'a> {
         };
         let proof_at = start..r.position();
         let database = nul_or_rest(&mut r)?;
-        r.u16();
         let mut plugin = &[][..];
-        if capabilities.has(Capabilities::PLUGIN_AUTH) && !r.rest().is_empty() {
+        let mut named = false;
+        if r.u16().is_none() {
+            // Half a character set is the server's to refuse.
+            r.take(r.rest().len())?;
+        } else if capabilities.has(Capabilities::PLUGIN_AUTH) && !r.rest().is_empty() {
             plugin = nul_or_rest(&mut r)?;
+            named = payload[..r.position()].last() == Some(&0);
         }
         let body = &payload[..r.position()];
         let attributes = r.lenenc_bytes().unwrap_or_default();
-        Some(Self { user, database, plugin, proof, proof_at, capabilities, body, attributes })
+        let counted = capabilities.has(Capabilities::SECURE_CONNECTION);
+        Some(Self { user, database, plugin, proof, proof_at, counted, named, body, attributes })
     }
 
     /// A connection attribute.
@@ -294,12 +305,10 @@ impl<'a> ChangeUser<'a> {
     /// the packet there is no place for attributes.
     pub fn for_server(&self, proof: Option<&[u8]>, tag: Option<&[u8]>) -> Vec<u8> {
         let mut out = self.body.to_vec();
-        let named = self.capabilities.has(Capabilities::PLUGIN_AUTH) && out.last() == Some(&0);
         if let Some(proof) = proof {
-            let counted = self.capabilities.has(Capabilities::SECURE_CONNECTION);
-            out.splice(self.proof_at.clone(), counted_proof(proof, false, counted));
+            out.splice(self.proof_at.clone(), counted_proof(proof, false, self.counted));
         }
-        match tag.filter(|_| named) {
+        match tag.filter(|_| self.named) {
             Some(tag) => put_attributes(&mut out, self.attributes, tag),
             None if !self.attributes.is_empty() => put_lenenc_bytes(&mut out, self.attributes),
             None => {}
@@ -320,12 +329,6 @@ fn attribute<'a>(list: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
 
 fn nul_or_rest<'a>(r: &mut Reader<'a>) -> Option<&'a [u8]> {
     r.nul_bytes().or_else(|| r.take(r.rest().len()))
-}
-
-fn close_string(out: &mut Vec<u8>) {
-    if out.last() != Some(&0) {
-        out.push(0);
-    }
 }
 
 /// The proxy's attribute first, since servers cut a long list at its end; then the client's own,
@@ -416,6 +419,15 @@ mod tests {
     }
 
     #[test]
+    fn of_broken_attributes_nothing_is_left() {
+        let broken = [&login(BASE | Capabilities::CONNECT_ATTRS.0, None)[..], b"\x09ab"].concat();
+        let parsed = Login::parse(&broken).expect("parses");
+        let out = parsed.for_server(Capabilities(u64::MAX), Capabilities(0), None, Some(b"7"));
+        let again = Login::parse(&out).expect("parses");
+        assert_eq!((again.attributes, again.tail), (&b"\x0a_lockstead\x017"[..], &b""[..]));
+    }
+
+    #[test]
     fn another_proof_takes_the_place_of_the_first() {
         let packet = login(BASE, None);
         let parsed = Login::parse(&packet).expect("parses");
@@ -436,13 +448,23 @@ mod tests {
         );
         assert_eq!(again.attribute(b"a"), Some(&b"b"[..]));
         assert_eq!(again.attribute(TAG_ATTRIBUTE), Some(&b"7"[..]));
+        // Without a place for the tag, nothing takes the place of what is left out.
+        for cut in [&b"\x11app\0\0"[..], b"\x11app\0\x01\0", b"\x11app\0\0db\0\0"] {
+            let parsed = ChangeUser::parse(cut, capabilities).expect("parses");
+            assert_eq!(parsed.for_server(None, Some(b"7")), cut);
+        }
     }
 
     #[test]
     fn a_cut_login_is_refused_not_read_past_its_end() {
         let packet = login(BASE, None);
-        for n in 0..36 {
+        assert!(Login::parse(&packet).is_some());
+        for n in 0..packet.len() {
             assert_eq!(Login::parse(&packet[..n]), None, "{n} bytes");
         }
+        let packet = login(BASE & !Capabilities::SECURE_CONNECTION.0, None);
+        assert_eq!(Login::parse(&packet), None);
+        let packet = login(BASE | Capabilities::CONNECT_WITH_DB.0, None);
+        assert_eq!(Login::parse(&packet), None, "a plugin, or a database without its NUL");
     }
 }

@@ -11,6 +11,8 @@ pub mod handshake;
 pub mod params;
 pub mod reader;
 pub mod refusal;
+pub mod renumber;
 pub mod reply;
 pub mod response;
 pub mod status;
+pub mod tame;

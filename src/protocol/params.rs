@@ -47,8 +47,8 @@ pub struct Execute {
     pub raw: Vec<Range<usize>>,
     /// Query attributes: types, names and values as they stand in the payload.
     pub attributes: Vec<Attribute>,
-    /// Where the types would stand in the payload, if it binds none.
-    unbound_at: Option<usize>,
+    /// Where the types would stand in the payload, if it binds none, and how many.
+    unbound: Option<(usize, usize)>,
 }
 
 /// A query attribute that comes with an execution.
@@ -76,14 +76,14 @@ impl Execute {
         query_attributes: bool,
     ) -> Option<Self> {
         let mut r = Reader::new(payload);
-        let Bindings { id, flags, nulls, types: new, names } =
+        let Bindings { id, flags, count, nulls, types: new, names } =
             Bindings::read(&mut r, params, query_attributes)?;
         if nulls.is_empty() {
             let (types, values, raw) = (Vec::new(), Vec::new(), Vec::new());
             let attributes = Vec::new();
-            return Some(Self { id, flags, types, values, raw, attributes, unbound_at: None });
+            return Some(Self { id, flags, types, values, raw, attributes, unbound: None });
         }
-        let unbound_at = new.is_none().then_some(r.position());
+        let unbound = new.is_none().then_some((r.position(), count));
         let types = new.unwrap_or_else(|| bound.to_vec());
         if types.len() < params {
             return None;
@@ -115,16 +115,17 @@ impl Execute {
             let value = (!null).then_some(start..r.position());
             attributes.push(Attribute { kind, name, value });
         }
-        Some(Self { id, flags, types, values, raw, attributes, unbound_at })
+        Some(Self { id, flags, types, values, raw, attributes, unbound })
     }
 
     /// The payload with its types bound, for a server that has not seen the execution that
     /// bound them; `None` when it binds them already.
     pub fn with_types(&self, payload: &[u8], query_attributes: bool) -> Option<Vec<u8>> {
-        let at = self.unbound_at?;
+        let (at, count) = self.unbound?;
         let mut out = payload[..at - 1].to_vec();
         out.push(1);
-        for kind in &self.types {
+        // Of values beyond the parameters, nobody knows the type: they are NULL.
+        for kind in self.types.iter().chain(std::iter::repeat(&6)).take(count) {
             out.extend_from_slice(&kind.to_le_bytes());
             if query_attributes {
                 out.push(0);
@@ -139,6 +140,8 @@ impl Execute {
 struct Bindings<'a> {
     id: u32,
     flags: u8,
+    /// How many values there are.
+    count: usize,
     /// A bit for each value; empty when there are none.
     nulls: &'a [u8],
     /// The types, if the packet binds them.
@@ -161,7 +164,7 @@ impl<'a> Bindings<'a> {
             return None;
         }
         if count == 0 {
-            return Some(Self { id, flags, nulls: &[], types: None, names: Vec::new() });
+            return Some(Self { id, flags, count, nulls: &[], types: None, names: Vec::new() });
         }
         let nulls = r.take(count.div_ceil(8))?;
         let (mut types, mut names) = (None, Vec::new());
@@ -176,7 +179,7 @@ impl<'a> Bindings<'a> {
                 }
             }
         }
-        Some(Self { id, flags, nulls, types, names })
+        Some(Self { id, flags, count, nulls, types, names })
     }
 }
 
@@ -275,4 +278,22 @@ pub fn skip_value(r: &mut Reader<'_>, kind: u16) -> Option<()> {
         }
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_bound_for_as_many_values_as_the_packet_says() {
+        // Two values for one parameter, none of them NULL, and no types.
+        let packet = b"\x17\x01\0\0\0\x08\x01\0\0\0\x02\0\0\x07\x09";
+        let parse = |p: &[u8], bound: &[u16]| Execute::parse(p, 1, bound, &[], true);
+        let execute = parse(packet, &[1]).expect("an execution");
+        assert_eq!(execute.values, [Value::Int(7)]);
+        let bound = execute.with_types(packet, true).expect("it binds none");
+        let again = parse(&bound, &[]).expect("an execution");
+        assert_eq!((again.values, again.types), (vec![Value::Int(7)], vec![1, 6]));
+        assert!(parse(packet, &[]).is_none());
+    }
 }

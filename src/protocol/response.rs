@@ -101,6 +101,8 @@ pub struct Tracker {
     continues: bool,
     /// What to say when the current packet is complete.
     verdict: Option<Progress>,
+    /// Of the last frame.
+    seq: u8,
 }
 
 impl Tracker {
@@ -114,6 +116,7 @@ impl Tracker {
             skip: 0,
             continues: false,
             verdict: None,
+            seq: 0,
         }
     }
 
@@ -130,14 +133,19 @@ impl Tracker {
         };
     }
 
-    /// Whether a response is under way.
+    /// Whether a response is under way, be it with the rest of its last packet.
     pub fn active(&self) -> bool {
-        self.state != State::Idle
+        self.state != State::Idle || self.verdict.is_some()
     }
 
     /// Whether the last byte fed ended a packet.
     pub fn at_packet_boundary(&self) -> bool {
         self.head_len == 0 && self.skip == 0 && !self.continues
+    }
+
+    /// The sequence id of the last frame.
+    pub fn last_seq(&self) -> u8 {
+        self.seq
     }
 
     /// Consumes bytes up to the end of the response, or all of them.
@@ -207,6 +215,7 @@ impl Tracker {
     }
 
     fn frame(&mut self, frame: FrameHeader, head: &[u8]) {
+        self.seq = frame.seq;
         self.skip = frame.len - head.len();
         if !self.continues {
             self.verdict = self.packet(frame.len, head);
@@ -371,4 +380,25 @@ fn eof_ending(head: &[u8]) -> Ending {
     })();
     let (status, warnings) = parsed.unwrap_or((0, 0));
     Ending::Ok { status: Status(status), warnings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::frame::put_frame;
+
+    #[test]
+    fn a_response_is_under_way_until_its_last_byte() {
+        let mut error = Vec::new();
+        put_frame(&mut error, 1, b"\xff\x28\x04#42000an error that is longer than a head");
+        for cut in 1..error.len() {
+            let mut tracker = Tracker::new(Capabilities(0));
+            tracker.begin(Shape::Results);
+            assert_eq!(tracker.feed(&error[..cut]), (cut, Progress::Continue));
+            assert!(tracker.active(), "idle behind {cut} bytes");
+            let ended = Progress::Ended(Ending::Err { code: 1064 });
+            assert_eq!(tracker.feed(&error[cut..]), (error.len() - cut, ended));
+            assert!(!tracker.active());
+        }
+    }
 }

@@ -1,13 +1,15 @@
 //! A connection to the lock store: how it is opened, and what its errors mean.
 
+use std::path::Path;
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder};
+use mysql_async::{Conn, Opts, OptsBuilder, SslOpts};
 
 use super::epoch::Foreign;
 use super::statement::Statement;
 use crate::config::StoreUrl;
+use crate::config::tls::StoreTls;
 use crate::mutants::{self, Mutant};
 use crate::types::Flavour;
 
@@ -129,6 +131,7 @@ impl StoreConnection {
             .prefer_socket(Some(false))
             .tcp_keepalive(Some(KEEPALIVE))
             .wait_timeout(Some(31_536_000))
+            .ssl_opts(ssl_opts(&url.tls))
             .into();
         let mut conn = Conn::new(opts).await?;
         let version: Option<String> = conn.query_first("SELECT VERSION()").await?;
@@ -289,4 +292,18 @@ pub(super) fn column<T: mysql_async::prelude::FromValue + Default>(
     index: usize,
 ) -> T {
     row.get_opt::<T, usize>(index).and_then(Result::ok).unwrap_or_default()
+}
+
+fn ssl_opts(tls: &StoreTls) -> Option<SslOpts> {
+    let by = |ca: &Path| {
+        SslOpts::default()
+            .with_disable_built_in_roots(true)
+            .with_root_certs(vec![ca.to_owned().into()])
+    };
+    match tls {
+        StoreTls::Off => None,
+        StoreTls::Required => Some(SslOpts::default().with_danger_accept_invalid_certs(true)),
+        StoreTls::VerifyCa(ca) => Some(by(ca).with_danger_skip_domain_validation(true)),
+        StoreTls::VerifyIdentity(ca) => Some(by(ca)),
+    }
 }

@@ -2,16 +2,24 @@
 //!
 //! `LOCKSTEAD_DIFF_SELF=1` compares the server with itself, which proves the scripts
 //! deterministic. `LOCKSTEAD_DIFF_EXTRA` holds further arguments for the proxy, so that the same
-//! scripts run again in other modes. `LOCKSTEAD_DIFF_SHOW=1` prints what the server says itself.
+//! scripts run again in other modes. `LOCKSTEAD_WRAP=tls,zlib` wraps the connections of both sides. `LOCKSTEAD_DIFF_SHOW=1` prints what the server says itself.
 
 use crate::proxy::Proxy;
 use crate::script::action::Options;
 use crate::script::compare::{shown_whole, unexpected};
 use crate::script::expand::Names;
 use crate::script::{Flavour, Runner, Script, Server, compare};
+use crate::wire::wrap::Wrap;
+
+/// With compression, servers hang up without the last words that are compared here.
+const NOT_COMPRESSED: [&str; 2] = ["lifecycle", "big_packets"];
 
 /// Runs one script in all its variants.
 fn check(name: &str, text: &str, flavour: Flavour) {
+    let wrap = Wrap::from_env();
+    if (wrap.zlib || wrap.zstd) && NOT_COMPRESSED.contains(&name) {
+        return;
+    }
     let extra = std::env::var("LOCKSTEAD_DIFF_EXTRA").unwrap_or_default();
     let extra: Vec<&str> = extra.split_whitespace().collect();
     check_with(name, text, flavour, &extra);

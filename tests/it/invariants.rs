@@ -66,6 +66,7 @@ impl Store {
             user: "root".to_owned(),
             password: "rootpw".to_owned(),
             schema: fresh_schema(),
+            tls: lockstead::config::tls::StoreTls::default(),
         };
         let conn = runtime.block_on(async {
             let mut conn = open(&url).await;

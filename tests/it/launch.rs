@@ -34,10 +34,30 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
 impl Launched {
     /// Starts `serve`, on a free port and without pages, and waits until it has its lease.
     pub(crate) fn start(backend: &str, store: &str, extra: &[&str]) -> Self {
+        Self::start_as(|| program(&[]), backend, store, extra)
+    }
+
+    /// The same with so many open files.
+    pub(crate) fn limited(backend: &str, store: &str, extra: &[&str], files: u32) -> Self {
+        let shell = || {
+            let plain = program(&[]);
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("ulimit -n {files}; exec \"$0\" \"$@\"")]);
+            shell.arg(plain.get_program());
+            for (name, _) in plain.get_envs() {
+                shell.env_remove(name);
+            }
+            shell
+        };
+        Self::start_as(shell, backend, store, extra)
+    }
+
+    fn start_as(make: impl Fn() -> Command, backend: &str, store: &str, extra: &[&str]) -> Self {
         let place = ["--backend", backend, "--store", store];
         // Another process may take a free port before the proxy does: try again then.
         for _ in 0..5 {
-            if let Some(launched) = Self::try_start(free_port(), &[&place, extra].concat()) {
+            let arguments = [&place, extra].concat();
+            if let Some(launched) = Self::try_start(make(), free_port(), &arguments) {
                 return launched;
             }
         }
@@ -45,11 +65,12 @@ impl Launched {
     }
 
     /// `None` when the port was taken meanwhile.
-    fn try_start(port: u16, arguments: &[&str]) -> Option<Self> {
+    fn try_start(mut command: Command, port: u16, arguments: &[&str]) -> Option<Self> {
         let listen = format!("127.0.0.1:{port}");
         let fixed = ["serve", "--workers", "1", "--http", "off", "--state-dir", "off", "--listen"];
         let fixed = [&fixed[..], &[&listen]].concat();
-        let mut child = program(&[&fixed[..], arguments].concat())
+        let mut child = command
+            .args([&fixed[..], arguments].concat())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the proxy starts");

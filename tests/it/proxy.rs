@@ -1,7 +1,7 @@
 //! A proxy of a test's own: the built program, on free ports, with a lock schema of its own.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -126,14 +126,7 @@ impl Proxy {
 
     /// The text of /metrics, or of another page.
     pub(crate) fn page(&self, path: &str) -> String {
-        use std::io::{Read, Write};
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.http)).expect("http");
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).expect("request");
-        let mut page = String::new();
-        stream.read_to_string(&mut page).expect("page");
-        page
+        page(self.http, path).expect("a page")
     }
 
     /// The value of a metric, by its full name with labels.
@@ -143,6 +136,16 @@ impl Proxy {
             .find_map(|l| l.strip_prefix(name)?.trim().parse().ok())
             .unwrap_or_else(|| panic!("no metric {name} in\n{page}"))
     }
+}
+
+/// What a port says to a GET, if it does.
+pub(crate) fn page(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page).ok()?;
+    Some(page)
 }
 
 impl Drop for Proxy {

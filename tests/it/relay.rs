@@ -1,14 +1,17 @@
 //! Bytes pass as they are, in any pieces and of any size.
 
 use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::script::Server;
 use crate::scripted::{Peer, Scripted, greeting, login, ok, packet, query, result, version_like};
-use crate::stage::on_both;
+use crate::stage::{eventually, on_both};
 
 on_both! {
-    the_greeting_passes_but_for_what_the_proxy_cannot_honour
+    the_greeting_passes_but_for_what_is_agreed_on_each_leg
     the_tag_is_the_first_attribute_of_a_login
+    a_question_for_a_password_in_clear_is_not_passed_on
     responses_pass_in_pieces_of_any_size
     commands_pass_in_pieces_of_any_size
     packets_of_sixteen_mebibytes_pass
@@ -18,13 +21,14 @@ on_both! {
     a_client_that_ends_its_side_still_gets_its_reply
 }
 
-const TLS_AND_COMPRESSION: u32 = 1 << 5 | 1 << 11 | 1 << 26;
+const COMPRESSION: u32 = 1 << 5 | 1 << 26;
+const TLS_AND_COMPRESSION: u32 = COMPRESSION | 1 << 11;
 
-fn the_greeting_passes_but_for_what_the_proxy_cannot_honour(store: &Server) {
+fn the_greeting_passes_but_for_what_is_agreed_on_each_leg(store: &Server) {
     for offered in [u32::MAX, !1, 0x0000_a200, TLS_AND_COMPRESSION | 0x0008_a201] {
         let hello = greeting(version_like(store), offered);
         let scripted = Scripted::greeting(store, &hello, |_| {});
-        let expected = greeting(version_like(store), offered & !TLS_AND_COMPRESSION);
+        let expected = greeting(version_like(store), offered | COMPRESSION);
         assert_eq!(scripted.connect().frame(), packet(0, &expected), "{offered:#x}");
     }
 }
@@ -58,6 +62,27 @@ fn the_tag_is_the_first_attribute_of_a_login(store: &Server) {
         let expected = [&login(CAPABILITIES)[..], &[length], &list].concat();
         assert_eq!(peer.frame()[7..], expected, "{asked:#x}");
     }
+}
+
+/// The server asks for it behind the login; neither leg is encrypted.
+fn a_question_for_a_password_in_clear_is_not_passed_on(store: &Server) {
+    let hello = greeting(version_like(store), 0x0197_a687);
+    let ended = Arc::new(AtomicBool::new(false));
+    let in_order = Arc::clone(&ended);
+    let scripted = Scripted::greeting(store, &hello, move |peer| {
+        peer.frame();
+        peer.send(&packet(2, b"\xfemysql_clear_password\0"));
+        in_order.store(peer.frame() == packet(3, b""), Ordering::SeqCst);
+        peer.send(&packet(4, b"\xff\x15\x04#28000Access denied"));
+    });
+    let mut peer = scripted.connect();
+    peer.frame();
+    peer.send(&packet(1, &[login(0x0008_8201), vec![0]].concat()));
+    let refused = peer.frame();
+    let text = String::from_utf8_lossy(&refused[4..]).into_owned();
+    assert!(refused[3] == 2 && text.contains("mysql_clear_password"), "{refused:?}");
+    // A login that breaks off would count against the proxy's host.
+    eventually("an empty answer", || ended.load(Ordering::SeqCst).then_some(()));
 }
 
 /// Plays a server that answers the n-th command with the n-th response, in pieces.

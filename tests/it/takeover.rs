@@ -114,7 +114,9 @@ impl StateDir {
     }
 
     fn files(&self) -> usize {
-        std::fs::read_dir(&self.0).expect("the state directory").count()
+        let files = std::fs::read_dir(&self.0).expect("the state directory").flatten();
+        // Beside those of incarnations there is a certificate.
+        files.filter(|file| file.path().extension().is_none_or(|end| end != "pem")).count()
     }
 }
 

@@ -28,13 +28,14 @@ pub(in crate::engine) fn store_access() -> Arc<StoreAccess> {
         user: String::new(),
         password: String::new(),
         schema: "lockstead".to_owned(),
+        tls: crate::config::tls::StoreTls::default(),
     };
     Arc::new(StoreAccess {
         url,
         connect_timeout: Duration::from_secs(1),
         open: Mutex::default(),
         home: Mutex::default(),
-        metrics: Arc::new(Metrics::new().expect("metrics")),
+        metrics: Arc::new(Metrics::new(None).expect("metrics")),
     })
 }
 

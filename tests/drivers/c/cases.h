@@ -62,6 +62,7 @@ void big_result(void);
 void multi_results(void);
 void infile(void);
 void compression(void);
+void uploads(MYSQL *m);
 void reset(void);
 void change_user(void);
 void reconnect(void);

@@ -249,3 +249,35 @@ void infile(void) {
   run(m, load);
   mysql_close(m);
 }
+
+// Over a connection that compresses, if the client asked for that.
+void uploads(MYSQL *m) {
+  quiet(m, "CREATE TEMPORARY TABLE uploaded (id INT, s VARCHAR(20))");
+  mysql_set_local_infile_handler(m, begin, more, done, error, NULL);
+  lines = "1,one\n2,two\n";
+  const char *load = "LOAD DATA LOCAL INFILE 'small' INTO TABLE uploaded FIELDS TERMINATED BY ','";
+  run(m, load);
+  char *many = malloc(4UL << 20), *end = many;
+  for (int i = 0; i < 100000; i++) end += sprintf(end, "%d,line %d\n", i, i);
+  lines = many;
+  run(m, load);
+  free(many);
+  run(m, "SELECT COUNT(*), SUM(id) FROM uploaded");
+  // Packets that are divided, of bytes that are hard to compress.
+  unsigned long lengths[] = {1UL << 24, 17UL << 20}, size = 18UL << 20;
+  char *text = malloc(size);
+  unsigned seed = 1;
+  for (int i = 0; i < 2; i++) {
+    int head = sprintf(text, "SELECT SHA2('");
+    for (unsigned long at = (unsigned)head; at < size; at++)
+      text[at] = (char)('a' + ((seed = seed * 1103515245 + 12345) >> 16) % 26);
+    memcpy(text + lengths[i] - 8, "', 256)", 7);
+    run_long(m, text, lengths[i] - 1);
+  }
+  free(text);
+  run(m, "SELECT REPEAT('y', (1 << 24) + 1), 1");
+  run(m, "SELECT GET_LOCK('changed', 0)");
+  if (mysql_errno(m)) return; // libmariadb does not survive the next call then
+  if (mysql_change_user(m, user, password, schema)) failed(m, "change");
+  run(m, "SELECT IS_FREE_LOCK('changed'), DATABASE()");
+}

@@ -52,7 +52,9 @@ class MySQLClient(Client):
 
     def connect(self, multi=False, infile=False, compress=False, **options):
         settings = dict(host=show.HOST, port=show.PORT, user=show.USER, password=show.PASSWORD, database=show.SCHEMA,
-                        charset="utf8mb4", autocommit=True, local_infile=int(infile), compress=compress)
+                        charset="utf8mb4", autocommit=True, local_infile=int(infile))
+        if compress:
+            settings["compress"] = True
         if not multi:
             settings["multi_statements"] = False
         if show.TLS:
@@ -76,11 +78,14 @@ class Connector(Client):
         import mysql.connector
 
         self.module, self.pure = mysql.connector, pure
+        if not show.TLS and not show.MARIADB:
+            # Without TLS it never asks for the server's key: the server has to remember the password.
+            PyMySQL().connect().close()
 
     def connect(self, multi=False, infile=False, compress=False, **options):
         settings = dict(host=show.HOST, port=show.PORT, user=show.USER, password=show.PASSWORD, database=show.SCHEMA,
                         charset="utf8mb4", autocommit=True, use_pure=self.pure, allow_local_infile=infile,
-                        compress=compress)
+                        compress=compress, read_timeout=60)
         if show.MARIADB:
             settings["collation"] = "utf8mb4_general_ci"  # its own is MySQL's
         if show.TLS:

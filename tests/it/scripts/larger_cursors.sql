@@ -8,6 +8,7 @@ a prepare g : SELECT GET_LOCK(?,?), ? AS x
 a prepare t : SELECT id, name, IS_FREE_LOCK(name), IS_USED_LOCK(?) IS NULL FROM jobs WHERE id < ? ORDER BY id
 a prepare d : DO GET_LOCK(?,0), RELEASE_LOCK(?)
 a prepare s : SET @v = GET_LOCK(?,0)
+a prepare u : SELECT id, IS_USED_LOCK(?) = CONNECTION_ID() AS mine FROM jobs WHERE id < 3 ORDER BY id
 o prepare t : SELECT id, name, IS_FREE_LOCK(name) FROM jobs WHERE IS_FREE_LOCK(?) ORDER BY id
 a execute g cursor '$Nk' 0 7
 b: SELECT IS_USED_LOCK('$Nk')
@@ -38,6 +39,9 @@ a fetch t 1
 = ERR 1421/HY000
 a execute t cursor '$Nl' 0
 a fetch t 1
+# A number that may be NULL, also where it is not.
+a execute u cursor '$Nk'
+a fetch u 2
 [mariadb] a execute d cursor '$Nk' '$Nk'
 [mariadb] a execute s cursor '$Nl'
 [mariadb] a: SELECT @v

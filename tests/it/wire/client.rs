@@ -1,6 +1,6 @@
 //! One connection and its commands.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,7 @@ impl Client {
     pub(crate) fn connect(host: &str, port: u16, account: &Account) -> io::Result<Client> {
         let stream = TcpStream::connect((host, port))?;
         stream.set_nodelay(true)?;
+        (&stream).write_all(&account.preamble)?;
         let mut frames = Frames::new(stream);
         let login = log_in(&mut frames, account, PATIENCE);
         Ok(Client {

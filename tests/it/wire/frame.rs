@@ -39,7 +39,9 @@ impl Frames {
     pub(crate) fn read(&mut self, deadline: Instant) -> Result<([u8; 4], Vec<u8>), Missing> {
         self.fill(4, deadline)?;
         let head = &self.buffer[self.taken..self.taken + 4];
-        let header = [head[0], head[1], head[2], head[3]];
+        // In pieces, packets are not counted by any rule that a client could check.
+        let counted = if self.wrapped.is_packed() { 0 } else { head[3] };
+        let header = [head[0], head[1], head[2], counted];
         let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
         self.fill(4 + length, deadline)?;
         let payload = self.buffer[self.taken + 4..self.taken + 4 + length].to_vec();
@@ -77,6 +79,7 @@ impl Frames {
     /// Sends `payload` in as many frames as it needs, numbered from `sequence`; answers the
     /// number of the frame to follow.
     pub(crate) fn write(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
+        let first = sequence;
         let mut sequence = sequence;
         let mut rest = payload;
         if sequence == 0 {
@@ -86,7 +89,9 @@ impl Frames {
             let (part, after) = rest.split_at(rest.len().min(MAX_PAYLOAD));
             let length = u32::try_from(part.len()).expect("at most 24 bits").to_le_bytes();
             let mut out = Vec::with_capacity(4 + part.len());
-            out.extend_from_slice(&[length[0], length[1], length[2], sequence]);
+            // MariaDB's clients count the pieces alone where there are some.
+            let number = if self.wrapped.is_packed() { first } else { sequence };
+            out.extend_from_slice(&[length[0], length[1], length[2], number]);
             out.extend_from_slice(part);
             self.wrapped.write_all(&out)?;
             sequence = sequence.wrapping_add(1);

@@ -16,6 +16,8 @@ use super::wrap::Wrap;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
+const SHA256: &[u8] = b"sha256_password";
+const CLEAR: &[u8] = b"mysql_clear_password";
 /// Among MariaDB's extended capabilities.
 const CACHE_METADATA: u32 = 1 << 4;
 
@@ -33,6 +35,10 @@ pub(crate) struct Account {
     pub(crate) attributes: Vec<(String, String)>,
     /// What is wrapped around the connection.
     pub(crate) wrap: Wrap,
+    /// The first answer is the password in clear.
+    pub(crate) clear_first: bool,
+    /// What is sent before anything is heard.
+    pub(crate) preamble: Vec<u8>,
 }
 
 impl Account {
@@ -46,6 +52,8 @@ impl Account {
             collation: 45,
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
             wrap: Wrap::from_env(),
+            clear_first: false,
+            preamble: Vec::new(),
         }
     }
 
@@ -74,7 +82,7 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    fn parse(payload: &[u8]) -> Option<Greeting> {
+    pub(crate) fn parse(payload: &[u8]) -> Option<Greeting> {
         let mut c = Cursor(payload.strip_prefix(&[10])?);
         let version = c.nul_bytes().to_vec();
         let connection_id = c.u32()?;
@@ -163,7 +171,12 @@ pub(crate) fn log_in(frames: &mut Frames, account: &Account, patience: Duration)
     Login { greeting: Some(greeting), packets, capabilities, end }
 }
 
-fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32) -> Vec<u8> {
+/// The login's payload, without what follows the attributes.
+pub(crate) fn handshake_response(
+    account: &Account,
+    greeting: &Greeting,
+    capabilities: u32,
+) -> Vec<u8> {
     let mut out = (capabilities & !MARIADB_CACHE_METADATA).to_le_bytes().to_vec();
     out.extend_from_slice(&(1_u32 << 30).to_le_bytes());
     out.push(account.collation.to_le_bytes()[0]);
@@ -172,7 +185,12 @@ fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32)
     out.extend_from_slice(&if caches { CACHE_METADATA } else { 0 }.to_le_bytes());
     out.extend_from_slice(account.user.as_bytes());
     out.push(0);
-    let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
+    let (plugin, proof) = if account.clear_first {
+        (CLEAR.to_vec(), [account.password.as_bytes(), &[0]].concat())
+    } else {
+        let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
+        (greeting.plugin.clone(), proof)
+    };
     put_lenenc(&mut out, proof.len() as u64);
     out.extend_from_slice(&proof);
     if capabilities & CONNECT_WITH_DB != 0 {
@@ -180,7 +198,7 @@ fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32)
         out.push(0);
     }
     if capabilities & PLUGIN_AUTH != 0 {
-        out.extend_from_slice(&greeting.plugin);
+        out.extend_from_slice(&plugin);
         out.push(0);
     }
     if capabilities & CONNECT_ATTRS != 0 {
@@ -243,7 +261,11 @@ pub(crate) fn converse(
                 let mut c = Cursor(rest);
                 let plugin = c.nul_bytes();
                 salt = c.0.strip_suffix(&[0]).unwrap_or(c.0).to_vec();
-                proof(plugin, &salt, password)
+                match plugin {
+                    SHA256 if frames.wrapped.is_secure() => [password, &[0]].concat(),
+                    SHA256 => vec![0x01],
+                    _ => proof(plugin, &salt, password),
+                }
             }
             [0x01, 0x03] => continue,
             [0x01, 0x04] if frames.wrapped.is_secure() => [password, &[0]].concat(),

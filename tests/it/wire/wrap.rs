@@ -79,6 +79,11 @@ impl Wrapped {
         self.tls.is_some()
     }
 
+    /// Whether it has gone over to pieces.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packing.is_some()
+    }
+
     /// A command begins: pieces are counted anew.
     pub(crate) fn begin(&mut self) {
         if let Some(packing) = &mut self.packing {
@@ -153,11 +158,13 @@ impl Wrapped {
 impl Packing {
     /// Unpacks a piece, if one is whole. Its sequence id must be the next.
     fn unpack(&mut self) -> io::Result<bool> {
-        let Some(&[a, b, c, seq, d, e, f]) = self.raw.first_chunk::<7>() else {
+        let Some(header) = self.raw.first_chunk::<7>() else {
             return Ok(false);
         };
-        let packed = u32::from_le_bytes([a, b, c, 0]) as usize;
-        let plain = u32::from_le_bytes([d, e, f, 0]) as usize;
+        let length = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], 0]) as usize
+        };
+        let (packed, seq, plain) = (length(0), header[3], length(4));
         if self.raw.len() < 7 + packed {
             return Ok(false);
         }

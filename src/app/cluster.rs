@@ -1,0 +1,210 @@
+//! One cluster: its store, its engine, its listeners.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::time::timeout;
+
+use super::sockets::{Bound, bind_clients};
+use super::work::Work;
+use super::{StartError, inspect, observing};
+use crate::backend::spares::{Account, Spares};
+use crate::config::plan::Cluster;
+use crate::config::{Config, Mode, StoreUrl};
+use crate::engine::gates::Gates;
+use crate::engine::handle::Engine;
+use crate::engine::pipe::StoreAccess;
+use crate::engine::threads::{self, Setup};
+use crate::frontend::context::Context;
+use crate::frontend::ending::LAST_MOMENT;
+use crate::frontend::hops::Hops;
+use crate::frontend::registry::Registry;
+use crate::frontend::unsupported::Shapes;
+use crate::http::Page;
+use crate::metrics::Metrics;
+use crate::net::buffers::Buffers;
+use crate::observe::recorder::Observer;
+use crate::state::StateDir;
+use crate::store::reads::Rights;
+
+/// A cluster that is bound and ready to be served.
+pub(super) struct Running {
+    /// What its lock tables are known by: the server's identity and the schema. None has those
+    /// who observe.
+    tables: Option<(String, String)>,
+    name: Option<String>,
+    listeners: Vec<(Context, Vec<Bound>)>,
+    work: Work,
+    account: Account,
+}
+
+/// What all its listeners share.
+pub(super) struct Parts {
+    pub(super) engine: Engine,
+    pub(super) gates: Gates,
+    pub(super) observer: Option<Observer>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) spares: Spares,
+    pub(super) work: Work,
+    pub(super) account: Account,
+    pub(super) tables: Option<(String, String)>,
+    /// `VERSION()`.
+    pub(super) server: String,
+}
+
+impl Running {
+    /// Starts one; the others must not have the same lock tables.
+    pub(super) async fn start(
+        cluster: Cluster,
+        registry: &Registry,
+        others: &[Self],
+    ) -> Result<Self, StartError> {
+        let Cluster { name, listeners } = cluster;
+        let mut bound = Vec::new();
+        for config in &listeners {
+            let hops = Arc::new(Hops::load(config)?);
+            let sockets: Result<Vec<_>, _> = config.listen.iter().map(bind_clients).collect();
+            bound.push((hops, sockets?));
+        }
+        let addresses: Vec<_> =
+            bound.iter().flat_map(|(_, sockets)| sockets).map(Bound::address).collect();
+        let config = &listeners[0];
+        let parts = match config.mode {
+            Mode::Observe => observing::parts(config, name.as_deref()).await?,
+            Mode::Durable => durable(config, name.as_deref(), &addresses[0]).await?,
+        };
+        let Parts { engine, gates, observer, metrics, spares, work, account, tables, server } =
+            parts;
+        if let Some((one, schema)) = tables.as_ref().and_then(|tables| {
+            others.iter().find(|other| other.tables.as_ref() == Some(tables)).zip(Some(&tables.1))
+        }) {
+            let called = |name: &Option<String>| name.clone().unwrap_or_default();
+            work.stop().await;
+            let (one, other) = (called(&one.name), called(&name));
+            return Err(StartError::Shared { one, other, schema: schema.clone() });
+        }
+        tracing::info!(
+            cluster = name,
+            listen = addresses.join(", "),
+            backend = %config.backend,
+            store = ?config.store,
+            server,
+            version = env!("CARGO_PKG_VERSION"),
+            "ready to start"
+        );
+        let commands = Context::command_counters(&metrics);
+        let first = Context {
+            config: Arc::new(config.clone()),
+            engine,
+            gates,
+            observer,
+            shapes: Shapes::default(),
+            metrics,
+            hops: Arc::clone(&bound[0].0),
+            spares,
+            registry: registry.clone(),
+            buffers: Buffers::default(),
+            commands,
+        };
+        let listeners = listeners
+            .iter()
+            .zip(bound)
+            .map(|(config, (hops, sockets))| {
+                let config = Arc::new(config.clone());
+                (Context { config, hops, ..first.clone() }, sockets)
+            })
+            .collect();
+        Ok(Self { tables, name, listeners, work, account })
+    }
+
+    /// One for each listener.
+    pub(super) fn contexts(&self) -> impl Iterator<Item = &Context> {
+        self.listeners.iter().map(|(context, _)| context)
+    }
+
+    /// Those of each listener.
+    pub(super) fn take_sockets(&mut self) -> impl Iterator<Item = Vec<Bound>> {
+        self.listeners.iter_mut().map(|(_, sockets)| std::mem::take(sockets))
+    }
+
+    fn any(&self) -> &Context {
+        &self.listeners[0].0
+    }
+
+    pub(super) fn engine(&self) -> &Engine {
+        &self.any().engine
+    }
+
+    pub(super) fn spares(&self) -> &Spares {
+        &self.any().spares
+    }
+
+    pub(super) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// What the pages show of it.
+    pub(super) fn page(&self) -> Page {
+        let Context { metrics, engine, observer, .. } = self.any();
+        let engine = Some(engine.clone()).filter(|_| observer.is_none());
+        Page { name: self.name.clone(), metrics: Arc::clone(metrics), engine }
+    }
+
+    /// Ends it, when all sessions are over.
+    pub(super) async fn stop(self) {
+        let _ = timeout(LAST_MOMENT, self.spares().finish(&self.account)).await;
+        self.work.stop().await;
+    }
+}
+
+async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<Parts, StartError> {
+    let store = config.store()?.clone();
+    let readiness = inspect(config).await?;
+    for warning in &readiness.warnings {
+        tracing::warn!(cluster = name, "{warning}");
+    }
+    let metrics = Arc::new(Metrics::new(name)?);
+    let access = Arc::new(StoreAccess {
+        url: store.clone(),
+        connect_timeout: config.connect_timeout,
+        open: Mutex::default(),
+        home: Mutex::default(),
+        metrics: Arc::clone(&metrics),
+    });
+    let Rights { process, kill, performance_schema } = readiness.rights;
+    for (right, has) in
+        [("process", process), ("kill", kill), ("performance_schema", performance_schema)]
+    {
+        metrics.store_rights.with_label_values(&[right]).set(i64::from(has));
+    }
+    let (engine, gates, threads) = threads::start(Setup {
+        access,
+        ttl: config.lease,
+        addr: address.to_owned(),
+        fresh: readiness.fresh,
+        collect_after: config.collect_after,
+        state: open_state(config, &store),
+    })?;
+    let account = Account { user: store.user.clone(), password: store.password.clone() };
+    Ok(Parts {
+        engine,
+        gates,
+        observer: None,
+        metrics,
+        spares: Spares::new(readiness.connect_timeout),
+        work: Work::Locks(threads),
+        account,
+        tables: Some((readiness.meta.ident, store.schema)),
+        server: readiness.version,
+    })
+}
+
+/// The state directory, if there is one to be had.
+fn open_state(config: &Config, store: &StoreUrl) -> Option<StateDir> {
+    let path = config.state_dir.as_deref()?;
+    StateDir::open(path, &format!("{store:?}"))
+        .inspect_err(|e| {
+            tracing::warn!(error = %e, "no state directory: a restart behind a kill waits for the lease");
+        })
+        .ok()
+}

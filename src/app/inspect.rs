@@ -1,0 +1,138 @@
+//! Whether a store can hold locks.
+
+use std::time::Duration;
+
+use super::StartError;
+use crate::config::{Config, HostPort, StoreUrl};
+use crate::store::connection::{StoreConnection, StoreError, same_run};
+use crate::store::reads::Rights;
+use crate::store::schema::{Meta, VERSION};
+use crate::types::version_number;
+
+/// What the start found out about the store.
+#[derive(Debug)]
+pub struct Readiness {
+    /// The schema was created just now.
+    pub fresh: bool,
+    /// Seconds the server waits for a handshake.
+    pub connect_timeout: Duration,
+    /// What the account may do.
+    pub rights: Rights,
+    /// `VERSION()`.
+    pub version: String,
+    /// Whose the lock tables are.
+    pub meta: Meta,
+    /// What works less well than it could, and how to mend it.
+    pub warnings: Vec<String>,
+}
+
+/// Connects to the store and finds out whether it can hold locks; creates the schema if told to.
+pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
+    let store = config.store()?;
+    let refuse = |problem: String| StartError::Store { url: format!("{store:?}"), problem };
+    let mut conn = StoreConnection::open(store, config.connect_timeout)
+        .await
+        .map_err(|e| refuse(connect_advice(&e)))?;
+    let fail = |e: StoreError| refuse(e.to_string());
+    let settings = conn.read_settings().await.map_err(fail)?;
+    let (oldest, name) = conn.flavour().oldest();
+    if version_number(&settings.version) < oldest {
+        let version = settings.version;
+        return Err(refuse(format!("the server is {version}; locks need {name} or later")));
+    }
+    let mut warnings = Vec::new();
+    if settings.binlog && settings.binlog_format.eq_ignore_ascii_case("STATEMENT") {
+        return Err(refuse(
+            "binlog_format is STATEMENT, under which lock batches fail with error 1665; set it to ROW".into(),
+        ));
+    }
+    if settings.read_only {
+        return Err(refuse("the server is read-only; the lock tables live on the primary".into()));
+    }
+    let fresh = if config.create_schema {
+        conn.install(&store.schema).await.map_err(|e| {
+            refuse(format!("cannot create the lock schema: {e}. Hand the output of `lockstead schema print` to a DBA, or grant CREATE and CREATE VIEW on `{}`.*", store.schema))
+        })?
+    } else {
+        false
+    };
+    let meta = conn.read_meta(&store.schema).await.map_err(|e| match e {
+        StoreError::Refused { code: 1049 | 1146 | 1142 | 1044, message } => refuse(format!(
+            "{message}. Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA"
+        )),
+        e => fail(e),
+    })?;
+    if meta.version > VERSION {
+        return Err(refuse(format!(
+            "the lock schema has version {}, this build knows {VERSION}; upgrade",
+            meta.version
+        )));
+    }
+    if let Err(foreign) = meta.judge(0) {
+        return Err(refuse(foreign.to_string()));
+    }
+    conn.check_tables(&store.schema).await.map_err(|e| {
+        refuse(format!(
+            "a right on the tables is missing: {e}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.*",
+            store.schema
+        ))
+    })?;
+    let rights = conn.rights().await.map_err(fail)?;
+    warnings.extend(advice(rights));
+    warnings.extend(compare_servers(config, store, &mut conn).await.map_err(refuse)?);
+    let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
+    conn.close().await;
+    Ok(Readiness { fresh, connect_timeout, rights, version: settings.version, meta, warnings })
+}
+
+/// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must
+/// be one server. A warning where that cannot be seen.
+async fn compare_servers(
+    config: &Config,
+    url: &StoreUrl,
+    store: &mut StoreConnection,
+) -> Result<Option<String>, String> {
+    let HostPort { host, port } = &config.backend;
+    if (host, *port) == (&url.host, url.port) {
+        return Ok(None);
+    }
+    let there = StoreUrl { host: host.clone(), port: *port, ..url.clone() };
+    let mut compared = async || {
+        let mut backend = StoreConnection::open(&there, config.connect_timeout).await?;
+        let same = backend.identity().await? == store.identity().await?
+            && same_run(backend.started(), store.started());
+        backend.close().await;
+        Ok::<_, StoreError>(same)
+    };
+    match compared().await {
+        Ok(true) => Ok(None),
+        Ok(false) => Err(format!(
+            "`backend` ({}) is another server: the lock tables must be on the server whose sessions take the locks",
+            config.backend
+        )),
+        Err(e) => Ok(Some(format!(
+            "cannot see whether `backend` ({}) and `store` are one server, which they must be: {e}",
+            config.backend
+        ))),
+    }
+}
+
+fn connect_advice(e: &StoreError) -> String {
+    match e {
+        StoreError::Refused { code: 1045, message } => {
+            format!("{message}. Check user and password in `store`")
+        }
+        e => format!("{e}. Is the server up, and are host and port in `store` right?"),
+    }
+}
+
+fn advice(rights: Rights) -> Vec<String> {
+    let mut all = Vec::new();
+    if !rights.process || !rights.performance_schema {
+        all.push("the store account lacks PROCESS (or SELECT on performance_schema.*): it cannot see when a dead proxy's sessions are gone, so their locks stay held until an operator acts".to_owned());
+    }
+    if !rights.kill {
+        all.push("the store account lacks CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN): a dead proxy's sessions are not killed, so its locks pass on only when the server ends them itself".to_owned());
+    }
+    all
+}

@@ -1,0 +1,328 @@
+//! Clusters and their listeners.
+//!
+//! A file without `[[cluster]]` and `[[listener]]` has one of each. With them, each key stands in the
+//! table that it belongs to, and what concerns the whole process above them.
+
+use std::path::{Path, PathBuf};
+
+use toml::Table;
+
+use super::parse::state_dir;
+use super::raw::{Raw, Source};
+use super::{Config, ConfigError, LISTEN};
+
+/// Keys of a cluster.
+const OF_CLUSTER: [&str; 17] = [
+    "backend",
+    "store",
+    "mode",
+    "unsupported",
+    "lease",
+    "collect_after",
+    "state_dir",
+    "create_schema",
+    "fast_path",
+    "backend_tls",
+    "backend_tls_ca",
+    "backend_tls_cert",
+    "backend_tls_key",
+    "backend_tls_local",
+    "store_tls",
+    "backend_compression",
+    "backend_proxy_protocol",
+];
+/// Keys of a listener.
+const OF_LISTENER: [&str; 9] = [
+    "listen",
+    "proxy_protocol",
+    "tls",
+    "tls_cert",
+    "tls_key",
+    "tls_min_version",
+    "tls_client_ca",
+    "tls_client_cert",
+    "compression",
+];
+
+/// All that a process serves.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// At least one.
+    pub clusters: Vec<Cluster>,
+}
+
+/// Servers that share lock tables, and where their clients connect.
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    /// Its name, where there may be several.
+    pub name: Option<String>,
+    /// At least one; what concerns the cluster is equal in all.
+    pub listeners: Vec<Config>,
+}
+
+impl Cluster {
+    /// Its settings.
+    pub fn config(&self) -> &Config {
+        &self.listeners[0]
+    }
+}
+
+impl Plan {
+    /// Reads the file, if any, puts what flags and environment say over it, and validates.
+    pub fn load(file: Option<&Path>, over: Raw) -> Result<Self, ConfigError> {
+        let (mut raw, source) = match file {
+            Some(path) => Raw::read(path)?,
+            None => (Raw::default(), Source::default()),
+        };
+        raw.put_over(over);
+        let clusters = std::mem::take(&mut raw.cluster);
+        let listeners = std::mem::take(&mut raw.listener);
+        if clusters.is_empty() && listeners.is_empty() {
+            let only = Config::validate(raw, None, &source)?;
+            return Ok(Self { clusters: vec![Cluster { name: None, listeners: vec![only] }] });
+        }
+        let mut elsewhere = OF_LISTENER.to_vec();
+        if !clusters.is_empty() {
+            elsewhere.extend(OF_CLUSTER);
+        }
+        if let Some(key) = raw.given().into_iter().find(|key| elsewhere.contains(key)) {
+            let table = if OF_LISTENER.contains(&key) { "[[listener]]" } else { "[[cluster]]" };
+            let problem = format!("belongs into a {table}, where there are such tables");
+            return Err(ConfigError::Value { place: source.place(key), key, problem });
+        }
+        let plan = Sections { raw, clusters, listeners, source }.plan();
+        plan.map_err(|problem| match problem {
+            Problem::Table(table, problem) => {
+                ConfigError::Value { place: String::new(), key: table, problem }
+            }
+            Problem::Value(e) => e,
+        })
+    }
+
+    /// The settings of the process, which are the same everywhere.
+    pub fn process(&self) -> &Config {
+        self.clusters[0].config()
+    }
+
+    /// The first listener of the first cluster, for tests of the rest.
+    #[cfg(test)]
+    pub fn only(mut self) -> Config {
+        self.clusters.remove(0).listeners.remove(0)
+    }
+
+    /// The plan of one cluster, if it is named.
+    pub fn only_cluster(self, name: Option<&str>) -> Result<Self, ConfigError> {
+        let Some(name) = name else {
+            return Ok(self);
+        };
+        let mut clusters = self.clusters.clone();
+        self.choose(Some(name))?;
+        clusters.retain(|cluster| cluster.name.as_deref() == Some(name));
+        Ok(Self { clusters })
+    }
+
+    /// One cluster's settings: the only one's, or that of this name.
+    pub fn choose(mut self, name: Option<&str>) -> Result<Config, ConfigError> {
+        let names: Vec<_> = self.clusters.iter().filter_map(|c| c.name.clone()).collect();
+        let found = match name {
+            None if self.clusters.len() == 1 => Some(0),
+            None => None,
+            Some(name) => self.clusters.iter().position(|c| c.name.as_deref() == Some(name)),
+        };
+        let problem = || match name {
+            None => format!("is missing; give one of {}", names.join(", ")),
+            Some(name) => format!("{name:?} is none of {}", names.join(", ")),
+        };
+        let found = found.ok_or_else(|| ConfigError::Value {
+            place: String::new(),
+            key: "--cluster",
+            problem: problem(),
+        })?;
+        Ok(self.clusters.remove(found).listeners.remove(0))
+    }
+
+    /// A state directory alone, for who needs nothing else.
+    pub fn state_dir(
+        file: Option<&Path>,
+        over: Raw,
+        cluster: Option<&str>,
+    ) -> Result<Option<PathBuf>, ConfigError> {
+        let mut raw = file.map(Raw::read).transpose()?.unwrap_or_default().0;
+        raw.put_over(over);
+        if !raw.cluster.is_empty() || !raw.listener.is_empty() {
+            return Ok(Self::load(file, Raw::default())?.choose(cluster)?.state_dir);
+        }
+        let listen = raw.listen.as_ref().and_then(|list| list.0.first());
+        let listen = listen.map_or(LISTEN, String::as_str);
+        Ok(state_dir(raw.state_dir.as_deref(), listen))
+    }
+}
+
+enum Problem {
+    Table(&'static str, String),
+    Value(ConfigError),
+}
+
+/// A file with tables.
+struct Sections {
+    raw: Raw,
+    clusters: Vec<Table>,
+    listeners: Vec<Table>,
+    source: Source,
+}
+
+impl Sections {
+    fn plan(self) -> Result<Plan, Problem> {
+        let Self { raw, clusters, listeners, source } = self;
+        let mut named: Vec<(Option<String>, Raw, Vec<Config>)> = Vec::new();
+        for mut table in clusters {
+            let wrong = |problem: String| Problem::Table("[[cluster]]", problem);
+            let name = text(&mut table, "name").map_err(wrong)?;
+            let good = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+            if name.is_empty() || name.len() > 64 || !good {
+                return Err(wrong(format!("name = {name:?}: give letters, digits, - and _")));
+            }
+            if named.iter().any(|(other, ..)| other.as_deref() == Some(&name)) {
+                return Err(wrong(format!("name = {name:?} is there twice")));
+            }
+            let own = read(table, &OF_CLUSTER, &raw).map_err(wrong)?;
+            named.push((Some(name), own, Vec::new()));
+        }
+        if named.is_empty() {
+            named.push((None, raw, Vec::new()));
+        }
+        for mut table in listeners {
+            let wrong = |problem: String| Problem::Table("[[listener]]", problem);
+            let cluster = match named.as_mut_slice() {
+                [only] if !table.contains_key("cluster") => only,
+                _ => {
+                    let name = text(&mut table, "cluster").map_err(wrong)?;
+                    let found = named.iter_mut().find(|(n, ..)| n.as_deref() == Some(&name));
+                    found.ok_or_else(|| wrong(format!("cluster = {name:?}: there is no such")))?
+                }
+            };
+            if !table.contains_key("listen") {
+                return Err(wrong("listen is missing".to_owned()));
+            }
+            let own = read(table, &OF_LISTENER, &cluster.1).map_err(wrong)?;
+            let place = cluster.0.as_deref();
+            cluster.2.push(Config::validate(own, place, &source).map_err(Problem::Value)?);
+        }
+        let clusters: Result<Vec<_>, _> = named
+            .into_iter()
+            .map(|(name, _, listeners)| {
+                if listeners.is_empty() {
+                    let name = name.unwrap_or_default();
+                    let problem = format!("name = {name:?}: no [[listener]] names it");
+                    return Err(Problem::Table("[[cluster]]", problem));
+                }
+                Ok(Cluster { name, listeners })
+            })
+            .collect();
+        Ok(Plan { clusters: clusters? })
+    }
+}
+
+/// Takes a text out of a table.
+fn text(table: &mut Table, key: &str) -> Result<String, String> {
+    match table.remove(key) {
+        Some(toml::Value::String(text)) => Ok(text),
+        Some(_) => Err(format!("{key} is no text")),
+        None => Err(format!("{key} is missing")),
+    }
+}
+
+/// A table's keys over those above it.
+fn read(table: Table, allowed: &[&str], above: &Raw) -> Result<Raw, String> {
+    if let Some(key) = table.keys().find(|key| !allowed.contains(&key.as_str())) {
+        return Err(format!("{key} does not belong here"));
+    }
+    let mut all = above.clone();
+    all.put_over(Raw::of_table(table)?);
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<Plan, String> {
+        let path = std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+        std::fs::write(&path, text).expect("write");
+        let plan = Plan::load(Some(&path), Raw::default());
+        std::fs::remove_file(&path).expect("remove");
+        plan.map_err(|e| e.to_string())
+    }
+
+    const TWO: &str = r#"
+        workers = 3
+        [[cluster]]
+        name = "shop"
+        backend = "db1:3306"
+        store = "mysql://l:tulip@db1/locks"
+        lease = "10s"
+        [[cluster]]
+        name = "wiki"
+        backend = "db2:3306"
+        mode = "observe"
+        state_dir = "/var/lib/wiki"
+        [[listener]]
+        cluster = "wiki"
+        listen = "127.0.0.1:1"
+        [[listener]]
+        cluster = "shop"
+        listen = ["[::1]:2", "unix:/run/shop.sock"]
+        tls = "require"
+        [[listener]]
+        cluster = "shop"
+        listen = "127.0.0.1:3"
+        proxy_protocol = ["10.0.0.0/8", "10.1.2.3"]
+    "#;
+
+    #[test]
+    fn clusters_own_their_listeners() {
+        let plan = load(TWO).expect("valid");
+        assert_eq!(plan.process().workers, 3);
+        let [shop, wiki] = plan.clusters.as_slice() else { panic!("two clusters") };
+        assert_eq!((shop.name.as_deref(), shop.listeners.len()), (Some("shop"), 2));
+        let listens = |n: usize| shop.listeners[n].listen.iter().map(ToString::to_string);
+        assert_eq!(listens(0).collect::<Vec<_>>(), ["[::1]:2", "unix:/run/shop.sock"]);
+        assert_eq!(shop.listeners[1].proxy_protocol.len(), 2);
+        assert_eq!(shop.listeners[1].lease.as_secs(), 10);
+        assert_eq!(wiki.config().backend.host, "db2");
+        assert_eq!(plan.clone().choose(Some("wiki")).expect("there").backend.host, "db2");
+        let refused = plan.choose(None).expect_err("two").to_string();
+        assert!(refused.contains("shop, wiki"), "{refused}");
+    }
+
+    #[test]
+    fn listeners_alone_share_what_stands_above_them() {
+        let plan = load(
+            "backend = 'db:1'\nstore = 'mysql://a:b@db/x'\n[[listener]]\nlisten = '127.0.0.1:1'\n\
+             [[listener]]\nlisten = '127.0.0.1:2'\ntls = 'off'\n",
+        );
+        assert_eq!(plan.expect("valid").clusters[0].listeners.len(), 2);
+    }
+
+    #[test]
+    fn what_stands_in_the_wrong_place_is_refused_by_name() {
+        for (text, says) in [
+            (
+                TWO.replace("workers", "lease = '1s'\nworkers"),
+                "`lease`: belongs into a [[cluster]]",
+            ),
+            (TWO.replace("workers", "tls = 'off'\nworkers"), "`tls`: belongs into a [[listener]]"),
+            (TWO.replace("\"wiki\"", "\"shop\""), "is there twice"),
+            (TWO.replace("cluster = \"wiki\"", "cluster = \"blog\""), "there is no such"),
+            (TWO.replace("cluster = \"wiki\"", "cluster = \"shop\""), "no [[listener]] names it"),
+            (TWO.replace("tls = ", "workers = 1\ntls = "), "workers does not belong here"),
+            (TWO.replace("name = \"wiki\"", "name = \"a b\""), "letters, digits"),
+            (TWO.replace("lease = \"10s\"", "lease = 5"), "[[cluster]]"),
+            (TWO.replace("10.1.2.3", "10.1.2.3.4"), "`proxy_protocol`"),
+            (TWO.replace("mysql://l:tulip@db1/locks", "nonsense"), "`store`"),
+        ] {
+            let refused = load(&text).expect_err(says);
+            assert!(refused.contains(says) && !refused.contains("tulip"), "{says}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Sequence ids of packets that came over a compressed leg, for one that is not.
+//!
+//! On a compressed connection a server counts the pieces; the packets in them are counted by no
+//! rule that holds across the results of one command. Without compression, clients check them.
+
+use super::frame::{FrameHeader, HEADER};
+
+/// Counts the packets of one response after the other.
+#[derive(Debug, Default)]
+pub struct Renumber {
+    next: u8,
+    head: [u8; HEADER],
+    /// Bytes of the header that have passed.
+    seen: usize,
+    /// Bytes of payload that are still to pass.
+    left: usize,
+}
+
+impl Renumber {
+    /// A response begins, or goes on behind a file, with this id.
+    pub fn begin(&mut self, seq: u8) {
+        self.next = seq;
+    }
+
+    /// Numbers the frames whose headers end in these bytes.
+    pub fn pass(&mut self, bytes: &mut [u8]) {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.left > 0 {
+                let n = self.left.min(bytes.len() - at);
+                self.left -= n;
+                at += n;
+                continue;
+            }
+            self.head[self.seen] = bytes[at];
+            self.seen += 1;
+            if self.seen == HEADER {
+                bytes[at] = self.next;
+                self.next = self.next.wrapping_add(1);
+                self.left = FrameHeader::peek(&self.head).map_or(0, |frame| frame.len);
+                self.seen = 0;
+            }
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::frame::put_frame;
+
+    #[test]
+    fn frames_are_counted_wherever_the_bytes_are_cut() {
+        let frames = |ids: [u8; 3]| {
+            let mut out = Vec::new();
+            for (id, payload) in ids.into_iter().zip([&b"abc"[..], b"", b"\x01\0\0\x09x"]) {
+                put_frame(&mut out, id, payload);
+            }
+            out
+        };
+        let wanted = frames([1, 2, 3]);
+        for cut in 0..wanted.len() {
+            let mut bytes = frames([1, 7, 2]);
+            let mut renumber = Renumber::default();
+            renumber.begin(1);
+            let (first, second) = bytes.split_at_mut(cut);
+            renumber.pass(first);
+            renumber.pass(second);
+            assert_eq!(bytes, wanted, "cut at {cut}");
+        }
+    }
+}

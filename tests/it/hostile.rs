@@ -1,0 +1,31 @@
+//! Clients that send what no client should, at every stage of a connection: the proxy answers with
+//! an error or closes, and nobody else notices.
+//!
+//! A run prints its seed. `LOCKSTEAD_HOSTILE_SEED=seed` draws the same once more,
+//! `LOCKSTEAD_HOSTILE_COUNT=n` more or less of it; `LOCKSTEAD_HOSTILE_TRACE=1` prints what is sent.
+
+mod answers;
+mod commands;
+mod files;
+mod logins;
+mod pieces;
+mod stage;
+
+use crate::stage::on_both;
+
+use answers::{answers_in_a_change_of_user, answers_in_a_login};
+use commands::{commands, short_packets_close_the_session};
+use files::a_proxy_without_free_files_serves_those_it_has;
+use logins::{in_the_place_of_a_login, logins_byte_by_byte};
+use pieces::compressed_pieces;
+
+on_both! {
+    in_the_place_of_a_login
+    logins_byte_by_byte
+    answers_in_a_login
+    answers_in_a_change_of_user
+    commands
+    short_packets_close_the_session
+    compressed_pieces
+    a_proxy_without_free_files_serves_those_it_has
+}

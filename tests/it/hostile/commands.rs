@@ -1,0 +1,149 @@
+//! Commands that are broken, cut or out of order.
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+
+use super::stage::{Enemy, Stage, mutated, noise};
+use crate::script::Server;
+use crate::scripted::packet;
+use crate::wire::capability::{MULTI_STATEMENTS, QUERY_ATTRIBUTES};
+use crate::wire::command;
+use crate::wire::login::change_user_body;
+use crate::wire::params::attribute_block;
+use crate::wire::{Execute, Param};
+
+const TEXTS: [&str; 8] = [
+    "SELECT GET_LOCK('a', 0)",
+    "SELECT RELEASE_LOCK('a'), 1",
+    "DO IS_FREE_LOCK(CONCAT('a', ?))",
+    "PREPARE p FROM 'SELECT GET_LOCK(?, 0)'",
+    "EXECUTE p USING @a, @b",
+    "SELECT IS_USED_LOCK('\\'\"`')/*!1 */; SELECT RELEASE_ALL_LOCKS()",
+    "SET SESSION sql_mode = 'ANSI_QUOTES', character_set_client = gbk",
+    "SELECT 1",
+];
+/// One, two, and in a larger statement.
+const TO_PREPARE: [&str; 3] = [
+    "SELECT GET_LOCK(?, ?)",
+    "SELECT RELEASE_LOCK(?)",
+    "SELECT ?, IS_FREE_LOCK(?) + IS_FREE_LOCK('a')",
+];
+
+pub(super) fn commands(server: &Server) {
+    let stage = Stage::start(server, &["--login-timeout", "2s"]);
+    stage.attack(500, |stage, random| {
+        let attributes = random.random_bool(0.5);
+        let more = if attributes { QUERY_ATTRIBUTES } else { 0 } | MULTI_STATEMENTS;
+        let (mut enemy, greeting, capabilities) = Enemy::log_in(stage, more, &[]);
+        let attributes = capabilities & QUERY_ATTRIBUTES != 0;
+        for _ in 0..random.random_range(1..12) {
+            let bytes = match random.random_range(0..8) {
+                0..4 => prepared(&mut enemy, random, attributes),
+                4 => {
+                    let mut body = vec![command::CHANGE_USER];
+                    body.extend(change_user_body(&stage.account, &greeting, capabilities));
+                    packet(0, &mutated(random, &body))
+                }
+                _ => other(random, attributes),
+            };
+            if !enemy.send(&bytes) {
+                break;
+            }
+        }
+
+        if random.random_bool(0.2) {
+            enemy.send(&unfinished(random));
+        }
+        enemy.leave(random);
+    });
+    stage.assert_unharmed(64 << 20);
+}
+
+/// Of these, MySQL answers what is too short, MariaDB nothing: what comes next would get the answer.
+pub(super) fn short_packets_close_the_session(server: &Server) {
+    let stage = Stage::start(server, &[]);
+    for short in [&[command::STMT_CLOSE, 1, 0, 0][..], &[command::STMT_SEND_LONG_DATA, 1, 0, 0, 0]]
+    {
+        let (mut enemy, ..) = Enemy::log_in(&stage, 0, &[]);
+        enemy.send(&packet(0, short));
+        assert_eq!(enemy.frame(), None);
+    }
+    stage.assert_unharmed(64 << 20);
+}
+
+fn other(random: &mut StdRng, attributes: bool) -> Vec<u8> {
+    let sequence = if random.random_bool(0.9) { 0 } else { random.random() };
+    let body = match random.random_range(0..7) {
+        // No replication: its end is the connection's.
+        0 => [&[random.random::<u8>()], &noise(random, 60)[..]].concat(),
+        1 => vec![],
+        2 => [&[command::SET_OPTION], &noise(random, 4)[..]].concat(),
+        3 => [&[command::FIELD_LIST], &noise(random, 60)[..]].concat(),
+        _ => {
+            let text = TEXTS[random.random_range(0..TEXTS.len())].as_bytes().to_vec();
+            let text = if random.random_bool(0.5) { mutated(random, &text) } else { text };
+            let mut body = vec![command::QUERY];
+            if attributes {
+                let values = [("a".to_owned(), Param::Text(b"b".to_vec()))];
+                let block = attribute_block(&values[..random.random_range(0..2)]);
+                let broken = random.random_bool(0.5);
+                body.extend(if broken { mutated(random, &block) } else { block });
+            }
+            body.extend(text);
+            body
+        }
+    };
+    packet(sequence, &body)
+}
+
+/// Prepares a lock call, and says something about it that is mostly wrong.
+fn prepared(enemy: &mut Enemy, random: &mut StdRng, attributes: bool) -> Vec<u8> {
+    let text = TO_PREPARE[random.random_range(0..TO_PREPARE.len())].as_bytes();
+    // Its number is the server's; the first few are likely.
+    enemy.send(&packet(0, &[&[command::STMT_PREPARE], text].concat()));
+    let id = random.random_range(0_u32..4).to_le_bytes();
+    let commands = [
+        command::STMT_EXECUTE,
+        command::STMT_EXECUTE,
+        command::STMT_EXECUTE,
+        command::STMT_SEND_LONG_DATA,
+        command::STMT_CLOSE,
+        command::STMT_RESET,
+        command::STMT_FETCH,
+        0xfa,
+    ];
+    let byte = commands[random.random_range(0..commands.len())];
+    let params = vec![Param::Text(b"a".to_vec()), Param::LongLong(0)];
+    let execute = Execute { params, ..Execute::default() }.body(attributes);
+    let body = match random.random_range(0..4) {
+        0 => noise(random, 60),
+        1 => execute,
+        _ => mutated(random, &execute),
+    };
+    let mut whole = [&[byte], &id[..], &body].concat();
+    if random.random_bool(0.1) {
+        whole.truncate(random.random_range(1..6));
+    }
+    packet(0, &whole)
+}
+
+/// What goes on for longer than it ever comes.
+fn unfinished(random: &mut StdRng) -> Vec<u8> {
+    let bytes = [
+        command::QUERY,
+        command::STMT_PREPARE,
+        command::STMT_EXECUTE,
+        command::STMT_SEND_LONG_DATA,
+        command::CHANGE_USER,
+        command::SET_OPTION,
+        command::RESET_CONNECTION,
+        command::INIT_DB,
+    ];
+    let byte = bytes[random.random_range(0..bytes.len())];
+    let length: u32 =
+        if random.random_bool(0.5) { 0x00ff_ffff } else { random.random_range(5..70_000) };
+    let mut out = length.to_le_bytes();
+    out[3] = 0;
+    let sent = random.random_range(0..(length as usize).min(3_000_000));
+    [&out[..], &[byte], &vec![b' '; sent]].concat()
+}

@@ -1,0 +1,397 @@
+//! TLS on either leg, and what becomes of passwords where one has it and the other has not.
+
+use std::net::Ipv4Addr;
+use std::process::{Command, Output};
+
+use crate::forwarder::Forwarder;
+use crate::launch::{Launched, run};
+use crate::own_server::flavour_of;
+use crate::proxy::{Proxy, fresh_schema};
+use crate::script::{Flavour, Server};
+use crate::stage::on_both;
+use crate::wire::render::summary;
+use crate::wire::{Account, Client};
+
+on_both! {
+    every_plugin_works_over_every_combination_of_legs
+    accounts_that_require_tls_are_let_in_as_by_the_server
+    a_password_in_clear_is_not_passed_on_without_tls
+    the_lock_tables_are_reached_by_tls_as_told
+    who_requires_tls_refuses_others_as_the_server_would
+    accounts_that_require_a_certificate
+    the_server_s_certificate_is_verified_as_told
+    certificates_are_read_again_without_a_connection_lost
+    a_divided_packet_over_a_compressed_leg_passes
+}
+
+const PASSWORD: &str = "a-secret-that-is-looked-for";
+
+/// A proxy with a piece of network behind it, in which passwords would be seen.
+struct Legs {
+    proxy: Launched,
+    link: Forwarder,
+}
+
+impl Legs {
+    fn start(server: &Server, extra: &[&str]) -> Self {
+        let link = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
+        link.lose_the_reply_to(PASSWORD.as_bytes());
+        let store = format!("{}{}", server.url, fresh_schema());
+        let extra = [&["--create-schema"], extra].concat();
+        let proxy = Launched::start(&format!("127.0.0.1:{}", link.port), &store, &extra);
+        Self { proxy, link }
+    }
+
+    fn assert_nothing_was_overheard(&self) {
+        assert!(!self.link.has_lost_it(), "a password crossed the leg to the server in clear");
+    }
+}
+
+fn plugins(server: &Server) -> &'static [&'static str] {
+    match flavour_of(server) {
+        Flavour::MySql => &["caching_sha2_password", "sha256_password"],
+        Flavour::MariaDb => &["mysql_native_password"],
+    }
+}
+
+/// An account for one test; dropped with it.
+struct User {
+    name: String,
+    server: Server,
+}
+
+impl User {
+    fn create(server: &Server, plugin: &str, require: &str) -> Self {
+        let name = fresh_schema().replace("lockstead_t", "u");
+        let how = match flavour_of(server) {
+            Flavour::MySql => format!("IDENTIFIED WITH {plugin} BY '{PASSWORD}'"),
+            Flavour::MariaDb => format!("IDENTIFIED VIA {plugin} USING PASSWORD('{PASSWORD}')"),
+        };
+        server.root().run(&format!("CREATE USER {name} {how} REQUIRE {require}"));
+        Self { name, server: server.clone() }
+    }
+
+    fn account(&self, tls: bool, password: &str) -> Account {
+        let mut account = Account::new(&self.name, password);
+        account.wrap.tls = tls;
+        account
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        self.server.root().run(&format!("DROP USER {}", self.name));
+    }
+}
+
+/// The end of a login, without what numbers and connection ids are in it.
+fn told(client: &Client) -> String {
+    let last = client.login.packets.last();
+    let text = last.map(|p| String::from_utf8_lossy(&p.payload).into_owned()).unwrap_or_default();
+    if client.login.succeeded() { "in".to_owned() } else { text }
+}
+
+fn log_in(port: u16, account: &Account) -> Client {
+    Client::connect("127.0.0.1", port, account).expect("a connection")
+}
+
+fn every_plugin_works_over_every_combination_of_legs(server: &Server) {
+    for mode in ["match", "off", "required"] {
+        let legs = Legs::start(server, &["--backend-tls", mode]);
+        for plugin in plugins(server) {
+            for tls in [false, true] {
+                let case = format!("{plugin} backend_tls={mode} client tls={tls}");
+                let user = User::create(server, plugin, "NONE");
+                let wrong = user.account(tls, "wrong");
+                let refused = told(&log_in(legs.proxy.port, &wrong));
+                assert_eq!(refused, told(&log_in(server.port, &wrong)), "{case}");
+                assert!(refused.contains("Access denied"), "{case}: {refused}");
+                // The first login is in full, the second may be fast.
+                let right = user.account(tls, PASSWORD);
+                for again in ["first", "second"] {
+                    let mut client = log_in(legs.proxy.port, &right);
+                    assert_eq!(told(&client), "in", "{case} {again}");
+                    changes_user(server, &mut client, plugin, tls, &case);
+                }
+            }
+        }
+        if mode == "off" {
+            legs.assert_nothing_was_overheard();
+        }
+    }
+}
+
+/// To accounts that the server has not seen yet, and back to one that is refused.
+fn changes_user(server: &Server, client: &mut Client, plugin: &str, tls: bool, case: &str) {
+    let next = User::create(server, plugin, "NONE");
+    let changed = client.change_user(&next.account(tls, PASSWORD));
+    assert_eq!(changed.error(), None, "{case}: {}", summary(&changed));
+    let who = summary(&client.query(b"SELECT CURRENT_USER()"));
+    assert!(who.contains(&next.name), "{case}: {who}");
+    let denied = client.change_user(&next.account(tls, "wrong"));
+    assert_eq!(denied.error(), Some(1045), "{case}: {}", summary(&denied));
+}
+
+fn accounts_that_require_tls_are_let_in_as_by_the_server(server: &Server) {
+    let user = User::create(server, plugins(server)[0], "SSL");
+    let direct = |tls| told(&log_in(server.port, &user.account(tls, PASSWORD)));
+    assert_eq!(direct(true), "in");
+    assert!(direct(false).contains("Access denied"));
+    for (mode, open) in [("match", None), ("off", Some(false)), ("required", Some(true))] {
+        let legs = Legs::start(server, &["--backend-tls", mode]);
+        for tls in [false, true] {
+            let through = told(&log_in(legs.proxy.port, &user.account(tls, PASSWORD)));
+            match open {
+                None => assert_eq!(through, direct(tls), "client tls={tls}"),
+                Some(true) => assert_eq!(through, "in", "client tls={tls}"),
+                Some(false) => assert_eq!(through, direct(false), "client tls={tls}"),
+            }
+        }
+    }
+    let legs = Legs::start(server, &["--backend-tls-local", "true"]);
+    let local = told(&log_in(legs.proxy.port, &user.account(false, PASSWORD)));
+    assert_eq!(local, "in", "a client on this machine counts as encrypted");
+}
+
+fn a_password_in_clear_is_not_passed_on_without_tls(server: &Server) {
+    let user = User::create(server, plugins(server)[0], "NONE");
+    for (mode, tls) in [("match", false), ("off", true), ("required", false)] {
+        let legs = Legs::start(server, &["--backend-tls", mode]);
+        let mut account = user.account(tls, PASSWORD);
+        account.clear_first = true;
+        let refused = told(&log_in(legs.proxy.port, &account));
+        assert!(refused.contains("mysql_clear_password"), "{mode} tls={tls}: {refused}");
+        legs.assert_nothing_was_overheard();
+    }
+    let legs = Legs::start(server, &[]);
+    let mut account = user.account(true, PASSWORD);
+    account.clear_first = true;
+    let through = told(&log_in(legs.proxy.port, &account));
+    assert_eq!(through, told(&log_in(server.port, &account)), "over TLS it is the server's to say");
+}
+
+fn who_requires_tls_refuses_others_as_the_server_would(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--tls", "require"]);
+    let mut account = server.root.clone();
+    account.wrap.tls = false;
+    let refused = log_in(proxy.port, &account);
+    let text = told(&refused);
+    assert!(text.contains("require_secure_transport=ON"), "{text}");
+    account.wrap.tls = true;
+    assert_eq!(told(&log_in(proxy.port, &account)), "in");
+    let proxy = Proxy::start(&server.url, &["--tls", "off"]);
+    let greeting = log_in(proxy.port, &server.root).login.greeting.expect("a greeting");
+    assert_eq!(greeting.capabilities & crate::wire::capability::SSL, 0);
+}
+
+/// The folder with the certificates of a server that `dev/server.sh` has started.
+fn certificates(server: &Server) -> String {
+    let ca = server.root().column("SELECT @@ssl_ca").pop().expect("a value");
+    ca.strip_suffix("/ca.pem").unwrap_or_else(|| panic!("no CA of the scripts': {ca}")).to_owned()
+}
+
+fn the_server_s_certificate_is_verified_as_told(server: &Server) {
+    let dir = certificates(server);
+    let (good, bad) = (format!("{dir}/ca.pem"), format!("{dir}/client-cert.pem"));
+    let backend = |host: &str| format!("{host}:{}", server.port);
+    let by_name = backend("localhost");
+    for (mode, ca, backend, let_in) in [
+        ("verify-ca", &good, &by_name, true),
+        ("verify-identity", &good, &by_name, true),
+        ("verify-ca", &bad, &by_name, false),
+        ("match", &good, &by_name, true),
+        ("match", &bad, &by_name, false),
+    ] {
+        let store = format!("{}{}", server.url, fresh_schema());
+        let extra = ["--create-schema", "--backend-tls", mode, "--backend-tls-ca", ca];
+        let proxy = Launched::start(backend, &store, &extra);
+        let mut account = server.root.clone();
+        account.wrap.tls = true;
+        let text = told(&log_in(proxy.port, &account));
+        if let_in {
+            assert_eq!(text, "in", "{mode} {ca}");
+        } else {
+            assert!(text.contains("no TLS connection"), "{mode} {ca}: {text}");
+        }
+    }
+}
+
+fn the_lock_tables_are_reached_by_tls_as_told(server: &Server) {
+    let dir = certificates(server);
+    let (good, bad) = (format!("{dir}/ca.pem"), format!("{dir}/client-cert.pem"));
+    let user = User::create(server, plugins(server)[0], "SSL");
+    server.root().run(&format!("GRANT ALL ON *.* TO {}", user.name));
+    let arguments = |mode: &str, ca: &str| {
+        let store = format!("mysql://{}:{PASSWORD}@localhost:{}/", user.name, server.port);
+        let store = format!("{store}{}", fresh_schema());
+        let fixed = ["--backend", &format!("localhost:{}", server.port), "--state-dir", "off"];
+        run(&[
+            &["check", "--store", &store, "--store-tls", mode, "--backend-tls-ca", ca],
+            &fixed[..],
+        ]
+        .concat())
+    };
+    for (mode, ca, reached) in [
+        ("off", &good, false),
+        ("required", &bad, true),
+        ("verify-ca", &good, true),
+        ("verify-ca", &bad, false),
+        ("verify-identity", &good, true),
+    ] {
+        let said = text(&arguments(mode, ca));
+        // Reached, it lacks the tables.
+        assert_eq!(said.contains("schema install"), reached, "{mode} {ca}: {said}");
+    }
+    let said = text(&arguments("verify-ca", ""));
+    assert!(said.contains("backend_tls_ca"), "{said}");
+}
+
+fn certificates_are_read_again_without_a_connection_lost(server: &Server) {
+    let dir = std::env::temp_dir().join(fresh_schema());
+    let dev = std::env::var("LOCKSTEAD_DEV_DIR").expect("LOCKSTEAD_DEV_DIR");
+    let make = || {
+        let made = Command::new(format!("{dev}/certificates.sh")).arg(&dir).status();
+        assert!(made.expect("certificates.sh runs").success());
+        let dir = dir.to_string_lossy();
+        [format!("{dir}/server-cert.pem"), format!("{dir}/server-key.pem"), format!("{dir}/ca.pem")]
+    };
+    let [cert, key, ca] = make();
+    let proxy = Proxy::start(&server.url, &["--tls-cert", &cert, "--tls-key", &key]);
+    let flavour = flavour_of(server);
+    let verifies: &[&str] = match flavour {
+        Flavour::MySql => &["--ssl-mode=VERIFY_IDENTITY"],
+        Flavour::MariaDb => &["--ssl", "--ssl-verify-server-cert"],
+    };
+    let shown_to = |ca: &str| {
+        let mut options: Vec<String> = verifies.iter().map(|&o| o.to_owned()).collect();
+        options.push(format!("--ssl-ca={ca}"));
+        client(flavour, &server.root, proxy.port, &options)
+    };
+    let first = std::fs::read(&ca).expect("a CA");
+    assert!(text(&shown_to(&ca)).contains("got in"), "{}", text(&shown_to(&ca)));
+    let mut account = server.root.clone();
+    account.wrap.tls = true;
+    let mut open = log_in(proxy.port, &account);
+    make();
+    let old = format!("{}/old.pem", dir.to_string_lossy());
+    std::fs::write(&old, first).expect("written");
+    proxy.signal("HUP");
+    crate::stage::eventually("the new certificate is shown", || {
+        text(&shown_to(&ca)).contains("got in").then_some(())
+    });
+    assert!(!text(&shown_to(&old)).contains("got in"), "the old one is still shown");
+    assert!(summary(&open.query(b"SELECT 'still here'")).contains("still here"));
+    // A pair that does not fit changes nothing.
+    std::fs::copy(dir.join("client-key.pem"), &key).expect("copied");
+    proxy.signal("HUP");
+    crate::stage::eventually("it is said", || {
+        proxy.log().contains("server-cert.pem").then_some(())
+    });
+    assert!(text(&shown_to(&ca)).contains("got in"));
+    let _ = std::fs::remove_dir_all(&dir);
+}
+
+/// By the certificate that the client shows: what the server says directly, it says through every
+/// combination of legs, if the proxy has that certificate's key, and never lets in anybody else.
+fn accounts_that_require_a_certificate(server: &Server) {
+    let (dir, flavour) = (certificates(server), flavour_of(server));
+    let file = |name: &str| format!("{dir}/{name}.pem");
+    let shows = |name: Option<&str>| -> Vec<String> {
+        let pair =
+            |n| [format!("--ssl-cert={dir}/{n}-cert.pem"), format!("--ssl-key={dir}/{n}-key.pem")];
+        name.map(pair).into_iter().flatten().collect()
+    };
+    let plugin = plugins(server)[0];
+    let subject = "SUBJECT '/O=Lockstead tests/CN=app'";
+    let issuer = "ISSUER '/O=Lockstead tests/CN=authority'";
+    let users = ["X509", subject, issuer].map(|require| User::create(server, plugin, require));
+    let says = |user: &User, port: u16, tls: bool, shown: Option<&str>| {
+        let account = user.account(tls, PASSWORD);
+        let tls = match (tls, flavour) {
+            (true, Flavour::MySql) => vec!["--ssl-mode=REQUIRED".to_owned()],
+            (false, Flavour::MySql) => {
+                vec!["--ssl-mode=DISABLED".to_owned(), "--get-server-public-key".to_owned()]
+            }
+            (true, Flavour::MariaDb) => vec!["--ssl".to_owned()],
+            (false, Flavour::MariaDb) => vec!["--skip-ssl".to_owned()],
+        };
+        let said = text(&client(flavour, &account, port, &[tls, shows(shown)].concat()));
+        if said.contains("got in") { "got in".to_owned() } else { said }
+    };
+    let with_app =
+        ["--backend-tls-cert", &file("client-cert"), "--backend-tls-key", &file("client-key")]
+            .map(str::to_owned);
+    let ca = file("ca");
+    for (mode, cert) in
+        [("match", "request"), ("match", "require"), ("off", "request"), ("required", "request")]
+    {
+        let mut extra =
+            vec!["--backend-tls", mode, "--tls-client-ca", &ca, "--tls-client-cert", cert];
+        extra.extend(with_app.iter().map(String::as_str));
+        let proxy = Proxy::start(&server.url, &extra);
+        for (user, require) in users.iter().zip(["X509", "SUBJECT", "ISSUER"]) {
+            for (tls, shown) in
+                [(false, None), (true, None), (true, Some("client")), (true, Some("other"))]
+            {
+                let case =
+                    format!("{require} backend_tls={mode} cert={cert} tls={tls} shown={shown:?}");
+                let direct = says(user, server.port, tls, shown);
+                let through = says(user, proxy.port, tls, shown);
+                let same = through.contains("got in") == direct.contains("got in");
+                let refused = !through.contains("got in");
+                match (mode, shown) {
+                    // Its key is not the proxy's, or no leg to the server can show anything.
+                    (_, Some("other")) | ("off", _) => assert!(refused, "{case}: {through}"),
+                    _ => assert!(same, "{case}: {through} directly {direct}"),
+                }
+            }
+        }
+    }
+    let asks_nobody = run(&[
+        &["serve", "--backend", "h:1", "--store", "mysql://a:b@h/x"],
+        &with_app.each_ref().map(String::as_str)[..],
+    ]
+    .concat());
+    assert!(text(&asks_nobody).contains("backend_tls_cert"), "{}", text(&asks_nobody));
+}
+
+/// The command line client of the server's family.
+fn client(flavour: Flavour, account: &Account, port: u16, options: &[String]) -> Output {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let cache = std::env::var("LOCKSTEAD_CACHE").unwrap_or(format!("{home}/.cache/lockstead"));
+    let program = match flavour {
+        Flavour::MySql => "mysql",
+        Flavour::MariaDb => "mariadb",
+    };
+    Command::new(format!("{cache}/bin/{program}"))
+        .args(["--no-defaults", "-h", "127.0.0.1", "-P", &port.to_string(), "-u"])
+        .arg(&account.user)
+        .arg(format!("-p{}", account.password))
+        .args(options)
+        .args(["-e", "SELECT 'got in'"])
+        .output()
+        .expect("the client runs")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+/// The server does not check how the packets in pieces are numbered. Behind a proxy it gets them
+/// without pieces, and does.
+fn a_divided_packet_over_a_compressed_leg_passes(server: &Server) {
+    let legs = Legs::start(server, &[]);
+    let head = "SELECT LENGTH('";
+    // With the command's byte a whole frame, so that an empty one follows.
+    let text = format!("{head}{}')", "x".repeat(0x00ff_fffe - head.len() - 2));
+    let mut account = server.root.clone();
+    account.wrap.zlib = true;
+    let mut told = [server.port, legs.proxy.port].map(|port| {
+        let mut client = log_in(port, &account);
+        let long = summary(&client.query(text.as_bytes()));
+        [long, summary(&client.query(b"SELECT 'in step'"))]
+    });
+    let through = std::mem::take(&mut told[1]);
+    assert_eq!(through, told[0]);
+    assert!(through[0].contains("16777197"), "{}", through[0]);
+}
