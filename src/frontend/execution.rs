@@ -141,6 +141,12 @@ impl Session {
         if native { Outcome::Native } else { Outcome::Unsupported }
     }
 
+    /// Whether the client is told of the column: it may keep what the PREPARE told. What a cursor
+    /// reads is another column.
+    fn describes(&self, delivery: Delivery) -> bool {
+        delivery == Delivery::Cursor || !self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA)
+    }
+
     async fn deadlock_binary(&mut self, call: &Call<'_>, answer: &Answer<'_>) -> Result<(), End> {
         let Answer { catalog, name, column, delivery, value } = *answer;
         let status = Status(self.status.lasting());
@@ -153,7 +159,7 @@ impl Session {
             status,
             warnings: 0,
             delivery,
-            metadata: true,
+            metadata: self.describes(delivery),
             end: None,
         };
         let mut columns = Vec::new();
@@ -176,7 +182,7 @@ impl Session {
         let unfound = delivery == Delivery::Cursor && self.flavour == Flavour::MariaDb;
         let mut status = Status(self.status.lasting());
         let mut warnings = 0;
-        let mut metadata = true;
+        let mut metadata = self.describes(delivery);
         let (mut between, mut end) = (status, None);
         let emptied = empties_warnings(function, self.flavour, value);
         if pure.is_empty()
@@ -202,7 +208,7 @@ impl Session {
                 between = reply.first_eof().unwrap_or(s);
             }
             let first = reply.frames().next();
-            metadata = first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
+            metadata &= first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
             if by_ok {
                 return self.send_client(&reply.bytes);
             }

@@ -103,12 +103,14 @@ impl OneValue<'_> {
         let cursor = self.delivery == Delivery::Cursor;
         let shown = if cursor { Status::CURSOR_EXISTS } else { 0 };
         let status = Status(self.status.0 | shown);
-        if capabilities.has(Capabilities::OPTIONAL_METADATA) {
+        let optional = capabilities.has(Capabilities::OPTIONAL_METADATA)
+            || capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
+        if optional {
             put_frame(out, 1, &[1, u8::from(self.metadata)]);
         } else {
             put_frame(out, 1, &[1]);
         }
-        if self.metadata || !capabilities.has(Capabilities::OPTIONAL_METADATA) {
+        if self.metadata || !optional {
             put_frame(out, seq, &self.definition(capabilities));
             seq += 1;
         }

@@ -46,6 +46,8 @@ pub(crate) mod capability {
     pub(crate) const OPTIONAL_RESULTSET_METADATA: u32 = 1 << 25;
     pub(crate) const ZSTD: u32 = 1 << 26;
     pub(crate) const QUERY_ATTRIBUTES: u32 = 1 << 27;
+    /// MariaDB's bit 36, which travels elsewhere, in the place of a bit that nobody here needs.
+    pub(crate) const MARIADB_CACHE_METADATA: u32 = 1 << 31;
 
     /// What a plain libmysqlclient asks for, less TLS and compression.
     pub(crate) const DEFAULT: u32 = LONG_PASSWORD
@@ -81,6 +83,7 @@ pub(crate) mod capability {
             "SESSION_TRACK" => SESSION_TRACK,
             "DEPRECATE_EOF" => DEPRECATE_EOF,
             "OPTIONAL_RESULTSET_METADATA" => OPTIONAL_RESULTSET_METADATA,
+            "MARIADB_CACHE_METADATA" => MARIADB_CACHE_METADATA,
             "QUERY_ATTRIBUTES" => QUERY_ATTRIBUTES,
             _ => return None,
         })

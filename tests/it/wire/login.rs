@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use mysql_common::{crypto, scramble};
 
-use super::capability::{COMPRESS, CONNECT_ATTRS, CONNECT_WITH_DB, PLUGIN_AUTH, SSL, ZSTD};
+use super::capability::{
+    COMPRESS, CONNECT_ATTRS, CONNECT_WITH_DB, LONG_PASSWORD, MARIADB_CACHE_METADATA, PLUGIN_AUTH,
+    SSL, ZSTD,
+};
 use super::decode::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::frame::Frames;
 use super::reader::Reader;
@@ -15,6 +18,8 @@ const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
 const SHA256: &[u8] = b"sha256_password";
 const CLEAR: &[u8] = b"mysql_clear_password";
+/// Among MariaDB's extended capabilities.
+const CACHE_METADATA: u32 = 1 << 4;
 
 /// Who logs in, where to, and with which options.
 #[derive(Debug, Clone)]
@@ -88,10 +93,15 @@ impl Greeting {
         let status = c.u16()?;
         let high = c.u16()?;
         let salt_length = usize::from(c.u8()?);
-        c.take(10)?;
+        c.take(6)?;
+        let extended = c.u32()?;
         salt.extend_from_slice(c.take(salt_length.max(21) - 9)?);
         c.take(1)?;
-        let capabilities = u32::from(low) | (u32::from(high) << 16);
+        let mut capabilities = u32::from(low) | (u32::from(high) << 16);
+        capabilities &= !MARIADB_CACHE_METADATA;
+        if capabilities & LONG_PASSWORD == 0 && extended & CACHE_METADATA != 0 {
+            capabilities |= MARIADB_CACHE_METADATA;
+        }
         let plugin = c.nul_bytes().to_vec();
         Some(Greeting { version, connection_id, salt, capabilities, collation, status, plugin })
     }
@@ -167,10 +177,12 @@ pub(crate) fn handshake_response(
     greeting: &Greeting,
     capabilities: u32,
 ) -> Vec<u8> {
-    let mut out = capabilities.to_le_bytes().to_vec();
+    let mut out = (capabilities & !MARIADB_CACHE_METADATA).to_le_bytes().to_vec();
     out.extend_from_slice(&(1_u32 << 30).to_le_bytes());
     out.push(account.collation.to_le_bytes()[0]);
-    out.extend_from_slice(&[0; 23]);
+    out.extend_from_slice(&[0; 19]);
+    let caches = capabilities & MARIADB_CACHE_METADATA != 0;
+    out.extend_from_slice(&if caches { CACHE_METADATA } else { 0 }.to_le_bytes());
     out.extend_from_slice(account.user.as_bytes());
     out.push(0);
     let (plugin, proof) = if account.clear_first {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::capability::{DEPRECATE_EOF, OPTIONAL_RESULTSET_METADATA};
+use super::capability::{DEPRECATE_EOF, MARIADB_CACHE_METADATA, OPTIONAL_RESULTSET_METADATA};
 use super::decode::Cursor;
 use super::frame::{Frames, MAX_PAYLOAD, Missing};
 use super::response::{End, Kind, OkPacket, Packet, Shape, parse_eof};
@@ -103,8 +103,8 @@ impl Reader<'_> {
     fn result_set(&mut self, head: &[u8], row: Kind) -> Result<u16, Stop> {
         let mut c = Cursor(head);
         let count = c.lenenc().unwrap_or_default();
-        let optional = self.capabilities & OPTIONAL_RESULTSET_METADATA != 0;
-        let follows = !optional || c.u8() != Some(0);
+        let optional = OPTIONAL_RESULTSET_METADATA | MARIADB_CACHE_METADATA;
+        let follows = self.capabilities & optional == 0 || c.u8() != Some(0);
         if follows {
             for _ in 0..count {
                 if self.next(column_or_err)?.kind == Kind::Err {
