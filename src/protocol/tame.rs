@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::capabilities::Capabilities;
 use super::handshake::{Greeting, Login};
 use super::reply::ErrorReply;
 use crate::types::Flavour;
@@ -34,7 +35,10 @@ pub fn proof<'a>(plugin: &[u8], proof: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
 /// The server's own error for a login that it would refuse before it looks at the user.
 pub fn refusal(login: &Login<'_>, greeting: &Greeting) -> Option<ErrorReply> {
     let unable = match greeting.flavour {
-        Flavour::MySql => !login.names_plugin() && greeting.version_number() >= WITHOUT_NATIVE,
+        Flavour::MySql => {
+            let plugins = greeting.capabilities.has(Capabilities::PLUGIN_AUTH);
+            plugins && !login.names_plugin() && greeting.version_number() >= WITHOUT_NATIVE
+        }
         Flavour::MariaDb => login.plugin == OLD,
     };
     if unable {
