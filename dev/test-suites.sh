@@ -132,6 +132,7 @@ servers() {
     # shellcheck disable=SC1090
     . "$tmp/server-$side/server.env"
     port[$side]=$PORT port[server-$side]=$PORT client_of[$side]=$CLIENT
+    # shellcheck disable=SC2153 # of server.env
     accounts "$FLAVOUR" | sql --batch
     sql -e 'CREATE DATABASE test'
     # What the proxy would make, to have it on both sides.
@@ -195,6 +196,7 @@ run() {
 bin=${LOCKSTEAD_BIN:-}
 if [ -z "$bin" ]; then
   cargo build --release --bin lockstead
+  # shellcheck disable=SC2031 # suites set it for themselves alone
   bin=${CARGO_TARGET_DIR:-target}/release/lockstead
 fi
 tls=()

@@ -5,6 +5,7 @@ pub mod buffers;
 pub mod certificates;
 pub mod compression;
 pub mod leg;
+mod packing;
 pub mod peer;
 pub mod self_signed;
 pub mod socket;
