@@ -421,6 +421,7 @@ mod tests {
 #[cfg(test)]
 mod broken {
     use super::*;
+    use crate::net::packing::KEEP;
 
     const BOTH: [Compression; 2] = [Compression::Zlib, Compression::Zstd(3)];
 

@@ -15,7 +15,7 @@ const MAX_LEVEL: u8 = 9;
 /// A peer cannot have the unpacking hold more than two to this many bytes: a piece is shorter.
 const MAX_WINDOW_LOG: u32 = 24;
 /// What an unpacker may keep between two pieces: a long piece may have made it large.
-const KEEP: usize = 1 << 20;
+pub(super) const KEEP: usize = 1 << 20;
 
 /// An algorithm that client and server agreed upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +35,7 @@ pub(super) enum Packer {
 impl Packer {
     pub(super) fn new(compression: Compression) -> io::Result<Self> {
         Ok(match compression {
-            Compression::Zlib => {
-                Self::Zlib(Compress::new(flate2::Compression::default(), true))
-            }
+            Compression::Zlib => Self::Zlib(Compress::new(flate2::Compression::default(), true)),
             Compression::Zstd(level) => {
                 let mut encoder = Encoder::new(i32::from(level.clamp(1, MAX_LEVEL)))?;
                 encoder.set_parameter(CParameter::WindowLog(WINDOW_LOG))?;
@@ -119,7 +117,12 @@ impl Unpacker {
     }
 
     /// Appends at most `room` bytes. Returns how many were taken and given.
-    pub(super) fn run(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> io::Result<(usize, usize)> {
+    pub(super) fn run(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        room: usize,
+    ) -> io::Result<(usize, usize)> {
         let start = out.len();
         out.resize(start + room.min(RAW), 0);
         let space = &mut out[start..];
