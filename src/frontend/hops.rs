@@ -14,7 +14,7 @@ use crate::net::tls::Tls;
 use crate::protocol::auth::OwnKey;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::put_frame;
-use crate::protocol::handshake::{LOGIN_HEAD, Login};
+use crate::protocol::handshake::LOGIN_HEAD;
 use crate::protocol::reply::ErrorReply;
 
 /// What the proxy can do on its legs.
@@ -87,49 +87,48 @@ impl Hops {
         client.encrypt(tls).await
     }
 
-    /// Whether the leg to the server is to be encrypted.
-    fn encrypts_server(config: &Config, client: &Leg, peer: Peer) -> bool {
-        match config.backend_tls.mode {
+    /// What the server is asked for of what it offers.
+    pub(super) fn asked(
+        config: &Config,
+        (client, peer): (&Leg, Peer),
+        offered: Capabilities,
+    ) -> Capabilities {
+        let encrypted = match config.backend_tls.mode {
             BackendMode::Off => false,
             BackendMode::Match => {
                 client.tls().is_some() || (config.backend_tls.local && peer.is_local())
             }
             _ => true,
-        }
+        };
+        let tls = if encrypted { Capabilities::SSL } else { Capabilities(0) };
+        // Where the server's offer is against the settings, nobody got this far.
+        config.backend_compression.with(tls).both(offered)
     }
 
-    /// Encrypts the server's leg, if that is to be. `login` is the client's, which begins as the
-    /// question for TLS does. Returns the sequence id of what comes next.
+    /// Encrypts the server's leg. `login` is what follows, and begins as the question for TLS does:
+    /// the server takes the capabilities of the question.
     pub(super) async fn encrypt_server(
         &self,
         config: &Config,
-        (client, peer): (&Leg, Peer),
-        (server, offered): (&mut Leg, Capabilities),
+        client: &Leg,
+        server: &mut Leg,
         login: &[u8],
-    ) -> Result<u8, Refusal> {
-        let wanted = Self::encrypts_server(config, client, peer);
-        let Some(connector) = self.connector.as_ref().filter(|_| wanted) else {
-            return Ok(1);
+    ) -> Result<(), Refusal> {
+        let Some(connector) = &self.connector else {
+            return Ok(());
         };
         let failed = |why: &str| {
             Refusal::of("backend_tls", codes::backend_tls(&config.backend.to_string(), why))
         };
-        // Where that is against the settings, nobody got this far.
-        if !offered.has(Capabilities::SSL) {
-            return Ok(1);
-        }
-        let mut question = login[..LOGIN_HEAD].to_vec();
-        let bits = Login::bits(login).without(Capabilities::HOPS).with(Capabilities::SSL);
-        question[..4].copy_from_slice(&bits.0.to_le_bytes()[..4]);
-        let mut frame = Vec::with_capacity(question.len() + 4);
-        put_frame(&mut frame, 1, &question);
+        let mut frame = Vec::with_capacity(LOGIN_HEAD + 4);
+        put_frame(&mut frame, 1, &login[..LOGIN_HEAD]);
         let shown = client.tls().and_then(Tls::peer_certificate);
         let begun = async {
             server.send_all(&frame).await?;
             server.encrypt(connector.begin(shown)?).await
         };
         match begun.await {
-            Ok(()) => Ok(2),
+            Ok(()) => Ok(()),
             Err(e) => {
                 tracing::warn!(backend = %config.backend, error = %e, "no TLS with the server");
                 Err(failed(&e.to_string()))

@@ -127,7 +127,7 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
         turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
         return None;
     }
-    match authenticated(client, (&login, &answer, seq), peer, greeted, context).await {
+    match authenticated(client, (&login, seq), peer, greeted, context).await {
         Ok(session) => Some(session),
         Err((mut client, refusal)) => {
             turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
@@ -179,7 +179,7 @@ type Refused = (Leg, Refusal);
 /// The server's part: TLS, the exchange, and what comes with the OK.
 async fn authenticated(
     mut client: Leg,
-    (login, payload, seq): (&Login<'_>, &[u8], u8),
+    (login, seq): (&Login<'_>, u8),
     peer: Peer,
     greeted: Greeted,
     context: &Context,
@@ -189,20 +189,21 @@ async fn authenticated(
     let Greeted { stream, greeting, opened, .. } = greeted;
     let mut server = Leg::new(stream);
     let offered = greeting.capabilities;
-    let encrypted =
-        context.hops.encrypt_server(config, (&client, peer), (&mut server, offered), payload);
-    let to_server = match timeout_at(deadline, encrypted).await {
-        Ok(Ok(seq)) => seq,
-        Ok(Err(refusal)) => return Err((client, refusal)),
-        Err(_) => return Err((client, Refusal::silent("backend_tls"))),
-    };
-    let mut hops = config.backend_compression.both(offered);
-    if server.tls().is_some() {
-        hops = hops.with(Capabilities::SSL);
-    }
+    let hops = Hops::asked(config, (&client, peer), offered);
     let who = context.observer.is_some().then(|| who_logs_in(login, peer));
     let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
     let tag = who.is_none().then_some(tag.as_bytes());
+    let packet = |proof: Option<&[u8]>| login.for_server(offered, hops, proof, tag);
+    let mut to_server = 1;
+    if hops.has(Capabilities::SSL) {
+        let packet = packet(None);
+        let encrypted = context.hops.encrypt_server(config, &client, &mut server, &packet);
+        match timeout_at(deadline, encrypted).await {
+            Ok(Ok(())) => to_server = 2,
+            Ok(Err(refusal)) => return Err((client, refusal)),
+            Err(_) => return Err((client, Refusal::silent("backend_tls"))),
+        }
+    }
     let exchanged = async {
         let mut exchange = Exchange::new(
             (&mut client, seq),
@@ -211,7 +212,6 @@ async fn authenticated(
             deadline,
             Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
         );
-        let packet = |proof: Option<&[u8]>| login.for_server(offered, hops, proof, tag);
         let ok = match exchange.first(login.plugin, login.proof).await {
             Ok(proof) => exchange.run(&packet(proof.as_deref())).await?,
             Err(broken) => {
