@@ -11,8 +11,9 @@ use crate::script::expand::Names;
 use crate::script::{Flavour, Runner, Script, Server, compare};
 use crate::wire::wrap::Wrap;
 
-/// With compression, servers hang up without the last words that are compared here.
-const NOT_COMPRESSED: [&str; 2] = ["lifecycle", "big_packets"];
+/// With compression, servers hang up without the last words that are compared here; and packing so
+/// large a file takes so long in a debug build that the server calls the statement slow.
+const NOT_COMPRESSED: [&str; 3] = ["lifecycle", "big_packets", "infile"];
 
 /// Runs one script in all its variants.
 fn check(name: &str, text: &str, flavour: Flavour) {
