@@ -14,15 +14,15 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Names that no other run against the same server has.
+    /// Names that no other run against the same server has, of letters alone: digits in a name
+    /// could be read as a connection's id, which are small on a fresh server.
     pub(crate) fn fresh() -> Names {
         let seed = RandomState::new().build_hasher().finish();
         let mut prefix = String::from("n");
         let mut rest = seed;
         for _ in 0..7 {
-            let digit = u32::try_from(rest % 36).ok().and_then(|d| char::from_digit(d, 36));
-            prefix.push(digit.expect("a digit below 36"));
-            rest /= 36;
+            prefix.push(char::from(b'a' + u8::try_from(rest % 26).expect("below 26")));
+            rest /= 26;
         }
         Names { prefix, digits: (10_000_000 + seed % 80_000_000).to_string() }
     }
