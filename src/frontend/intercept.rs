@@ -58,7 +58,8 @@ impl Session {
     pub(super) async fn query(&mut self, packet: Vec<u8>) -> Result<(), End> {
         let payload = &packet[HEADER..];
         let Some(at) = self.text_start(payload) else {
-            return self.forward(&packet);
+            self.count(Command::QUERY);
+            return self.refuse(&codes::unreadable(self.flavour));
         };
         let text = &payload[at..];
         let statement = self.classify(text).await?;

@@ -140,7 +140,11 @@ impl Session {
         if std::mem::take(&mut statement.refused_data) {
             return self.forward(&packet);
         }
-        // What cannot be read the server refuses in its own words.
+        if Execute::has_too_few(&packet[HEADER..], statement.params, attributes) {
+            return self.forward(&packet);
+        }
+        // Servers forgive other mistakes than the proxy, so this is not theirs to judge: it could
+        // take a lock there.
         let Some(execute) = Execute::parse(
             &packet[HEADER..],
             statement.params,
@@ -148,7 +152,9 @@ impl Session {
             &statement.long_data,
             attributes,
         ) else {
-            return self.forward(&packet);
+            self.count(Command::STMT_EXECUTE);
+            self.forget_long_data(id).await?;
+            return self.refuse(&codes::unreadable(self.flavour));
         };
         let as_it_stands = as_it_stands(&execute, &packet, attributes);
         let name_beyond = statement.first_is_the_name() && statement.beyond.contains(&0);

@@ -266,8 +266,10 @@ impl Session {
                 let payload = &bytes[HEADER..size.min(bytes.len())];
                 let Some(text_at) = self.text_start(payload) else {
                     if fits {
-                        // Broken attributes: the server says so.
-                        return Ok(Fate::Forward(None));
+                        // Broken attributes: the server says so, unless it can read them.
+                        let found = scan(payload);
+                        let matters = found.call || found.setting || self.has_named();
+                        return Ok(if matters { Fate::Park } else { Fate::Forward(None) });
                     }
                     return Err(End::Broken("query attributes longer than a buffer"));
                 };

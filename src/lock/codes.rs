@@ -10,8 +10,8 @@ pub fn unsupported(what: &str) -> ErrorReply {
         code: 1235,
         state: "42000",
         message: format!(
-            "Lockstead does not yet support {what}. Take the lock in a statement of its own: \
-             SELECT GET_LOCK(name, timeout). The statement was not run"
+            "Lockstead does not yet support {what}. Call the lock function in a statement of its own, \
+             as SELECT GET_LOCK(name, timeout) or SELECT RELEASE_LOCK(name). The statement was not run"
         ),
     }
 }
@@ -26,6 +26,16 @@ pub fn unsupported_midway(what: &str) -> ErrorReply {
              calls in it did stays"
         ),
     }
+}
+
+/// ER_MALFORMED_PACKET or ER_WRONG_ARGUMENTS, as the servers mostly say, for a packet that the proxy
+/// cannot read and the server perhaps could: what calls are in it is not known.
+pub fn unreadable(flavour: Flavour) -> ErrorReply {
+    let (code, message) = match flavour {
+        Flavour::MySql => (1835, "Malformed communication packet."),
+        Flavour::MariaDb => (1210, "Incorrect arguments to mysqld_stmt_execute"),
+    };
+    ErrorReply { code, state: "HY000", message: message.to_owned() }
 }
 
 /// ER_QUERY_INTERRUPTED, where the server ends a statement and not only the call that waits in it.

@@ -48,5 +48,8 @@ mod tests {
         for n in 0..p.len() - 8 {
             assert_eq!(text_offset(&p[..n]), None, "{n} bytes");
         }
+        // Of an unknown type, the length is not known.
+        p[5] = 99;
+        assert_eq!(text_offset(&p), None);
     }
 }

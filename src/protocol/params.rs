@@ -118,6 +118,13 @@ impl Execute {
         Some(Self { id, flags, types, values, raw, attributes, unbound })
     }
 
+    /// Whether an execution names fewer values than there are parameters, which servers refuse.
+    pub fn has_too_few(payload: &[u8], params: usize, query_attributes: bool) -> bool {
+        const COUNT: usize = 10;
+        let count = payload.get(COUNT..).and_then(|rest| Reader::new(rest).lenenc());
+        query_attributes && count.is_some_and(|count| count < params as u64)
+    }
+
     /// The payload with its types bound, for a server that has not seen the execution that
     /// bound them; `None` when it binds them already.
     pub fn with_types(&self, payload: &[u8], query_attributes: bool) -> Option<Vec<u8>> {
@@ -253,7 +260,7 @@ fn moment(date: bool, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// Steps over one value of the given type.
+/// Steps over one value of the given type; `None` also for a type whose length is not known.
 pub fn skip_value(r: &mut Reader<'_>, kind: u16) -> Option<()> {
     match kind & 0xff {
         6 => {}
@@ -273,9 +280,11 @@ pub fn skip_value(r: &mut Reader<'_>, kind: u16) -> Option<()> {
             let n = usize::from(r.u8()?);
             r.take(n)?;
         }
-        _ => {
+        // DECIMAL, VARCHAR, BIT, VECTOR, and from JSON to GEOMETRY.
+        0 | 15 | 16 | 242 | 245..=255 => {
             r.lenenc_bytes()?;
         }
+        _ => return None,
     }
     Some(())
 }

@@ -14,7 +14,9 @@ mod stage;
 use crate::stage::on_both;
 
 use answers::{answers_in_a_change_of_user, answers_in_a_login};
-use commands::{commands, short_packets_close_the_session};
+use commands::{
+    commands, executions_that_cannot_be_read_take_no_lock, short_packets_close_the_session,
+};
 use files::a_proxy_without_free_files_serves_those_it_has;
 use logins::{in_the_place_of_a_login, logins_byte_by_byte};
 use pieces::compressed_pieces;
@@ -26,6 +28,7 @@ on_both! {
     answers_in_a_change_of_user
     commands
     short_packets_close_the_session
+    executions_that_cannot_be_read_take_no_lock
     compressed_pieces
     a_proxy_without_free_files_serves_those_it_has
 }

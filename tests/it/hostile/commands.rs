@@ -4,13 +4,15 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::stage::{Enemy, Stage, mutated, noise};
+use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::scripted::packet;
+use crate::session::Session;
 use crate::wire::capability::{MULTI_STATEMENTS, QUERY_ATTRIBUTES};
 use crate::wire::command;
 use crate::wire::login::change_user_body;
 use crate::wire::params::attribute_block;
-use crate::wire::{Execute, Param};
+use crate::wire::{Execute, Param, Shape};
 
 const TEXTS: [&str; 8] = [
     "SELECT GET_LOCK('a', 0)",
@@ -69,6 +71,48 @@ pub(super) fn short_packets_close_the_session(server: &Server) {
         assert_eq!(enemy.frame(), None);
     }
     stage.assert_unharmed(64 << 20);
+}
+
+/// Some of these a server reads nevertheless.
+pub(super) fn executions_that_cannot_be_read_take_no_lock(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let name = fresh_schema();
+    let first = [&[u8::try_from(name.len()).expect("short")], name.as_bytes()].concat();
+    let whole = [&first[..], &[0; 8]].concat();
+    let execution = |count: &[u8], types: &[u8], values: &[u8]| {
+        [&[0, 1, 0, 0, 0], count, &[0], types, values].concat()
+    };
+    // A name in characters and a timeout in eight bytes.
+    let types = [1, 253, 0, 8, 0];
+    let broken = [
+        // What MySQL takes for bound types.
+        execution(&[], &[2, 253, 0, 8, 0], &whole),
+        // What MariaDB reads as far as it comes, a TIME in place of the timeout.
+        execution(&[], &[1, 253, 0, 11, 0], &[&first[..], &[8, 0, 0]].concat()),
+        execution(&[], &[1, 253, 0, 99, 0], &whole),
+        execution(&[], &[0], &whole),
+        execution(&[], &types, &whole[..whole.len() - 1]),
+        execution(&[], &types, &first),
+        execution(&[], &types[..4], &[]),
+        execution(&[], &types, &[&[252], &whole[..]].concat()),
+        execution(&[], &types, &[]),
+        vec![0, 1, 0, 0, 0],
+        vec![0],
+    ];
+    for execution in &broken {
+        let text = "SELECT GET_LOCK(?, ?)";
+        let id = session.client.prepare(text.as_bytes()).statement_id().expect("an id");
+        let body = [&id.to_le_bytes()[..], execution].concat();
+        let answer = session.client.command(command::STMT_EXECUTE, &body, Shape::Execute);
+        let error = answer.error();
+        assert!(matches!(error, Some(1835 | 1210)), "{execution:?}: {error:?}");
+        session.client.close_statement(id);
+        assert_eq!(session.value("SELECT 'next'").as_deref(), Some("next"), "{execution:?}");
+        let free = format!("SELECT IS_FREE_LOCK('{name}')");
+        assert_eq!(server.root().column(&free), ["1"], "{execution:?} took the server's lock");
+        assert_eq!(session.value(&free).as_deref(), Some("1"), "{execution:?} took the lock");
+    }
 }
 
 fn other(random: &mut StdRng, attributes: bool) -> Vec<u8> {
