@@ -10,7 +10,6 @@ use crate::net::certificates::{Acceptor, Connector, TlsError};
 use crate::net::compression::Compression;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
-use crate::net::tls::Tls;
 use crate::protocol::auth::OwnKey;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::put_frame;
@@ -122,10 +121,9 @@ impl Hops {
         };
         let mut frame = Vec::with_capacity(LOGIN_HEAD + 4);
         put_frame(&mut frame, 1, &login[..LOGIN_HEAD]);
-        let shown = client.tls().and_then(Tls::peer_certificate);
         let begun = async {
             server.send_all(&frame).await?;
-            server.encrypt(connector.begin(shown)?).await
+            server.encrypt(connector.begin(client.tls())?).await
         };
         match begun.await {
             Ok(()) => Ok(()),

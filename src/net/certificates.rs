@@ -1,6 +1,7 @@
 //! What the proxy shows to clients, and what it takes from servers.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -112,31 +113,31 @@ pub struct Connector {
     config: Arc<ClientConfig>,
     /// With a client's certificate, of which the proxy has the key too.
     certified: Vec<(CertificateDer<'static>, Arc<ClientConfig>)>,
-    name: ServerName<'static>,
 }
 
 impl Connector {
     /// Reads what is to be trusted and shown. `host` is the server's.
     pub fn load(settings: &BackendTls, host: &str) -> Result<Self, TlsError> {
-        let verifier: Arc<dyn ServerCertVerifier> = match &settings.ca {
-            None => Arc::new(Trusting(provider())),
-            Some(ca) => {
-                let inner =
-                    WebPkiServerVerifier::builder_with_provider(read_roots(ca)?, provider())
-                        .build()
-                        .map_err(|e| in_file(ca, &e))?;
-                if settings.mode == BackendMode::VerifyIdentity {
-                    inner
-                } else {
-                    Arc::new(AnyName(inner))
-                }
-            }
+        let ca = match &settings.ca {
+            None => None,
+            Some(ca) => Some(
+                WebPkiServerVerifier::builder_with_provider(read_roots(ca)?, provider())
+                    .build()
+                    .map_err(|e| in_file(ca, &e))?,
+            ),
         };
+        let host = match settings.mode {
+            BackendMode::VerifyIdentity => {
+                Some(ServerName::try_from(host.to_owned()).map_err(|e| refused(&e))?)
+            }
+            _ => None,
+        };
+        let verifier = Arc::new(Trust { provider: provider(), ca, host });
         let builder = || {
             ClientConfig::builder_with_provider(provider())
                 .with_safe_default_protocol_versions()
                 .map_err(|e| refused(&e))
-                .map(|b| b.dangerous().with_custom_certificate_verifier(Arc::clone(&verifier)))
+                .map(|b| b.dangerous().with_custom_certificate_verifier(verifier.clone()))
         };
         let mut certified = Vec::new();
         for pair in &settings.pairs {
@@ -145,17 +146,22 @@ impl Connector {
             let config = builder()?.with_client_auth_cert(chain, key);
             certified.push((own, Arc::new(config.map_err(|e| in_file(&pair.cert, &e))?)));
         }
-        let name = ServerName::try_from(host.to_owned()).map_err(|e| refused(&e))?;
-        Ok(Self { config: Arc::new(builder()?.with_no_client_auth()), certified, name })
+        Ok(Self { config: Arc::new(builder()?.with_no_client_auth()), certified })
     }
 
-    /// The proxy's side of one connection. To the server it shows what the client has shown, if
-    /// that is one of those that it has: what an account demands of a certificate keeps its meaning.
-    pub fn begin(&self, shown: Option<&CertificateDer<'_>>) -> io::Result<Tls> {
+    /// The proxy's side of one connection of a client's. To the server it shows what the client has
+    /// shown, if that is one of those that it has: what an account demands of a certificate keeps
+    /// its meaning. The server is called as the client called the proxy (SNI), or by no name.
+    pub fn begin(&self, client: Option<&Tls>) -> io::Result<Tls> {
+        let shown = client.and_then(Tls::peer_certificate);
         let same = |(own, _): &&(CertificateDer<'_>, _)| shown == Some(own);
         let certified = self.certified.iter().find(same).map(|(_, config)| config);
         let config = Arc::clone(certified.unwrap_or(&self.config));
-        let connection = ClientConnection::new(config, self.name.clone());
+        let asked =
+            client.and_then(Tls::asked_for).map(|name| ServerName::try_from(name.to_owned()));
+        // An address is not sent.
+        let name = asked.and_then(Result::ok).unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+        let connection = ClientConnection::new(config, name);
         connection.map(Tls::client).map_err(io::Error::other)
     }
 }
@@ -184,67 +190,35 @@ fn read_roots(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
     Ok(Arc::new(roots))
 }
 
-/// Takes any certificate, as clients do that are not told what to trust. That the server has its
-/// key is checked.
+/// What is demanded of the server's certificate. That the server has its key is checked always.
 #[derive(Debug)]
-struct Trusting(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Trusting {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+struct Trust {
+    provider: Arc<CryptoProvider>,
+    /// Without a CA any certificate will do, as for clients that are not told what to trust.
+    ca: Option<Arc<WebPkiServerVerifier>>,
+    /// The host that it must be for. Not the name that is asked for: that one is the client's.
+    host: Option<ServerName<'static>>,
 }
 
-/// Takes a certificate of the CA's for any host.
-#[derive(Debug)]
-struct AnyName(Arc<WebPkiServerVerifier>);
-
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Trust {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
+        asked: &ServerName<'_>,
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         use CertificateError::{NotValidForName, NotValidForNameContext};
-        match self.0.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+        let Some(ca) = &self.ca else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let name = self.host.as_ref().unwrap_or(asked);
+        match ca.verify_server_cert(certificate, intermediates, name, ocsp, now) {
             // The name is looked at last.
             Err(rustls::Error::InvalidCertificate(
                 NotValidForName | NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if self.host.is_none() => Ok(ServerCertVerified::assertion()),
             judged => judged,
         }
     }
@@ -255,7 +229,8 @@ impl ServerCertVerifier for AnyName {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls12_signature(message, cert, dss)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
     }
 
     fn verify_tls13_signature(
@@ -264,10 +239,11 @@ impl ServerCertVerifier for AnyName {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.0.verify_tls13_signature(message, cert, dss)
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }

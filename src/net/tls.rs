@@ -57,6 +57,14 @@ impl Tls {
         self.connection.peer_certificates()?.first()
     }
 
+    /// The name by which a client has called this side.
+    pub fn asked_for(&self) -> Option<&str> {
+        match &self.connection {
+            Connection::Server(connection) => connection.server_name(),
+            Connection::Client(_) => None,
+        }
+    }
+
     /// Reads at most `room` bytes, as [`Socket::read`] does.
     pub fn read(
         &mut self,

@@ -21,6 +21,7 @@ on_both! {
     accounts_that_require_a_certificate
     the_server_s_certificate_is_verified_as_told
     certificates_are_read_again_without_a_connection_lost
+    the_server_is_called_as_the_client_called_the_proxy
     a_divided_packet_over_a_compressed_leg_passes
 }
 
@@ -293,6 +294,26 @@ fn certificates_are_read_again_without_a_connection_lost(server: &Server) {
 
 /// By the certificate that the client shows: what the server says directly, it says through every
 /// combination of legs, if the proxy has that certificate's key, and never lets in anybody else.
+/// MariaDB's server does not tell.
+fn the_server_is_called_as_the_client_called_the_proxy(server: &Server) {
+    if flavour_of(server) == Flavour::MariaDb {
+        return;
+    }
+    let legs = Legs::start(server, &["--backend-tls", "match"]);
+    let user = User::create(server, "caching_sha2_password", "SSL");
+    let account = user.account(true, PASSWORD);
+    let question = "SHOW STATUS LIKE 'Tls_sni_server_name'";
+    for option in ["--tls-sni-servername=db.example", "--ssl-mode=REQUIRED"] {
+        let ask = |port| {
+            let options = ["-N".to_owned(), option.to_owned()];
+            text(&ask_by_client(question, Flavour::MySql, &account, port, &options))
+        };
+        let direct = ask(server.port);
+        assert_eq!(ask(legs.proxy.port), direct, "{option}");
+        assert_eq!(direct.contains("db.example"), option.contains("db.example"), "{direct}");
+    }
+}
+
 fn accounts_that_require_a_certificate(server: &Server) {
     let (dir, flavour) = (certificates(server), flavour_of(server));
     let file = |name: &str| format!("{dir}/{name}.pem");
@@ -357,6 +378,16 @@ fn accounts_that_require_a_certificate(server: &Server) {
 
 /// The command line client of the server's family.
 fn client(flavour: Flavour, account: &Account, port: u16, options: &[String]) -> Output {
+    ask_by_client("SELECT 'got in'", flavour, account, port, options)
+}
+
+fn ask_by_client(
+    question: &str,
+    flavour: Flavour,
+    account: &Account,
+    port: u16,
+    options: &[String],
+) -> Output {
     let home = std::env::var("HOME").unwrap_or_default();
     let cache = std::env::var("LOCKSTEAD_CACHE").unwrap_or(format!("{home}/.cache/lockstead"));
     let program = match flavour {
@@ -368,7 +399,7 @@ fn client(flavour: Flavour, account: &Account, port: u16, options: &[String]) ->
         .arg(&account.user)
         .arg(format!("-p{}", account.password))
         .args(options)
-        .args(["-e", "SELECT 'got in'"])
+        .args(["-e", question])
         .output()
         .expect("the client runs")
 }
