@@ -33,7 +33,6 @@ pub static CLIENT: Client = Client {
     },
     setup: |s, sql| s.text(sql, &mut |_| true),
     own: OWN,
-    // LOAD DATA LOCAL, compression and resets are unknown to it.
     lacks: &[],
     echo: "?",
     columns: |table| match table {
