@@ -9,6 +9,7 @@ say() { printf 'check: %s\n' "$*"; }
 
 say formatting
 cargo fmt --check
+cargo fmt --check --manifest-path tests/drivers/rust/Cargo.toml
 
 say lints
 cargo clippy --locked --all-targets -- -D warnings
