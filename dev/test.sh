@@ -45,6 +45,7 @@ again() {
 # wrapped around them.
 if [ $# -eq 0 ]; then
   again tls '--fast-path false'
+  again zlib ''
   again tls,zlib '--backend-compression zlib'
 fi
 

@@ -63,6 +63,7 @@ fn follow<'a>(
             rest = &rest[n..];
             match progress {
                 Progress::Continue => assert!(rest.is_empty(), "bytes that are nobody's"),
+                Progress::NextResult => {}
                 Progress::WantsFile => {
                     ends.push((at, progress));
                     tracker.begin(Shape::Results);

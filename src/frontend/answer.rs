@@ -138,7 +138,7 @@ impl Session {
         let expression = call.bare.function.value_expression(self.flavour, value, pure);
         let reply = self.exchange(&call.spliced(&expression), Shape::Results).await?;
         let bytes = self.patched(call, name.as_deref(), &reply);
-        self.send_client(&bytes)
+        self.send_results(&bytes)
     }
 
     /// The server's reply with the column's native name, and type where no expression has it.

@@ -7,7 +7,7 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::reader::Reader;
 use crate::protocol::reply::query;
-use crate::protocol::response::{Ending, PrepareOk, Progress};
+use crate::protocol::response::{Ending, PrepareOk, Progress, Tracker};
 use crate::protocol::status::Status;
 use crate::store::statement::ident_expression;
 
@@ -100,6 +100,19 @@ impl Session {
         self.exchange(&packet, Shape::Results).await
     }
 
+    /// Sends the client a whole response that may have several results.
+    pub(super) fn send_results(&mut self, bytes: &[u8]) -> Result<(), End> {
+        let mut tracker = Tracker::new(self.capabilities);
+        tracker.begin(Shape::Results);
+        let mut at = 0;
+        while let (n, Progress::NextResult) = tracker.feed(&bytes[at..]) {
+            self.send_client(&bytes[at..at + n])?;
+            self.client.result_follows();
+            at += n;
+        }
+        self.send_client(&bytes[at..])
+    }
+
     /// Runs a text of which only the end of the response matters: of a long one, the first packets
     /// are not kept.
     pub(super) async fn ask_for_the_end(&mut self, text: &[u8]) -> Result<Reply, End> {
@@ -138,7 +151,7 @@ impl Session {
                 let (n, progress) = self.follow(&mut bytes[fed..]);
                 fed += n;
                 match progress {
-                    Progress::Continue => {}
+                    Progress::Continue | Progress::NextResult => {}
                     Progress::Ended(ending) => {
                         self.ended(ending);
                         // More is a last word before the server hangs up, which follows.

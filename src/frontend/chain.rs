@@ -15,6 +15,8 @@ use crate::sql::prefilter::scan;
 pub(super) struct Chain {
     /// Whole COM_QUERY packets, and whether they may hold calls that are carried out.
     rest: VecDeque<(Vec<u8>, bool)>,
+    /// One was run.
+    begun: bool,
 }
 
 impl Session {
@@ -31,7 +33,7 @@ impl Session {
             put_frame(&mut packet, 0, &[prefix, text].concat());
             (packet, calls)
         });
-        self.chain = Some(Box::new(Chain { rest: packets.collect() }));
+        self.chain = Some(Box::new(Chain { rest: packets.collect(), begun: false }));
         self.amend = Some(Box::new(Amend::new(self.capabilities)));
     }
 
@@ -42,6 +44,9 @@ impl Session {
             let next = chain.rest.pop_front();
             next.map(|(packet, calls)| (packet, calls, !chain.rest.is_empty()))
         });
+        if self.chain.as_mut().is_some_and(|chain| std::mem::replace(&mut chain.begun, true)) {
+            self.client.result_follows();
+        }
         match (next, &mut self.amend) {
             (Some((packet, calls, more)), Some(amend)) if !failed => {
                 amend.next(more);

@@ -4,6 +4,7 @@
 //! that it unpacks to, or 0 if it was not packed.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_compression.html>
 
+use std::borrow::Cow;
 use std::io;
 
 pub use super::packing::Compression;
@@ -168,12 +169,22 @@ impl Codec {
         self.write_frames(&held, new, out)
     }
 
+    /// A result has ended and another follows. Its frames are counted from the number of the piece
+    /// that they begin in, as a server does when it flushes; some clients rely on it.
+    pub fn result_follows(&mut self) {
+        self.pieces.flushed = self.pieces.role == Role::Server;
+    }
+
     /// `new`: where the bytes begin that were not held back.
     fn write_frames(&mut self, bytes: &[u8], new: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        let mut bytes = Cow::Borrowed(bytes);
         let mut from = 0;
         let mut at = new;
         while at < bytes.len() {
-            let (n, starts) = self.pieces.next_part(&bytes[at..]);
+            let Part { len: n, starts, number } = self.pieces.next_part(&bytes[at..]);
+            if let Some(number) = number {
+                bytes.to_mut()[at + n - 1] = number;
+            }
             if let Some(first) = starts {
                 self.pack(&bytes[from..at], out)?;
                 self.pieces.next = first;
@@ -221,6 +232,15 @@ impl Codec {
     }
 }
 
+/// Bytes of a frame's header, or of its payload.
+struct Part {
+    len: usize,
+    /// With which id a piece begins here, if one must.
+    starts: Option<u8>,
+    /// Another id for the frame whose header ends here.
+    number: Option<u8>,
+}
+
 /// Sequence ids of pieces. They count on from the peer's last one, and begin anew with each
 /// command and its response.
 #[derive(Debug)]
@@ -236,6 +256,10 @@ struct Pieces {
     left: usize,
     /// The frame's header as far as it was sent, in an earlier call.
     head: Vec<u8>,
+    /// A result ended with the last frame, and another follows.
+    flushed: bool,
+    /// What frames are counted on from there, above their own ids.
+    shift: u8,
     /// The last frame's own sequence id, and whether its packet goes on.
     last: u8,
     goes_on: bool,
@@ -250,6 +274,8 @@ impl Pieces {
             heard: false,
             left: 0,
             head: Vec::new(),
+            flushed: false,
+            shift: 0,
             last: 0,
             goes_on: false,
         }
@@ -260,15 +286,16 @@ impl Pieces {
         self.heard = true;
     }
 
-    /// How many of the bytes belong together, and with which id a piece begins here, if one must.
-    fn next_part(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
+    /// The bytes that belong together.
+    fn next_part(&mut self, bytes: &[u8]) -> Part {
         let answers = std::mem::take(&mut self.heard);
         let mut starts = answers.then(|| self.last_heard.wrapping_add(1));
         if self.left > 0 {
             let n = self.left.min(bytes.len());
             self.left -= n;
-            return (n, starts);
+            return Part { len: n, starts, number: None };
         }
+        let mut number = None;
         let n = (HEADER - self.head.len()).min(bytes.len());
         let whole = self.head.is_empty() && n == HEADER;
         self.head.extend_from_slice(&bytes[..n]);
@@ -284,12 +311,19 @@ impl Pieces {
                     _ => starts,
                 };
             }
+            if starts.is_some() {
+                (self.shift, self.flushed) = (0, false);
+            }
+            if std::mem::take(&mut self.flushed) {
+                self.shift = self.next.wrapping_sub(frame.seq);
+            }
+            number = (self.shift != 0).then(|| frame.seq.wrapping_add(self.shift));
             self.left = frame.len;
             self.last = frame.seq;
             self.goes_on = frame.continued();
             self.head.clear();
         }
-        (n, starts)
+        Part { len: n, starts, number }
     }
 }
 
@@ -333,6 +367,29 @@ mod tests {
             put_frame(&mut out, n.to_le_bytes()[0] + 1, &payload);
         }
         out
+    }
+
+    #[test]
+    fn the_frames_of_a_further_result_are_counted_from_their_piece() {
+        let stream = frames(&[3; 11]);
+        let ids = |bytes: &[u8]| bytes.chunks(HEADER + 3).map(|f| f[3]).collect::<Vec<u8>>();
+        let mut codec = Codec::new(Compression::Zlib, Role::Server).expect("a codec");
+        let mut packed = Vec::new();
+        codec.pieces.heard(0);
+        for (n, result) in stream.chunks(5 * (HEADER + 3)).enumerate() {
+            if n > 0 {
+                codec.result_follows();
+            }
+            codec.write(result, &mut packed).expect("packed");
+        }
+        assert_eq!(pieces(&packed).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1, 2, 3]);
+        let out = unpacked(Compression::Zlib, &packed, 9);
+        assert_eq!(ids(&out), [1, 2, 3, 4, 5, 2, 3, 4, 5, 6, 3]);
+        // The next response has its own.
+        let mut packed = Vec::new();
+        codec.pieces.heard(0);
+        codec.write(&frames(&[3; 2]), &mut packed).expect("packed");
+        assert_eq!(ids(&unpacked(Compression::Zlib, &packed, 9)), [1, 2]);
     }
 
     #[test]

@@ -44,6 +44,13 @@ impl Leg {
         Ok(())
     }
 
+    /// Another result follows in the response that is being sent.
+    pub fn result_follows(&mut self) {
+        if let Some(codec) = &mut self.codec {
+            codec.result_follows();
+        }
+    }
+
     /// Its encryption.
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_deref()

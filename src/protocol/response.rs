@@ -17,6 +17,8 @@ const HEAD: usize = 23;
 pub enum Progress {
     /// All bytes belong to the response, and more will come.
     Continue,
+    /// A result ended behind the bytes consumed, and another follows.
+    NextResult,
     /// The response ended behind the bytes consumed.
     Ended(Ending),
     /// The server asked for the client's file (LOCAL INFILE) and waits.
@@ -343,7 +345,7 @@ impl Tracker {
             && status.has(Status::MORE_RESULTS)
         {
             self.state = State::First;
-            return None;
+            return Some(Progress::NextResult);
         }
         Some(self.end(ending))
     }

@@ -9,8 +9,9 @@ use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::stage::on_both;
+use crate::wire::capability::MULTI_STATEMENTS;
 use crate::wire::render::summary;
-use crate::wire::{Account, Client};
+use crate::wire::{Account, Client, Packet};
 
 on_both! {
     every_plugin_works_over_every_combination_of_legs
@@ -23,6 +24,7 @@ on_both! {
     certificates_are_read_again_without_a_connection_lost
     the_server_is_called_as_the_client_called_the_proxy
     a_divided_packet_over_a_compressed_leg_passes
+    results_over_a_compressed_leg_are_numbered_as_by_the_server
 }
 
 const PASSWORD: &str = "a-secret-that-is-looked-for";
@@ -425,4 +427,24 @@ fn a_divided_packet_over_a_compressed_leg_passes(server: &Server) {
     let through = std::mem::take(&mut told[1]);
     assert_eq!(through, told[0]);
     assert!(through[0].contains("16777197"), "{}", through[0]);
+}
+
+/// A server counts the packets of a further result from the piece that they begin in. Some clients
+/// rely on it, and the leg to the server is not compressed.
+fn results_over_a_compressed_leg_are_numbered_as_by_the_server(server: &Server) {
+    let legs = Legs::start(server, &[]);
+    let mut account = server.root.clone();
+    account.wrap.zlib = true;
+    account.capabilities |= MULTI_STATEMENTS;
+    let told = [server.port, legs.proxy.port].map(|port| {
+        let mut client = log_in(port, &account);
+        let texts =
+            ["SELECT 1; SELECT 2; DO 3; SELECT 4", "SELECT 5", "DO 6; SELECT SLEEP(0.2); DO 7"];
+        texts.map(|text| {
+            let response = client.query(text.as_bytes());
+            response.packets.iter().map(Packet::sequence).collect::<Vec<_>>()
+        })
+    });
+    assert_eq!(told[1], told[0]);
+    assert!(!told[0][0].is_sorted(), "the server does not count anew: {:?}", told[0]);
 }

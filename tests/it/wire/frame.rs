@@ -38,10 +38,8 @@ impl Frames {
     /// The next frame: its header as sent and its payload.
     pub(crate) fn read(&mut self, deadline: Instant) -> Result<([u8; 4], Vec<u8>), Missing> {
         self.fill(4, deadline)?;
-        let head = &self.buffer[self.taken..self.taken + 4];
-        // In pieces, packets are not counted by any rule that a client could check.
-        let counted = if self.wrapped.is_packed() { 0 } else { head[3] };
-        let header = [head[0], head[1], head[2], counted];
+        let mut header = [0; 4];
+        header.copy_from_slice(&self.buffer[self.taken..self.taken + 4]);
         let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
         self.fill(4 + length, deadline)?;
         let payload = self.buffer[self.taken + 4..self.taken + 4 + length].to_vec();
