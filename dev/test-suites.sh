@@ -97,15 +97,15 @@ side() {
 }
 
 # alive CASE: dies unless the servers and the proxy run and, without the word passed for
-# CASE's verdict, answer. A dead one makes cases fail alike. It may take a while: a case
-# can use up a server's connections.
+# CASE's verdict, answer. A dead one makes cases fail alike. It may take a while, since a
+# case can use up a server's connections.
 alive() {
   local name=$1 side dead deadline=$((SECONDS + ${SUITES_PATIENCE:-30}))
-  for side in direct proxied proxy; do
-    kill -0 "${process[$side]}" 2>/dev/null || die "$(who "$side") died at the case $name"
-  done
-  [ "${2:-}" != passed ] || return 0
   while :; do
+    for side in direct proxied proxy; do
+      kill -0 "${process[$side]}" 2>/dev/null || die "$(who "$side") died at the case $name"
+    done
+    [ "${2:-}" != passed ] || return 0
     dead=
     for side in direct proxied proxy; do
       answers "$side" || dead=$side
@@ -127,13 +127,15 @@ who() {
 
 # answers direct|proxied|proxy: a server to a statement; the proxy too, and is ready.
 answers() {
-  local off=--skip-ssl how=()
+  local off=--skip-ssl how=() ready=
   # shellcheck disable=SC2153 # of server.env
   [ "$FLAVOUR" != mysql ] || off=--ssl-mode=DISABLED
   if [ "$1" = proxy ]; then
     # Its own certificate is not the server's.
     how=("$off" -P "${port[proxied]}")
-    http "${port[http]}" /readyz | grep -q '^HTTP/1.. 200' || return
+    # One that hangs takes the connection and says nothing.
+    read -r -t 5 ready < <(http "${port[http]}" /readyz) || true
+    [[ $ready = HTTP/1.?\ 200* ]] || return
   fi
   # shellcheck disable=SC2086
   timeout 5 ${client_of[${1/proxy/proxied}]} ${how[@]+"${how[@]}"} -e 'DO 1' >/dev/null 2>&1 </dev/null
