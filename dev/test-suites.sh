@@ -233,6 +233,8 @@ servers() {
     # What the proxy would make, to have it on both sides.
     "$bin" schema install --backend "127.0.0.1:$PORT" --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" >/dev/null
     "$2_prepare" "$1" "$tmp/server-$side"
+    # A client that asks for @@socket would go past the proxy.
+    rm "$tmp/server-$side/socket"
   done
   port[proxied]=$(free_port 0) port[http]=$(free_port 0)
   start_proxy suites "${port[proxied]}" "${port[http]}" "${tls[@]}"
