@@ -47,7 +47,7 @@ rust_run() {
   local ssl=0 compress=0 status=0
   [ "$2" != tls ] || ssl=1
   [ "$2" != zip ] || compress=1
-  DATABASE_URL=mysql://root:rootpw@127.0.0.1:${port[$4]}/mysql?prefer_socket=false SSL=$ssl COMPRESS=$compress \
+  DATABASE_URL="mysql://root:rootpw@127.0.0.1:${port[$4]}/mysql?prefer_socket=false" SSL=$ssl COMPRESS=$compress \
     within "$rust_program" --exact --test-threads 1 "$3" >test.log 2>&1 || status=$?
   cat test.log
   # Ignored, or none of this name.
