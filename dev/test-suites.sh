@@ -10,8 +10,11 @@
 # ${LOCKSTEAD_CACHE:-~/.cache/lockstead}/suites. A case whose masked output or status is
 # not the same on both sides is run again, both sides; if then none of the outcomes
 # through the proxy was seen at the server, the two differ. tests/suites/known.txt names
-# those that may. Exits with 1 for any other. LOCKSTEAD_BIN is a proxy that is built
-# already, SUITES_OUT a folder for the outputs, SUITES_TRIES how often a case is run.
+# those that may. Exits with 1 for any other; and for what would be alike without having
+# been tested: a program, a server or the proxy that is not there, or most cases of a run
+# failing on both sides. LOCKSTEAD_BIN is a proxy that is built already, SUITES_OUT a
+# folder for the outputs, SUITES_TRIES how often a case is run, SUITES_MEMORY how many
+# MiB a process may have: servers beyond it are started anew, the proxy must not reach it.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
@@ -29,6 +32,7 @@ mkdir -p "$cache/suites" "${SUITES_OUT:=$tmp/out}"
 cache=$(cd "$cache" && pwd -P)
 out=$(cd "$SUITES_OUT" && pwd -P)
 tries=${SUITES_TRIES:-5}
+most=${SUITES_MEMORY:-4096}
 patterns=("$@")
 [ $# -gt 0 ] || patterns=('client/*' 'go/*' 'rust/*')
 
@@ -67,6 +71,7 @@ known() {
 
 declare -A port # of each side, and of each side's server
 declare -A client_of # the administrator's
+declare -A process # of each side's server, and of the proxy
 
 # within PROGRAM...: for a minute at most.
 within() { timeout --kill-after=5 60 "$@"; }
@@ -84,33 +89,109 @@ side() {
   ) >"$file.raw" 2>&1 </dev/null || status=$?
   # The suite says so, or timeout does.
   [ "$status" -ne 125 ] || die "no case can be run any more at the side '$side': $(tail -n 1 "$file.raw")"
+  # By the shell or the loader.
+  case $status in 126 | 127) die "the program of ${suite}/$1/$2 is missing or cannot be run: $(tail -n 1 "$file.raw")" ;; esac
   printf 'status %s\n' "$status" >>"$file.raw"
   "${suite}_mask" <"$file.raw" |
     sed -E -e "s/\\b(${port[$side]}|${port[server-$side]})\\b/PORT/g" -e "s,$tmp/[a-z]+-$side,DIR,g" >"$file"
 }
 
-# judge SUITE FLAVOUR WAY NAME: sets $verdict: passed, failed (alike), unsteady or
-# differs.
+# alive CASE: dies unless the servers and the proxy run and, without the word passed for
+# CASE's verdict, answer. A dead one makes cases fail alike. It may take a while, since a
+# case can use up a server's connections.
+alive() {
+  local name=$1 side dead deadline=$((SECONDS + ${SUITES_PATIENCE:-30}))
+  while :; do
+    for side in direct proxied proxy; do
+      kill -0 "${process[$side]}" 2>/dev/null || die "$(who "$side") died at the case $name"
+    done
+    [ "${2:-}" != passed ] || return 0
+    dead=
+    for side in direct proxied proxy; do
+      answers "$side" || dead=$side
+      [ -z "$dead" ] || break
+    done
+    [ -n "$dead" ] || return 0
+    [ $SECONDS -lt $deadline ] || die "$(who "$dead") does not answer any more after the case $name"
+    sleep 0.5
+  done
+}
+
+who() {
+  case $1 in
+  direct) echo 'the server of the direct side' ;;
+  proxied) echo 'the server behind the proxy' ;;
+  *) echo 'the proxy' ;;
+  esac
+}
+
+# answers direct|proxied|proxy: a server to a statement; the proxy too, and is ready.
+answers() {
+  local off=--skip-ssl how=() ready=
+  # shellcheck disable=SC2153 # of server.env
+  [ "$FLAVOUR" != mysql ] || off=--ssl-mode=DISABLED
+  if [ "$1" = proxy ]; then
+    # Its own certificate is not the server's.
+    how=("$off" -P "${port[proxied]}")
+    # One that hangs takes the connection and says nothing.
+    read -r -t 5 ready < <(http "${port[http]}" /readyz) || true
+    [[ $ready = HTTP/1.?\ 200* ]] || return
+  fi
+  # shellcheck disable=SC2086
+  timeout 5 ${client_of[${1/proxy/proxied}]} ${how[@]+"${how[@]}"} -e 'DO 1' >/dev/null 2>&1 </dev/null
+}
+
+# too_large: has a server grown beyond $most? The proxy must not.
+too_large() {
+  local side large=1 mib
+  for side in direct proxied proxy; do
+    mib=$(memory "$side" VmRSS)
+    [ "${mib:-0}" -gt "$most" ] || continue
+    [ "$side" != proxy ] || die "the proxy has grown to $mib MiB"
+    say "  $(who "$side") has grown to $mib MiB: they are started anew"
+    large=0
+  done
+  return $large
+}
+
+# memory SIDE FIELD: of /proc/*/status, in MiB.
+memory() { awk -v field="$2:" '$1 == field { print int($2 / 1024) }' "/proc/${process[$1]}/status"; }
+
+# judge SUITE FLAVOUR WAY NAME: sets $verdict: passed, failed (alike), skipped, unsteady
+# or differs. A known one is run twice at most: some end by their time limit alone.
 judge() {
-  local file=$out/$1/$2/$3/${4//[^a-zA-Z0-9_.-]/_} try one other
+  local file=$out/$1/$2/$3/${4//[^a-zA-Z0-9_.-]/_} try one other whose reason last=$tries
   mkdir -p "${file%/*}"
   rm -f "$file".*
-  for ((try = 1; try <= tries; try++)); do
+  ! known "$1/$2/$3/$4" || [ "$tries" -lt 2 ] || last=2
+  for ((try = 1; try <= last; try++)); do
     side "$@" direct "$file.direct.$try" &
     side "$@" proxied "$file.proxied.$try" || die "the case could not be run"
     wait $! || die "the case could not be run"
+    verdict=
+    ! grep -qx 'status 0' "$file.direct.$try" || ! grep -qx 'status 0' "$file.proxied.$try" || verdict=passed
+    alive "$1/$2/$3/$4" "$verdict"
     for one in "$file".direct.?; do
       for other in "$file".proxied.?; do
         cmp -s "$one" "$other" || continue
         verdict=unsteady
-        [ "$try" -gt 1 ] || verdict=failed
-        grep -qx 'status 0' "$one" && [ "$try" -eq 1 ] && verdict=passed
+        [ "$try" -gt 1 ] || verdict=$(end_of "$one")
         [ "$verdict" = unsteady ] || rm -f "$file".*.raw
         return 0
       done
     done
   done
   verdict=differs
+}
+
+# end_of FILE: what the status at its end means. 77 is a suite's word for a case that did
+# nothing.
+end_of() {
+  case $(tail -n 1 "$1") in
+  'status 0') echo passed ;;
+  'status 77') echo skipped ;;
+  *) echo failed ;;
+  esac
 }
 
 # same_end FILE: were there outcomes with the same status?
@@ -122,6 +203,18 @@ same_end() {
 
 # --- one run: a suite, a flavour, a way ----------------------------------------------
 
+# versions SUITE FLAVOUR: of what is run, since the distribution's present ones are taken.
+versions() {
+  local server tests
+  server=$(cat "$cache/$2/.ready")
+  say "$1: server $2 $server"
+  case $1 in client | sql) tests=$(cat "$cache/suites/$2/.ready") ;; *) return 0 ;; esac
+  say "$1: its tests $tests"
+  tests=${tests#*:}
+  [[ $server = *"${tests%%[-+]*}"* ]] ||
+    say "$1: the tests are not of this server's version; to have both anew, remove $2 and suites/$2 from the cache"
+}
+
 # servers FLAVOUR SUITE: two alike, and a proxy before one of them.
 servers() {
   local side options
@@ -131,6 +224,8 @@ servers() {
     "$dev/server.sh" start "$1" "$tmp/server-$side" ${options[@]+"${options[@]}"} --sync-binlog=0 --innodb-flush-log-at-trx-commit=0
     # shellcheck disable=SC1090
     . "$tmp/server-$side/server.env"
+    # shellcheck disable=SC2153 # of server.env
+    process[$side]=$PID
     port[$side]=$PORT port[server-$side]=$PORT client_of[$side]=$CLIENT
     # shellcheck disable=SC2153 # of server.env
     accounts "$FLAVOUR" | sql --batch
@@ -138,10 +233,12 @@ servers() {
     # What the proxy would make, to have it on both sides.
     "$bin" schema install --backend "127.0.0.1:$PORT" --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" >/dev/null
     "$2_prepare" "$1" "$tmp/server-$side"
+    # A client that asks for @@socket would go past the proxy.
+    rm "$tmp/server-$side/socket"
   done
-  port[proxied]=$(free_port 0)
-  start_proxy suites "${port[proxied]}" "$(free_port 0)" "${tls[@]}"
-  proxy=$pid
+  port[proxied]=$(free_port 0) port[http]=$(free_port 0)
+  start_proxy suites "${port[proxied]}" "${port[http]}" "${tls[@]}"
+  proxy=$pid process[proxy]=$pid
 }
 
 # ended: what servers started.
@@ -160,12 +257,16 @@ ended() {
 
 declare -A count
 differing=()
+hollow=() # runs that show nothing
 
 # run SUITE FLAVOUR WAY
 run() {
   local names name whose reason verdict file line cases=0
-  mapfile -t names < <("$1_cases" "$2" "$3" | sort -u)
-  count=([passed]=0 [failed]=0 [unsteady]=0 [known]=0 [differs]=0)
+  names=$("$1_cases" "$2" "$3" | sort -u) || die "the cases of $1/$2/$3 cannot be listed"
+  [ -n "$names" ] || die "$1/$2/$3 has no cases at all"
+  mapfile -t names <<<"$names"
+  alive 'before the first' # what they need is there
+  count=([passed]=0 [failed]=0 [skipped]=0 [unsteady]=0 [known]=0 [differs]=0)
   for name in "${names[@]}"; do
     wanted "$1/$2/$3/$name" || continue
     cases=$((cases + 1))
@@ -186,10 +287,14 @@ run() {
     *) ! known "$1/$2/$3/$name" || [[ $reason = *sometimes* ]] || say "  known.txt names it, but it does not differ: $name" ;;
     esac
     count[$verdict]=$((count[$verdict] + 1))
+    ! too_large || servers "$2" "$1"
   done
-  printf -v line '%-8s %-11s %-6s %6d %8d %8d %9d %7d %8d' "$1" "$2" "$3" "$cases" \
-    "${count[passed]}" "${count[failed]}" "${count[unsteady]}" "${count[known]}" "${count[differs]}"
-  summary+=("$line")
+  # shellcheck disable=SC2059
+  printf -v line "$columns" "$1" "$2" "$3" "$cases" "${count[passed]}" "${count[failed]}" "${count[skipped]}" \
+    "${count[unsteady]}" "${count[known]}" "${count[differs]}" "$(memory direct VmHWM)" "$(memory proxied VmHWM)" "$(memory proxy VmHWM)"
+  summary+=("$line") total=$((total + cases))
+  [ $(((count[failed] + count[skipped]) * 2)) -le "$cases" ] ||
+    hollow+=("$1/$2/$3: of $cases cases ${count[failed]} failed on both sides, ${count[skipped]} did nothing")
   say "$line"
 }
 
@@ -207,8 +312,11 @@ else
   say 'This proxy does not know --tls-cert: the way tls is left out.'
 fi
 
-printf -v head '%-8s %-11s %-6s %6s %8s %8s %9s %7s %8s' suite flavour way cases passed failed unsteady known differs
-summary=()
+# The last three are the most MiB that the processes have had.
+columns='%-8s %-11s %-6s %6s %7s %7s %8s %9s %6s %8s %7s %7s %6s'
+# shellcheck disable=SC2059
+printf -v head "$columns" suite flavour way cases passed failed skipped unsteady known differs direct behind proxy
+summary=() total=0
 for suite in client go rust sql; do
   now=
   mapfile -t ways < <("${suite}_ways")
@@ -219,6 +327,7 @@ for suite in client go rust sql; do
     if [ "$now" != "$flavour" ]; then
       now=$flavour
       "${suite}_fetch" "$flavour"
+      versions "$suite" "$flavour"
       servers "$flavour" "$suite"
     fi
     say "$suite/$flavour/$way"
@@ -227,8 +336,9 @@ for suite in client go rust sql; do
 done
 ended
 
-[ ${#summary[@]} -gt 0 ] || die "no suite has cases like these"
+[ "$total" -gt 0 ] || die "no suite has cases like these"
 printf '\n%s\n' "$head"
 printf '%s\n' "${summary[@]}"
+[ ${#hollow[@]} -eq 0 ] || die "most cases did not pass on either side, which shows nothing: $(printf '%s; ' "${hollow[@]}")"
 [ ${#differing[@]} -eq 0 ] || die "${#differing[@]} differ: ${differing[*]}"
 say 'All alike but for what is known.'

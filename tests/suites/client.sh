@@ -5,6 +5,12 @@
 #
 # MariaDB's program speaks plain up to 10.11 and TLS from 11.4, MySQL's TLS; none can be
 # told otherwise. So each runs in the one way, MariaDB's older one at MySQL, too.
+#
+# No version is pinned, as dev/install.sh pins none of the servers: a distribution keeps the
+# present package alone, so that a pin would stop working with the next update, and a
+# program tests a server of its own release. Each run tells the versions, and is a
+# comparison of that day's program with itself; known.txt may name a case too many then,
+# which is told, or too few, which fails.
 
 client_ways() {
   printf '%s\n' 'mariadb plain' 'mysql plain' 'mysql tls' 'mariadb118 tls'

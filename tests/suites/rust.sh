@@ -44,11 +44,15 @@ rust_prepare() { :; }
 rust_cases() { "$rust_program" --list --format terse | sed -n 's/: test$//p'; }
 
 rust_run() {
-  local ssl=0 compress=0
+  local ssl=0 compress=0 status=0
   [ "$2" != tls ] || ssl=1
   [ "$2" != zip ] || compress=1
-  DATABASE_URL=mysql://root:rootpw@127.0.0.1:${port[$4]}/mysql SSL=$ssl COMPRESS=$compress \
-    within "$rust_program" --exact --test-threads 1 "$3"
+  DATABASE_URL="mysql://root:rootpw@127.0.0.1:${port[$4]}/mysql?prefer_socket=false" SSL=$ssl COMPRESS=$compress \
+    within "$rust_program" --exact --test-threads 1 "$3" >test.log 2>&1 || status=$?
+  cat test.log
+  # Ignored, or none of this name.
+  [ "$status" -ne 0 ] || grep -q '^test .* ok$' test.log || return 77
+  return "$status"
 }
 
 # Which passed; not what a failed one tells, nor how long it took.
