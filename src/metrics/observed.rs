@@ -77,10 +77,18 @@ impl Observed {
             )?,
         };
         for function in Function::ALL {
-            observed.calls.with_label_values(&[function.label(), "one"]);
+            for outcome in ["one", "zero", "null", "error", "untold"] {
+                observed.calls.with_label_values(&[function.label(), outcome]);
+            }
         }
-        for of in ["lock", "statement"] {
-            observed.overflow.with_label_values(&[of]);
+        for (counters, values) in [
+            (&observed.statements, &["covered", "passed", "perhaps", "refused"][..]),
+            (&observed.overflow, &["lock", "statement"]),
+            (&observed.missed, &["long", "pipelined", "hold", "statement", "busy"]),
+        ] {
+            for value in values {
+                counters.with_label_values(&[*value]);
+            }
         }
         Ok(observed)
     }
