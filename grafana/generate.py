@@ -11,7 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from panels import YES_NO, dashboard, graph, stat, states, steps, table
+from panels import NO_YES, YES_NO, dashboard, graph, stat, states, steps, table
 
 BY = 'instance=~"$instance", cluster=~"$cluster"'
 WHO = "{{instance}} {{cluster}}"
@@ -102,7 +102,8 @@ OVERVIEW = [
         table("Builds and servers",
               f"max by (instance, cluster, version) ({m('build_info')}) * on (instance, cluster) "
               f"group_left (flavour) max by (instance, cluster, flavour) ({m('server_info')})",
-              "Version of each proxy and the kind of server behind it. Different versions for long are a forgotten upgrade."),
+              """Version of each proxy and the kind of server behind it. Different versions for long are a
+              forgotten upgrade."""),
     ]),
 ]
 
@@ -188,7 +189,8 @@ SESSIONS = [
               "What stands behind each proxy.", hidden=()),
         states("Rights of the store account", [(f"max by (instance, cluster, right) ({m('store_rights')})",
                                                 WHO + " {{right}}")],
-               "Whether the account may see (process) and end (kill) sessions, which a takeover needs; as found at start."),
+               """Whether the account may see (process) and end (kill) sessions, which a takeover needs; as found
+               at start."""),
     ]),
     ("Traffic", 8, [
         graph("Commands", [(f"sum by (command) ({rate('commands_total')}) > 0", "{{command}}")], "reqps",
@@ -227,7 +229,7 @@ ENGINE = [
         states("Another server answers", [(f"max by (instance, cluster, reason) ({m('store_foreign')})",
                                            WHO + " {{reason}}")],
                "Why the server that answers is not the one whose locks are kept. lockstead adopt moves them.",
-               [{"type": "value", "options": {"0": {"text": "no", "color": "green"}, "1": {"text": "yes", "color": "red"}}}]),
+               NO_YES),
         graph("Errors", [(f"sum by (kind) ({rate('store_errors_total')})", "{{kind}}")], "ops",
               "Failed statements on the lock tables: no connection, one that broke, or an error of the server's.",
               steps(warn=0.1, bad=1)),
@@ -235,7 +237,8 @@ ENGINE = [
     ("Batches", 8, [
         graph("Time of batches", quantiles("store_batch_seconds"), "s",
               "How long batches of lock changes took at the store: a commit, mostly.", steps(0.1, 1)),
-        graph("Batches a second", [(f"sum {EACH} ({rate('store_batch_seconds_count')})", WHO)], "ops", "Batches that the store took a second."),
+        graph("Batches a second", [(f"sum {EACH} ({rate('store_batch_seconds_count')})", WHO)], "ops",
+              "Batches that the store took a second."),
         graph("Locks in a batch", [(mean("store_batch_keys"), WHO)], "short",
               "Changes that share one commit, on average. It grows with the load, and with a slow store."),
     ]),
@@ -247,7 +250,8 @@ ENGINE = [
         graph("Hand-overs", [
             (f"sum by (result) ({rate('rings_total')})", "others told: {{result}}"),
             (f"sum({rate('yields_total')})", "left to others"),
-        ], "ops", "Locks passed from proxy to proxy: those told that one is free, and those left though sessions here wait."),
+        ], "ops", """Locks passed from proxy to proxy: those told that one is free, and those left though sessions here
+              wait."""),
     ]),
     ("Rows", 8, [
         graph("Rows deleted", [(f"sum {EACH} ({rate('rows_collected_total')})", WHO)], "ops",

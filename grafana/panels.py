@@ -4,7 +4,14 @@
 TAG = "lockstead"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 GOOD, WARN, BAD = "green", "orange", "red"
-YES_NO = [{"type": "value", "options": {"0": {"text": "no", "color": BAD}, "1": {"text": "yes", "color": GOOD}}}]
+
+
+def said(no, yes):
+    """0 and 1 as words, in these colours."""
+    return [{"type": "value", "options": {"0": {"text": "no", "color": no}, "1": {"text": "yes", "color": yes}}}]
+
+
+YES_NO, NO_YES = said(BAD, GOOD), said(GOOD, BAD)
 
 
 def steps(warn=None, bad=None, base=GOOD):
