@@ -23,8 +23,8 @@ test-drivers: ## client libraries of ten languages, at the servers and through t
 test-suites: ## large suites of others, at the servers and through the proxy; ARGS are patterns of cases
 	@dev/test-suites.sh $(ARGS)
 
-test-monitoring: ## metrics, dashboards and alerts, with a real Prometheus under load and in a fault
-	@dev/test-monitoring.sh
+test-monitoring: ## metrics, dashboards and alerts, by a real Prometheus, with a FLAVOUR server
+	@dev/test-monitoring.sh $(FLAVOUR)
 
 torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
 	@dev/torture.sh $(ARGS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a DBA deploys to watch Lockstead, with a real Prometheus:
 #
-#   dev/test-monitoring.sh
+#   dev/test-monitoring.sh [mysql|mariadb]
 #
 # Metrics follow Prometheus' conventions and are all in docs/monitoring.md; alerts pass their tests;
 # dashboards fit Grafana's types; every query has data while clients contend for locks at two proxies (and a
@@ -56,8 +56,9 @@ say "  $(find grafana/dashboards -name '*.json' | wc -l) fit"
 
 # --- proxies under load --------------------------------------------------------------
 
-start_server mysql
-# By these names clients find the two that keep locks: one of them in a named cluster.
+start_server "${1:-mysql}"
+lease=9s # a busy machine is not to put it into jeopardy
+# A and B keep locks, B in a cluster with a name; C observes.
 a=$(free_port 0) a_http=$(free_port 0)
 start_proxy A "$a" "$a_http"
 b=$(free_port 0) b_http=$(free_port 0)
@@ -65,7 +66,7 @@ cat >"$tmp/b.toml" <<TOML
 http = "127.0.0.1:$b_http"
 [[cluster]]
 name = "shop"
-lease = "3s"
+lease = "$lease"
 state_dir = "$tmp/state-B"
 backend = "127.0.0.1:$PORT"
 store = "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead"
@@ -108,8 +109,6 @@ for port in "$a" "$a" "$b" "$b" "$c" "$c"; do group client "$port" 2>>"$tmp/clie
 group "${CLIENT%% *}" --defaults-file="$tmp/app.cnf" -P "$a" \
   -e "SELECT GET_LOCK('kept', 1); SELECT SLEEP(600)" >/dev/null 2>&1
 say "Two clients at each of three proxies, and Prometheus; their metrics:"
-sleep 25 # two of the windows that rates are taken over here
-
 pages=()
 for port in "$a_http" "$b_http" "$c_http"; do
   http "$port" /metrics | sed '1,/^\r*$/d' >"$tmp/metrics-$port"

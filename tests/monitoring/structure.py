@@ -13,6 +13,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VARIABLES = ["datasource", "flavour", "cluster", "instance"]
 SOURCE = "${datasource}"
+# Grafana's names of those in use: another may be a slip.
+UNITS = ["s", "short", "ops", "reqps", "Bps", "percentunit", "bool_yes_no", "none"]
 problems = []
 
 
@@ -30,7 +32,7 @@ def check_panel(where, panel):
     check(panel.get("description", "").endswith("."), where, "no description that is a sentence")
     check(panel["datasource"]["uid"] == SOURCE, where, "its data source is not the variable")
     defaults = panel["fieldConfig"]["defaults"]
-    check(defaults.get("unit"), where, "no unit")
+    check(defaults.get("unit") in UNITS, where, f"no unit, or one that is not in use: {defaults.get('unit')}")
     limits = [step["value"] for step in defaults["thresholds"]["steps"]]
     check(limits and limits[0] is None, where, "no threshold to begin with")
     check(limits[1:] == sorted(limits[1:]), where, "thresholds do not rise")
