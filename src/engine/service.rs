@@ -195,6 +195,8 @@ impl Service {
             tokio::select! {
                 biased;
                 Some(event) = lease_events.recv() => self.lease_event(event),
+                // Before what there may always be more of.
+                _ = survey.tick() => self.survey(),
                 Some(done) = self.finished.recv() => {
                     // What has gathered goes out before the answers of this batch: the store
                     // works while they are given.
@@ -216,7 +218,6 @@ impl Service {
                 Some(victim) = self.victims.recv() => self.give_up(victim),
                 () = at(self.poll_at) => self.poll(),
                 () = at(self.retry_at) => self.retry(),
-                _ = survey.tick() => self.survey(),
                 // Only to dispatch.
                 () = at(patience) => {}
             }
