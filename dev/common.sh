@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What demo.sh, run.sh, test.sh, test-drivers.sh and test-suites.sh share; sourced, not run.
+# What demo.sh, run.sh, test.sh, test-drivers.sh, test-monitoring.sh and test-suites.sh share; sourced, not run.
 #
 # Sets $dev and $root (this folder and the checkout) and $tmp, a folder that goes
 # away at the end, however the script ends, together with every server, proxy
@@ -93,13 +93,16 @@ sql() {
 }
 
 # start_server FLAVOUR: a server with the two accounts that a set-up of Lockstead
-# has, and the program itself, built. Sets $bin and, of the server, $PORT and $CLIENT.
+# has, and the program itself, built unless LOCKSTEAD_BIN names one. Sets $bin and, of the server, $PORT and $CLIENT.
 start_server() {
   case $1 in mysql | mariadb) ;; *) die "unknown flavour '$1'; take mysql or mariadb" ;; esac
   # These would make it fetch the client alone.
   env -u LOCKSTEAD_TEST_MYSQL -u LOCKSTEAD_TEST_MARIADB "$dev/install.sh" "$1"
-  cargo build --release --bin lockstead
-  bin=${CARGO_TARGET_DIR:-target}/release/lockstead
+  bin=${LOCKSTEAD_BIN:-}
+  if [ -z "$bin" ]; then
+    cargo build --release --bin lockstead
+    bin=${CARGO_TARGET_DIR:-target}/release/lockstead
+  fi
   "$dev/server.sh" start "$1" "$tmp/server"
   # shellcheck disable=SC1091
   . "$tmp/server/server.env"

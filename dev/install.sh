@@ -2,7 +2,7 @@
 # Fetches the servers and tools that the tests and benchmarks run against:
 #
 #   dev/install.sh [mysql] [mariadb] [mariadb118] [haproxy] [sysbench] [router]
-#                  [libmysqlclient] [libmariadb]
+#                  [prometheus] [libmysqlclient] [libmariadb]
 #                  [mysql-tests] [mariadb-tests] [mariadb118-tests]...
 #                                               (no argument: mysql mariadb)
 #
@@ -409,6 +409,14 @@ install_sysbench() {
   finish sysbench sysbench
 }
 
+install_prometheus() {
+  have prometheus && return
+  distribution
+  unpack prometheus distribution prometheus
+  wrap prometheus prometheus promtool
+  finish prometheus prometheus
+}
+
 install_router() {
   have router && return
   newer_source
@@ -422,7 +430,7 @@ install_router() {
 [ $# -gt 0 ] || set -- mysql mariadb
 for item in "$@"; do
   case $item in
-  mysql | mariadb | mariadb118 | haproxy | sysbench | router | libmysqlclient | libmariadb) ;;
+  mysql | mariadb | mariadb118 | haproxy | sysbench | router | prometheus | libmysqlclient | libmariadb) ;;
   mysql-tests | mariadb-tests | mariadb118-tests) ;;
   *) die "unknown item '$item'; usage: $(sed -n '4,6s/^# *//p' "$0" | tr -s '\n ' ' ')" ;;
   esac

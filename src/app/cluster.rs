@@ -26,6 +26,7 @@ use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
 use crate::state::StateDir;
 use crate::store::reads::Rights;
+use crate::types::Flavour;
 
 /// A cluster that is bound and ready to be served.
 pub(super) struct Running {
@@ -93,6 +94,8 @@ impl Running {
             "ready to start"
         );
         let commands = Context::command_counters(&metrics);
+        let flavour = Flavour::from_version(&server).name();
+        metrics.server_info.with_label_values(&[flavour]).set(1);
         let first = Context {
             config: Arc::new(config.clone()),
             engine,

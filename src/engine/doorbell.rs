@@ -96,7 +96,7 @@ pub(super) async fn ring(access: Arc<StoreAccess>, mut whom: mpsc::UnboundedRece
         for proxy in proxies {
             let result = bells.ring(&mut line, &access, proxy).await;
             line.judge(&result);
-            let label = if matches!(result, Ok(true)) { "rung" } else { "not reached" };
+            let label = if matches!(result, Ok(true)) { "rung" } else { "not_reached" };
             access.metrics.rings.with_label_values(&[label]).inc();
         }
     }

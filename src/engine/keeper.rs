@@ -113,6 +113,7 @@ impl Keeper {
 
     fn show(&self) {
         let metrics = &self.setup.access.metrics;
+        metrics.lease_seconds.set(self.terms.ttl.as_secs_f64());
         metrics.lease_age_seconds.set(self.lease.age().as_secs_f64());
         metrics.lease_good.set(i64::from(self.lease.is_good()));
     }

@@ -81,7 +81,29 @@ impl Server {
                 tracing::warn!(error = why, "the lease was not renewed");
             }
         }
+        self.metrics.store_up.set(i64::from(why.is_none()));
         self.said = why;
         self.said.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_primary_is_shown_as_lost_while_renewals_fail() {
+        let metrics = Arc::new(Metrics::new(None).expect("metrics"));
+        let mut server = Server::new(Arc::default(), Arc::clone(&metrics));
+        assert_eq!(metrics.store_up.get(), 0, "nothing is known");
+        for (result, up) in [
+            (Ok(()), 1),
+            (Err(StoreError::Lost(String::new())), 0),
+            (Err(StoreError::Foreign(Foreign::Epoch { epoch: 1, known: 2 })), 0),
+            (Ok(()), 1),
+        ] {
+            server.heard(&result);
+            assert_eq!(metrics.store_up.get(), up, "{result:?}");
+        }
     }
 }

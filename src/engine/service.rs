@@ -9,6 +9,7 @@ mod outcomes;
 mod queues;
 #[cfg(test)]
 mod staged;
+mod survey;
 
 #[cfg(test)]
 pub(super) use staged::store_access;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{spawn_local, yield_now};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::census;
 use super::deadlocks::{self, Victim};
@@ -41,6 +42,9 @@ const PIPES: usize = 2;
 const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
 /// Pause before something that the store refused is tried again.
 const RETRY: Duration = Duration::from_millis(200);
+
+/// How often the oldest holds and waits are looked for.
+const SURVEY: Duration = Duration::from_secs(1);
 
 /// What the keeper tells the engine.
 #[derive(Debug)]
@@ -184,11 +188,15 @@ impl Service {
         mut requests: mpsc::UnboundedReceiver<Request>,
         mut lease_events: mpsc::UnboundedReceiver<LeaseEvent>,
     ) {
+        let mut survey = interval(SURVEY);
+        survey.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let patience = self.patience();
             tokio::select! {
                 biased;
                 Some(event) = lease_events.recv() => self.lease_event(event),
+                // Before what there may always be more of.
+                _ = survey.tick() => self.survey(),
                 Some(done) = self.finished.recv() => {
                     // What has gathered goes out before the answers of this batch: the store
                     // works while they are given.

@@ -85,6 +85,11 @@ impl Waits {
         .collect()
     }
 
+    /// When the wait that lasts longest began.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.0.waits.borrow().values().map(|wait| wait.since).min()
+    }
+
     /// The wait to be given up if that of `conn` closes a circle. `holder` tells who has a key
     /// here.
     pub(super) fn victim(

@@ -1,5 +1,6 @@
 //! Prometheus metrics: registered once, handed to whoever counts.
 
+mod labels;
 pub mod observed;
 mod text;
 
@@ -31,6 +32,17 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// All of them.
+    const ALL: [Self; 7] = [
+        Self::One,
+        Self::Zero,
+        Self::Null,
+        Self::Native,
+        Self::Unsupported,
+        Self::Ended,
+        Self::Failed,
+    ];
+
     fn label(self) -> &'static str {
         match self {
             Self::One => "one",
@@ -50,6 +62,8 @@ pub struct Metrics {
     registry: Registry,
     /// Those of a proxy that observes.
     pub observed: Option<Observed>,
+    /// 1, labelled with the flavour of the server.
+    pub server_info: IntGaugeVec,
     /// Open client sessions.
     pub sessions: IntGauge,
     /// Sessions accepted since start.
@@ -71,6 +85,10 @@ pub struct Metrics {
     pub wait_seconds: Histogram,
     /// Time locks were held.
     pub hold_seconds: Histogram,
+    /// How long the lock that is held longest has been held by now.
+    pub longest_hold: Gauge,
+    /// How long the session that waits longest has waited by now.
+    pub longest_wait: Gauge,
     /// Locks held by sessions of this proxy.
     pub held: IntGauge,
     /// Sessions waiting in GET_LOCK.
@@ -79,10 +97,14 @@ pub struct Metrics {
     pub gates: IntGauge,
     /// Times that a wait could not be shown to the server, or was no longer.
     pub gate_failures: IntCounter,
+    /// Length of the lease.
+    pub lease_seconds: Gauge,
     /// Age of the last renewal.
     pub lease_age_seconds: Gauge,
     /// 1 while the lease is good for grants.
     pub lease_good: IntGauge,
+    /// 1 while renewals reach the server whose locks are kept.
+    pub store_up: IntGauge,
     /// 1 while the server that answers is not the one whose locks are kept, by reason.
     pub store_foreign: IntGaugeVec,
     /// 1 for each right that the store account has beyond the tables, as found at start.
@@ -131,6 +153,12 @@ impl Metrics {
         let build = gauge_vec(r, "build_info", "Version of this build, always 1.", &["version"])?;
         build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let metrics = Self {
+            server_info: gauge_vec(
+                r,
+                "server_info",
+                "Kind of the server behind the proxy, always 1.",
+                &["flavour"],
+            )?,
             sessions: gauge(r, "sessions", "Client sessions open now.")?,
             sessions_total: counter(r, "sessions_total", "Client sessions accepted.")?,
             sessions_closed: counter_vec(
@@ -147,12 +175,12 @@ impl Metrics {
             )?,
             bytes_to_server: counter(
                 r,
-                "bytes_to_server_total",
+                "relayed_to_server_bytes_total",
                 "Bytes relayed from clients to the server.",
             )?,
             bytes_to_client: counter(
                 r,
-                "bytes_to_client_total",
+                "relayed_to_client_bytes_total",
                 "Bytes relayed from the server to clients.",
             )?,
             calls: counter_vec(
@@ -179,6 +207,16 @@ impl Metrics {
                 &SECONDS,
             )?,
             hold_seconds: histogram(r, "lock_hold_seconds", "Time locks were held.", &SECONDS)?,
+            longest_hold: float_gauge(
+                r,
+                "lock_longest_hold_seconds",
+                "Time for which the lock held longest by now has been held, 0 without any.",
+            )?,
+            longest_wait: float_gauge(
+                r,
+                "lock_longest_wait_seconds",
+                "Time for which the session that waits longest by now has waited, 0 without any.",
+            )?,
             held: gauge(r, "locks_held", "Locks held by sessions of this proxy.")?,
             waiting: gauge(r, "locks_waiting", "Sessions of this proxy that wait in GET_LOCK.")?,
             gates: gauge(
@@ -191,12 +229,18 @@ impl Metrics {
                 "gate_failures_total",
                 "Times that a wait could not be shown to the server, or suddenly no longer was.",
             )?,
+            lease_seconds: float_gauge(r, "lease_seconds", "Length of the lease, as configured.")?,
             lease_age_seconds: float_gauge(
                 r,
                 "lease_age_seconds",
                 "Time since the last renewal that the store acknowledged was sent.",
             )?,
             lease_good: gauge(r, "lease_good", "1 while the lease allows new grants.")?,
+            store_up: gauge(
+                r,
+                "store_up",
+                "1 if the last renewal of the lease, or registration, succeeded.",
+            )?,
             store_foreign: gauge_vec(
                 r,
                 "store_foreign",
@@ -279,21 +323,7 @@ impl Metrics {
             registry: registry.clone(),
             observed: None,
         };
-        for function in Function::ALL {
-            metrics.calls.with_label_values(&[function.label(), "one"]);
-        }
-        for kind in ["connect", "lost", "refused"] {
-            metrics.store_errors.with_label_values(&[kind]);
-        }
-        for result in ["rung", "not reached"] {
-            metrics.rings.with_label_values(&[result]);
-        }
-        for found in ["here", "across"] {
-            metrics.deadlocks.with_label_values(&[found]);
-        }
-        for decision in ["refused", "native"] {
-            metrics.unsupported.with_label_values(&[decision]);
-        }
+        metrics.start();
         Ok(metrics)
     }
 

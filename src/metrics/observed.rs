@@ -7,14 +7,15 @@ use crate::lock::function::Function;
 
 /// What is shown of the metrics that are not about observing: the rest is about locks that
 /// Lockstead holds.
-const SHOWN: [&str; 7] = [
+const SHOWN: [&str; 8] = [
     "lockstead_build_info",
+    "lockstead_server_info",
     "lockstead_sessions",
     "lockstead_sessions_total",
     "lockstead_sessions_closed_total",
     "lockstead_commands_total",
-    "lockstead_bytes_to_server_total",
-    "lockstead_bytes_to_client_total",
+    "lockstead_relayed_to_server_bytes_total",
+    "lockstead_relayed_to_client_bytes_total",
 ];
 
 /// Counters of what is observed.
@@ -76,10 +77,18 @@ impl Observed {
             )?,
         };
         for function in Function::ALL {
-            observed.calls.with_label_values(&[function.label(), "one"]);
+            for outcome in ["one", "zero", "null", "error", "untold"] {
+                observed.calls.with_label_values(&[function.label(), outcome]);
+            }
         }
-        for of in ["lock", "statement"] {
-            observed.overflow.with_label_values(&[of]);
+        for (counters, values) in [
+            (&observed.statements, &["covered", "passed", "perhaps", "refused"][..]),
+            (&observed.overflow, &["lock", "statement"]),
+            (&observed.missed, &["long", "pipelined", "hold", "statement", "busy"]),
+        ] {
+            for value in values {
+                counters.with_label_values(&[*value]);
+            }
         }
         Ok(observed)
     }

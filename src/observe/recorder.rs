@@ -143,3 +143,34 @@ impl Counting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Metrics;
+    use crate::observe::event::Outcome;
+    use crate::sql::coverage::Coverage;
+
+    #[test]
+    fn every_label_is_known_beforehand() {
+        let metrics = Metrics::observing(None).expect("metrics");
+        let before = Metrics::render(std::iter::once(&metrics));
+        let observed = metrics.observed.as_ref().expect("it observes");
+        for missed in Missed::ALL {
+            observed.missed.with_label_values(&[missed.label()]);
+        }
+        let verdicts =
+            [Coverage::Covered, Coverage::Passed, Coverage::Perhaps(""), Coverage::Refused("")];
+        for coverage in verdicts {
+            observed.statements.with_label_values(&[verdict(coverage).0]);
+        }
+        let outcomes =
+            [Outcome::One, Outcome::Zero, Outcome::Null, Outcome::Error, Outcome::Untold];
+        for outcome in outcomes {
+            observed.calls.with_label_values(&["get_lock", outcome.label()]);
+        }
+        let after = Metrics::render(std::iter::once(&metrics));
+        let new: Vec<_> = after.lines().filter(|line| !before.contains(line)).collect();
+        assert!(new.is_empty(), "{new:?}");
+    }
+}

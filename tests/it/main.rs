@@ -37,4 +37,5 @@ mod takeover;
 mod trials;
 mod turns;
 mod unsupported;
+mod watched;
 mod wire;

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Writes the dashboards beside it: grafana/generate.py [--check]
+
+--check compares instead, and fails if one is not as it would be written.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+sys.dont_write_bytecode = True
+
+from panels import NO_YES, YES_NO, dashboard, graph, stat, states, steps, table
+
+BY = 'instance=~"$instance", cluster=~"$cluster"'
+WHO = "{{instance}} {{cluster}}"
+EACH = "by (instance, cluster)"
+
+
+def m(name, *labels):
+    """A metric of the chosen proxies, of which some by labels: `outcome=failed`."""
+    more = [re.sub(r"^(\w+)(=~|!=|=)(.*)$", r'\1\2"\3"', label) for label in labels]
+    return f"lockstead_{name}{{{', '.join([BY, *more])}}}"
+
+
+def rate(name, *labels):
+    return f"rate({m(name, *labels)}[$__rate_interval])"
+
+
+def quantiles(name):
+    """What half, nearly all and all but one in a hundred took at most."""
+    return [
+        (f"histogram_quantile({q}, sum by (le) ({rate(name + '_bucket')}))", f"{100 * q:.0f} %")
+        for q in (0.5, 0.95, 0.99)
+    ]
+
+
+def mean(name):
+    return f"sum {EACH} ({rate(name + '_sum')}) / sum {EACH} ({rate(name + '_count')})"
+
+
+def p99(name):
+    return f"histogram_quantile(0.99, sum by (le) (increase({m(name + '_bucket')}[$__range])))"
+
+
+OVERVIEW = [
+    (None, 4, [
+        stat("Proxies that answer", 'sum(up{job="lockstead", instance=~"$instance"})', "short",
+             "Proxies whose metrics Prometheus could read at the last scrape.",
+             [{"color": "red", "value": None}, {"color": "green", "value": 1}]),
+        stat("Proxies that do not", 'count(up{job="lockstead", instance=~"$instance"} == 0) or vector(0)', "short",
+             "Known to Prometheus, but not read at the last scrape. See LocksteadDown in the runbook.", steps(bad=1)),
+        stat("Grant no locks", f"count({m('lease_good')} == 0) or vector(0)", "short",
+             "Proxies without a good lease: starting, in jeopardy, or before another server. GET_LOCK waits there.",
+             steps(bad=1)),
+        stat("Primary reached", f"min({m('store_up')})", "bool_yes_no",
+             "Whether the last renewal of every proxy's lease succeeded.",
+             [{"color": "red", "value": None}, {"color": "green", "value": 1}], YES_NO),
+        stat("Alerts firing", 'count(ALERTS{alertname=~"Lockstead.*", alertstate="firing", instance=~"$instance|"}) '
+             "or vector(0)", "short",
+             "Alerts of config/alerts.yml that fire now, if Prometheus has these rules. The runbook says what to do.",
+             steps(bad=1)),
+        stat("Sessions fenced", f"sum(increase({m('fenced_sessions_total')}[$__range]))", "short",
+             "Sessions closed in the time shown because their locks could no longer be vouched for.", steps(bad=1)),
+    ]),
+    (None, 4, [
+        stat("Sessions", f"sum({m('sessions')})", "short", "Client sessions open now.", steps(base="blue")),
+        stat("Locks held", f"sum({m('locks_held')})", "short", "Locks held now through these proxies.",
+             steps(base="blue")),
+        stat("Waiting", f"sum({m('locks_waiting')})", "short", "Sessions that wait in GET_LOCK now.",
+             steps(base="blue")),
+        stat("Longest wait now", f"max({m('lock_longest_wait_seconds')})", "s",
+             "For how long the session has waited that waits longest. Finished waits are in the quantiles.",
+             steps(60, 600)),
+        stat("Longest hold now", f"max({m('lock_longest_hold_seconds')})", "s",
+             "For how long the lock has been held that is held longest. held_locks names its holder.",
+             steps(600, 3600)),
+        stat("Wait, 99 %", p99("lock_wait_seconds"), "s",
+             "What 99 of 100 waits in GET_LOCK in the time shown took at most, those without contention included.",
+             steps(1, 10)),
+    ]),
+    (None, 8, [
+        graph("Lock calls", [(f"sum by (function) ({rate('lock_calls_total')})", "{{function}}")], "ops",
+              "Calls of the five lock functions a second.", stacked=True),
+        graph("Waits in GET_LOCK", quantiles("lock_wait_seconds"), "s",
+              "How long finished waits took: half of them, 95 and 99 of 100. More on the dashboard Locks.",
+              steps(1, 10)),
+        graph("Held and waiting",
+              [(f"sum({m('locks_held')})", "held"), (f"sum({m('locks_waiting')})", "waiting")], "short",
+              "Locks held, and sessions that wait for one. Many waiters over few locks is contention."),
+    ]),
+    (None, 8, [
+        graph("Age of the lease", [(f"{m('lease_age_seconds')} / {m('lease_seconds')}", WHO)], "percentunit",
+              """Time since the last renewal, as a share of the lease. Near 0 all is well; from a half on nothing is
+              granted, shortly before the whole lock-holding sessions are closed.""", steps(0.33, 0.5)),
+        graph("Failures", [
+            (f"sum by (kind) ({rate('store_errors_total')})", "store: {{kind}}"),
+            (f"sum({rate('sessions_closed_total', 'reason=~server_unreachable|broken|fenced')})", "sessions closed"),
+            (f"sum({rate('lock_calls_total', 'outcome=failed')})", "lock calls failed"),
+        ], "ops", "What went wrong, a second: statements on the lock tables, sessions that the proxy ended, calls."),
+        table("Builds and servers",
+              f"max by (instance, cluster, version) ({m('build_info')}) * on (instance, cluster) "
+              f"group_left (flavour) max by (instance, cluster, flavour) ({m('server_info')})",
+              """Version of each proxy and the kind of server behind it. Different versions for long are a
+              forgotten upgrade."""),
+    ]),
+]
+
+LOCKS = [
+    ("Contention", 8, [
+        graph("Waiting sessions", [(f"sum {EACH} ({m('locks_waiting')})", WHO)], "short",
+              "Sessions that wait in GET_LOCK now, by proxy.", stacked=True),
+        graph("Not free", [(f"sum({rate('lock_calls_total', 'function=get_lock', 'outcome=zero')}) / "
+                            f"sum({rate('lock_calls_total', 'function=get_lock')})", "of GET_LOCK")],
+              "percentunit", "Share of GET_LOCK calls whose timeout ended first: they answered 0.", steps(0.1, 0.5)),
+        graph("Deadlocks", [(f"sum by (found) ({rate('deadlocks_total')})", "{{found}}")], "ops",
+              """Waits given up to end a circle of waits: found inside one proxy (here) or over several (across). The
+              application takes locks in different orders.""", steps(bad=1)),
+    ]),
+    ("Waits", 8, [
+        graph("Time of waits", quantiles("lock_wait_seconds"), "s",
+              "How long waits in GET_LOCK took that have ended, however they did.", steps(1, 10)),
+        graph("Longest wait now", [(f"max {EACH} ({m('lock_longest_wait_seconds')})", WHO)], "s",
+              "For how long the session has waited that waits longest. It is in no quantile before its end.",
+              steps(60, 600)),
+        graph("Waits a second", [(f"sum {EACH} ({rate('lock_wait_seconds_count')})", WHO)], "ops",
+              "GET_LOCK calls that were ready to wait, finished in a second."),
+    ]),
+    ("Holds", 8, [
+        graph("Time of holds", quantiles("lock_hold_seconds"), "s", "How long locks were held that were released.",
+              steps(600, 3600)),
+        graph("Longest hold now", [(f"max {EACH} ({m('lock_longest_hold_seconds')})", WHO)], "s",
+              "For how long the lock has been held that is held longest. held_locks names its holder.",
+              steps(600, 3600)),
+        graph("Locks held", [(f"sum {EACH} ({m('locks_held')})", WHO)], "short", "Locks held now, by proxy.",
+              stacked=True),
+    ]),
+    ("Outcomes", 8, [
+        graph("GET_LOCK", [(f"sum by (outcome) ({rate('lock_calls_total', 'function=get_lock')})", "{{outcome}}")],
+              "ops", """one: granted. zero: not free in time. null: an argument was. native: left to the server.
+              ended: KILL QUERY, a time limit or a deadlock. failed: the store did.""", stacked=True),
+        graph("Other functions",
+              [(f"sum by (function, outcome) ({rate('lock_calls_total', 'function!=get_lock')}) > 0",
+                "{{function}}: {{outcome}}")],
+              "ops", "Outcomes of the other four functions. zero of release_lock is somebody else's lock."),
+        graph("Not covered", [
+            (f"sum by (decision) ({rate('lock_statements_unsupported_total')})", "statements {{decision}}"),
+            (f"sum({rate('lock_definitions_total')})", "definitions passed"),
+        ], "ops", """Statements whose lock calls are not made durable: refused with error 1235, run by the server
+              (native), or stored programs defined with calls inside.""", steps(warn=0.1)),
+    ]),
+    ("Proxies that observe (mode = observe)", 8, [
+        graph("Calls seen", [(f"sum by (function, outcome) ({rate('observed_calls_total')})",
+                              "{{function}}: {{outcome}}")],
+              "ops", "Calls of the server's own lock functions, by outcome.", stacked=True),
+        graph("Statements seen", [(f"sum by (verdict) ({rate('observed_statements_total')})", "{{verdict}}")], "ops",
+              "Statements with lock calls, by what Lockstead would make of them.", stacked=True),
+        graph("Waits and holds seen", [
+            *((q, f"wait {legend}") for q, legend in quantiles("observed_wait_seconds")[::2]),
+            *((q, f"hold {legend}") for q, legend in quantiles("observed_hold_seconds")[::2]),
+        ], "s", "How long native locks were waited for and held.", steps(1, 10)),
+        graph("Not seen", [
+            (f"sum by (of) ({rate('observed_overflow_total')})", "without a place: {{of}}"),
+            (f"sum by (reason) ({rate('observed_missed_total')})", "missed: {{reason}}"),
+        ], "ops", "What the report lacks: names or statements beyond its size, and what could not be observed."),
+    ]),
+]
+
+SESSIONS = [
+    ("Sessions", 8, [
+        graph("Open sessions", [(f"sum {EACH} ({m('sessions')})", WHO)], "short", "Client sessions open now, by proxy.",
+              stacked=True),
+        graph("New sessions", [(f"sum {EACH} ({rate('sessions_total')})", WHO)], "ops",
+              "Sessions accepted a second. Many, and few open: the application has no pool."),
+        graph("Refused or ended by the proxy",
+              [(f"sum by (reason) ({rate('sessions_closed_total')}) > 0 or sum({rate('sessions_closed_total')})",
+                "{{reason}}")],
+              "ops", "Why the proxy turned clients away or closed them. The line without a name is their sum.",
+              steps(warn=1)),
+        graph("Fenced", [(f"sum {EACH} (increase({m('fenced_sessions_total')}[$__rate_interval]))", WHO)], "short",
+              "Sessions closed because their locks could no longer be vouched for.", steps(bad=1)),
+    ]),
+    ("Backends", 8, [
+        graph("Server unreachable",
+              [(f"sum {EACH} ({rate('sessions_closed_total', 'reason=~server_unreachable|refused_by_server')})", WHO)],
+              "ops", "Clients for whom the server could not be reached, or refused the connection.", steps(bad=0.1)),
+        table("Kinds of servers", f"max by (instance, cluster, flavour) ({m('server_info')})",
+              "What stands behind each proxy.", hidden=()),
+        states("Rights of the store account", [(f"max by (instance, cluster, right) ({m('store_rights')})",
+                                                WHO + " {{right}}")],
+               """Whether the account may see (process) and end (kill) sessions, which a takeover needs; as found
+               at start."""),
+    ]),
+    ("Traffic", 8, [
+        graph("Commands", [(f"sum by (command) ({rate('commands_total')}) > 0", "{{command}}")], "reqps",
+              "Commands of the MySQL protocol a second.", stacked=True),
+        graph("Relayed", [
+            (f"sum({rate('relayed_to_server_bytes_total')})", "to the server"),
+            (f"sum({rate('relayed_to_client_bytes_total')})", "to clients"),
+        ], "Bps", "Bytes relayed a second, both ways."),
+    ]),
+    ("Waits as the server shows them", 8, [
+        graph("Shown waits", [
+            (f"sum({m('gates')})", "locks of the server's own"),
+            (f"sum({m('locks_waiting')})", "sessions waiting"),
+        ], "short", "Waits are shown in the server's process list by locks of its own, at which KILL QUERY ends them."),
+        graph("Waits not shown", [(f"sum {EACH} ({rate('gate_failures_total')})", WHO)], "ops",
+              "Waits that could not be shown, or suddenly no longer were. They go on; KILL QUERY does not end them.",
+              steps(bad=1)),
+    ]),
+]
+
+ENGINE = [
+    ("Lease", 8, [
+        states("Grants locks", [(f"max {EACH} ({m('lease_good')})", WHO)],
+               "Whether the lease allows new grants: not while starting, in jeopardy, or before another server."),
+        graph("Age of the lease", [(f"{m('lease_age_seconds')} / {m('lease_seconds')}", WHO)], "percentunit",
+              "Time since the last renewal that the store took, as a share of the lease. A half is jeopardy.",
+              steps(0.33, 0.5)),
+        graph("Time of renewals", quantiles("lease_renewal_seconds"), "s",
+              "How long the store took over renewals of the lease.", steps(0.5, 2)),
+        graph("Length of the lease", [(f"max {EACH} ({m('lease_seconds')})", WHO)], "s",
+              "The lease of each proxy, as configured. Proxies may differ."),
+    ]),
+    ("Store", 8, [
+        states("Primary reached", [(f"max {EACH} ({m('store_up')})", WHO)],
+               "Whether the last renewal, or registration, succeeded."),
+        states("Another server answers", [(f"max by (instance, cluster, reason) ({m('store_foreign')})",
+                                           WHO + " {{reason}}")],
+               "Why the server that answers is not the one whose locks are kept. lockstead adopt moves them.",
+               NO_YES),
+        graph("Errors", [(f"sum by (kind) ({rate('store_errors_total')})", "{{kind}}")], "ops",
+              "Failed statements on the lock tables: no connection, one that broke, or an error of the server's.",
+              steps(warn=0.1, bad=1)),
+    ]),
+    ("Batches", 8, [
+        graph("Time of batches", quantiles("store_batch_seconds"), "s",
+              "How long batches of lock changes took at the store: a commit, mostly.", steps(0.1, 1)),
+        graph("Batches a second", [(f"sum {EACH} ({rate('store_batch_seconds_count')})", WHO)], "ops",
+              "Batches that the store took a second."),
+        graph("Locks in a batch", [(mean("store_batch_keys"), WHO)], "short",
+              "Changes that share one commit, on average. It grows with the load, and with a slow store."),
+    ]),
+    ("Other proxies", 8, [
+        graph("Other proxies seen", [(f"max {EACH} ({m('live_peers')})", WHO)], "short",
+              "Other proxies on the same lock tables that hold a lease, as each one sees them."),
+        graph("Takeovers", [(f"sum {EACH} (increase({m('takeovers_total')}[$__rate_interval]))", WHO)], "short",
+              "Dead proxies whose locks were made free.", steps(warn=1)),
+        graph("Hand-overs", [
+            (f"sum by (result) ({rate('rings_total')})", "others told: {{result}}"),
+            (f"sum({rate('yields_total')})", "left to others"),
+        ], "ops", """Locks passed from proxy to proxy: those told that one is free, and those left though sessions here
+              wait."""),
+    ]),
+    ("Rows", 8, [
+        graph("Rows deleted", [(f"sum {EACH} ({rate('rows_collected_total')})", WHO)], "ops",
+              "Rows of locks deleted because nobody took them for collect_after."),
+        graph("Rows without a session", [(f"sum {EACH} (increase({m('ghost_rows_total')}[$__rate_interval]))", WHO)],
+              "short", "Rows that named a proxy but no session of it, and were freed: changes of unknown outcome.",
+              steps(warn=1)),
+    ]),
+]
+
+DASHBOARDS = {
+    "overview": dashboard("lockstead-overview", "Lockstead: overview", "Is it healthy?", OVERVIEW),
+    "locks": dashboard("lockstead-locks", "Lockstead: locks", "Contention, waits, holds and outcomes.", LOCKS),
+    "sessions": dashboard("lockstead-sessions", "Lockstead: sessions and backends",
+                          "Who connects, what is relayed, and the servers behind.", SESSIONS),
+    "engine": dashboard("lockstead-engine", "Lockstead: engine", "Lease, store, batches and other proxies.", ENGINE),
+}
+
+
+def main():
+    folder = pathlib.Path(__file__).parent / "dashboards"
+    stale = []
+    for name, made in DASHBOARDS.items():
+        path, text = folder / f"{name}.json", json.dumps(made, indent=2) + "\n"
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            stale.append(path.name)
+    stale += sorted(p.name for p in folder.iterdir() if p.stem not in DASHBOARDS)
+    if stale:
+        sys.exit(f"not as grafana/generate.py writes it: {', '.join(stale)}")
+
+
+if __name__ == "__main__":
+    main()

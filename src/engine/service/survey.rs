@@ -1,0 +1,71 @@
+//! How old the oldest hold and the oldest wait are: what lasts is in no histogram before its end.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Service;
+
+impl Service {
+    pub(super) fn survey(&self) {
+        let held = self.keys.values().filter_map(|state| state.held.as_ref());
+        self.metrics.longest_hold.set(age(held.map(|held| held.since).min()));
+        self.metrics.longest_wait.set(age(self.waits.oldest()));
+    }
+}
+
+fn age(since: Option<Instant>) -> f64 {
+    since.map_or(Duration::ZERO, |since| since.elapsed()).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::{mpsc, oneshot};
+
+    use super::super::super::handle::Claim;
+    use super::super::super::keys::Held;
+    use super::super::super::lease::Lease;
+    use super::super::staged::{on_engine_thread, service};
+    use super::*;
+    use crate::lock::name::plain;
+    use crate::types::{ConnectionId, Flavour};
+
+    fn claim(conn: u64) -> Claim {
+        Claim {
+            name: plain(b"k", Flavour::MariaDb).expect("valid"),
+            conn: ConnectionId(conn),
+            owner: Arc::from(&b""[..]),
+            once: false,
+            holds: false,
+            weight: 0,
+            events: mpsc::unbounded_channel().0,
+        }
+    }
+
+    #[test]
+    fn the_oldest_hold_and_the_oldest_wait_are_shown_until_they_end() {
+        on_engine_thread(async {
+            let mut service = service(&Arc::new(Lease::default()));
+            service.survey();
+            assert!(service.metrics.longest_hold.get() + service.metrics.longest_wait.get() < 1e-9);
+            for (name, age) in [(&b"old"[..], 100), (b"new", 10)] {
+                let key = plain(name, Flavour::MariaDb).expect("valid").key;
+                let since = Instant::now().checked_sub(Duration::from_secs(age)).expect("uptime");
+                let (conn, events) = (ConnectionId(1), mpsc::unbounded_channel().0);
+                let held = Held { token: age, conn, run: 0, events, since };
+                service.keys.entry(key).or_default().held = Some(held);
+            }
+            let (reply, _outcome) = oneshot::channel();
+            service.acquire(1, claim(2), reply);
+            service.survey();
+            assert!(service.metrics.longest_hold.get() >= 100.0);
+            assert!(service.metrics.longest_wait.get() > 0.0);
+            service.leave(1, &claim(2).name.key, super::super::Acquired::NotFree);
+            service.keys.clear();
+            service.survey();
+            assert!(service.metrics.longest_hold.get() + service.metrics.longest_wait.get() < 1e-9);
+        });
+    }
+}

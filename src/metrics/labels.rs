@@ -1,0 +1,73 @@
+//! Values of labels that are known beforehand: their counters stand at 0 from the start, so that the
+//! first event is seen as an increase.
+
+use super::{CallOutcome, Metrics};
+use crate::lock::function::Function;
+
+/// Why the proxy refuses or ends a session: the label `reason`.
+const CLOSED: [&str; 13] = [
+    "backend_tls",
+    "bad_handshake",
+    "broken",
+    "drained",
+    "fenced",
+    "left_before_login",
+    "login_failed",
+    "moved",
+    "no_proxy_header",
+    "no_tls",
+    "refused_by_server",
+    "server_unreachable",
+    "too_many_connections",
+];
+
+impl Metrics {
+    /// Shows the counters of all known values.
+    pub(super) fn start(&self) {
+        for function in Function::ALL {
+            for outcome in CallOutcome::ALL {
+                self.calls.with_label_values(&[function.label(), outcome.label()]);
+            }
+        }
+        for (counters, values) in [
+            (&self.sessions_closed, &CLOSED[..]),
+            (&self.store_errors, &["connect", "lost", "refused"]),
+            (&self.rings, &["rung", "not_reached"]),
+            (&self.deadlocks, &["here", "across"]),
+            (&self.unsupported, &["refused", "native"]),
+        ] {
+            for value in values {
+                counters.with_label_values(&[*value]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words behind `before` in the source of the login and of a session's end.
+    fn reasons<'a>(text: &'a str, before: &'a str) -> impl Iterator<Item = &'a str> {
+        text.split(before).skip(1).filter_map(|rest| rest.split('"').next())
+    }
+
+    #[test]
+    fn every_reason_for_which_a_session_is_closed_is_known_beforehand() {
+        let text = [
+            include_str!("../frontend/ending.rs"),
+            include_str!("../frontend/hops.rs"),
+            include_str!("../frontend/listener.rs"),
+            include_str!("../frontend/login.rs"),
+        ]
+        .concat();
+        let mut used: Vec<&str> = ["context, \"", "Refusal::of(\"", "Refusal::silent(\""]
+            .map(|b| reasons(&text, b))
+            .into_iter()
+            .flatten()
+            .collect();
+        used.sort_unstable();
+        used.dedup();
+        assert_eq!(used, CLOSED);
+    }
+}
