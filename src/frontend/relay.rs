@@ -81,13 +81,12 @@ impl Session {
             }
             at += n;
             match progress {
-                Progress::Continue => {}
                 Progress::NextResult if self.client.is_compressed() => {
                     self.send_client(&buffer[shown..at])?;
                     shown = at;
                     self.client.result_follows();
                 }
-                Progress::NextResult => {}
+                Progress::Continue | Progress::NextResult => {}
                 Progress::WantsFile => {
                     let seq = self.tracker.last_seq().wrapping_add(1);
                     self.client_state = ClientState::File { left: 0, seq };

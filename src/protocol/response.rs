@@ -245,7 +245,7 @@ impl Tracker {
                 // The rows behind a cursor are fetched by commands of their own.
                 if matches!(ending, Ending::Ok { status, .. } if status.has(Status::CURSOR_EXISTS))
                 {
-                    return self.result_end(ending);
+                    return Some(self.result_end(ending));
                 }
                 self.state = State::Rows;
                 None
@@ -271,8 +271,8 @@ impl Tracker {
 
     fn first(&mut self, first: u8, head: &[u8]) -> Option<Progress> {
         match first {
-            0x00 => self.result_end(ok_ending(head)),
-            0xfe => self.result_end(eof_ending(head)),
+            0x00 => Some(self.result_end(ok_ending(head))),
+            0xfe => Some(self.result_end(eof_ending(head))),
             0xfb => Some(Progress::WantsFile),
             _ => {
                 let mut r = Reader::new(head);
@@ -295,7 +295,7 @@ impl Tracker {
         let limit = if self.deprecates_eof() { 0x00ff_ffff } else { 9 };
         if first == 0xfe && len < limit {
             let ending = self.terminator(head);
-            return self.result_end(ending);
+            return Some(self.result_end(ending));
         }
         None
     }
@@ -340,14 +340,14 @@ impl Tracker {
     }
 
     /// Ends the response, unless the status says that another result follows.
-    fn result_end(&mut self, ending: Ending) -> Option<Progress> {
+    fn result_end(&mut self, ending: Ending) -> Progress {
         if let Ending::Ok { status, .. } = ending
             && status.has(Status::MORE_RESULTS)
         {
             self.state = State::First;
-            return Some(Progress::NextResult);
+            return Progress::NextResult;
         }
-        Some(self.end(ending))
+        self.end(ending)
     }
 
     fn end(&mut self, ending: Ending) -> Progress {
