@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-drivers test-suites torture mutants fuzz bench check clean
+.PHONY: help demo run test test-drivers test-suites test-packaging torture mutants fuzz bench check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -22,6 +22,9 @@ test-drivers: ## client libraries of ten languages, at the servers and through t
 
 test-suites: ## large suites of others, at the servers and through the proxy; ARGS are patterns of cases
 	@dev/test-suites.sh $(ARGS)
+
+test-packaging: ## unit, Debian package, image, compose.yml and Kubernetes examples; ARGS=[unit] [deb] [image] [compose] [kubernetes]
+	@dev/test-packaging.sh $(ARGS)
 
 torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
 	@dev/torture.sh $(ARGS)
