@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::cli::{install, text};
+use crate::cli::{Person, install, text};
 use crate::launch::{Launched, run};
 use crate::own_server::flavour_of;
 use crate::proxy::fresh_schema;
 use crate::script::{Flavour, Server};
 use crate::session::{Session, account, until_busy};
-use crate::stage::on_both;
+use crate::stage::{eventually, on_both};
 use crate::wire::{Account, Shape};
 
 on_both! {
@@ -121,10 +121,17 @@ fn the_printed_rights_are_enough(server: &Server) {
     holder.unlock("k");
     waiter.gets_it();
     waiter.unlock("k");
-    // From a dead proxy, whose session the server still works for.
+    // From a dead proxy, whose session the server works for until it is told to stop.
+    let client = Person::create(server, &printed.schema, &[]);
+    let of_client = Account { user: client.name.clone(), password: "pw".into(), ..account() };
+    let mut holder = Session::of(a.port, &of_client);
     holder.lock("k");
-    holder.send("SELECT SLEEP(600)");
-    until_busy(&mut server.root(), holder.id());
+    holder.send("SELECT BENCHMARK(1000000000000, SHA2('k', 256))");
+    let busy = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE id={} AND info LIKE '%BENCHMARK%'",
+        holder.id()
+    );
+    eventually("it is busy", || (server.root().column(&busy) == ["1"]).then_some(()));
     waiter.ask_for("k");
     drop(a);
     waiter.gets_it();
