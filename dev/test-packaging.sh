@@ -102,7 +102,7 @@ build_deb() {
   # Assets in target/release are sought in the target directory.
   mkdir -p "$tmp/target/release"
   cp "$bin" "$tmp/target/release/lockstead"
-  CARGO_TARGET_DIR=$tmp/target "$tool/cargo-deb" deb --quiet --no-build --strip --output "$1" ||
+  CARGO_TARGET_DIR=$tmp/target "$tool/cargo-deb" deb --quiet --no-build --strip --output "$1" >/dev/null ||
     die "cargo deb failed"
 }
 
@@ -149,10 +149,11 @@ test_deb() {
 
 # --- the image -----------------------------------------------------------------------
 
-# image_env: what `docker run --env` would give, one a line.
+# image_env PORT HTTP-PORT: what `docker run --env` would give, one a line. Open files are this machine's.
 image_env() {
   printf '%s\n' "LOCKSTEAD_LISTEN=127.0.0.1:$1" "LOCKSTEAD_HTTP=127.0.0.1:$2" \
     "LOCKSTEAD_BACKEND=127.0.0.1:$PORT" LOCKSTEAD_CREATE_SCHEMA=true \
+    LOCKSTEAD_MAX_CONNECTIONS=100 \
     "LOCKSTEAD_STORE=mysql://lockstead:lockstead@127.0.0.1:$PORT/lockstead"
 }
 
