@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::StartError;
 use crate::config::{Config, HostPort, StoreUrl};
 use crate::store::connection::{StoreConnection, StoreError, same_run};
+use crate::store::grants::Need;
 use crate::store::reads::Rights;
 use crate::store::schema::{Meta, VERSION};
 use crate::types::version_number;
@@ -25,6 +26,8 @@ pub struct Readiness {
     /// What works less well than it could, and how to mend it.
     pub warnings: Vec<String>,
 }
+
+const HOW_TO_INSTALL: &str = "Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA";
 
 /// Connects to the store and finds out whether it can hold locks; creates the schema if told to.
 pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
@@ -57,8 +60,13 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         false
     };
     let meta = conn.read_meta(&store.schema).await.map_err(|e| match e {
-        StoreError::Refused { code: 1049 | 1146 | 1142 | 1044, message } => refuse(format!(
-            "{message}. Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA"
+        StoreError::Refused { code: 1049 | 1146, message } => {
+            refuse(format!("{message}. {HOW_TO_INSTALL}"))
+        }
+        // Which of both it is, a server tells nobody without rights.
+        StoreError::Refused { code: 1142 | 1044, message } => refuse(format!(
+            "{message}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.* (`lockstead grants`). If the tables are missing: {HOW_TO_INSTALL}",
+            store.schema
         )),
         e => fail(e),
     })?;
@@ -78,7 +86,9 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         ))
     })?;
     let rights = conn.rights().await.map_err(fail)?;
-    warnings.extend(advice(rights));
+    let missing = conn.missing_rights().await.map_err(fail)?;
+    warnings.extend(missing.iter().map(|need| need.advice()));
+    warnings.extend(blindness(rights, &missing));
     warnings.extend(compare_servers(config, store, &mut conn).await.map_err(refuse)?);
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     conn.close().await;
@@ -126,13 +136,10 @@ fn connect_advice(e: &StoreError) -> String {
     }
 }
 
-fn advice(rights: Rights) -> Vec<String> {
-    let mut all = Vec::new();
-    if !rights.process || !rights.performance_schema {
-        all.push("the store account lacks PROCESS (or SELECT on performance_schema.*): it cannot see when a dead proxy's sessions are gone, so their locks stay held until an operator acts".to_owned());
-    }
-    if !rights.kill {
-        all.push("the store account lacks CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN): a dead proxy's sessions are not killed, so its locks pass on only when the server ends them itself".to_owned());
-    }
-    all
+/// The server's setting, not a right.
+fn blindness(rights: Rights, missing: &[&Need]) -> Option<String> {
+    (missing.is_empty() && !rights.performance_schema).then(|| {
+        "performance_schema is off: sessions that hold no lock are not ended when their proxy dies"
+            .to_owned()
+    })
 }

@@ -3,6 +3,7 @@
 mod adopt;
 mod check;
 mod doctor;
+mod grants;
 mod report;
 mod schema;
 mod serve;
@@ -44,6 +45,9 @@ enum Command {
     /// Make the server that answers the one whose locks are kept, after a failover or a restore
     #[command(after_help = adopt::HELP)]
     Adopt(adopt::Adopt),
+    /// Print the SQL that makes Lockstead's accounts, with the rights they need and no more
+    #[command(after_help = grants::HELP)]
+    Grants(Box<grants::Grants>),
     /// Show or install the lock tables
     #[command(subcommand)]
     Schema(schema::Schema),
@@ -86,6 +90,7 @@ pub fn run() -> ExitCode {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Report(arguments) => report::run(*arguments),
         Command::Adopt(arguments) => adopt::run(arguments),
+        Command::Grants(arguments) => grants::run(*arguments),
         Command::Schema(command) => schema::run(command),
         Command::Version => {
             println!("lockstead {}", env!("CARGO_PKG_VERSION"));

@@ -31,19 +31,29 @@ pub(super) enum Family {
     Mariadb,
 }
 
+impl From<Family> for Flavour {
+    fn from(family: Family) -> Self {
+        match family {
+            Family::Mysql => Self::MySql,
+            Family::Mariadb => Self::MariaDb,
+        }
+    }
+}
+
+pub(super) const NO_NAME: &str = "--schema takes letters, digits and _ only";
+
+pub(super) fn is_name(schema: &str) -> bool {
+    !schema.is_empty() && schema.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
 pub(super) fn run(command: Schema) -> ExitCode {
     match command {
         Schema::Print { schema, flavour } => {
-            let valid = schema.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            if !valid || schema.is_empty() {
-                eprintln!("lockstead: --schema takes letters, digits and _ only");
+            if !is_name(&schema) {
+                eprintln!("lockstead: {NO_NAME}");
                 return ExitCode::from(2);
             }
-            let flavour = match flavour {
-                Family::Mysql => Flavour::MySql,
-                Family::Mariadb => Flavour::MariaDb,
-            };
-            for statement in statements(&schema, flavour) {
+            for statement in statements(&schema, flavour.into()) {
                 println!("{statement};\n");
             }
             ExitCode::SUCCESS

@@ -8,6 +8,7 @@ pub mod doorbell;
 pub mod epoch;
 pub mod facts;
 pub mod gates;
+pub mod grants;
 pub mod lease;
 pub mod reads;
 pub mod schema;

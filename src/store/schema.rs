@@ -10,8 +10,6 @@ pub const VERSION: u32 = 1;
 /// Text that `schema print` shows and `--create-schema` runs, statement by statement.
 pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
     let ident = ident_expression(flavour);
-    let given = "CASE WHEN CONVERT(l.name USING utf8mb4) IS NULL THEN HEX(l.name) \
-                 ELSE CONVERT(l.name USING utf8mb4) END";
     vec![
         format!("CREATE DATABASE IF NOT EXISTS `{schema}`"),
         // One row: which server this schema belongs to, and the epoch that tokens start from.
@@ -74,20 +72,26 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              k VARBINARY(255) NOT NULL,\n  \
              KEY (seq)\n) ENGINE=InnoDB"
         ),
-        format!(
-            "CREATE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS SELECT \
-             {given} AS name, l.tok AS token, p.addr AS proxy, \
-             CASE p.state WHEN 1 THEN 'live' WHEN 2 THEN 'dead' WHEN 3 THEN 'clean' END AS proxy_state, \
-             l.conn AS connection_id, CONVERT(l.owner USING utf8mb4) AS owner, l.since AS since_utc \
-             FROM `{schema}`.locks l LEFT JOIN `{schema}`.proxies p ON p.id = l.holder \
-             WHERE l.holder <> 0 AND (p.state IS NULL OR p.state <> 3)"
-        ),
+        format!("CREATE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS {}", held_locks(schema)),
         // Last, so that its row says that the schema is whole.
         format!(
             "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
              SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
         ),
     ]
+}
+
+/// What the view for people selects.
+pub(super) fn held_locks(schema: &str) -> String {
+    let given = "CASE WHEN CONVERT(l.name USING utf8mb4) IS NULL THEN HEX(l.name) \
+                 ELSE CONVERT(l.name USING utf8mb4) END";
+    format!(
+        "SELECT {given} AS name, l.tok AS token, p.addr AS proxy, \
+         CASE p.state WHEN 1 THEN 'live' WHEN 2 THEN 'dead' WHEN 3 THEN 'clean' END AS proxy_state, \
+         l.conn AS connection_id, CONVERT(l.owner USING utf8mb4) AS owner, l.since AS since_utc \
+         FROM `{schema}`.locks l LEFT JOIN `{schema}`.proxies p ON p.id = l.holder \
+         WHERE l.holder <> 0 AND (p.state IS NULL OR p.state <> 3)"
+    )
 }
 
 /// What the engine must know of the store before it starts.

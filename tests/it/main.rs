@@ -10,6 +10,7 @@ mod endings;
 mod forwarder;
 mod gates;
 mod generated;
+mod grants;
 mod hostile;
 mod invariants;
 mod large;

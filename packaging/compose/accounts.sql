@@ -1,0 +1,45 @@
+-- For mysql, to be run by an administrator.
+SET NAMES utf8mb4;
+SET SESSION sql_mode = '';
+
+CREATE USER IF NOT EXISTS `lockstead`@`%` IDENTIFIED BY 'lockstead';
+
+-- To keep the rows of locks, waits and proxies, and delete those that nobody needs.
+-- Without it: it cannot keep locks.
+GRANT SELECT, INSERT, UPDATE, DELETE ON `lockstead`.* TO `lockstead`@`%`;
+
+-- To see whether the server still works for a session that has ended.
+-- Without it: it cannot see when a broken connection's or a dead proxy's sessions are gone, so their locks stay held until an operator acts.
+GRANT PROCESS ON *.* TO `lockstead`@`%`;
+
+-- To end the sessions of a proxy that has died.
+-- Without it: a dead proxy's sessions are not killed, so its locks pass on only when the server ends them itself.
+GRANT CONNECTION_ADMIN ON *.* TO `lockstead`@`%`;
+
+-- To see a killed session to the end of its rollback, and replicas.
+-- Without it: sessions are looked up in the process list instead, a start waits one lease, and `lockstead adopt` cannot be run with it.
+GRANT SELECT ON performance_schema.threads TO `lockstead`@`%`;
+
+-- To find the sessions of a proxy that has died, by the mark that it gave them.
+-- Without it: of a dead proxy's sessions, those that hold no lock are not ended.
+GRANT SELECT ON performance_schema.session_connect_attrs TO `lockstead`@`%`;
+
+-- To see that there is no other server, so that a start need not wait for its proxies.
+-- Without it: a start waits one lease.
+GRANT SELECT ON performance_schema.replication_connection_configuration TO `lockstead`@`%`;
+
+-- To tell `lockstead adopt` whether the server still replicates.
+-- Without it: `lockstead adopt` cannot be run with it.
+GRANT SELECT ON performance_schema.replication_connection_status TO `lockstead`@`%`;
+
+-- To tell it whether changes of another server are still applied.
+-- Without it: `lockstead adopt` cannot be run with it.
+GRANT SELECT ON performance_schema.replication_applier_status TO `lockstead`@`%`;
+
+-- To tell `lockstead doctor` whether the server is in a group.
+-- Without it: `lockstead doctor` takes a server with the plugin for a member of a group.
+GRANT SELECT ON performance_schema.replication_group_members TO `lockstead`@`%`;
+
+-- To create the tables by --create-schema or `lockstead schema install`.
+-- Without it: an administrator runs what `lockstead schema print` shows.
+GRANT CREATE, CREATE VIEW ON `lockstead`.* TO `lockstead`@`%`;

@@ -1,0 +1,136 @@
+//! `lockstead grants`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::schema::{Family, NO_NAME, is_name};
+use super::{Settings, runtime};
+use crate::backend::greeted::connect;
+use crate::config::Config;
+use crate::store::grants::{Account, PLACEHOLDER, password, store_account, viewer_account};
+use crate::types::Flavour;
+
+#[derive(Debug, Args)]
+pub(super) struct Grants {
+    /// For this server family; no server is asked, and no other setting is read
+    #[arg(long, value_enum)]
+    flavour: Option<Family>,
+    /// Name of the schema [default: that of `store`, or lockstead]
+    #[arg(long)]
+    schema: Option<String>,
+    /// The account of the lock tables [default: the user of `store`, or lockstead, at %]
+    #[arg(long, value_name = "USER@HOST")]
+    account: Option<String>,
+    /// For an account that may read the view of held locks only [default: lockstead_viewer@%]
+    #[arg(long, value_name = "USER@HOST", num_args = 0..=1, default_missing_value = "lockstead_viewer@%")]
+    viewer: Option<String>,
+    /// The new account's password, the file's only line
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What stands behind the options in --help.
+pub(super) const HELP: &str = "\
+It prints, and changes nothing. An administrator runs the output:
+  lockstead grants --flavour mysql --account lockstead@10.0.0.% --password-file pw | mysql
+
+Without a password it prints one to be replaced, as which the server refuses it. Without --flavour
+the greeting of `backend` tells it, for which no account is needed.
+
+Exit status: 0 printed, 1 the server does not answer, 2 wrong usage or configuration";
+
+/// What is asked of the settings, or known without them.
+struct Known {
+    flavour: Flavour,
+    schema: String,
+    user: String,
+    create_schema: bool,
+}
+
+enum Refusal {
+    Usage(String),
+    Server(String),
+}
+
+pub(super) fn run(grants: Grants) -> ExitCode {
+    match print(grants) {
+        Ok(sql) => {
+            print!("{sql}");
+            ExitCode::SUCCESS
+        }
+        Err(Refusal::Usage(problem)) => {
+            eprintln!("lockstead: {problem}");
+            ExitCode::from(2)
+        }
+        Err(Refusal::Server(problem)) => {
+            eprintln!("lockstead: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print(grants: Grants) -> Result<String, Refusal> {
+    let Grants { flavour, schema, account, viewer, password_file, settings } = grants;
+    let usage = |option: &'static str| move |e: String| Refusal::Usage(format!("{option} {e}"));
+    let secret = password_file.as_deref().map(read_password).transpose()?;
+    let password = password(secret.as_deref()).map_err(usage("the password"))?;
+    let known = match flavour {
+        Some(family) => Known {
+            flavour: family.into(),
+            schema: "lockstead".to_owned(),
+            user: "lockstead".to_owned(),
+            create_schema: settings.raw.create_schema.unwrap_or_default(),
+        },
+        None => ask(&settings.load().map_err(|e| Refusal::Usage(e.to_string()))?)?,
+    };
+    let schema = schema.unwrap_or(known.schema);
+    if !is_name(&schema) {
+        return Err(Refusal::Usage(NO_NAME.to_owned()));
+    }
+    let store = match account {
+        Some(text) => Account::parse(&text),
+        None => Account::new(&known.user, "%"),
+    };
+    let store = store.map_err(usage("--account"))?;
+    let sql = match viewer {
+        Some(text) => {
+            let viewer = Account::parse(&text).map_err(usage("--viewer"))?;
+            viewer_account(&schema, &viewer, &store, &password)
+        }
+        None => store_account(known.flavour, &schema, &store, &password, known.create_schema),
+    };
+    let note = match secret {
+        Some(_) => String::new(),
+        None => format!("-- {PLACEHOLDER} stands for a password in quotes.\n"),
+    };
+    Ok(format!("-- For {}, to be run by an administrator.\n{note}{sql}", known.flavour.name()))
+}
+
+fn read_password(path: &Path) -> Result<String, Refusal> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Refusal::Usage(format!("--password-file {}: {e}", path.display())))?;
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
+}
+
+fn ask(config: &Config) -> Result<Known, Refusal> {
+    let store = config.store().map_err(|e| Refusal::Usage(e.to_string()))?;
+    let runtime = runtime().map_err(|e| Refusal::Server(e.to_string()))?;
+    let greeted = runtime.block_on(connect(&config.backend, config.connect_timeout, None));
+    let greeted = greeted.map_err(|e| {
+        Refusal::Server(format!(
+            "the server {}: {e}. --flavour prints without asking it",
+            config.backend
+        ))
+    })?;
+    Ok(Known {
+        flavour: Flavour::from_version(&greeted.greeting.version),
+        schema: store.schema.clone(),
+        user: store.user.clone(),
+        create_schema: config.create_schema,
+    })
+}

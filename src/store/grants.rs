@@ -1,0 +1,276 @@
+//! The accounts that an administrator makes: their rights, what each is for, and the SQL that gives them.
+
+use std::fmt;
+
+use super::connection::{StoreConnection, StoreError};
+use super::schema::held_locks;
+use crate::types::Flavour;
+
+/// What a right is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum On {
+    /// The lock tables.
+    Schema,
+    /// The whole server.
+    Server,
+    /// A table of performance_schema.
+    Sight(&'static str),
+}
+
+/// A right of the store account, or some that are given together.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Need {
+    /// As GRANT has them.
+    rights: &'static str,
+    on: On,
+    /// What they are for.
+    purpose: &'static str,
+    /// What becomes of locks if they are missing.
+    without: &'static str,
+}
+
+impl Need {
+    /// What to say when it is missing.
+    pub fn advice(&self) -> String {
+        let Self { rights, without, .. } = self;
+        match self.on {
+            On::Sight(table) => format!(
+                "the store account lacks {rights} on performance_schema.{table}: {without}. See `lockstead grants`"
+            ),
+            _ => format!("the store account lacks {rights}: {without}. See `lockstead grants`"),
+        }
+    }
+}
+
+const TABLES: Need = Need {
+    rights: "SELECT, INSERT, UPDATE, DELETE",
+    on: On::Schema,
+    purpose: "keep the rows of locks, waits and proxies, and delete those that nobody needs",
+    without: "it cannot keep locks",
+};
+const CREATE: Need = Need {
+    rights: "CREATE, CREATE VIEW",
+    on: On::Schema,
+    purpose: "create the tables by --create-schema or `lockstead schema install`",
+    without: "an administrator runs what `lockstead schema print` shows",
+};
+const PROCESS: Need = Need {
+    rights: "PROCESS",
+    on: On::Server,
+    purpose: "see whether the server still works for a session that has ended",
+    without: "it cannot see when a broken connection's or a dead proxy's sessions are gone, so their locks stay held until an operator acts",
+};
+
+const fn kill(rights: &'static str) -> Need {
+    Need {
+        rights,
+        on: On::Server,
+        purpose: "end the sessions of a proxy that has died",
+        without: "a dead proxy's sessions are not killed, so its locks pass on only when the server ends them itself",
+    }
+}
+
+const fn sight(table: &'static str, purpose: &'static str, without: &'static str) -> Need {
+    Need { rights: "SELECT", on: On::Sight(table), purpose, without }
+}
+
+const MARIADB: [Need; 3] = [TABLES, PROCESS, kill("CONNECTION ADMIN")];
+
+const MYSQL: [Need; 9] = [
+    TABLES,
+    PROCESS,
+    kill("CONNECTION_ADMIN"),
+    sight(
+        "threads",
+        "see a killed session to the end of its rollback, and replicas",
+        "sessions are looked up in the process list instead, a start waits one lease, and `lockstead adopt` cannot be run with it",
+    ),
+    sight(
+        "session_connect_attrs",
+        "find the sessions of a proxy that has died, by the mark that it gave them",
+        "of a dead proxy's sessions, those that hold no lock are not ended",
+    ),
+    sight(
+        "replication_connection_configuration",
+        "see that there is no other server, so that a start need not wait for its proxies",
+        "a start waits one lease",
+    ),
+    sight(
+        "replication_connection_status",
+        "tell `lockstead adopt` whether the server still replicates",
+        "`lockstead adopt` cannot be run with it",
+    ),
+    sight(
+        "replication_applier_status",
+        "tell it whether changes of another server are still applied",
+        "`lockstead adopt` cannot be run with it",
+    ),
+    sight(
+        "replication_group_members",
+        "tell `lockstead doctor` whether the server is in a group",
+        "`lockstead doctor` takes a server with the plugin for a member of a group",
+    ),
+];
+
+fn needs(flavour: Flavour) -> &'static [Need] {
+    match flavour {
+        Flavour::MySql => &MYSQL,
+        Flavour::MariaDb => &MARIADB,
+    }
+}
+
+impl StoreConnection {
+    /// The rights outside of the lock tables that this account does not have, by trying.
+    pub async fn missing_rights(&mut self) -> Result<Vec<&'static Need>, StoreError> {
+        let has = self.rights().await?;
+        let mut missing = Vec::new();
+        for need in needs(self.flavour()) {
+            let there = match need.on {
+                On::Schema => true,
+                On::Server if need.rights == PROCESS.rights => has.process,
+                On::Server => has.kill,
+                On::Sight(table) => self.may_read(table).await?,
+            };
+            if !there {
+                missing.push(need);
+            }
+        }
+        Ok(missing)
+    }
+
+    async fn may_read(&mut self, table: &str) -> Result<bool, StoreError> {
+        let sql = format!("SELECT 1 FROM performance_schema.{table} LIMIT 0");
+        match self.query(sql, 1).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Refused { code: 1142, .. }) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+/// An account as the servers know it: `user@host`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    user: String,
+    host: String,
+}
+
+impl Account {
+    /// One of this user, for connections from `host`.
+    pub fn new(user: &str, host: &str) -> Result<Self, String> {
+        let plain = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
+        if plain(user) && plain(host) {
+            Ok(Self { user: user.to_owned(), host: host.to_owned() })
+        } else {
+            Err(format!("{user:?}@{host:?} is no account; give for example lockstead@10.0.0.%"))
+        }
+    }
+
+    /// From `user@host`; the host may have no `@`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.rsplit_once('@');
+        let (user, host) = parts
+            .ok_or_else(|| format!("{text:?} has no host; give for example {text}@10.0.0.%"))?;
+        Self::new(user, host)
+    }
+}
+
+/// As it stands in SQL.
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", quoted(&self.user), quoted(&self.host))
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// What stands for a password that is not given: no SQL, so that nothing is run before it is replaced.
+pub const PLACEHOLDER: &str = "PASSWORD_GOES_HERE";
+
+/// A new account's password, as it stands in SQL under [`PREAMBLE`].
+pub fn password(text: Option<&str>) -> Result<String, String> {
+    match text {
+        None => Ok(PLACEHOLDER.to_owned()),
+        Some("") => Err("is empty".to_owned()),
+        Some(text) if text.chars().any(char::is_control) => {
+            Err("has control characters, or several lines".to_owned())
+        }
+        Some(text) => Ok(format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))),
+    }
+}
+
+/// What quotes and bytes mean below it, whatever the administrator's session is set to.
+const PREAMBLE: &str = "SET NAMES utf8mb4;\nSET SESSION sql_mode = '';\n";
+
+fn create(account: &Account, password: &str) -> String {
+    format!("CREATE USER IF NOT EXISTS {account} IDENTIFIED BY {password};\n")
+}
+
+/// SQL that makes the store account. `password` is as [`password`] makes it.
+pub fn store_account(
+    flavour: Flavour,
+    schema: &str,
+    account: &Account,
+    password: &str,
+    create_schema: bool,
+) -> String {
+    let mut sql = format!("{PREAMBLE}\n{}", create(account, password));
+    for need in needs(flavour) {
+        sql.push_str(&give(need, schema, account, ""));
+    }
+    sql.push_str(&give(&CREATE, schema, account, if create_schema { "" } else { "-- " }));
+    sql
+}
+
+/// A GRANT with its comment; `mark` stands in front of it.
+fn give(need: &Need, schema: &str, account: &Account, mark: &str) -> String {
+    let Need { rights, purpose, without, .. } = need;
+    let on = match need.on {
+        On::Server => "*.*".to_owned(),
+        // A schema's name is a pattern in GRANT.
+        On::Schema => format!("{}.*", quoted(&schema.replace('_', "\\_"))),
+        On::Sight(table) => format!("performance_schema.{table}"),
+    };
+    format!(
+        "\n-- To {purpose}.\n-- Without it: {without}.\n{mark}GRANT {rights} ON {on} TO {account};\n"
+    )
+}
+
+/// SQL that makes an account which may read the held locks, and nothing else.
+pub fn viewer_account(schema: &str, viewer: &Account, store: &Account, password: &str) -> String {
+    let select = held_locks(schema);
+    format!(
+        "{PREAMBLE}\n{}\n\
+         -- The view reads the tables with the rights of the store account, so that its readers need none\n\
+         -- on them. Store account and tables must be there.\n\
+         ALTER DEFINER={store} SQL SECURITY DEFINER VIEW `{schema}`.held_locks AS {select};\n\n\
+         -- To see who holds which lock.\n\
+         GRANT SELECT ON `{schema}`.held_locks TO {viewer};\n",
+        create(viewer, password)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_passwords_cannot_leave_their_quotes() {
+        let account = Account::parse("a`b@c'@10.%").expect("an account");
+        assert_eq!(account.to_string(), "`a``b@c'`@`10.%`");
+        assert_eq!(password(Some("a'b\\c")).as_deref(), Ok("'a''b\\\\c'"));
+        assert!(password(Some("a\nb")).is_err() && password(Some("")).is_err());
+        for wrong in ["nobody", "@host", "user@", "us\ner@host"] {
+            assert!(Account::parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_schema_with_an_underscore_is_no_pattern() {
+        let account = Account::parse("a@b").expect("an account");
+        let sql = store_account(Flavour::MariaDb, "a_b", &account, "'x'", true);
+        assert!(sql.contains("\nGRANT CREATE, CREATE VIEW ON `a\\_b`.* TO `a`@`b`;"), "{sql}");
+    }
+}
