@@ -1,7 +1,7 @@
 //! Responses that are still to come, and statements that the server still has to see.
 
 use super::seen::Seen;
-use super::session::{End, Session};
+use super::session::{ClientState, End, Session};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::refusal::Refusal;
@@ -109,7 +109,9 @@ impl Session {
     /// Follows a response through these bytes, which may be more than the rest of a packet.
     pub(super) fn follow(&mut self, bytes: &mut [u8]) -> (usize, Progress) {
         let (n, progress) = self.tracker.feed(bytes);
-        if let Some(renumber) = &mut self.renumber {
+        // Where no response ends, nobody knows where to begin anew.
+        let piped = matches!(self.client_state, ClientState::Pipe);
+        if let Some(renumber) = self.renumber.as_mut().filter(|_| !piped) {
             renumber.pass(&mut bytes[..n]);
         }
         (n, progress)

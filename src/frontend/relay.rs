@@ -50,7 +50,7 @@ impl Session {
                 else {
                     // Nothing was asked: the server's last words before it hangs up.
                     if let Some(renumber) = &mut self.renumber {
-                        renumber.begin(1);
+                        renumber.begin(0);
                         renumber.pass(&mut buffer[at..]);
                     }
                     break;

@@ -94,7 +94,7 @@ pub(super) struct Session {
     /// What the server said to a statement that shows a wait.
     pub(super) at_gate: Option<Reply>,
     pub(super) tracker: Tracker,
-    /// Between a compressed leg to the server and a plain one to the client.
+    /// Of a compressed leg to the server.
     pub(super) renumber: Option<Renumber>,
     pub(super) client_state: ClientState,
     /// The command at the front of the inbox waits until the server owes nothing.
@@ -177,7 +177,7 @@ impl Session {
         } = login;
         let watch = context.observer.clone().zip(who);
         let watch = watch.map(|(o, who)| Box::new(Watch::new(o, who, greeting.flavour)));
-        let renumbers = server.is_compressed() && !client.is_compressed();
+        let renumbers = server.is_compressed();
         let mut session = Self {
             client,
             server,

@@ -1,7 +1,7 @@
-//! Sequence ids of packets that came over a compressed leg, for one that is not.
+//! Sequence ids of packets that came over a compressed leg, as they are without compression.
 //!
-//! On a compressed connection a server counts the pieces; the packets in them are counted by no
-//! rule that holds across the results of one command. Without compression, clients check them.
+//! On a compressed connection a server counts the pieces, and counts packets anew from a piece where
+//! it has flushed. The client's leg has other pieces, or none: then clients check the ids.
 
 use super::frame::{FrameHeader, HEADER};
 
