@@ -29,13 +29,35 @@ pub(crate) struct Canon {
     pub(crate) blocked: Option<bool>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum CanonPacket {
     /// As it came.
     Raw(Packet),
-    /// With something taken out: what it is, its sequence id, and the rest in words.
-    Said(Kind, u8, String),
+    /// With something taken out: what it is, its sequence id, and the rest in words; and as it came.
+    Said(Kind, u8, String, Packet),
 }
+
+impl CanonPacket {
+    fn raw(&self) -> &Packet {
+        let (Self::Raw(packet) | Self::Said(.., packet)) = self;
+        packet
+    }
+}
+
+/// A number in a packet may be a connection's id by chance, and that on one side only: what came
+/// alike is alike.
+impl PartialEq for CanonPacket {
+    fn eq(&self, other: &Self) -> bool {
+        let words = |packet: &Self| match packet {
+            Self::Said(kind, sequence, words, _) => Some((*kind, *sequence, words.clone())),
+            Self::Raw(_) => None,
+        };
+        let said = words(self).is_some_and(|said| Some(said) == words(other));
+        said || self.raw() == other.raw()
+    }
+}
+
+impl Eq for CanonPacket {}
 
 /// The comparable form of an entry of `transcript`.
 pub(crate) fn canon(entry: &Entry, transcript: &Transcript, flavour: Flavour) -> Canon {
@@ -85,7 +107,9 @@ fn login_packets(login: &Login) -> Vec<CanonPacket> {
             greeting.salt.len(),
             login.capabilities
         );
-        out.push(CanonPacket::Said(Kind::Auth, 0, words));
+        let payload = words.clone().into_bytes();
+        let packet = Packet { kind: Kind::Auth, headers: Vec::new(), payload };
+        out.push(CanonPacket::Said(Kind::Auth, 0, words, packet));
     }
     out.extend(login.packets.iter().map(auth_packet));
     out
@@ -100,7 +124,7 @@ fn auth_packet(packet: &Packet) -> CanonPacket {
         Some(0xfe) => packet.payload.split(|b| *b == 0).next().unwrap_or_default(),
         _ => packet.payload.get(..2).unwrap_or_default(),
     };
-    CanonPacket::Said(Kind::Auth, packet.sequence(), render::bytes(shown))
+    CanonPacket::Said(Kind::Auth, packet.sequence(), render::bytes(shown), packet.clone())
 }
 
 fn response_packets(
@@ -111,7 +135,9 @@ fn response_packets(
 ) -> Vec<CanonPacket> {
     let mut out = Vec::new();
     for (i, packet) in response.packets.iter().enumerate() {
-        let said = |words: String| CanonPacket::Said(packet.kind, packet.sequence(), words);
+        let said = |words: String| {
+            CanonPacket::Said(packet.kind, packet.sequence(), words, packet.clone())
+        };
         out.push(match packet.kind {
             Kind::Auth => auth_packet(packet),
             Kind::Text if matches!(entry.step.action, Action::Statistics) => {
@@ -160,7 +186,7 @@ fn with_ids(packet: &Packet, columns: &[Column], ids: &BTreeMap<String, String>)
     };
     match words {
         Some(words) if words.contains("<id of ") => {
-            CanonPacket::Said(packet.kind, packet.sequence(), words)
+            CanonPacket::Said(packet.kind, packet.sequence(), words, packet.clone())
         }
         _ => CanonPacket::Raw(packet.clone()),
     }
