@@ -276,7 +276,9 @@ impl Service {
     }
 
     fn look(&mut self, key: Key, reply: oneshot::Sender<Look>) {
-        let held = self.keys.get(&key).and_then(|s| s.held.as_ref());
+        // A release on its way may have been carried out, and the lock be another proxy's.
+        let kept = self.keys.get(&key).filter(|s| s.release.is_none());
+        let held = kept.and_then(|s| s.held.as_ref());
         if let (Some(held), Some(writer)) = (held, &self.writer)
             && self.lease.vouches_for(writer.proxy)
         {

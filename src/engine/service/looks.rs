@@ -165,11 +165,13 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
-    use tokio::sync::oneshot;
+    use tokio::sync::{mpsc, oneshot};
 
+    use super::super::super::keys::Held;
     use super::super::super::lease::Lease;
-    use super::super::staged::{on_engine_thread, service};
+    use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
+    use crate::clock;
     use crate::lock::name::plain;
     use crate::types::Flavour;
 
@@ -193,6 +195,38 @@ mod tests {
             service.dispatch_reads();
             service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
             assert_eq!(late.try_recv(), Ok(Look::Free));
+        });
+    }
+
+    /// The release may have been carried out already, and the lock be another proxy's.
+    #[test]
+    fn a_holder_who_has_let_go_is_not_named_from_memory() {
+        on_engine_thread(async {
+            let lease = Arc::new(Lease::default());
+            let mut service = service(&lease);
+            renew(&lease, clock::now() + Duration::from_mins(1));
+            lease.begin(ProxyId(7), Duration::ZERO);
+            let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
+            let held = Held {
+                token: 101,
+                conn: ConnectionId(52),
+                run: 0,
+                events: mpsc::unbounded_channel().0,
+                since: Instant::now(),
+            };
+            service.keys.entry(key.clone()).or_default().held = Some(held);
+            let ask = |service: &mut Service| {
+                let (reply, answer) = oneshot::channel();
+                service.look(key.clone(), reply);
+                answer
+            };
+            assert_eq!(ask(&mut service).try_recv(), Ok(Look::Used(ConnectionId(52))));
+            service.release_all(vec![(key.clone(), 101)], ProxyId(7), None);
+            let mut answer = ask(&mut service);
+            assert!(answer.try_recv().is_err(), "the store knows");
+            service.dispatch_reads();
+            service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
+            assert_eq!(answer.try_recv(), Ok(Look::Free));
         });
     }
 }
