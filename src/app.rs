@@ -11,7 +11,6 @@ pub use inspect::inspect;
 pub use observing::too_old;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -20,11 +19,12 @@ use tokio::time::timeout;
 
 use self::cluster::Running;
 use self::sockets::Bound;
+use crate::admin::{self, Control, Reloaded};
 use crate::config::{Config, ConfigError, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;
 use crate::frontend::hops::Hops;
-use crate::frontend::listener::{Workers, accept};
+use crate::frontend::listener::{Listener, Workers, accept};
 use crate::frontend::registry::Registry;
 use crate::http::{self, Pages};
 use crate::net::certificates::TlsError;
@@ -92,6 +92,7 @@ pub enum StartError {
 pub struct App {
     clusters: Vec<Running>,
     http: Option<TcpListener>,
+    admin: Option<Bound>,
     registry: Registry,
 }
 
@@ -104,12 +105,15 @@ impl App {
         let registry = Registry::default();
         let addr = plan.process().http;
         let http = addr.map(sockets::bind_pages).transpose()?;
+        let plan_admin = plan.process().admin.clone();
         let mut clusters: Vec<Running> = Vec::new();
         for cluster in plan.clusters {
             let running = Running::start(cluster, &registry, &clusters).await?;
             clusters.push(running);
         }
-        Ok(Self { clusters, http, registry })
+        // Behind the start of the engines, which makes the state directory.
+        let admin = plan_admin.and_then(|path| sockets::bind_admin(&path));
+        Ok(Self { clusters, http, admin, registry })
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
@@ -136,20 +140,25 @@ impl App {
         mut signals: Signals,
         hangup: Signal,
     ) -> Result<(), StartError> {
-        let Self { mut clusters, http, registry } = self;
-        let draining = Arc::new(AtomicBool::new(false));
+        let Self { mut clusters, http, admin, registry } = self;
         let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
-        let hops = contexts.iter().map(|context| Arc::clone(&context.hops)).collect();
+        let hops: Vec<_> = contexts.iter().map(|context| Arc::clone(&context.hops)).collect();
+        let reload: Arc<dyn Fn() -> Reloaded + Send + Sync> = Arc::new(move || reload(&hops));
         let workers = Arc::new(Workers::start(&contexts)?);
         let mut beside = JoinSet::new();
-        beside.spawn(reload_when_told(hops, hangup));
+        beside.spawn(reload_when_told(Arc::clone(&reload), hangup));
         for cluster in &clusters {
             beside.spawn(cluster.spares().clone().tend(cluster.account().clone()));
         }
         let pages = http.map(|listener| {
             let clusters = clusters.iter().map(Running::page).collect();
-            let draining = Arc::clone(&draining);
-            tokio::spawn(http::serve(listener, Pages { clusters, draining }))
+            let registry = registry.clone();
+            tokio::spawn(http::serve(listener, Pages { clusters, registry }))
+        });
+        let desk = admin.map(|socket| {
+            let clusters = clusters.iter().map(Running::for_admin).collect();
+            let control = Control { clusters, registry: registry.clone(), reload };
+            tokio::spawn(serve_admin(socket, control))
         });
         let mut accepting = JoinSet::new();
         let mut bound: Vec<Bound> = Vec::new();
@@ -168,7 +177,7 @@ impl App {
         // the windows close last.
         accepting.shutdown().await;
         drop(bound);
-        draining.store(true, Ordering::Relaxed);
+        registry.tell(SessionEvent::Drain);
         let drain = drain(config, &registry, &clusters);
         tokio::select! {
             () = drain => {}
@@ -178,23 +187,38 @@ impl App {
         for cluster in clusters {
             cluster.stop().await;
         }
-        if let Some(pages) = pages {
-            pages.abort();
+        for window in pages.into_iter().chain(desk) {
+            window.abort();
         }
         tracing::info!("stopped");
         Ok(())
     }
 }
 
-/// Reads certificates again at each SIGHUP.
-async fn reload_when_told(all: Vec<Arc<Hops>>, mut hangup: Signal) {
+/// Serves administrators; the socket goes with this.
+async fn serve_admin(mut socket: Bound, control: Control) -> std::io::Result<()> {
+    if let Some(Listener::Unix(listener)) = socket.listener() {
+        admin::serve(listener, control).await;
+    }
+    Ok(())
+}
+
+/// Reads certificates again.
+fn reload(all: &[Arc<Hops>]) -> Reloaded {
+    let read = |hops: &Arc<Hops>| {
+        let result = hops.reload().map(|()| "read again".to_owned()).map_err(|e| e.to_string());
+        ("certificate for clients".to_owned(), result)
+    };
+    all.iter().map(read).collect()
+}
+
+/// Reads again at each SIGHUP.
+async fn reload_when_told(reload: Arc<dyn Fn() -> Reloaded + Send + Sync>, mut hangup: Signal) {
     while hangup.recv().await.is_some() {
-        for hops in &all {
-            match hops.reload() {
-                Ok(()) => tracing::info!("read the certificate for clients again"),
-                Err(e) => {
-                    tracing::error!(error = %e, "the certificate for clients stays as it was");
-                }
+        for (what, result) in reload() {
+            match result {
+                Ok(done) => tracing::info!("{what}: {done}"),
+                Err(e) => tracing::error!(error = %e, "{what}: stays as it was"),
             }
         }
     }
@@ -213,7 +237,6 @@ impl Signals {
 }
 
 async fn drain(config: &Config, registry: &Registry, clusters: &[Running]) {
-    registry.tell(SessionEvent::Drain);
     if !registry.emptied(config.drain_timeout).await {
         tracing::warn!(limit = ?config.drain_timeout, "statements still run at the drain limit; their sessions are closed");
         registry.tell(SessionEvent::Stop);

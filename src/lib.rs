@@ -25,6 +25,8 @@ pub mod engine;
 
 pub mod frontend;
 
+pub mod admin;
+
 pub mod http;
 
 pub mod app;

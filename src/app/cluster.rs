@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::sockets::{Bound, bind_clients};
 use super::work::Work;
 use super::{StartError, inspect, observing};
+use crate::admin;
 use crate::backend::spares::{Account, Spares};
 use crate::config::plan::Cluster;
 use crate::config::{Config, Mode, StoreUrl};
@@ -97,6 +98,7 @@ impl Running {
         let flavour = Flavour::from_version(&server).name();
         metrics.server_info.with_label_values(&[flavour]).set(1);
         let first = Context {
+            cluster: name.as_deref().map(Arc::from),
             config: Arc::new(config.clone()),
             engine,
             gates,
@@ -151,6 +153,17 @@ impl Running {
         let Context { metrics, engine, observer, .. } = self.any();
         let engine = Some(engine.clone()).filter(|_| observer.is_none());
         Page { name: self.name.clone(), metrics: Arc::clone(metrics), engine }
+    }
+
+    /// What administrators see of it.
+    pub(super) fn for_admin(&self) -> admin::Cluster {
+        let Context { metrics, engine, observer, config, cluster, .. } = self.any();
+        admin::Cluster {
+            name: cluster.clone(),
+            config: Arc::clone(config),
+            engine: Some(engine.clone()).filter(|_| observer.is_none()),
+            metrics: Arc::clone(metrics),
+        }
     }
 
     /// Ends it, when all sessions are over.

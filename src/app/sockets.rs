@@ -43,13 +43,29 @@ impl Drop for Bound {
     }
 }
 
+/// Binds for administrators: for those alone who may write into the file system's socket. A proxy
+/// serves without them.
+pub(super) fn bind_admin(path: &Path) -> Option<Bound> {
+    match bind_unix(path, 0o600) {
+        Ok(unix) => {
+            tracing::debug!(path = %path.display(), "administrators connect here");
+            Some(Bound { listener: Some(Listener::Unix(unix)), path: Some(path.to_owned()) })
+        }
+        Err(e) => {
+            tracing::warn!(path = %path.display(), error = %e, "no socket for administrators; another place is `admin = \"unix:/path\"`");
+            None
+        }
+    }
+}
+
 /// Binds for clients.
 pub(super) fn bind_clients(listen: &Listen) -> Result<Bound, StartError> {
     let bound = match listen {
         Listen::Tcp(addr) => {
             bind(*addr).map(|tcp| Bound { listener: Some(Listener::Tcp(tcp)), path: None })
         }
-        Listen::Unix(path) => bind_unix(path)
+        // As the servers' own: who may log in is for accounts to say.
+        Listen::Unix(path) => bind_unix(path, 0o777)
             .map(|unix| Bound { listener: Some(Listener::Unix(unix)), path: Some(path.clone()) }),
     };
     let addr = listen.to_string();
@@ -69,7 +85,7 @@ fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// A socket that another process left behind is taken over; one that somebody listens on is not.
-fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
         match UnixStream::connect(path) {
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
@@ -77,7 +93,6 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
         }
     }
     let listener = UnixListener::bind(path)?;
-    // As the servers' own: who may log in is for accounts to say.
-    fs::set_permissions(path, fs::Permissions::from_mode(0o777))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     Ok(listener)
 }

@@ -1,12 +1,14 @@
 //! The command line: one file a subcommand.
 
 mod adopt;
+mod ask;
 mod check;
 mod doctor;
 mod grants;
 mod report;
 mod schema;
 mod serve;
+mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,6 +50,8 @@ enum Command {
     /// Print the SQL that makes Lockstead's accounts, with the rights they need and no more
     #[command(after_help = grants::HELP)]
     Grants(Box<grants::Grants>),
+    #[command(flatten)]
+    Ask(ask::Ask),
     /// Show or install the lock tables
     #[command(subcommand)]
     Schema(schema::Schema),
@@ -91,6 +95,7 @@ pub fn run() -> ExitCode {
         Command::Report(arguments) => report::run(*arguments),
         Command::Adopt(arguments) => adopt::run(arguments),
         Command::Grants(arguments) => grants::run(*arguments),
+        Command::Ask(ask) => ask::run(ask),
         Command::Schema(command) => schema::run(command),
         Command::Version => {
             println!("lockstead {}", env!("CARGO_PKG_VERSION"));

@@ -4,6 +4,7 @@ mod parse;
 mod places;
 pub mod plan;
 mod raw;
+mod shown;
 pub mod tls;
 
 use std::net::SocketAddr;
@@ -101,6 +102,8 @@ pub struct Config {
     pub unsupported: Unsupported,
     /// Where metrics and health are served; `None` for nowhere.
     pub http: Option<SocketAddr>,
+    /// Where administrators connect; `None` for nowhere.
+    pub admin: Option<PathBuf>,
     /// Length of the lease.
     pub lease: Duration,
     /// Rows of locks that were not taken for this long are deleted.
@@ -135,7 +138,13 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Log filter, as `tracing` reads it.
     pub log_level: String,
+    /// All of it as text, for people.
+    pub shown: Vec<(&'static str, String)>,
 }
+
+/// What the server may be asked to compress by.
+const ALGORITHMS: [(&str, Capabilities); 3] =
+    [("off", Capabilities(0)), ("zlib", Capabilities::COMPRESS), ("zstd", Capabilities::ZSTD)];
 
 /// Where clients connect unless told otherwise.
 const LISTEN: &str = "127.0.0.1:6033";
@@ -196,10 +205,8 @@ impl Config {
         let log_format =
             choice(raw.log_format.as_deref(), &formats).map_err(|e| wrong("log_format", e))?;
         let workers = workers(raw.workers.unwrap_or(0)).map_err(|e| wrong("workers", e))?;
-        let max_connections = raw.max_connections.unwrap_or(10_000);
-        let possible = (1..=1_000_000).contains(&max_connections);
-        let outside = || format!("{max_connections} is outside 1 to 1000000");
-        possible.then_some(()).ok_or_else(|| wrong("max_connections", outside()))?;
+        let max_connections = most_connections(raw.max_connections.unwrap_or(10_000));
+        let max_connections = max_connections.map_err(|e| wrong("max_connections", e))?;
         let first = listen[0].to_string();
         let state_dir = state_dir(raw.state_dir.as_deref(), place.unwrap_or(&first));
         if state_dir.is_none() && mode == Mode::Observe {
@@ -208,13 +215,11 @@ impl Config {
                 "gives no directory, and who observes keeps the report there; give for example /var/lib/lockstead".to_owned(),
             ));
         }
+        let admin = places::admin(raw.admin.as_deref(), state_dir.as_deref());
+        let admin = admin.map_err(|problem| wrong("admin", problem))?;
+        let shown = shown::shown(&raw, store.as_ref());
         let (tls, backend_tls) = tls::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
-        let algorithms = [
-            ("off", Capabilities(0)),
-            ("zlib", Capabilities::COMPRESS),
-            ("zstd", Capabilities::ZSTD),
-        ];
-        let backend_compression = choice(raw.backend_compression.as_deref(), &algorithms)
+        let backend_compression = choice(raw.backend_compression.as_deref(), &ALGORITHMS)
             .map_err(|e| wrong("backend_compression", e))?;
         Ok(Self {
             listen,
@@ -229,6 +234,7 @@ impl Config {
             mode,
             unsupported,
             http: if http == "off" { None } else { Some(address("http", http)?) },
+            admin,
             lease,
             collect_after,
             state_dir,
@@ -246,6 +252,7 @@ impl Config {
             backend_proxy_protocol: raw.backend_proxy_protocol.unwrap_or(false),
             log_format,
             log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
+            shown,
         })
     }
 }
@@ -273,6 +280,11 @@ fn workers(given: usize) -> Result<usize, String> {
         n @ 1..=256 => Ok(n),
         n => Err(format!("{n} is outside 0 (one a core) to 256")),
     }
+}
+
+fn most_connections(given: usize) -> Result<usize, String> {
+    let outside = || format!("{given} is outside 1 to 1000000");
+    (1..=1_000_000).contains(&given).then_some(given).ok_or_else(outside)
 }
 
 fn no_store() -> ConfigError {

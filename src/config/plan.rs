@@ -156,6 +156,20 @@ impl Plan {
         let listen = listen.map_or(LISTEN, String::as_str);
         Ok(state_dir(raw.state_dir.as_deref(), listen))
     }
+
+    /// The administrators' socket alone, for who needs nothing else.
+    pub fn admin(file: Option<&Path>, over: Raw) -> Result<Option<PathBuf>, ConfigError> {
+        let (mut raw, source) = file.map(Raw::read).transpose()?.unwrap_or_default();
+        raw.put_over(over.clone());
+        if !raw.cluster.is_empty() || !raw.listener.is_empty() {
+            return Ok(Self::load(file, over)?.process().admin.clone());
+        }
+        let listen = raw.listen.as_ref().and_then(|list| list.0.first());
+        let dir = state_dir(raw.state_dir.as_deref(), listen.map_or(LISTEN, String::as_str));
+        super::places::admin(raw.admin.as_deref(), dir.as_deref()).map_err(|problem| {
+            ConfigError::Value { place: source.place("admin"), key: "admin", problem }
+        })
+    }
 }
 
 enum Problem {

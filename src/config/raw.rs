@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
 use super::ConfigError;
@@ -12,7 +12,7 @@ use super::ConfigError;
 /// Every key, as text or number; absent keys take their default in [`super::Config`].
 ///
 /// Flags go over environment variables, these over the file.
-#[derive(Debug, Clone, Default, Deserialize, clap::Args)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Raw {
     /// Addresses that clients connect to, with commas: ADDR:PORT or unix:PATH [default: 127.0.0.1:6033]
@@ -37,6 +37,9 @@ pub struct Raw {
     /// Address and port of /metrics, /livez and /readyz, or "off" [default: 127.0.0.1:6080]
     #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_HTTP")]
     pub http: Option<String>,
+    /// Socket for administrators, by default in the state directory: "auto", unix:PATH or "off" [default: auto]
+    #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
+    pub admin: Option<String>,
     /// How long a dead proxy's locks stay held: 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LEASE")]
     pub lease: Option<String>,
@@ -128,7 +131,7 @@ pub struct Raw {
 }
 
 /// Several values of one key: a list in the file, or a text with commas.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OneOrMore(pub Vec<String>);
 
 impl FromStr for OneOrMore {
@@ -209,6 +212,9 @@ impl Raw {
 macro_rules! keys {
     ($($key:ident),*) => {
         impl Raw {
+            /// All keys.
+            pub const KEYS: &[&str] = &[$(stringify!($key)),*];
+
             /// Every key `over` has replaces this one's.
             pub fn put_over(&mut self, over: Self) {
                 $( if over.$key.is_some() { self.$key = over.$key; } )*
@@ -232,6 +238,7 @@ keys!(
     mode,
     unsupported,
     http,
+    admin,
     lease,
     collect_after,
     state_dir,

@@ -22,8 +22,15 @@ const TICK: Duration = Duration::from_millis(200);
 /// Most waits end before anybody needs to hear of them.
 const TOLD_AFTER: Duration = Duration::from_millis(100);
 
-/// A request that is to be given up, and the lock it is for.
-pub(super) type Victim = (u64, Key);
+/// A request that is to be given up.
+#[derive(Debug)]
+pub(super) struct Victim {
+    pub(super) id: u64,
+    /// The lock it is for.
+    pub(super) key: Key,
+    /// Who waits for what around the circle.
+    pub(super) circle: Vec<(ConnectionId, String)>,
+}
 
 /// Watches for as long as the process lives.
 pub(super) async fn watch(
@@ -59,7 +66,11 @@ pub(super) async fn watch(
             let victim = victim(circle);
             let own = mine.iter().find(|wait| wait.id == victim.id && victim.proxy == me);
             if let Some(wait) = own.filter(|_| seen.contains(&ids(circle))) {
-                let _ = victims.send((wait.id, wait.key.clone()));
+                let shown = |edge: &WaitEdge| {
+                    (edge.from, Key::from_row(&edge.key).map(|key| key.shown()).unwrap_or_default())
+                };
+                let circle = circle.iter().map(shown).collect();
+                let _ = victims.send(Victim { id: wait.id, key: wait.key.clone(), circle });
             }
         }
         seen = circles.iter().map(|circle| ids(circle)).collect();
@@ -115,7 +126,7 @@ fn circles(edges: &[WaitEdge]) -> Vec<Vec<WaitEdge>> {
         let mut way: Vec<WaitEdge> = Vec::new();
         let mut at = Some(start);
         while let Some(edge) = at.filter(|edge| done.insert(edge.from)) {
-            way.push(*edge);
+            way.push(edge.clone());
             at = of.get(&edge.to).copied();
         }
         if let Some(back) = at.and_then(|edge| way.iter().position(|w| w.from == edge.from)) {
@@ -127,11 +138,11 @@ fn circles(edges: &[WaitEdge]) -> Vec<Vec<WaitEdge>> {
 
 /// The wait to be given up: the lightest, and of these the one that was told last. Every proxy
 /// finds the same.
-fn victim(circle: &[WaitEdge]) -> WaitEdge {
-    let mut victim = circle[0];
+fn victim(circle: &[WaitEdge]) -> &WaitEdge {
+    let mut victim = &circle[0];
     for edge in circle {
         if (edge.weight, u64::MAX - edge.seq) < (victim.weight, u64::MAX - victim.seq) {
-            victim = *edge;
+            victim = edge;
         }
     }
     victim
@@ -153,6 +164,7 @@ mod tests {
             weight,
             from: ConnectionId(from),
             to: ConnectionId(to),
+            key: Vec::new(),
         }
     }
 

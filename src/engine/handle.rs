@@ -5,8 +5,11 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::census::{self, Census};
+use super::desk;
 use super::lease::Lease;
+use super::sight::Sight;
 use crate::lock::name::{Key, Name};
+use crate::store::overview::{LockRow, ProxyRow};
 use crate::types::{ConnectionId, ProxyId};
 
 /// What the engine may tell a session at any time.
@@ -106,6 +109,10 @@ pub(super) enum Request {
         proxy: ProxyId,
         rows: Vec<(Key, u64)>,
     },
+    /// For people.
+    Sight {
+        reply: oneshot::Sender<Sight>,
+    },
     /// All releases asked for so far are done, gone sessions included.
     Settled {
         reply: oneshot::Sender<()>,
@@ -118,6 +125,7 @@ pub struct Engine {
     pub(super) requests: mpsc::UnboundedSender<Request>,
     pub(super) lease: Arc<Lease>,
     pub(super) census: mpsc::UnboundedSender<census::Asked>,
+    pub(super) desk: mpsc::UnboundedSender<desk::Asked>,
 }
 
 /// A wait under way.
@@ -134,7 +142,9 @@ impl Engine {
     /// Where there is no engine: nothing is ever granted.
     pub(super) fn none() -> Self {
         let requests = mpsc::unbounded_channel().0;
-        Self { requests, lease: Arc::default(), census: mpsc::unbounded_channel().0 }
+        let census = mpsc::unbounded_channel().0;
+        let desk = mpsc::unbounded_channel().0;
+        Self { requests, lease: Arc::default(), census, desk }
     }
 
     /// The lease, to check deadlines against.
@@ -182,6 +192,37 @@ impl Engine {
         let (reply, census) = oneshot::channel();
         let _ = self.census.send(reply);
         census.await.unwrap_or_else(|_| Err("the lock engine has ended".to_owned()))
+    }
+
+    /// What this proxy's sessions hold and wait for; nothing where there is no engine.
+    pub async fn sight(&self) -> Sight {
+        let (reply, sight) = oneshot::channel();
+        self.send(Request::Sight { reply });
+        sight.await.unwrap_or_default()
+    }
+
+    /// Held locks whose names match a LIKE pattern, by whatever proxy.
+    pub async fn locks(&self, like: Option<Vec<u8>>) -> Result<Vec<LockRow>, String> {
+        self.ask_desk(|reply| desk::Asked::Locks(like, reply)).await
+    }
+
+    /// All proxies of the cluster.
+    pub async fn proxies(&self) -> Result<Vec<ProxyRow>, String> {
+        self.ask_desk(desk::Asked::Proxies).await
+    }
+
+    /// Ends a connection at the server. False when the store account may not.
+    pub async fn kill(&self, conn: ConnectionId) -> Result<bool, String> {
+        self.ask_desk(|reply| desk::Asked::Kill(conn, reply)).await
+    }
+
+    async fn ask_desk<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<Result<T, String>>) -> desk::Asked,
+    ) -> Result<T, String> {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.desk.send(question(reply));
+        answer.await.unwrap_or_else(|_| Err("there is no lock engine".to_owned()))
     }
 
     /// Waits until every release asked for is done.

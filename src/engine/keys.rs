@@ -22,6 +22,8 @@ pub(super) struct Waiter {
     pub(super) ticket: u64,
     /// Its edge in the graph of waits, until it is answered.
     pub(super) edge: Option<Edge>,
+    /// When it came.
+    pub(super) since: Instant,
 }
 
 impl Waiter {

@@ -4,12 +4,14 @@
 //! the keeper of the lease has another, so that a busy engine never delays a renewal.
 
 pub mod census;
+pub mod desk;
 pub mod endings;
 pub mod gates;
 pub mod handle;
 pub mod lease;
 pub mod pipe;
 pub mod service;
+pub mod sight;
 pub mod takeover;
 pub mod threads;
 

@@ -7,6 +7,7 @@ mod batches;
 mod looks;
 mod outcomes;
 mod queues;
+mod sights;
 #[cfg(test)]
 mod staged;
 mod survey;
@@ -24,12 +25,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::census;
 use super::deadlocks::{self, Victim};
+use super::desk;
 use super::doorbell;
 use super::endings;
 use super::handle::{Acquired, Engine, Look, Request, SessionEvent};
 use super::keys::{Countdown, KeyState, PendingRelease, Remote};
 use super::lease::Lease;
 use super::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
+use super::sight::Deadlock;
 use super::waits::Waits;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
@@ -108,6 +111,8 @@ pub(super) struct Service {
     retry_at: Option<Instant>,
     /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.
     last_token: u64,
+    /// The last ones, for people.
+    deadlocks: VecDeque<Deadlock>,
     endings: mpsc::UnboundedSender<endings::Watch>,
     gone: mpsc::UnboundedReceiver<endings::Watch>,
     watched: usize,
@@ -138,6 +143,8 @@ pub(super) fn build(
     tokio::spawn(run_reader(Arc::clone(access), reads, read_in));
     let (census, asked) = mpsc::unbounded_channel();
     tokio::spawn(census::answer(Arc::clone(access), asked));
+    let (desk, questions) = mpsc::unbounded_channel();
+    spawn_local(desk::answer(Arc::clone(access), questions));
     tokio::spawn(endings::watch(Arc::clone(access), watches, gone_in));
     tokio::spawn(doorbell::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
     tokio::spawn(doorbell::ring(Arc::clone(access), whom));
@@ -173,12 +180,13 @@ pub(super) fn build(
         rings,
         retry_at: None,
         last_token: 0,
+        deadlocks: VecDeque::new(),
         endings,
         gone,
         watched: 0,
         settling: Vec::new(),
     };
-    (service, Engine { requests, lease, census }, inbox)
+    (service, Engine { requests, lease, census, desk }, inbox)
 }
 
 impl Service {
@@ -241,6 +249,9 @@ impl Service {
             Request::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             Request::Look { key, reply } => self.look(key, reply),
             Request::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
+            Request::Sight { reply } => {
+                let _ = reply.send(self.sight());
+            }
             Request::Settled { reply } => self.settling.push(reply),
         }
     }

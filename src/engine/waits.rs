@@ -90,15 +90,16 @@ impl Waits {
         self.0.waits.borrow().values().map(|wait| wait.since).min()
     }
 
-    /// The wait to be given up if that of `conn` closes a circle. `holder` tells who has a key
-    /// here.
+    /// The wait to be given up if that of `conn` closes a circle, and who waits for what around it.
+    /// `holder` tells who has a key here.
     pub(super) fn victim(
         &self,
         conn: ConnectionId,
         holder: impl Fn(&Key) -> Option<ConnectionId>,
-    ) -> Option<Wait> {
+    ) -> Option<(Wait, Vec<(ConnectionId, Key)>)> {
         let waits = self.0.waits.borrow();
         let closing = waits.get(&conn)?;
+        let mut circle = vec![(conn, closing.key.clone())];
         let mut victim = closing;
         let mut at = closing;
         // A session waits for one lock, and a lock has one holder: one way, and it either ends,
@@ -106,9 +107,10 @@ impl Waits {
         for _ in 0..waits.len() {
             let next = holder(&at.key)?;
             if next == conn {
-                return Some(victim.clone());
+                return Some((victim.clone(), circle));
             }
             at = waits.get(&next)?;
+            circle.push((next, at.key.clone()));
             if at.weight < victim.weight {
                 victim = at;
             }
@@ -154,7 +156,8 @@ mod tests {
             let (waits, _edges) = chain(weights);
             let n = weights.len() as u64;
             let victim = waits.victim(ConnectionId(n - 1), holder(n));
-            assert_eq!(victim.map(|v| v.id), Some(expected), "{weights:?}");
+            let (victim, circle) = victim.expect("a circle");
+            assert_eq!((victim.id, circle.len()), (expected, weights.len()), "{weights:?}");
         }
     }
 
@@ -162,11 +165,11 @@ mod tests {
     fn a_long_chain_is_no_circle_and_a_finished_wait_no_edge() {
         let (waits, mut edges) = chain(&[0; 100]);
         let open = |k: &Key| holder(101)(k);
-        assert_eq!(waits.victim(ConnectionId(0), open), None);
+        assert!(waits.victim(ConnectionId(0), open).is_none());
         let closed = holder(100);
         assert!(waits.victim(ConnectionId(99), &closed).is_some());
         edges.remove(50);
-        assert_eq!(waits.victim(ConnectionId(99), &closed), None);
+        assert!(waits.victim(ConnectionId(99), &closed).is_none());
     }
 
     #[test]
@@ -176,6 +179,6 @@ mod tests {
             ConnectionId(9),
             Wait { id: 9, key: key("1"), weight: 0, holds: false, since: Instant::now() },
         );
-        assert_eq!(waits.victim(ConnectionId(9), holder(2)), None);
+        assert!(waits.victim(ConnectionId(9), holder(2)).is_none());
     }
 }

@@ -19,6 +19,8 @@ use crate::protocol::command::Command;
 /// Handles, cheap to clone; one a relay thread because of its buffers and counters.
 #[derive(Clone)]
 pub struct Context {
+    /// The cluster's name, where there may be several.
+    pub cluster: Option<Arc<str>>,
     /// Settings.
     pub config: Arc<Config>,
     /// The lock engine.

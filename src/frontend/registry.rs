@@ -10,13 +10,40 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use crate::engine::handle::{EventSender, SessionEvent};
+use crate::net::peer::Peer;
+use crate::types::ConnectionId;
+
+/// A session, for people.
+#[derive(Debug)]
+pub struct Shown {
+    /// Its cluster, where there may be several.
+    pub cluster: Option<Arc<str>>,
+    /// The id that the client was told.
+    pub connection: ConnectionId,
+    /// user@host, as the server sees them.
+    pub owner: Arc<[u8]>,
+    /// Where the client is.
+    pub peer: Peer,
+    /// Whether its bytes are encrypted on their way to the proxy.
+    pub tls: bool,
+    /// When its server greeted it, on the boot clock.
+    pub opened: Duration,
+}
+
+#[derive(Debug)]
+struct Member {
+    events: EventSender,
+    /// None before it has logged in.
+    shown: Option<Arc<Shown>>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
-    sessions: Mutex<HashMap<u64, EventSender>>,
+    sessions: Mutex<HashMap<u64, Member>>,
     next: AtomicU64,
     changed: Notify,
     draining: AtomicBool,
+    aside: AtomicBool,
 }
 
 /// The list of sessions.
@@ -42,7 +69,7 @@ impl Registry {
             let _ = events.send(SessionEvent::Drain);
         }
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
-        sessions.insert(id, events);
+        sessions.insert(id, Member { events, shown: None });
         Some(Entry { registry: self.clone(), id })
     }
 
@@ -52,10 +79,31 @@ impl Registry {
         if event == SessionEvent::Drain {
             self.0.draining.store(true, Ordering::Relaxed);
         }
-        for events in sessions.values() {
+        for member in sessions.values() {
             // A session that has just ended no longer listens.
-            let _ = events.send(event);
+            let _ = member.events.send(event);
         }
+    }
+
+    /// Whether the process ends, and sessions with it.
+    pub fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::Relaxed)
+    }
+
+    /// Whether an administrator has set the proxy aside: it serves, but asks for no more clients.
+    pub fn is_aside(&self) -> bool {
+        self.0.aside.load(Ordering::Relaxed)
+    }
+
+    /// Sets it aside, or back.
+    pub fn set_aside(&self, aside: bool) {
+        self.0.aside.store(aside, Ordering::Relaxed);
+    }
+
+    /// Up to `most` sessions that have logged in, in no order.
+    pub fn shown(&self, most: usize) -> Vec<Arc<Shown>> {
+        let sessions = self.0.sessions.lock();
+        sessions.values().filter_map(|member| member.shown.clone()).take(most).collect()
     }
 
     /// Waits until no session is left; false at the limit.
@@ -69,6 +117,15 @@ impl Registry {
             if timeout_at(end, changed).await.is_err() {
                 return self.0.sessions.lock().is_empty();
             }
+        }
+    }
+}
+
+impl Entry {
+    /// It has logged in, or is another user's now.
+    pub fn show(&self, shown: Shown) {
+        if let Some(member) = self.registry.0.sessions.lock().get_mut(&self.id) {
+            member.shown = Some(Arc::new(shown));
         }
     }
 }

@@ -79,6 +79,7 @@ impl Session {
         let Some(ok) = ok else { return Ok(()) };
         if let Some(change) = change {
             self.owner = owner(change.user, self.peer);
+            self.show();
         }
         self.status = Status(Status::AUTOCOMMIT);
         self.learn_status(&ok);

@@ -18,7 +18,7 @@ use super::login::Authenticated;
 use super::named::NamedStatements;
 use super::oversize::Dropped;
 use super::owed::{Behind, Owed};
-use super::registry::Entry;
+use super::registry::{Entry, Shown};
 use super::settings::Settings;
 use super::statement::LockStatement;
 use super::unsupported::AtHand;
@@ -142,7 +142,7 @@ pub(super) struct Session {
     pub(super) draining: bool,
     /// Its observer, where lock calls are not the proxy's.
     pub(super) watch: Option<Box<Watch>>,
-    _entry: Entry,
+    entry: Entry,
 }
 
 /// What the loop woke up for.
@@ -222,10 +222,23 @@ impl Session {
             events,
             draining: false,
             watch,
-            _entry: entry,
+            entry,
         };
         session.learn_status(&ok);
+        session.show();
         session
+    }
+
+    /// Shows it to people as it is now.
+    pub(super) fn show(&self) {
+        self.entry.show(Shown {
+            cluster: self.context.cluster.clone(),
+            connection: self.connection,
+            owner: Arc::clone(&self.owner),
+            peer: self.peer,
+            tls: self.client.tls().is_some(),
+            opened: self.opened,
+        });
     }
 
     /// Relays until one side ends, then ends the other and gives the locks back.

@@ -10,7 +10,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 
+use crate::admin::problem;
 use crate::engine::handle::Engine;
+use crate::frontend::registry::Registry;
 use crate::metrics::Metrics;
 
 /// What the pages show of a cluster.
@@ -29,8 +31,8 @@ pub struct Page {
 pub struct Pages {
     /// At least one.
     pub clusters: Vec<Page>,
-    /// Set while the proxy drains.
-    pub draining: Arc<std::sync::atomic::AtomicBool>,
+    /// Tells whether the proxy drains.
+    pub registry: Registry,
 }
 
 /// Serves until dropped.
@@ -49,13 +51,13 @@ async fn metrics(State(pages): State<Pages>) -> Response {
 }
 
 async fn ready(State(pages): State<Pages>) -> (StatusCode, String) {
-    if pages.draining.load(std::sync::atomic::Ordering::Relaxed) {
+    if pages.registry.is_draining() || pages.registry.is_aside() {
         return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned());
     }
     let mut all = StatusCode::OK;
     let mut text = String::new();
     for page in &pages.clusters {
-        let said = match readiness(page.engine.as_ref()) {
+        let said = match problem(page.engine.as_ref()) {
             Ok(good) => good.to_owned(),
             Err(problem) => {
                 all = StatusCode::SERVICE_UNAVAILABLE;
@@ -70,20 +72,4 @@ async fn ready(State(pages): State<Pages>) -> (StatusCode, String) {
         text.push('\n');
     }
     (all, text)
-}
-
-fn readiness(engine: Option<&Engine>) -> Result<&'static str, String> {
-    let Some(lease) = engine.map(Engine::lease) else {
-        return Ok("ok, observing");
-    };
-    if let Some(why) = lease.foreign() {
-        Err(format!("no grants: {why}"))
-    } else if lease.proxy().is_none() {
-        Err("not registered in the lock store".to_owned())
-    } else if !lease.is_good() {
-        let age = lease.age();
-        Err(format!("no grants: startup wait, or the lease was last renewed {age:?} ago"))
-    } else {
-        Ok("ok")
-    }
 }

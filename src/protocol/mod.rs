@@ -14,5 +14,6 @@ pub mod refusal;
 pub mod renumber;
 pub mod reply;
 pub mod response;
+pub mod serve;
 pub mod status;
 pub mod tame;

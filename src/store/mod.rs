@@ -10,6 +10,7 @@ pub mod facts;
 pub mod gates;
 pub mod grants;
 pub mod lease;
+pub mod overview;
 pub mod reads;
 pub mod schema;
 pub mod statement;

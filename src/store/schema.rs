@@ -83,10 +83,15 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
 
 /// What the view for people selects.
 pub(super) fn held_locks(schema: &str) -> String {
+    held_locks_with(schema, "")
+}
+
+/// The same with other columns of the row `l` in front.
+pub(super) fn held_locks_with(schema: &str, columns: &str) -> String {
     let given = "CASE WHEN CONVERT(l.name USING utf8mb4) IS NULL THEN HEX(l.name) \
                  ELSE CONVERT(l.name USING utf8mb4) END";
     format!(
-        "SELECT {given} AS name, l.tok AS token, p.addr AS proxy, \
+        "SELECT {columns}{given} AS name, l.tok AS token, p.addr AS proxy, \
          CASE p.state WHEN 1 THEN 'live' WHEN 2 THEN 'dead' WHEN 3 THEN 'clean' END AS proxy_state, \
          l.conn AS connection_id, CONVERT(l.owner USING utf8mb4) AS owner, l.since AS since_utc \
          FROM `{schema}`.locks l LEFT JOIN `{schema}`.proxies p ON p.id = l.holder \

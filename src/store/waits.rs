@@ -22,7 +22,7 @@ pub struct WaitRow {
 }
 
 /// A session waits for another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitEdge {
     /// Id of the request.
     pub id: u64,
@@ -36,6 +36,8 @@ pub struct WaitEdge {
     pub from: ConnectionId,
     /// Who has the lock.
     pub to: ConnectionId,
+    /// The lock, for people.
+    pub key: Vec<u8>,
 }
 
 impl StoreConnection {
@@ -70,7 +72,7 @@ impl StoreConnection {
     /// nothing in this one.
     pub async fn read_waits(&mut self, schema: &str) -> Result<Vec<WaitEdge>, StoreError> {
         let sql = format!(
-            "SELECT w.id,w.seq,w.proxy,w.weight,w.conn,l.conn FROM `{schema}`.waits w \
+            "SELECT w.id,w.seq,w.proxy,w.weight,w.conn,l.conn,w.k FROM `{schema}`.waits w \
              JOIN `{schema}`.proxies p ON p.id=w.proxy AND p.state=1 \
              JOIN `{schema}`.locks l ON l.k=w.k \
              JOIN `{schema}`.proxies h ON h.id=l.holder AND h.state=1 \
@@ -84,6 +86,7 @@ impl StoreConnection {
             weight: column(r, 3),
             from: ConnectionId(column(r, 4)),
             to: ConnectionId(column(r, 5)),
+            key: column(r, 6),
         };
         Ok(rows[0].iter().map(edge).collect())
     }

@@ -1,5 +1,6 @@
 //! Lockstead against real servers. `make test` starts them.
 
+mod admin;
 mod adopt;
 mod cli;
 mod deadlocks;

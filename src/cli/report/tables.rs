@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::cli::doctor::plain;
+use crate::cli::table;
 use crate::lock::function::Function;
 use crate::observe::event::Missed;
 use crate::observe::report::{Lock, Report, Statement, Times};
@@ -69,8 +70,9 @@ impl Tables<'_> {
             .to_vec(),
         ];
         rows.extend(report.locks.iter().chain(others).map(row));
+        let columns = rows[0].len();
         writeln!(f, "\nLOCKS (taken to untold: of GET_LOCK; times: upper bounds)")?;
-        table(f, &rows)
+        table::write(f, &rows, |n| n > 0 && n + 1 < columns)
     }
 
     fn unobserved(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,28 +156,6 @@ fn statements(f: &mut fmt::Formatter<'_>, verdict: &str, all: &[&Statement]) -> 
         if !s.why.is_empty() {
             writeln!(f, "          because: {}", plain(&s.why))?;
         }
-    }
-    Ok(())
-}
-
-/// Columns as wide as they must be; the first and the last are text, the others numbers.
-fn table(f: &mut fmt::Formatter<'_>, rows: &[Vec<String>]) -> fmt::Result {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let width = |n: usize| {
-        rows.iter().filter_map(|r| r.get(n)).map(|c| c.chars().count()).max().unwrap_or_default()
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    for row in rows {
-        let cell = |(n, text): (usize, &String)| {
-            let width = widths[n];
-            match n {
-                0 => format!("{text:<width$}"),
-                n if n + 1 == columns => text.clone(),
-                _ => format!("{text:>width$}"),
-            }
-        };
-        let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
-        writeln!(f, "{}", cells.join("  ").trim_end())?;
     }
     Ok(())
 }

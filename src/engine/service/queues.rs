@@ -3,6 +3,7 @@
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::super::deadlocks::Victim;
 use super::super::handle::{Acquired, Claim};
 use super::super::keys::{KeyState, Waiter};
 use super::super::waits::Wait;
@@ -15,7 +16,8 @@ impl Service {
         let key = claim.name.key.clone();
         let granting = self.may_send_grants();
         let state = self.keys.entry(key.clone()).or_default();
-        let mut waiter = Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None };
+        let since = Instant::now();
+        let mut waiter = Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None, since };
         // Somebody here has it or is before us: no trip to the store can change that.
         let taken = state.held.is_some() || state.granting.is_some() || !state.queue.is_empty();
         if waiter.claim.once && (taken || !granting) {
@@ -28,7 +30,6 @@ impl Service {
         waiter.ticket = state.held.as_ref().map_or(0, |h| h.token);
         let Claim { conn, once, holds, weight, .. } = waiter.claim;
         if !once {
-            let since = Instant::now();
             let wait = Wait { id, key: key.clone(), weight, holds, since };
             waiter.edge = Some(self.waits.enter(conn, wait));
         }
@@ -46,20 +47,23 @@ impl Service {
     fn end_deadlocks_of(&mut self, conn: ConnectionId) {
         loop {
             let holder = |key: &Key| self.keys.get(key).and_then(KeyState::holder);
-            let Some(victim) = self.waits.victim(conn, holder) else {
+            let Some((victim, circle)) = self.waits.victim(conn, holder) else {
                 return;
             };
-            self.metrics.deadlocks.with_label_values(&["here"]).inc();
+            let by = circle.iter().find(|(_, key)| *key == victim.key).map_or(conn, |(c, _)| *c);
+            let circle = circle.into_iter().map(|(conn, key)| (conn, key.shown())).collect();
+            self.note_deadlock(false, by, circle);
             self.leave(victim.id, &victim.key, Acquired::Deadlock);
         }
     }
 
     /// Ends a deadlock that goes over other proxies.
-    pub(super) fn give_up(&mut self, (id, key): (u64, Key)) {
+    pub(super) fn give_up(&mut self, Victim { id, key, circle }: Victim) {
         // One whose grant is under way is in nobody's way any more.
-        let waits = |s: &&KeyState| s.queue.iter().any(|w| w.id == id);
-        if self.keys.get(&key).as_ref().is_some_and(waits) {
-            self.metrics.deadlocks.with_label_values(&["across"]).inc();
+        let queue = self.keys.get(&key).map(|state| &state.queue);
+        let waits = queue.and_then(|queue| queue.iter().find(|w| w.id == id));
+        if let Some(conn) = waits.map(|waiter| waiter.claim.conn) {
+            self.note_deadlock(true, conn, circle);
             self.leave(id, &key, Acquired::Deadlock);
         }
     }

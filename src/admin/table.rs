@@ -1,0 +1,52 @@
+//! Answers: rows under named columns.
+
+pub use crate::protocol::serve::Kind;
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Nothing is known.
+    Null,
+    /// Text.
+    Text(String),
+    /// A number.
+    Number(u64),
+    /// Seconds.
+    Seconds(f64),
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Names and kinds.
+    pub columns: &'static [(&'static str, Kind)],
+    /// As many values in each as there are columns.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Cell {
+    /// Text, or NULL.
+    pub fn text(text: Option<impl Into<String>>) -> Self {
+        text.map_or(Self::Null, |text| Self::Text(text.into()))
+    }
+
+    /// Bytes of some character set, for people.
+    pub fn bytes(bytes: &[u8]) -> Self {
+        Self::Text(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Yes or no.
+    pub fn yes(yes: bool) -> Self {
+        Self::Text(if yes { "yes" } else { "no" }.to_owned())
+    }
+
+    /// As the text protocol writes it.
+    pub fn written(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Null => None,
+            Self::Text(text) => Some(text.clone().into_bytes()),
+            Self::Number(number) => Some(number.to_string().into_bytes()),
+            Self::Seconds(seconds) => Some(format!("{seconds:.3}").into_bytes()),
+        }
+    }
+}

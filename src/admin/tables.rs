@@ -1,0 +1,292 @@
+//! What administrators are shown.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::control::{Cluster, Control, failed};
+use super::table::{Cell, Kind, Table};
+use crate::clock;
+use crate::engine::handle::Engine;
+use crate::frontend::registry::Shown;
+use crate::metrics::Metrics;
+use crate::protocol::reply::ErrorReply;
+use crate::store::overview::ProxyRow;
+use crate::types::ConnectionId;
+
+/// Sessions that are shown at most.
+const MOST: usize = 10_000;
+
+impl Control {
+    /// Held locks, by whatever proxy; those whose names match a LIKE pattern.
+    pub async fn locks(&self, like: Option<&str>) -> Result<Table, ErrorReply> {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("name", Kind::Text),
+            ("token", Kind::Number),
+            ("proxy", Kind::Text),
+            ("proxy_state", Kind::Text),
+            ("connection_id", Kind::Number),
+            ("owner", Kind::Text),
+            ("since_utc", Kind::Text),
+            ("held_seconds", Kind::Fraction),
+            ("waiters_here", Kind::Number),
+        ];
+        let mut rows = Vec::new();
+        for (cluster, engine) in self.engines() {
+            let sight = engine.sight().await;
+            let mut waiting: HashMap<&[u8], u64> = HashMap::new();
+            for wait in &sight.waiting {
+                *waiting.entry(wait.key.as_bytes()).or_default() += 1;
+            }
+            let pattern = like.map(|pattern| pattern.as_bytes().to_vec());
+            for lock in engine.locks(pattern).await.map_err(failed)? {
+                let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
+                rows.push(vec![
+                    cluster.clone(),
+                    Cell::Text(lock.name),
+                    Cell::Number(lock.token),
+                    Cell::text(lock.proxy),
+                    Cell::text(lock.proxy_state),
+                    Cell::Number(lock.conn),
+                    Cell::Text(lock.owner),
+                    Cell::Text(lock.since),
+                    Cell::Seconds(Duration::from_millis(lock.held_ms).as_secs_f64()),
+                    Cell::Number(here),
+                ]);
+            }
+        }
+        Ok(Table { columns: COLUMNS, rows })
+    }
+
+    /// Sessions of this proxy that wait for a lock, the longest wait first.
+    pub async fn waiters(&self) -> Table {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("name", Kind::Text),
+            ("connection_id", Kind::Number),
+            ("owner", Kind::Text),
+            ("waited_seconds", Kind::Fraction),
+            ("place", Kind::Number),
+            ("holder_here", Kind::Number),
+        ];
+        let mut rows = Vec::new();
+        for (cluster, engine) in self.engines() {
+            let mut waiting = engine.sight().await.waiting;
+            waiting.sort_by_key(|w| std::cmp::Reverse(w.waited));
+            rows.extend(waiting.into_iter().map(|w| {
+                vec![
+                    cluster.clone(),
+                    Cell::bytes(&w.name),
+                    Cell::Number(w.conn.0),
+                    Cell::bytes(&w.owner),
+                    Cell::Seconds(w.waited.as_secs_f64()),
+                    Cell::Number(w.place as u64),
+                    w.holder.map_or(Cell::Null, |conn| Cell::Number(conn.0)),
+                ]
+            }));
+        }
+        Table { columns: COLUMNS, rows }
+    }
+
+    /// Sessions of this proxy.
+    pub async fn sessions(&self) -> Table {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("connection_id", Kind::Number),
+            ("owner", Kind::Text),
+            ("client", Kind::Text),
+            ("tls", Kind::Text),
+            ("age_seconds", Kind::Fraction),
+            ("locks", Kind::Number),
+            ("waits_for", Kind::Text),
+        ];
+        // Of two clusters' servers, connections may have the same id.
+        let mut locks: HashMap<(Option<Arc<str>>, ConnectionId), u64> = HashMap::new();
+        let mut waits: HashMap<(Option<Arc<str>>, ConnectionId), Cell> = HashMap::new();
+        for cluster in self.clusters.iter() {
+            let Some(engine) = &cluster.engine else { continue };
+            let sight = engine.sight().await;
+            for held in sight.held {
+                *locks.entry((cluster.name.clone(), held.conn)).or_default() += 1;
+            }
+            let name = |conn| (cluster.name.clone(), conn);
+            waits.extend(sight.waiting.iter().map(|w| (name(w.conn), Cell::bytes(&w.name))));
+        }
+        let mut sessions = self.registry.shown(MOST);
+        sessions.sort_by_key(|session| session.connection.0);
+        let row = |session: &Arc<Shown>| {
+            let age = clock::now().saturating_sub(session.opened);
+            let key = (session.cluster.clone(), session.connection);
+            vec![
+                Cell::text(session.cluster.as_deref()),
+                Cell::Number(session.connection.0),
+                Cell::bytes(&session.owner),
+                Cell::Text(session.peer.to_string()),
+                Cell::yes(session.tls),
+                Cell::Seconds(age.as_secs_f64()),
+                Cell::Number(locks.get(&key).copied().unwrap_or_default()),
+                waits.get(&key).cloned().unwrap_or(Cell::Null),
+            ]
+        };
+        Table { columns: COLUMNS, rows: sessions.iter().map(row).collect() }
+    }
+
+    /// All proxies that share the lock tables.
+    pub async fn proxies(&self) -> Result<Table, ErrorReply> {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("proxy", Kind::Text),
+            ("address", Kind::Text),
+            ("state", Kind::Text),
+            ("this_one", Kind::Text),
+            ("lease_seconds", Kind::Fraction),
+            ("epoch", Kind::Number),
+        ];
+        let mut rows = Vec::new();
+        for (cluster, engine) in self.engines() {
+            let me = engine.lease().proxy();
+            for proxy in engine.proxies().await.map_err(failed)? {
+                let ProxyRow { id, state, addr, ttl_ms, epoch } = proxy;
+                let state = match state {
+                    1 => "live",
+                    2 => "dead",
+                    _ => "clean",
+                };
+                rows.push(vec![
+                    cluster.clone(),
+                    Cell::Text(format!("{id:016x}")),
+                    Cell::Text(addr),
+                    Cell::Text(state.to_owned()),
+                    Cell::yes(me.is_some_and(|me| me.0 == id)),
+                    Cell::Seconds(Duration::from_millis(ttl_ms).as_secs_f64()),
+                    Cell::Number(epoch),
+                ]);
+            }
+        }
+        Ok(Table { columns: COLUMNS, rows })
+    }
+
+    /// The last deadlocks that this proxy has ended: a row for each wait of the circle.
+    pub async fn deadlocks(&self) -> Table {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("at_utc", Kind::Text),
+            ("over", Kind::Text),
+            ("connection_id", Kind::Number),
+            ("waited_for", Kind::Text),
+            ("held_by", Kind::Number),
+            ("gave_up", Kind::Text),
+        ];
+        let mut rows = Vec::new();
+        for (cluster, engine) in self.engines() {
+            for deadlock in engine.sight().await.deadlocks.iter().rev() {
+                let at = humantime::format_rfc3339_millis(deadlock.at).to_string();
+                let over = if deadlock.across { "several proxies" } else { "this proxy" };
+                let next = deadlock.circle.iter().cycle().skip(1);
+                rows.extend(deadlock.circle.iter().zip(next).map(|((conn, lock), (by, _))| {
+                    vec![
+                        cluster.clone(),
+                        Cell::Text(at.clone()),
+                        Cell::Text(over.to_owned()),
+                        Cell::Number(conn.0),
+                        Cell::Text(lock.clone()),
+                        Cell::Number(by.0),
+                        Cell::yes(*conn == deadlock.victim),
+                    ]
+                }));
+            }
+        }
+        Table { columns: COLUMNS, rows }
+    }
+
+    /// Whether this proxy may grant locks, and for how long its own are certain.
+    pub fn lease(&self) -> Table {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("proxy", Kind::Text),
+            ("grants", Kind::Text),
+            ("lease_seconds", Kind::Fraction),
+            ("renewed_seconds_ago", Kind::Fraction),
+            ("certain_for_seconds", Kind::Fraction),
+            ("problem", Kind::Text),
+        ];
+        let row = |cluster: &Cluster| {
+            let lease = cluster.engine.as_ref()?.lease();
+            let left = lease.deadline().saturating_sub(clock::now());
+            Some(vec![
+                Cell::text(cluster.name.as_deref()),
+                Cell::text(lease.proxy().map(|proxy| proxy.to_string())),
+                Cell::yes(lease.is_good()),
+                Cell::Seconds(cluster.config.lease.as_secs_f64()),
+                Cell::Seconds(lease.age().as_secs_f64()),
+                Cell::Seconds(left.as_secs_f64()),
+                Cell::text(problem(cluster.engine.as_ref()).err()),
+            ])
+        };
+        Table { columns: COLUMNS, rows: self.clusters.iter().filter_map(row).collect() }
+    }
+
+    /// Servers and lock tables.
+    pub fn backends(&self) -> Table {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("backend", Kind::Text),
+            ("lock_tables", Kind::Text),
+            ("store_answers", Kind::Text),
+        ];
+        let row = |cluster: &Cluster| {
+            let store = cluster.config.store.as_ref();
+            let answers = cluster.engine.as_ref().map(|_| cluster.metrics.store_up.get() == 1);
+            vec![
+                Cell::text(cluster.name.as_deref()),
+                Cell::Text(cluster.config.backend.to_string()),
+                Cell::text(store.map(|store| format!("{store:?}"))),
+                answers.map_or(Cell::Null, Cell::yes),
+            ]
+        };
+        Table { columns: COLUMNS, rows: self.clusters.iter().map(row).collect() }
+    }
+
+    /// What the proxy runs with; no password.
+    pub fn config(&self) -> Table {
+        const COLUMNS: &[(&str, Kind)] =
+            &[("cluster", Kind::Text), ("key", Kind::Text), ("value", Kind::Text)];
+        let of = |cluster: &Cluster| {
+            let name = Cell::text(cluster.name.as_deref());
+            let row = |(key, value): (&str, String)| {
+                vec![name.clone(), Cell::Text(key.to_owned()), Cell::Text(value)]
+            };
+            cluster.config.shown.iter().cloned().map(row).collect::<Vec<_>>()
+        };
+        Table { columns: COLUMNS, rows: self.clusters.iter().flat_map(of).collect() }
+    }
+
+    /// What Prometheus is told.
+    pub fn metrics(&self) -> Table {
+        let text = Metrics::render(self.clusters.iter().map(|cluster| &*cluster.metrics));
+        let row = |line: &str| {
+            let (series, value) = line.rsplit_once(' ')?;
+            Some(vec![Cell::Text(series.to_owned()), Cell::Text(value.to_owned())])
+        };
+        let rows = text.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect();
+        Table { columns: &[("series", Kind::Text), ("value", Kind::Text)], rows }
+    }
+}
+
+/// Why a cluster grants nothing; or how well it is. Who observes has no engine.
+pub fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
+    let Some(lease) = engine.map(Engine::lease) else {
+        return Ok("ok, observing");
+    };
+    if let Some(why) = lease.foreign() {
+        Err(format!("no grants: {why}"))
+    } else if lease.proxy().is_none() {
+        Err("not registered in the lock store".to_owned())
+    } else if !lease.is_good() {
+        let age = lease.age();
+        Err(format!("no grants: startup wait, or the lease was last renewed {age:?} ago"))
+    } else {
+        Ok("ok")
+    }
+}

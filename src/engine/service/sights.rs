@@ -1,0 +1,62 @@
+//! Showing the state to people.
+
+use std::time::SystemTime;
+
+use tokio::time::Instant;
+
+use super::super::keys::{KeyState, Waiter};
+use super::super::sight::{DEADLOCKS, Deadlock, HeldHere, MOST, Sight, Waiting};
+use super::Service;
+use crate::lock::name::Key;
+use crate::types::ConnectionId;
+
+impl Service {
+    /// Locks and waits of this moment, as many as are shown.
+    pub(super) fn sight(&self) -> Sight {
+        let deadlocks = self.deadlocks.iter().cloned().collect();
+        let mut sight = Sight { deadlocks, ..Sight::default() };
+        for (key, state) in &self.keys {
+            if sight.held.len() < MOST
+                && let Some(held) = state.held.as_ref().filter(|_| state.release.is_none())
+            {
+                sight.held.push(HeldHere { key: key.clone(), conn: held.conn });
+            }
+            // One whose grant is at the store still waits for it.
+            let first = state.granting.iter().filter(|w| w.reply.is_some());
+            let room = MOST - sight.waiting.len();
+            let waiters = first.chain(&state.queue).take(room).enumerate();
+            sight.waiting.extend(waiters.map(|(place, w)| shown(key, state, place + 1, w)));
+        }
+        sight
+    }
+
+    /// Remembers a deadlock that is about to be ended by giving up the wait of `victim`.
+    pub(super) fn note_deadlock(
+        &mut self,
+        across: bool,
+        victim: ConnectionId,
+        circle: Vec<(ConnectionId, String)>,
+    ) {
+        let way = if across { "across" } else { "here" };
+        self.metrics.deadlocks.with_label_values(&[way]).inc();
+        tracing::info!(target: "lockstead::locks", connection = %victim, ?circle, way, "a deadlock is ended");
+        if self.deadlocks.len() == DEADLOCKS {
+            self.deadlocks.pop_front();
+        }
+        #[expect(clippy::disallowed_methods, reason = "nothing is decided by it")]
+        let at = SystemTime::now();
+        self.deadlocks.push_back(Deadlock { at, across, victim, circle });
+    }
+}
+
+fn shown(key: &Key, state: &KeyState, place: usize, waiter: &Waiter) -> Waiting {
+    Waiting {
+        key: key.clone(),
+        name: waiter.claim.name.given.clone(),
+        conn: waiter.claim.conn,
+        owner: waiter.claim.owner.clone(),
+        waited: Instant::now() - waiter.since,
+        place,
+        holder: state.held.as_ref().map(|held| held.conn),
+    }
+}

@@ -1,0 +1,95 @@
+//! What people are shown of the lock tables.
+
+use super::connection::{StoreConnection, StoreError, column};
+use super::schema::held_locks_with;
+use super::statement::literal;
+
+/// A lock that is held, by whatever proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockRow {
+    /// Its key.
+    pub key: Vec<u8>,
+    /// As the client wrote it; in hexadecimal digits if that is no text.
+    pub name: String,
+    /// Fencing token.
+    pub token: u64,
+    /// Where its proxy listens; `None` for one that is not known any more.
+    pub proxy: Option<String>,
+    /// `live`, or `dead` where a takeover is under way.
+    pub proxy_state: Option<String>,
+    /// The holder's connection id.
+    pub conn: u64,
+    /// user@host.
+    pub owner: String,
+    /// UTC.
+    pub since: String,
+    /// How long by the server's clock.
+    pub held_ms: u64,
+}
+
+/// A proxy incarnation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyRow {
+    /// Its id.
+    pub id: u64,
+    /// 1 live, 2 dead, 3 clean.
+    pub state: u8,
+    /// Where it listens.
+    pub addr: String,
+    /// Its lease in milliseconds.
+    pub ttl_ms: u64,
+    /// The epoch that it belongs to.
+    pub epoch: u64,
+}
+
+impl StoreConnection {
+    /// Up to `most` held locks in the order of their names, those that match a LIKE pattern if
+    /// there is one.
+    pub async fn overview_locks(
+        &mut self,
+        schema: &str,
+        like: Option<&[u8]>,
+        most: usize,
+    ) -> Result<Vec<LockRow>, StoreError> {
+        let like = like.map_or_else(String::new, |pattern| {
+            format!(" WHERE name LIKE CONVERT({} USING utf8mb4)", literal(pattern))
+        });
+        let held = held_locks_with(schema, "l.k AS k, ");
+        let sql = format!(
+            "SELECT k,name,token,proxy,proxy_state,connection_id,owner,CAST(since_utc AS CHAR),\
+             GREATEST(TIMESTAMPDIFF(MICROSECOND,since_utc,UTC_TIMESTAMP(3)) DIV 1000,0) \
+             FROM ({held}) held{like} ORDER BY name LIMIT {most}"
+        );
+        let row = |r: &mysql_async::Row| LockRow {
+            key: column(r, 0),
+            name: column(r, 1),
+            token: column(r, 2),
+            proxy: column(r, 3),
+            proxy_state: column(r, 4),
+            conn: column(r, 5),
+            owner: column(r, 6),
+            since: column(r, 7),
+            held_ms: column(r, 8),
+        };
+        Ok(self.query(sql, 1).await?[0].iter().map(row).collect())
+    }
+
+    /// Up to `most` incarnations.
+    pub async fn overview_proxies(
+        &mut self,
+        schema: &str,
+        most: usize,
+    ) -> Result<Vec<ProxyRow>, StoreError> {
+        let sql = format!(
+            "SELECT id,state,addr,ttl_ms,epoch FROM `{schema}`.proxies ORDER BY addr,id LIMIT {most}"
+        );
+        let row = |r: &mysql_async::Row| ProxyRow {
+            id: column(r, 0),
+            state: column(r, 1),
+            addr: column(r, 2),
+            ttl_ms: column(r, 3),
+            epoch: column(r, 4),
+        };
+        Ok(self.query(sql, 1).await?[0].iter().map(row).collect())
+    }
+}
