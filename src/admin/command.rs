@@ -21,6 +21,8 @@ pub(super) enum Command {
     Config,
     /// `SHOW METRICS`
     Metrics,
+    /// `RELEASE LOCK 'name' [TOKEN n]`
+    Release(String, Option<u64>),
     /// `KILL id`
     Kill(u64),
     /// `DRAIN`
@@ -38,7 +40,10 @@ pub(super) enum Command {
 impl Command {
     /// Whether it changes something, and so is written into the audit log.
     pub(super) fn acts(&self) -> bool {
-        matches!(self, Self::Kill(_) | Self::Drain | Self::Resume | Self::Reload)
+        matches!(
+            self,
+            Self::Release(..) | Self::Kill(_) | Self::Drain | Self::Resume | Self::Reload
+        )
     }
 }
 
@@ -52,7 +57,7 @@ pub(super) enum Own {
 }
 
 /// The commands, and what they are for.
-pub(super) const HELP: [(&str, &str); 14] = [
+pub(super) const HELP: [(&str, &str); 15] = [
     ("SHOW LOCKS [LIKE 'pattern']", "locks that are held, by whatever proxy"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
     ("SHOW SESSIONS", "sessions of this proxy"),
@@ -62,6 +67,10 @@ pub(super) const HELP: [(&str, &str); 14] = [
     ("SHOW BACKENDS", "servers and lock tables"),
     ("SHOW CONFIG", "the settings in force"),
     ("SHOW METRICS", "what Prometheus is told"),
+    (
+        "RELEASE LOCK 'name' [TOKEN n]",
+        "take a lock from its holder, whose session is closed, at whatever proxy",
+    ),
     ("KILL id", "end a session of this proxy at the server; its locks are freed"),
     ("DRAIN", "/readyz says no, so that load balancers send no more clients; who is here stays"),
     ("RESUME", "the end of DRAIN"),
@@ -76,10 +85,7 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
     let upper: Vec<&str> = upper.iter().map(String::as_str).collect();
     Ok(match upper.as_slice() {
         ["SHOW", "LOCKS"] => Command::Locks(None),
-        ["SHOW", "LOCKS", "LIKE", _] => match &words[3] {
-            Word::Quoted(pattern) => Command::Locks(Some(pattern.clone())),
-            Word::Bare(_) => return Err("the pattern behind LIKE needs quotes".to_owned()),
-        },
+        ["SHOW", "LOCKS", "LIKE", _] => Command::Locks(Some(quoted_word(&words[3])?)),
         ["SHOW", "WAITERS"] => Command::Waiters,
         ["SHOW", "SESSIONS" | "PROCESSLIST"] => Command::Sessions,
         ["SHOW", "PROXIES"] => Command::Proxies,
@@ -88,6 +94,10 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
         ["SHOW", "BACKENDS"] => Command::Backends,
         ["SHOW", "CONFIG" | "VARIABLES"] => Command::Config,
         ["SHOW", "METRICS"] => Command::Metrics,
+        ["RELEASE", "LOCK", _] => Command::Release(quoted_word(&words[2])?, None),
+        ["RELEASE", "LOCK", _, "TOKEN", _] => {
+            Command::Release(quoted_word(&words[2])?, Some(number(words.last())?))
+        }
         ["KILL", _] | ["KILL", "CONNECTION", _] => Command::Kill(number(words.last())?),
         ["DRAIN"] => Command::Drain,
         ["RESUME"] => Command::Resume,
@@ -100,6 +110,13 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
         ["SELECT", ..] => Command::Own(Own::Select(asked(text))),
         _ => return Err("this is no command of Lockstead's; SHOW COMMANDS lists them".to_owned()),
     })
+}
+
+fn quoted_word(word: &Word) -> Result<String, String> {
+    match word {
+        Word::Quoted(text) => Ok(text.clone()),
+        Word::Bare(word) => Err(format!("{word} needs quotes")),
+    }
 }
 
 fn number(word: Option<&Word>) -> Result<u64, String> {
@@ -199,12 +216,24 @@ mod tests {
         assert_eq!(parse("SHOW LOCKS LIKE 'a''b%'"), like("a'b%"));
         assert_eq!(parse("SHOW LOCKS LIKE \"é'\\_;\";"), like("é'\\_;"));
         assert_eq!(parse(r"SHOW LOCKS LIKE 'a\'b\\\%\n'"), like("a'b\\\\%\n"));
+        let release = |token| Ok(Command::Release("k".to_owned(), token));
+        assert_eq!(parse("release lock 'k'"), release(None));
+        assert_eq!(parse("RELEASE LOCK 'k' TOKEN 18446744073709551615;"), release(Some(u64::MAX)));
         assert_eq!(parse("kill connection 7"), Ok(Command::Kill(7)));
         let select = Own::Select(vec!["@@version_comment".to_owned()]);
         assert_eq!(parse("select @@version_comment limit 1"), Ok(Command::Own(select)));
-        for wrong in
-            ["", ";", "SHOW", "KILL x", "KILL -1", "SHOW LOCKS LIKE x", "'SHOW' LOCKS", "x '"]
-        {
+        for wrong in [
+            "",
+            ";",
+            "SHOW",
+            "KILL x",
+            "KILL -1",
+            "RELEASE LOCK k",
+            "RELEASE LOCK 'k' TOKEN x",
+            "SHOW LOCKS LIKE x",
+            "'SHOW' LOCKS",
+            "x '",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

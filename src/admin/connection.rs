@@ -121,11 +121,10 @@ impl Connection {
             Err(problem) => return refuse(out, 1064, &problem),
         };
         let acts = command.acts();
-        let said = format!("{command:?}");
-        let reply = self.control.run(command).await;
+        let reply = self.control.run(command, &format!("uid {}", self.uid)).await;
         if acts {
             let result = reply.as_ref().map_or_else(|e| e.message.clone(), |_| "done".to_owned());
-            tracing::info!(target: "lockstead::audit", uid = self.uid, command = said, result, "administration");
+            tracing::info!(target: "lockstead::audit", uid = self.uid, command = text.trim(), result, "administration");
         }
         match reply {
             Ok(Reply::Done) => put_ok(out, 1, Status(Status::AUTOCOMMIT)),

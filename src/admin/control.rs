@@ -55,8 +55,8 @@ pub(super) fn failed(message: String) -> ErrorReply {
 }
 
 impl Control {
-    /// Carries a command out.
-    pub(super) async fn run(&self, command: Command) -> Result<Reply, ErrorReply> {
+    /// Carries a command of somebody's out.
+    pub(super) async fn run(&self, command: Command, who: &str) -> Result<Reply, ErrorReply> {
         Ok(Reply::Rows(match command {
             Command::Locks(like) => self.locks(like.as_deref()).await?,
             Command::Waiters => self.waiters().await,
@@ -67,6 +67,7 @@ impl Control {
             Command::Backends => self.backends(),
             Command::Config => self.config(),
             Command::Metrics => self.metrics(),
+            Command::Release(name, token) => self.release(&name, token, who).await?,
             Command::Kill(id) => return self.kill(id).await.map(|()| Reply::Done),
             Command::Drain => return Ok(self.set_aside(true)),
             Command::Resume => return Ok(self.set_aside(false)),

@@ -7,6 +7,7 @@ mod command;
 mod connection;
 mod control;
 mod own;
+mod release;
 mod table;
 mod tables;
 

@@ -11,7 +11,7 @@ use crate::engine::handle::Engine;
 use crate::frontend::registry::Shown;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
-use crate::store::overview::ProxyRow;
+use crate::store::overview::{ProxyRow, Which};
 use crate::types::ConnectionId;
 
 /// Sessions that are shown at most.
@@ -39,8 +39,8 @@ impl Control {
             for wait in &sight.waiting {
                 *waiting.entry(wait.key.as_bytes()).or_default() += 1;
             }
-            let pattern = like.map(|pattern| pattern.as_bytes().to_vec());
-            for lock in engine.locks(pattern).await.map_err(failed)? {
+            let which = like.map_or(Which::All, |pattern| Which::Like(pattern.to_owned()));
+            for lock in engine.locks(which).await.map_err(failed)? {
                 let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
                 rows.push(vec![
                     cluster.clone(),

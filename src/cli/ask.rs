@@ -71,6 +71,17 @@ pub(super) enum Ask {
     /// Show whether the proxy may grant locks, and for how long its own are certain
     #[command(after_help = HELP)]
     Lease(Place),
+    /// Take a lock from its holder, whose session is closed, at whatever proxy
+    #[command(after_help = HELP)]
+    Release {
+        /// As `lockstead locks` shows it
+        name: String,
+        /// Only if it is held under this token
+        #[arg(long, value_name = "N")]
+        token: Option<u64>,
+        #[command(flatten)]
+        place: Place,
+    },
     /// End a session of the proxy at the server; its locks are freed
     #[command(after_help = HELP)]
     Kill {
@@ -103,6 +114,10 @@ impl Ask {
             Self::Proxies(place) => ("SHOW PROXIES".to_owned(), place),
             Self::Deadlocks(place) => ("SHOW DEADLOCKS".to_owned(), place),
             Self::Lease(place) => ("SHOW LEASE".to_owned(), place),
+            Self::Release { name, token, place } => {
+                let token = token.map(|token| format!(" TOKEN {token}")).unwrap_or_default();
+                (format!("RELEASE LOCK {}{token}", quoted(&name)), place)
+            }
             Self::Kill { connection_id, place } => (format!("KILL {connection_id}"), place),
             Self::Drain(place) => ("DRAIN".to_owned(), place),
             Self::Resume(place) => ("RESUME".to_owned(), place),

@@ -1,4 +1,4 @@
-//! What administrators ask: about the lock tables, and for the end of a connection.
+//! What administrators ask and order: about the lock tables, and for the end of a connection.
 
 use std::sync::Arc;
 
@@ -6,21 +6,32 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::pipe::{Line, StoreAccess};
 use crate::store::connection::StoreError;
-use crate::store::overview::{LockRow, ProxyRow};
+use crate::store::overview::{LockRow, ProxyRow, Which};
+use crate::store::releases::Fate;
 use crate::types::ConnectionId;
 
 /// Rows of an answer at most.
 pub const MOST: usize = 10_000;
 
-/// A question, and where the answer goes; an error in words for people.
+/// Where an answer goes; an error in words for people.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, String>>;
+
+/// A grant of a lock: key and token.
+pub type Grant = (Vec<u8>, u64);
+
+/// A question or an order.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// Held locks whose names match.
-    Locks(Option<Vec<u8>>, oneshot::Sender<Result<Vec<LockRow>, String>>),
+    /// Held locks.
+    Locks(Which, Reply<Vec<LockRow>>),
     /// All incarnations.
-    Proxies(oneshot::Sender<Result<Vec<ProxyRow>, String>>),
+    Proxies(Reply<Vec<ProxyRow>>),
     /// KILL CONNECTION. False when the store account may not.
-    Kill(ConnectionId, oneshot::Sender<Result<bool, String>>),
+    Kill(ConnectionId, Reply<bool>),
+    /// Ask its proxy to release a grant, in somebody's name.
+    Release(Grant, String, Reply<()>),
+    /// What has become of a grant.
+    Fate(Grant, Reply<Fate>),
 }
 
 /// Answers, one question at a time, until the last handle is dropped.
@@ -30,9 +41,9 @@ pub(super) async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedR
     while let Some(question) = asked.recv().await {
         // Who asked may have left: then nobody reads the answer.
         match question {
-            Asked::Locks(pattern, reply) => {
+            Asked::Locks(which, reply) => {
                 let rows = twice(&mut line, async |line| {
-                    line.get().await?.overview_locks(&schema, pattern.as_deref(), MOST).await
+                    line.get().await?.overview_locks(&schema, &which, MOST).await
                 });
                 let _ = reply.send(rows.await);
             }
@@ -46,12 +57,24 @@ pub(super) async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedR
                 let done = twice(&mut line, async |line| line.get().await?.kill(conn.0).await);
                 let _ = reply.send(done.await);
             }
+            Asked::Release((key, token), who, reply) => {
+                let done = twice(&mut line, async |line| {
+                    line.get().await?.ask_release(&schema, (&key, token), &who).await
+                });
+                let _ = reply.send(done.await);
+            }
+            Asked::Fate((key, token), reply) => {
+                let fate = twice(&mut line, async |line| {
+                    line.get().await?.fate(&schema, &key, token).await
+                });
+                let _ = reply.send(fate.await);
+            }
         }
     }
 }
 
-/// An idle connection may have been closed meanwhile: once more on a new one. A KILL that is
-/// repeated finds nobody.
+/// An idle connection may have been closed meanwhile: once more on a new one. What is done twice
+/// is as if it were done once.
 async fn twice<T>(
     line: &mut Line,
     ask: impl AsyncFn(&mut Line) -> Result<T, StoreError>,

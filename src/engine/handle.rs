@@ -9,7 +9,8 @@ use super::desk;
 use super::lease::Lease;
 use super::sight::Sight;
 use crate::lock::name::{Key, Name};
-use crate::store::overview::{LockRow, ProxyRow};
+use crate::store::overview::{LockRow, ProxyRow, Which};
+use crate::store::releases::Fate;
 use crate::types::{ConnectionId, ProxyId};
 
 /// What the engine may tell a session at any time.
@@ -17,6 +18,8 @@ use crate::types::{ConnectionId, ProxyId};
 pub enum SessionEvent {
     /// Locks of this incarnation can no longer be vouched for.
     Fence(ProxyId),
+    /// An administrator takes the lock of this token away.
+    Revoke(u64),
     /// The proxy shuts down: end when the running statement has ended.
     Drain,
     /// The drain limit is over: end now.
@@ -201,9 +204,19 @@ impl Engine {
         sight.await.unwrap_or_default()
     }
 
-    /// Held locks whose names match a LIKE pattern, by whatever proxy.
-    pub async fn locks(&self, like: Option<Vec<u8>>) -> Result<Vec<LockRow>, String> {
-        self.ask_desk(|reply| desk::Asked::Locks(like, reply)).await
+    /// Held locks, by whatever proxy.
+    pub async fn locks(&self, which: Which) -> Result<Vec<LockRow>, String> {
+        self.ask_desk(|reply| desk::Asked::Locks(which, reply)).await
+    }
+
+    /// Asks its proxy to release a grant, in the name of `who`.
+    pub async fn ask_release(&self, grant: desk::Grant, who: String) -> Result<(), String> {
+        self.ask_desk(|reply| desk::Asked::Release(grant, who, reply)).await
+    }
+
+    /// What has become of a grant.
+    pub async fn fate(&self, grant: desk::Grant) -> Result<Fate, String> {
+        self.ask_desk(|reply| desk::Asked::Fate(grant, reply)).await
     }
 
     /// All proxies of the cluster.

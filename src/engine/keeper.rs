@@ -257,6 +257,9 @@ impl Keeper {
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         let now = Incarnation { versions: vec![new], ..now };
         self.incarnation = Some(now.clone());
+        if !renewal.asked.is_empty() {
+            let _ = self.events.send(LeaseEvent::Asked(renewal.asked.clone()));
+        }
         self.observe(&now, &renewal).await
     }
 

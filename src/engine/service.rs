@@ -4,6 +4,7 @@
 //! change of a key is under way at a time, a release and the grant it makes room for together.
 
 mod batches;
+mod forced;
 mod looks;
 mod outcomes;
 mod queues;
@@ -58,6 +59,8 @@ pub(super) enum LeaseEvent {
     Fenced(ProxyId),
     /// The other incarnations have changed.
     Others(Others),
+    /// An administrator wants these locks released, under these tokens.
+    Asked(Vec<(Key, u64)>),
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.
@@ -111,6 +114,7 @@ pub(super) struct Service {
     retry_at: Option<Instant>,
     /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.
     last_token: u64,
+    desk: mpsc::UnboundedSender<desk::Asked>,
     /// The last ones, for people.
     deadlocks: VecDeque<Deadlock>,
     endings: mpsc::UnboundedSender<endings::Watch>,
@@ -180,6 +184,7 @@ pub(super) fn build(
         rings,
         retry_at: None,
         last_token: 0,
+        desk: desk.clone(),
         deadlocks: VecDeque::new(),
         endings,
         gone,
@@ -346,6 +351,7 @@ impl Service {
                     }
                 }
             }
+            LeaseEvent::Asked(locks) => self.release_by_force(locks),
             LeaseEvent::Others(others) => {
                 self.peers.send_replace(!others.waiting.is_empty());
                 self.others = Arc::new(others);

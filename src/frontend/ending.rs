@@ -32,7 +32,7 @@ impl Session {
             }
             // A fence seen by this session alone, at the deadline's edge, must not leave its locks
             // behind in an incarnation that lives on.
-            End::Fenced | End::Moved | End::Broken(_) => self.abandon(),
+            End::Fenced | End::Moved | End::Revoked(_) | End::Broken(_) => self.abandon(),
             End::ClientGone | End::Drained => {
                 if self.held.is_empty() {
                     return;
@@ -76,6 +76,10 @@ impl Session {
             End::Moved => {
                 closed(&self.context, "moved");
                 codes::moved()
+            }
+            End::Revoked(name) => {
+                closed(&self.context, "revoked");
+                codes::revoked(name)
             }
             End::Broken(why) => {
                 closed(&self.context, "broken");
@@ -146,7 +150,7 @@ impl Session {
         match event {
             SessionEvent::Fence(_) => self.event(event),
             // Ending already; at the drain's limit the rest is the server's.
-            SessionEvent::Drain => Ok(()),
+            SessionEvent::Drain | SessionEvent::Revoke(_) => Ok(()),
             SessionEvent::Stop => Err(End::ServerGone),
         }
     }

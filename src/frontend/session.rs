@@ -52,6 +52,8 @@ pub(super) enum End {
     Drained,
     /// The lock tables may be on another server than this session.
     Moved,
+    /// An administrator has taken this lock away.
+    Revoked(String),
     /// The client said something that cannot be relayed.
     Broken(&'static str),
 }
@@ -360,6 +362,10 @@ impl Session {
                 Err(End::Fenced)
             }
             SessionEvent::Fence(_) => Ok(()),
+            SessionEvent::Revoke(token) => match self.held.name_of(token) {
+                Some(name) => Err(End::Revoked(name)),
+                None => Ok(()),
+            },
             SessionEvent::Drain => {
                 self.draining = true;
                 Ok(())

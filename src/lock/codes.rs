@@ -100,6 +100,20 @@ pub fn fenced(held: &Held) -> ErrorReply {
     }
 }
 
+/// The last words to a session whose lock an administrator has released.
+pub fn revoked(name: &str) -> ErrorReply {
+    // Clients cut an error's text at 512 bytes.
+    let name: String = name.chars().take(64).collect();
+    ErrorReply {
+        code: 4031,
+        state: "HY000",
+        message: format!(
+            "An administrator of Lockstead has released this session's lock '{name}': others may take \
+             it, so the session is closed"
+        ),
+    }
+}
+
 /// The last words to a session that asks for a lock, and may be at another server than the locks.
 pub fn moved() -> ErrorReply {
     ErrorReply {

@@ -44,6 +44,11 @@ impl Held {
         names
     }
 
+    /// The lock held under this token, for people.
+    pub fn name_of(&self, token: u64) -> Option<String> {
+        self.locks.iter().find(|(_, h)| h.token == token).map(|(key, _)| key.shown())
+    }
+
     /// Number of names held.
     pub fn len(&self) -> usize {
         self.locks.len()

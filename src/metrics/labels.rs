@@ -5,7 +5,7 @@ use super::{CallOutcome, Metrics};
 use crate::lock::function::Function;
 
 /// Why the proxy refuses or ends a session: the label `reason`.
-const CLOSED: [&str; 13] = [
+const CLOSED: [&str; 14] = [
     "backend_tls",
     "bad_handshake",
     "broken",
@@ -17,6 +17,7 @@ const CLOSED: [&str; 13] = [
     "no_proxy_header",
     "no_tls",
     "refused_by_server",
+    "revoked",
     "server_unreachable",
     "too_many_connections",
 ];

@@ -1,8 +1,10 @@
 //! The proxies table: registering, renewing, observing, revoking, cleaning.
 
 use super::connection::{StoreConnection, StoreError, column};
+use super::releases::{asked_sql, to_asked};
 use super::schema::{Meta, meta_sql, to_meta};
 use super::statement::{Others, ident_expression, literal};
+use crate::lock::name::Key;
 use crate::types::ProxyId;
 
 /// State of an incarnation; it only ever grows.
@@ -44,6 +46,8 @@ pub struct Renewal {
     pub meta: Meta,
     /// All proxies, this one included.
     pub proxies: Vec<ProxyRow>,
+    /// Locks of this proxy that an administrator wants released, with their tokens.
+    pub asked: Vec<(Key, u64)>,
 }
 
 impl Renewal {
@@ -102,6 +106,7 @@ impl StoreConnection {
     ) -> Result<Renewal, StoreError> {
         let ident = ident_expression(self.flavour());
         let meta = meta_sql(schema, self.flavour());
+        let asked = asked_sql(schema, id);
         let id = id.0;
         let conns = join(conns);
         let old = old.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
@@ -110,14 +115,14 @@ impl StoreConnection {
              WHERE id={id} AND state=1 AND epoch={epoch} AND rvn IN ({old}) AND EXISTS \
              (SELECT 1 FROM `{schema}`.meta WHERE id=1 AND epoch={epoch} AND ident={ident});\
              {meta};\
-             SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies"
+             SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies;{asked}"
         );
-        let results = self.query(sql, 3).await?;
+        let results = self.query(sql, 4).await?;
         let meta = to_meta(schema, &results[1])?;
         let proxies: Vec<ProxyRow> = results[2].iter().map(to_proxy).collect();
         let renewed =
             proxies.iter().any(|p| p.id.0 == id && p.state == ProxyState::Live && p.rvn == new);
-        Ok(Renewal { renewed, meta, proxies })
+        Ok(Renewal { renewed, meta, proxies, asked: to_asked(&results[3]) })
     }
 
     /// All proxies.

@@ -12,6 +12,7 @@ pub mod grants;
 pub mod lease;
 pub mod overview;
 pub mod reads;
+pub mod releases;
 pub mod schema;
 pub mod statement;
 pub mod waits;

@@ -3,6 +3,7 @@
 use super::connection::{StoreConnection, StoreError, column};
 use super::schema::held_locks_with;
 use super::statement::literal;
+use crate::lock::name::{is_plain, plain};
 
 /// A lock that is held, by whatever proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,17 @@ pub struct LockRow {
     pub held_ms: u64,
 }
 
+/// Which locks are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// All.
+    All,
+    /// Those whose names match a LIKE pattern.
+    Like(String),
+    /// Those of this name: one, as a rule.
+    Named(String),
+}
+
 /// A proxy incarnation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyRow {
@@ -43,22 +55,31 @@ pub struct ProxyRow {
 }
 
 impl StoreConnection {
-    /// Up to `most` held locks in the order of their names, those that match a LIKE pattern if
-    /// there is one.
+    /// Up to `most` held locks in the order of their names.
     pub async fn overview_locks(
         &mut self,
         schema: &str,
-        like: Option<&[u8]>,
+        which: &Which,
         most: usize,
     ) -> Result<Vec<LockRow>, StoreError> {
-        let like = like.map_or_else(String::new, |pattern| {
-            format!(" WHERE name LIKE CONVERT({} USING utf8mb4)", literal(pattern))
-        });
+        let text = |bytes: &[u8]| format!("CONVERT({} USING utf8mb4)", literal(bytes));
+        let which = match which {
+            Which::All => String::new(),
+            Which::Like(pattern) => format!(" WHERE name LIKE {}", text(pattern.as_bytes())),
+            Which::Named(name) => {
+                let name = name.as_bytes();
+                // As it is shown; or as the server compares it, where that is known here.
+                let key = plain(name, self.flavour()).filter(|_| is_plain(name));
+                let key = key.map(|name| format!(" OR k={}", literal(name.key.as_bytes())));
+                let key = key.unwrap_or_default();
+                format!(" WHERE CAST(name AS BINARY)={}{key}", literal(name))
+            }
+        };
         let held = held_locks_with(schema, "l.k AS k, ");
         let sql = format!(
             "SELECT k,name,token,proxy,proxy_state,connection_id,owner,CAST(since_utc AS CHAR),\
              GREATEST(TIMESTAMPDIFF(MICROSECOND,since_utc,UTC_TIMESTAMP(3)) DIV 1000,0) \
-             FROM ({held}) held{like} ORDER BY name LIMIT {most}"
+             FROM ({held}) held{which} ORDER BY name LIMIT {most}"
         );
         let row = |r: &mysql_async::Row| LockRow {
             key: column(r, 0),

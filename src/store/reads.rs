@@ -342,6 +342,7 @@ impl StoreConnection {
             ("locks", "tok"),
             ("waits", "weight"),
             ("adoptions", "epoch"),
+            ("releases", "tok"),
         ] {
             let sql = format!("UPDATE `{schema}`.{table} SET {column}={column} WHERE 1=0");
             self.execute(sql).await?;

@@ -72,6 +72,14 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              k VARBINARY(255) NOT NULL,\n  \
              KEY (seq)\n) ENGINE=InnoDB"
         ),
+        // Locks that an administrator wants released, until their proxy has heard of it.
+        format!(
+            "CREATE TABLE IF NOT EXISTS `{schema}`.releases (\n  \
+             k VARBINARY(255) NOT NULL PRIMARY KEY,\n  \
+             tok BIGINT UNSIGNED NOT NULL COMMENT 'locks.tok of the grant that is meant',\n  \
+             who VARCHAR(255) NOT NULL,\n  \
+             since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
+        ),
         format!("CREATE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS {}", held_locks(schema)),
         // Last, so that its row says that the schema is whole.
         format!(

@@ -10,7 +10,7 @@ use crate::launch::run;
 use crate::proxy::Proxy;
 use crate::script::Server;
 use crate::session::Session;
-use crate::stage::{eventually, join, on_both};
+use crate::stage::{Database, eventually, join, on_both};
 
 on_both! {
     locks_and_waiters_are_shown_with_who_they_are
@@ -18,6 +18,9 @@ on_both! {
     the_servers_own_command_line_clients_ask_too
     wrong_words_get_an_error_of_mysqls
     a_session_is_killed_and_its_locks_are_freed
+    a_lock_is_released_by_force_at_whatever_proxy
+    a_forced_release_waits_for_the_servers_own_work
+    a_forced_release_of_a_silent_proxys_lock_frees_nothing
     deadlocks_are_shown_with_their_circle
     a_proxy_set_aside_is_not_ready_and_serves_on
     nobody_is_asked_where_nobody_answers
@@ -189,7 +192,7 @@ fn wrong_words_get_an_error_of_mysqls(server: &Server) {
     let desk = Desk::open(server);
     for (sql, says) in [
         ("SHOW TABLES", "ERROR 1064 (42000) at line 1: this is no command of Lockstead's"),
-        ("SHOW LOCKS LIKE x", "ERROR 1064 (42000) at line 1: the pattern behind LIKE needs quotes"),
+        ("SHOW LOCKS LIKE x", "ERROR 1064 (42000) at line 1: x needs quotes"),
         ("KILL x", "ERROR 1064 (42000) at line 1: x is no number"),
         ("KILL 4294967295", "ERROR 1094 (HY000) at line 1: Unknown thread id: 4294967295"),
         ("SELECT @@nonsense", "ERROR 1193 (HY000) at line 1: \"@@nonsense\" is not known here"),
@@ -212,7 +215,78 @@ fn a_session_is_killed_and_its_locks_are_freed(server: &Server) {
     assert_eq!((output.status.code(), text(&output).trim()), (Some(0), "done"));
     other.gets_it();
     let audit = desk.proxy.log();
-    assert!(audit.contains("lockstead::audit") && audit.contains("Kill("), "{audit}");
+    assert!(audit.contains("lockstead::audit") && audit.contains("KILL "), "{audit}");
+}
+
+fn a_lock_is_released_by_force_at_whatever_proxy(server: &Server) {
+    let desk = Desk::open(server);
+    let second = join(server, &desk.proxy, &[]);
+    for port in [desk.proxy.port, second.port] {
+        let mut holder = Session::at(port);
+        let mut waiter = Session::at(desk.proxy.port);
+        holder.lock("job");
+        waiter.ask_for("job");
+        let lock = desk.rows(&["locks"]).remove(0);
+        let stale = desk.ask(&["release", "job", "--token", "1"]);
+        assert_eq!(stale.status.code(), Some(1));
+        assert!(text(&stale).contains("token changed"), "{}", text(&stale));
+        let token = lock["token"].to_string();
+        let row = desk.rows(&["release", "job", "--token", &token]).remove(0);
+        assert_eq!((&row["result"], &row["token"]), (&"released".into(), &lock["token"]));
+        waiter.gets_it();
+        let last = holder.last_words().expect("an error");
+        assert!(
+            last.code == 4031 && String::from_utf8_lossy(&last.message).contains("lock 'job'")
+                // MySQL and MariaDB tell of the KILL, which may come first.
+                || [1927, 3169].contains(&last.code),
+            "{last:?}"
+        );
+        waiter.unlock("job");
+    }
+    let free = desk.rows(&["release", "job"]).remove(0);
+    assert_eq!((&free["result"], &free["token"]), (&"already free".into(), &Value::Null));
+    let log = desk.proxy.log() + &second.log();
+    assert_eq!(log.matches("a lock is released by force").count(), 2, "{log}");
+    assert!(desk.proxy.log().contains("RELEASE LOCK 'job' TOKEN "), "{log}");
+    let left = Session::at(server.port)
+        .value(&format!("SELECT COUNT(*) FROM {}.releases", desk.proxy.schema));
+    assert!(left.as_deref() <= Some("1"), "requests that mean nothing go with the next one");
+}
+
+/// The statement that runs is killed; what it did is undone before the next holder comes.
+fn a_forced_release_waits_for_the_servers_own_work(server: &Server) {
+    let desk = Desk::open(server);
+    let table = Database::create(server);
+    let mut holder = Session::at(desk.proxy.port);
+    let mut waiter = Session::at(desk.proxy.port);
+    waiter.run(&format!("CREATE TABLE {}.t (v INT PRIMARY KEY) ENGINE=InnoDB", table.name));
+    holder.lock("job");
+    holder.run("BEGIN");
+    holder.run(&format!("INSERT INTO {}.t VALUES (1)", table.name));
+    holder.send("DO SLEEP(600)");
+    waiter.ask_for("job");
+    eventually("it waits", || (!desk.rows(&["waiters"]).is_empty()).then_some(()));
+    let row = desk.rows(&["release", "job"]).remove(0);
+    assert_eq!(row["result"], "released");
+    waiter.gets_it();
+    // A row lock of the holder's would make this wait for ever.
+    waiter.run(&format!("INSERT INTO {}.t VALUES (1)", table.name));
+}
+
+fn a_forced_release_of_a_silent_proxys_lock_frees_nothing(server: &Server) {
+    let desk = Desk::open(server);
+    let second = join(server, &desk.proxy, &["--lease", "1h"]);
+    let mut holder = Session::at(second.port);
+    holder.lock("job");
+    second.signal("STOP");
+    let output = desk.ask(&["release", "job"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(text(&output).contains("owner silent"), "{}", text(&output));
+    assert!(!Session::at(desk.proxy.port).is_free("job"), "nobody may free it but its proxy");
+    second.signal("CONT");
+    let mut next = Session::at(desk.proxy.port);
+    eventually("its proxy has heard of it", || next.is_free("job").then_some(()));
+    assert!(holder.last_words().is_some());
 }
 
 fn deadlocks_are_shown_with_their_circle(server: &Server) {

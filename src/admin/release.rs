@@ -1,0 +1,120 @@
+//! RELEASE LOCK: a lock is taken from its holder, by the proxy whose session that is and nobody else.
+//!
+//! That proxy reads the request with its next renewal, closes the session, and frees the row when the
+//! server has stopped working for it. Nothing else ever frees the row of a proxy that lives, so a
+//! forced release makes no second holder.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::control::{Control, failed};
+use super::table::{Cell, Kind, Table};
+use crate::engine::handle::Engine;
+use crate::lock::lease::Terms;
+use crate::protocol::reply::ErrorReply;
+use crate::store::lease::ProxyState;
+use crate::store::overview::{LockRow, Which};
+use crate::store::releases::Fate;
+
+/// Between looks at what has become of it.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a proxy that lives may take to end the session, before the command says that it does.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Control {
+    /// Releases a lock by force: the grant of this token, or that of the moment.
+    pub(super) async fn release(
+        &self,
+        name: &str,
+        token: Option<u64>,
+        who: &str,
+    ) -> Result<Table, ErrorReply> {
+        let mut found: Vec<(&Engine, LockRow)> = Vec::new();
+        for (_, engine) in self.engines() {
+            let rows = engine.locks(Which::Named(name.to_owned())).await.map_err(failed)?;
+            found.extend(rows.into_iter().map(|row| (engine, row)));
+        }
+        let held = !found.is_empty();
+        found.retain(|(_, row)| token.is_none_or(|token| token == row.token));
+        let begun = Instant::now();
+        let (token, result) = match found.as_slice() {
+            [] => match token {
+                Some(token) if held => {
+                    return Err(failed(format!(
+                        "token changed: it is not held under {token} any more"
+                    )));
+                }
+                _ => (token, "already free"),
+            },
+            [(engine, row)] => {
+                let grant = (row.key.clone(), row.token);
+                engine.ask_release(grant.clone(), who.to_owned()).await.map_err(failed)?;
+                (Some(row.token), until_free(engine, grant, row).await?)
+            }
+            _ => {
+                let tokens: Vec<_> = found.iter().map(|(_, row)| row.token.to_string()).collect();
+                let tokens = tokens.join(", ");
+                return Err(failed(format!(
+                    "several locks are shown by this name, with tokens {tokens}: give the TOKEN"
+                )));
+            }
+        };
+        let row = vec![
+            Cell::Text(name.to_owned()),
+            token.map_or(Cell::Null, Cell::Number),
+            Cell::Text(result.to_owned()),
+            Cell::Seconds(begun.elapsed().as_secs_f64()),
+        ];
+        let columns = &[
+            ("name", Kind::Text),
+            ("token", Kind::Number),
+            ("result", Kind::Text),
+            ("seconds", Kind::Fraction),
+        ];
+        Ok(Table { columns, rows: vec![row] })
+    }
+}
+
+/// Waits until it is known what becomes of it.
+async fn until_free(
+    engine: &Engine,
+    grant: (Vec<u8>, u64),
+    row: &LockRow,
+) -> Result<&'static str, ErrorReply> {
+    let begun = Instant::now();
+    let mut seen: Option<(u64, Instant)> = None;
+    loop {
+        let proxy = match engine.fate(grant.clone()).await.map_err(failed)? {
+            Fate::Free | Fate::Later(_) => return Ok("released"),
+            Fate::Held(proxy) => proxy,
+        };
+        let Some(proxy) = proxy.filter(|proxy| proxy.state == ProxyState::Live) else {
+            return Err(failed(
+                "its proxy is dead: the lock is free when its sessions at the server have ended, which another proxy sees to"
+                    .to_owned(),
+            ));
+        };
+        let terms = Terms { ttl: Duration::from_millis(u64::from(proxy.ttl_ms)) };
+        let since = match seen {
+            Some((rvn, since)) if rvn == proxy.rvn => since,
+            _ => seen.insert((proxy.rvn, Instant::now())).1,
+        };
+        // It renews each heartbeat, and reads the request then.
+        if since.elapsed() >= terms.heartbeat() * 3 + PAUSE * 10 {
+            return Err(failed(format!(
+                "owner silent: the proxy at {} has not renewed its lease for {:?}; the lock is free when that has run out, {:?} behind the last renewal, or when the proxy is back and has heard of the request",
+                proxy.addr,
+                since.elapsed(),
+                terms.ttl
+            )));
+        }
+        if begun.elapsed() >= PATIENCE {
+            return Err(failed(format!(
+                "being released: the proxy at {} has been asked, and the server still works for connection {}",
+                proxy.addr, row.conn
+            )));
+        }
+        sleep(PAUSE).await;
+    }
+}

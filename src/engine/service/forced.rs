@@ -1,0 +1,39 @@
+//! Releases that an administrator has asked for: the session goes, and its locks as at any end of one.
+
+use tokio::sync::oneshot;
+
+use super::super::desk;
+use super::super::handle::SessionEvent;
+use super::Service;
+use crate::lock::name::Key;
+
+impl Service {
+    /// Told with each renewal until the row is free: a session that is closing already closes on.
+    pub(super) fn release_by_force(&mut self, locks: Vec<(Key, u64)>) {
+        let Some(proxy) = self.writer.as_ref().map(|writer| writer.proxy) else {
+            return;
+        };
+        let mut nobodys = Vec::new();
+        for (key, token) in locks {
+            let state = self.keys.get(&key);
+            if state.is_some_and(|s| s.release.is_some()) {
+                continue;
+            }
+            let Some(held) = state.and_then(|s| s.held.as_ref()).filter(|h| h.token == token)
+            else {
+                nobodys.push((key, token));
+                continue;
+            };
+            if held.events.send(SessionEvent::Revoke(token)).is_ok() {
+                tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, "a lock is released by force: its session is closed");
+            }
+            // A statement that runs would hold the lock to its end. Without the right to kill, it does.
+            let kill = desk::Asked::Kill(held.conn, oneshot::channel().0);
+            let _ = self.desk.send(kill);
+        }
+        // Rows without a session are freed as they always are: when seen twice.
+        if !nobodys.is_empty() {
+            self.reconcile(proxy, nobodys);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Releases that administrators ask for: a row for each, read by the proxy whose lock it is.
+
+use super::batch::to_row;
+use super::connection::{StoreConnection, StoreError, column};
+use super::lease::{ProxyRow, ProxyState};
+use super::statement::{ROW, literal};
+use crate::lock::name::Key;
+use crate::types::ProxyId;
+
+/// Reads the releases asked of `id`, for [`to_asked`].
+pub(super) fn asked_sql(schema: &str, id: ProxyId) -> String {
+    format!(
+        "SELECT r.k,r.tok FROM `{schema}`.releases r JOIN `{schema}`.locks l ON l.k=r.k AND l.tok=r.tok \
+         WHERE l.holder={}",
+        id.0
+    )
+}
+
+pub(super) fn to_asked(rows: &[mysql_async::Row]) -> Vec<(Key, u64)> {
+    let asked = |r| Some((Key::from_row(&column::<Vec<u8>>(r, 0))?, column(r, 1)));
+    rows.iter().filter_map(asked).collect()
+}
+
+/// What has become of a lock that was to be released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// Nobody holds it any more.
+    Free,
+    /// It is held under a later token.
+    Later(u64),
+    /// As before, by this proxy; `None` for one that is not known.
+    Held(Option<ProxyRow>),
+}
+
+impl StoreConnection {
+    /// Asks the proxy that holds a lock to release the grant of this token. Requests that have
+    /// nothing to mean any more go.
+    pub async fn ask_release(
+        &mut self,
+        schema: &str,
+        (key, token): (&[u8], u64),
+        who: &str,
+    ) -> Result<(), StoreError> {
+        self.execute(format!(
+            "DELETE FROM `{schema}`.releases WHERE NOT EXISTS (SELECT 1 FROM `{schema}`.locks l \
+             WHERE l.k=`{schema}`.releases.k AND l.tok=`{schema}`.releases.tok AND l.holder<>0)"
+        ))
+        .await?;
+        let (key, who) = (literal(key), literal(who.as_bytes()));
+        self.execute(format!(
+            "INSERT INTO `{schema}`.releases (k,tok,who,since) \
+             VALUES ({key},{token},{who},UTC_TIMESTAMP(3)) \
+             ON DUPLICATE KEY UPDATE tok={token},who={who},since=UTC_TIMESTAMP(3)"
+        ))
+        .await?;
+        Ok(())
+    }
+
+    /// What has become of the grant of this token.
+    pub async fn fate(&mut self, schema: &str, key: &[u8], token: u64) -> Result<Fate, StoreError> {
+        let sql = format!("SELECT {ROW} FROM `{schema}`.locks WHERE k={}", literal(key));
+        let rows = self.query(sql, 1).await?;
+        let Some(row) = rows[0].first().map(to_row).filter(|row| row.holder != 0) else {
+            return Ok(Fate::Free);
+        };
+        let proxies = self.read_proxies(schema).await?;
+        let proxy = proxies.into_iter().find(|proxy| proxy.id.0 == row.holder);
+        let clean = proxy.as_ref().is_some_and(|p| p.state == ProxyState::Clean);
+        Ok(match row.token {
+            _ if clean => Fate::Free,
+            later if later != token => Fate::Later(later),
+            _ => Fate::Held(proxy),
+        })
+    }
+}
