@@ -20,13 +20,13 @@ use tokio::time::timeout;
 use self::cluster::Running;
 use self::sockets::Bound;
 use crate::admin::{self, Control, Reloaded};
-use crate::config::{Config, ConfigError, Plan};
+use crate::config::{Config, ConfigError, Http, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;
 use crate::frontend::hops::Hops;
 use crate::frontend::listener::{Listener, Workers, accept};
 use crate::frontend::registry::Registry;
-use crate::http::{self, Pages};
+use crate::http::{HttpError, Windows};
 use crate::net::certificates::TlsError;
 use crate::observe::file::FileError;
 
@@ -77,6 +77,9 @@ pub enum StartError {
     /// There is no TLS as the settings want it.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
+    /// The windows cannot be opened as the settings want it.
+    #[error(transparent)]
+    Http(#[from] HttpError),
     /// There is no place for the report.
     #[error("the report: {0}")]
     Report(#[from] FileError),
@@ -91,7 +94,7 @@ pub enum StartError {
 /// A proxy that is bound and ready to run.
 pub struct App {
     clusters: Vec<Running>,
-    http: Option<TcpListener>,
+    http: Option<(TcpListener, Windows)>,
     admin: Option<Bound>,
     registry: Registry,
 }
@@ -103,8 +106,7 @@ impl App {
             tracing::warn!("{warning}");
         }
         let registry = Registry::default();
-        let addr = plan.process().http;
-        let http = addr.map(sockets::bind_pages).transpose()?;
+        let http = plan.process().http.as_ref().map(open_windows).transpose()?;
         let plan_admin = plan.process().admin.clone();
         let mut clusters: Vec<Running> = Vec::new();
         for cluster in plan.clusters {
@@ -150,16 +152,11 @@ impl App {
         for cluster in &clusters {
             beside.spawn(cluster.spares().clone().tend(cluster.account().clone()));
         }
-        let pages = http.map(|listener| {
-            let clusters = clusters.iter().map(Running::page).collect();
-            let registry = registry.clone();
-            tokio::spawn(http::serve(listener, Pages { clusters, registry }))
-        });
-        let desk = admin.map(|socket| {
-            let clusters = clusters.iter().map(Running::for_admin).collect();
-            let control = Control { clusters, registry: registry.clone(), reload };
-            tokio::spawn(serve_admin(socket, control))
-        });
+        let all = clusters.iter().map(Running::for_admin).collect();
+        let control = Control { clusters: all, registry: registry.clone(), reload };
+        let pages =
+            http.map(|(listener, windows)| tokio::spawn(windows.serve(listener, control.clone())));
+        let desk = admin.map(|socket| tokio::spawn(serve_admin(socket, control)));
         let mut accepting = JoinSet::new();
         let mut bound: Vec<Bound> = Vec::new();
         let sockets = clusters.iter_mut().flat_map(Running::take_sockets);
@@ -193,6 +190,11 @@ impl App {
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+fn open_windows(settings: &Http) -> Result<(TcpListener, Windows), StartError> {
+    let windows = Windows::load(settings)?;
+    Ok((sockets::bind_pages(settings.address)?, windows))
 }
 
 /// Serves administrators; the socket goes with this.

@@ -12,7 +12,7 @@ mod table;
 mod tables;
 
 pub use control::{Cluster, Control, Reloaded};
-pub use table::{Cell, Kind, Table};
+pub use table::{Cell, EXACT, Kind, Table};
 pub use tables::problem;
 
 use std::sync::Arc;

@@ -1,6 +1,11 @@
 //! Answers: rows under named columns.
 
+use serde_json::Value;
+
 pub use crate::protocol::serve::Kind;
+
+/// Up to here readers of JSON keep integers exact; beyond stand fencing tokens, as text.
+pub const EXACT: u64 = (1 << 53) - 1;
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +29,30 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
+impl Table {
+    /// An object for each row.
+    pub fn json(&self) -> Vec<Value> {
+        let row = |row: &Vec<Cell>| {
+            let pairs = self.columns.iter().zip(row);
+            Value::Object(
+                pairs.map(|((name, _), cell)| ((*name).to_owned(), cell.json())).collect(),
+            )
+        };
+        self.rows.iter().map(row).collect()
+    }
+}
+
 impl Cell {
+    fn json(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Text(text) => Value::from(text.as_str()),
+            Self::Number(number) if *number <= EXACT => Value::from(*number),
+            Self::Number(number) => Value::from(number.to_string()),
+            Self::Seconds(seconds) => Value::from((seconds * 1000.0).round() / 1000.0),
+        }
+    }
+
     /// Text, or NULL.
     pub fn text(text: Option<impl Into<String>>) -> Self {
         text.map_or(Self::Null, |text| Self::Text(text.into()))

@@ -21,7 +21,6 @@ use crate::frontend::ending::LAST_MOMENT;
 use crate::frontend::hops::Hops;
 use crate::frontend::registry::Registry;
 use crate::frontend::unsupported::Shapes;
-use crate::http::Page;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
@@ -146,13 +145,6 @@ impl Running {
 
     pub(super) fn account(&self) -> &Account {
         &self.account
-    }
-
-    /// What the pages show of it.
-    pub(super) fn page(&self) -> Page {
-        let Context { metrics, engine, observer, .. } = self.any();
-        let engine = Some(engine.clone()).filter(|_| observer.is_none());
-        Page { name: self.name.clone(), metrics: Arc::clone(metrics), engine }
     }
 
     /// What administrators see of it.

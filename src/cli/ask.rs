@@ -11,6 +11,7 @@ use serde_json::{Map, Number};
 
 use super::doctor::plain;
 use super::{failed, runtime, table, usage};
+use crate::admin::EXACT;
 use crate::config::{ConfigError, Plan, Raw};
 
 /// What stands behind the options in --help.
@@ -238,7 +239,8 @@ impl Answer {
         let row = |row: &Vec<Value>| {
             let cell = |((name, number), value): (&(String, bool), &Value)| {
                 let value = shown(value).map_or(serde_json::Value::Null, |text| {
-                    let number = number.then(|| text.parse::<Number>().ok()).flatten();
+                    let exact = |n: &Number| n.as_u64().is_none_or(|n| n <= EXACT);
+                    let number = number.then(|| text.parse().ok()).flatten().filter(exact);
                     number.map_or(serde_json::Value::String(text), serde_json::Value::Number)
                 });
                 (name.clone(), value)

@@ -1,5 +1,6 @@
 //! Settings: what was written, and the validated form that everything else uses.
 
+mod http;
 mod parse;
 mod places;
 pub mod plan;
@@ -7,12 +8,12 @@ mod raw;
 mod shown;
 pub mod tls;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
 
+pub use http::Http;
 pub use places::{HostPort, Listen, StoreUrl};
 pub use plan::Plan;
 pub use raw::Raw;
@@ -100,8 +101,8 @@ pub struct Config {
     pub mode: Mode,
     /// What becomes of statements with lock calls that are not covered.
     pub unsupported: Unsupported,
-    /// Where metrics and health are served; `None` for nowhere.
-    pub http: Option<SocketAddr>,
+    /// Where metrics, health and the page are served; `None` for nowhere.
+    pub http: Option<Http>,
     /// Where administrators connect; `None` for nowhere.
     pub admin: Option<PathBuf>,
     /// Length of the lease.
@@ -165,14 +166,6 @@ impl Config {
         let missing = |key: &'static str, example: &str| {
             wrong(key, format!("is missing; give for example {key} = \"{example}\""))
         };
-        let address = |key: &'static str, text: &str| {
-            text.parse::<SocketAddr>().map_err(|_| {
-                wrong(
-                    key,
-                    format!("{text:?} is no address and port; give for example 127.0.0.1:6033"),
-                )
-            })
-        };
         let duration = |key: &'static str, text: Option<&str>, default: &str| {
             parse_duration(text.unwrap_or(default)).ok_or_else(|| {
                 wrong(key, format!("{text:?} is no duration; give for example 30s, 500ms or 2m"))
@@ -200,7 +193,7 @@ impl Config {
         if collect_after < Duration::from_secs(1) || collect_after > Duration::from_hours(24) {
             return Err(wrong("collect_after", format!("{collect_after:?} is outside 1s to 24h")));
         }
-        let http = raw.http.as_deref().unwrap_or("127.0.0.1:6080");
+        let http = http::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
         let log_format =
             choice(raw.log_format.as_deref(), &formats).map_err(|e| wrong("log_format", e))?;
@@ -233,7 +226,7 @@ impl Config {
             store,
             mode,
             unsupported,
-            http: if http == "off" { None } else { Some(address("http", http)?) },
+            http,
             admin,
             lease,
             collect_after,

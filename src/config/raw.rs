@@ -34,9 +34,21 @@ pub struct Raw {
     /// with locks of its own ("native") [default: refuse]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_UNSUPPORTED")]
     pub unsupported: Option<String>,
-    /// Address and port of /metrics, /livez and /readyz, or "off" [default: 127.0.0.1:6080]
+    /// Address and port of /metrics, /livez, /readyz and the status page, or "off" [default: 127.0.0.1:6080]
     #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_HTTP")]
     pub http: Option<String>,
+    /// Status page and JSON: "auto" (where that is safe), "on" or "off" [default: auto]
+    #[arg(long, value_name = "WHEN", env = "LOCKSTEAD_HTTP_PAGE")]
+    pub http_page: Option<String>,
+    /// File with the token that page and JSON ask for [default: none]
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TOKEN_FILE")]
+    pub http_token_file: Option<String>,
+    /// Certificate for http, PEM; everything there is encrypted then [default: none]
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TLS_CERT")]
+    pub http_tls_cert: Option<String>,
+    /// Its key, PEM
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TLS_KEY")]
+    pub http_tls_key: Option<String>,
     /// Socket for administrators, by default in the state directory: "auto", unix:PATH or "off" [default: auto]
     #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
     pub admin: Option<String>,
@@ -238,6 +250,10 @@ keys!(
     mode,
     unsupported,
     http,
+    http_page,
+    http_token_file,
+    http_tls_cert,
+    http_tls_key,
     admin,
     lease,
     collect_after,

@@ -179,7 +179,7 @@ fn pairs(certs: Option<&OneOrMore>, keys: Option<&OneOrMore>) -> Result<Vec<Pair
     Ok(both.map(|(cert, key)| Pair { cert: cert.into(), key: key.into() }).collect())
 }
 
-fn pair(
+pub(super) fn pair(
     [cert_key, key_key]: [&'static str; 2],
     cert: Option<String>,
     key: Option<String>,

@@ -23,6 +23,11 @@ const CLOSED: [&str; 14] = [
 ];
 
 impl Metrics {
+    /// Calls of a function that came to an outcome.
+    pub fn counted(&self, function: Function, outcome: CallOutcome) -> u64 {
+        self.calls.with_label_values(&[function.label(), outcome.label()]).get()
+    }
+
     /// Shows the counters of all known values.
     pub(super) fn start(&self) {
         for function in Function::ALL {

@@ -107,6 +107,17 @@ fn server_config(tls: &ClientTls, state_dir: Option<&Path>) -> Result<ServerConf
     })
 }
 
+/// TLS for pages.
+pub fn http_config(pair: &Pair) -> Result<ServerConfig, TlsError> {
+    let (chain, key) = read_pair(pair)?;
+    ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|e| refused(&e))?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|e| in_file(&pair.cert, &format!("{e}; does the key belong to it?")))
+}
+
 /// TLS as the server gets it.
 #[derive(Debug)]
 pub struct Connector {

@@ -112,7 +112,7 @@ fn locks_and_waiters_are_shown_with_who_they_are(server: &Server) {
     assert_eq!(locks.len(), 1, "{locks:?}");
     let lock = &locks[0];
     assert_eq!(lock["name"], "it's a \t lock");
-    assert_eq!(Some(lock["token"].to_string()), token);
+    assert_eq!(lock["token"].as_str(), token.as_deref());
     assert_eq!((&lock["connection_id"], &lock["waiters_here"]), (&holder.id().into(), &1.into()));
     assert_eq!(lock["proxy"], format!("127.0.0.1:{}", desk.proxy.port));
     assert_eq!((&lock["proxy_state"], &lock["owner"]), (&"live".into(), &"root@127.0.0.1".into()));
@@ -230,8 +230,8 @@ fn a_lock_is_released_by_force_at_whatever_proxy(server: &Server) {
         let stale = desk.ask(&["release", "job", "--token", "1"]);
         assert_eq!(stale.status.code(), Some(1));
         assert!(text(&stale).contains("token changed"), "{}", text(&stale));
-        let token = lock["token"].to_string();
-        let row = desk.rows(&["release", "job", "--token", &token]).remove(0);
+        let token = lock["token"].as_str().expect("a token");
+        let row = desk.rows(&["release", "job", "--token", token]).remove(0);
         assert_eq!((&row["result"], &row["token"]), (&"released".into(), &lock["token"]));
         waiter.gets_it();
         let last = holder.last_words().expect("an error");

@@ -40,4 +40,5 @@ mod trials;
 mod turns;
 mod unsupported;
 mod watched;
+mod windows;
 mod wire;

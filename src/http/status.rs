@@ -1,0 +1,108 @@
+//! What the page and scripts are told: the administration's tables as JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::rates::Rates;
+use crate::admin::{Control, Table, problem};
+
+/// Rows of locks, waits and contended locks in a status.
+const LOCKS: usize = 50;
+const WAITS: usize = 200;
+const CONTENDED: usize = 8;
+const DEADLOCKS: usize = 20;
+
+/// A status is made once for all who ask within this time: the lock tables are read for it.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// Makes statuses.
+pub(super) struct Status {
+    control: Control,
+    rates: Vec<Rates>,
+    last: Mutex<Option<(Instant, Arc<str>)>>,
+}
+
+impl Status {
+    pub(super) fn new(control: Control, rates: Vec<Rates>) -> Self {
+        Self { control, rates, last: Mutex::new(None) }
+    }
+
+    /// The status of this second.
+    pub(super) async fn json(&self) -> Arc<str> {
+        // Who comes while one is made waits for it.
+        let mut last = self.last.lock().await;
+        if let Some((at, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
+            debug_assert!(at.elapsed() < KEPT);
+            return Arc::clone(text);
+        }
+        let text: Arc<str> = self.make().await.to_string().into();
+        *last = Some((Instant::now(), Arc::clone(&text)));
+        text
+    }
+
+    async fn make(&self) -> Value {
+        let (mut locks, failed) = told(self.control.locks(None).await);
+        let (proxies, failed) = match told(self.control.proxies().await) {
+            (rows, None) => (rows, failed),
+            (rows, later) => (rows, failed.or(later)),
+        };
+        let waiters = self.control.waiters().await.json();
+        let of = |rows: &[Value], cluster: &Value| {
+            rows.iter().filter(|row| row["cluster"] == *cluster).count()
+        };
+        let clusters = self.control.clusters.iter().zip(&self.rates).map(|(cluster, rates)| {
+            let name = cluster.name.as_deref().map_or(Value::Null, Value::from);
+            json!({
+                "cluster": name,
+                "problem": problem(cluster.engine.as_ref()).err(),
+                "observes": cluster.engine.is_none(),
+                "held": of(&locks, &name),
+                "waiting": of(&waiters, &name),
+                "rates": rates.json(),
+            })
+        });
+        let clusters: Vec<Value> = clusters.collect();
+        let mut contended: Vec<Value> =
+            locks.iter().filter(|row| row["waiters_here"].as_u64() > Some(0)).cloned().collect();
+        contended.sort_by_key(|row| std::cmp::Reverse(row["waiters_here"].as_u64()));
+        contended.truncate(CONTENDED);
+        let age = |row: &Value| row["held_seconds"].as_f64().unwrap_or_default();
+        locks.sort_by(|a, b| age(b).total_cmp(&age(a)));
+        locks.truncate(LOCKS);
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "draining": self.control.registry.is_draining() || self.control.registry.is_aside(),
+            "failed": failed,
+            "clusters": clusters,
+            "lease": self.control.lease().json(),
+            "backends": self.control.backends().json(),
+            "proxies": proxies,
+            "locks": locks,
+            "contended": contended,
+            "waiters": cut(waiters, WAITS),
+            "deadlocks": cut(self.control.deadlocks().await.json(), DEADLOCKS),
+        })
+    }
+}
+
+fn cut(mut rows: Vec<Value>, most: usize) -> Vec<Value> {
+    rows.truncate(most);
+    rows
+}
+
+/// The rows; none, and why, when the store does not answer.
+fn told(table: Result<Table, crate::protocol::reply::ErrorReply>) -> (Vec<Value>, Option<String>) {
+    match table {
+        Ok(table) => (table.json(), None),
+        Err(e) => (Vec::new(), Some(e.message)),
+    }
+}
+
+/// An object of one word.
+pub(super) fn error(text: &str) -> String {
+    Value::Object(Map::from_iter([("error".to_owned(), Value::from(text))])).to_string()
+}

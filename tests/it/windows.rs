@@ -1,0 +1,263 @@
+//! What is served over HTTP: the page, the tables as JSON, and to whom.
+
+use std::fs::{self, Permissions};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::cli::text;
+use crate::launch::run;
+use crate::own_server::OwnServer;
+use crate::proxy::{Proxy, free_port, fresh_schema};
+use crate::script::{Flavour, Server};
+use crate::session::Session;
+use crate::stage::{eventually, on_both};
+
+on_both! {
+    the_page_and_the_tables_are_served
+    metrics_and_probes_name_nobody
+    others_than_this_machine_need_token_and_tls
+    a_page_of_somebody_elses_gets_no_answer
+}
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// Status code, headers, body.
+struct Answer {
+    code: u16,
+    head: String,
+    body: String,
+}
+
+fn answer(text: &str) -> Answer {
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
+    let code = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let code = code.unwrap_or_else(|| panic!("no answer: {text:?}"));
+    Answer { code, head: head.to_ascii_lowercase(), body: body.to_owned() }
+}
+
+fn request(path: &str, headers: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n")
+}
+
+fn get_with(port: u16, path: &str, headers: &str) -> Answer {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("http listens");
+    stream.write_all(request(path, headers).as_bytes()).expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    answer(&text)
+}
+
+fn get(port: u16, path: &str) -> Answer {
+    get_with(port, path, "Host: localhost\r\n")
+}
+
+fn json(port: u16, path: &str) -> Value {
+    let Answer { code, body, .. } = get(port, path);
+    assert_eq!(code, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap_or_else(|e| panic!("{path}: {e}: {body}"))
+}
+
+fn the_page_and_the_tables_are_served(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut holder = Session::at(proxy.port);
+    let mut other = Session::at(proxy.port);
+    let name = "<script>alert(1)</script>";
+    holder.lock(name);
+    other.ask_for(name);
+    eventually("somebody waits", || {
+        (json(proxy.http, "/api/v1/waiters").as_array().map(Vec::len) == Some(1)).then_some(())
+    });
+    let page = get(proxy.http, "/");
+    assert!(page.code == 200 && page.body.contains("<title>Lockstead</title>"));
+    for part in ["/page.css", "/page.js"] {
+        let part = get(proxy.http, part);
+        assert!(
+            part.code == 200 && !part.body.contains("://")
+                || part.body.contains("www.w3.org/2000/svg")
+        );
+    }
+    for rule in ["default-src 'none'", "x-content-type-options: nosniff", "cache-control: no-store"]
+    {
+        assert!(page.head.contains(rule), "{}", page.head);
+    }
+    assert!(!page.head.contains("access-control"), "{}", page.head);
+    // A second later, for it is made once a second.
+    let status = eventually("the status shows the wait", || {
+        let status = json(proxy.http, "/api/v1/status");
+        (status["contended"].as_array().map(Vec::len) == Some(1)).then_some(status)
+    });
+    let lock = &status["contended"][0];
+    assert_eq!((&lock["name"], &lock["waiters_here"]), (&name.into(), &1.into()));
+    assert_eq!(status["locks"][0]["connection_id"], holder.id());
+    assert!(status["locks"][0]["token"].is_string(), "browsers would round it");
+    assert_eq!(status["waiters"][0]["connection_id"], other.id());
+    assert_eq!(
+        (&status["clusters"][0]["problem"], &status["draining"]),
+        (&Value::Null, &false.into())
+    );
+    assert_eq!(
+        (&status["clusters"][0]["held"], &status["clusters"][0]["waiting"]),
+        (&1.into(), &1.into())
+    );
+    eventually("rates are kept", || {
+        let status = json(proxy.http, "/api/v1/status");
+        (status["clusters"][0]["rates"]["held"].as_array()?.last()? == 1).then_some(())
+    });
+    for table in ["locks", "sessions", "proxies", "deadlocks", "lease", "backends"] {
+        assert!(json(proxy.http, &format!("/api/v1/{table}")).is_array(), "{table}");
+    }
+    assert_eq!(get(proxy.http, "/api/v1/nonsense").code, 404);
+    let mut stream = TcpStream::connect(("127.0.0.1", proxy.http)).expect("http listens");
+    let post = "POST /api/v1/locks HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    stream.write_all(post.as_bytes()).expect("sent");
+    let mut said = String::new();
+    stream.read_to_string(&mut said).expect("an answer");
+    assert_eq!(answer(&said).code, 405, "nothing is changed here");
+}
+
+fn metrics_and_probes_name_nobody(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut holder = Session::at(proxy.port);
+    holder.lock("a name of somebody");
+    for path in ["/metrics", "/readyz", "/livez"] {
+        let said = get_with(proxy.http, path, "Host: metrics.example\r\n");
+        assert_eq!(said.code, 200, "{path} is for every host");
+        for word in ["a name of somebody", "root"] {
+            assert!(!said.body.contains(word), "{path}: {}", said.body);
+        }
+    }
+}
+
+/// Files of one test's, gone with it.
+struct Files(PathBuf);
+
+impl Files {
+    /// A folder with a certificate, its key, and a token.
+    fn new() -> Self {
+        let dir = std::env::temp_dir().join(fresh_schema());
+        let dev = std::env::var("LOCKSTEAD_DEV_DIR").expect("LOCKSTEAD_DEV_DIR");
+        let made = Command::new(format!("{dev}/certificates.sh")).arg(&dir).status();
+        assert!(made.expect("certificates.sh runs").success());
+        let files = Self(dir);
+        files.token(&format!("{TOKEN}\n"), 0o600);
+        files
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    fn token(&self, text: &str, mode: u32) {
+        fs::write(self.0.join("token"), text).expect("written");
+        fs::set_permissions(self.0.join("token"), Permissions::from_mode(mode)).expect("set");
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What is served to a client that checks the certificate.
+fn encrypted(files: &Files, port: u16, path: &str, headers: &str) -> Answer {
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-quiet", "-verify_quiet", "-verify_return_error", "-CAfile"])
+        .arg(files.path("ca.pem"))
+        .args(["-connect", &format!("127.0.0.1:{port}")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("openssl runs");
+    let mut input = client.stdin.take().expect("piped");
+    input.write_all(request(path, headers).as_bytes()).expect("sent");
+    let output = client.wait_with_output().expect("an answer");
+    answer(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn others_than_this_machine_need_token_and_tls(server: &Server) {
+    let files = Files::new();
+    let (cert, key, token) =
+        (files.path("server-cert.pem"), files.path("server-key.pem"), files.path("token"));
+    let guarded = ["--http-token-file", &token, "--http-tls-cert", &cert, "--http-tls-key", &key];
+    let http = format!("0.0.0.0:{}", free_port());
+    let store = format!("{}{}", server.url, fresh_schema());
+    let backend = format!("127.0.0.1:{}", server.port);
+    let refused = |more: &[&str]| {
+        let fixed = ["serve", "--backend", &backend, "--store", &store, "--listen", "127.0.0.1:0"];
+        let more = [&fixed[..], &["--create-schema", "--state-dir", "off", "--http", &http], more];
+        let output = run(&more.concat());
+        assert_ne!(output.status.code(), Some(0));
+        text(&output)
+    };
+    for part in [&[][..], &guarded[..2], &guarded[2..]] {
+        let said = refused(&[part, &["--http-page", "on"]].concat());
+        assert!(said.contains("http_page") && said.contains("http_token_file"), "{said}");
+    }
+    for (line, mode, complaint) in [
+        (TOKEN, 0o640, "chmod 600"),
+        ("short", 0o600, "at least 16"),
+        ("with a space in the middle", 0o600, "at least 16"),
+    ] {
+        files.token(line, mode);
+        let said = refused(&guarded);
+        assert!(said.contains(complaint) && !said.contains(line), "{said}");
+    }
+    files.token(TOKEN, 0o600);
+    let proxy = Proxy::start(&server.url, &guarded);
+    let host = "Host: proxy.example\r\n";
+    let bearer = |token: &str| format!("{host}Authorization: Bearer {token}\r\n");
+    for (path, headers, code) in [
+        ("/", host.to_owned(), 401),
+        ("/api/v1/locks", bearer("0123456789abcdef0123456789abcdeX"), 401),
+        ("/", bearer(TOKEN), 200),
+        ("/api/v1/locks", bearer(TOKEN), 200),
+        ("/metrics", host.to_owned(), 200),
+        ("/readyz", host.to_owned(), 200),
+    ] {
+        let said = encrypted(&files, proxy.http, path, &headers);
+        assert_eq!(said.code, code, "{path}: {}", said.head);
+        assert_eq!(said.head.contains("www-authenticate: basic"), code == 401);
+    }
+    assert!(!proxy.log().contains(TOKEN));
+    // Without them metrics and probes are served to all, and nothing else.
+    let proxy = Proxy::start(&server.url, &["--http-page", "off"]);
+    assert_eq!((get(proxy.http, "/").code, get(proxy.http, "/api/v1/locks").code), (404, 404));
+    assert_eq!(get(proxy.http, "/metrics").code, 200);
+}
+
+fn a_page_of_somebody_elses_gets_no_answer(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    for (headers, code) in [
+        ("Host: attacker.example\r\n", 421),
+        ("Host: attacker.example:6080\r\n", 421),
+        ("Host: [::1]:6080\r\n", 200),
+        ("Host: 127.0.0.1\r\n", 200),
+    ] {
+        assert_eq!(get_with(proxy.http, "/api/v1/locks", headers).code, code, "{headers}");
+    }
+}
+
+#[test]
+fn a_store_that_does_not_answer_is_told() {
+    let own = OwnServer::start(Flavour::MariaDb, &[]);
+    let proxy = Proxy::start(&own.server.url, &["--lease", "3s", "--connect-timeout", "1s"]);
+    own.kill();
+    let status = eventually("the problem is shown", || {
+        let status = json(proxy.http, "/api/v1/status");
+        status["clusters"][0]["problem"].is_string().then_some(status)
+    });
+    assert!(
+        status["failed"].is_string() && status["backends"][0]["store_answers"] == "no",
+        "{status}"
+    );
+    let locks = get(proxy.http, "/api/v1/locks");
+    assert!(locks.code == 503 && locks.body.contains("error"), "{}", locks.body);
+    assert_eq!(get(proxy.http, "/readyz").code, 503);
+    assert_eq!(get(proxy.http, "/").code, 200);
+}
