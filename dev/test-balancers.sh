@@ -88,6 +88,7 @@ test_haproxy() {
       die "the lock should be held, seen through port $port"
   done
   end "$pid"
+  [[ $(client "$front" "SHOW STATUS LIKE 'Ssl_cipher'") == Ssl_cipher$'\t'?* ]] || die 'the TLS of a client did not arrive'
 
   say 'a proxy that stands still is taken out, and comes back'
   kill -STOP "$proxy_b"
