@@ -163,7 +163,7 @@ if [ -z "$bin" ]; then
 fi
 bin=$(realpath "$bin")
 # A proxy that was started by a block is in no list of ours.
-trap 'status=$?; [ ! -s "$tmp/served" ] || end "$(cat "$tmp/served")"; (exit "$status"); leave' EXIT
+trap 'status=$?; set +e; [ ! -s "$tmp/served" ] || end "$(cat "$tmp/served")"; (exit "$status"); leave' EXIT
 flavours=("$@")
 [ ${#flavours[@]} -gt 0 ] || flavours=(mysql mariadb)
 for one in "${flavours[@]}"; do try_documents "$one"; done
