@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-drivers test-suites test-monitoring test-packaging torture mutants fuzz bench check clean
+.PHONY: help demo run test test-drivers test-suites test-monitoring test-packaging test-balancers test-docs torture mutants fuzz bench check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -28,6 +28,12 @@ test-monitoring: ## metrics, dashboards and alerts, by a real Prometheus, with a
 
 test-packaging: ## unit, Debian package, image, compose.yml and Kubernetes examples; ARGS=[unit] [deb] [image] [compose] [kubernetes]
 	@dev/test-packaging.sh $(ARGS)
+
+test-balancers: ## HAProxy and keepalived before two proxies; ARGS=[haproxy] [keepalived] [address]
+	@dev/test-balancers.sh $(ARGS)
+
+test-docs: ## every command in README.md and docs/, against a private server and a proxy; ARGS=[mysql] [mariadb]
+	@dev/test-docs.sh $(ARGS)
 
 torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
 	@dev/torture.sh $(ARGS)

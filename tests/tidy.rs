@@ -11,6 +11,9 @@ use std::process::Command;
 
 use lockstead::config::{Plan, Raw};
 
+#[path = "tidy/documents.rs"]
+mod documents;
+
 /// The floors of src/, lowest first, as ARCHITECTURE.md draws them.
 const FLOORS: [&[&str]; 10] = [
     &["types", "mutants"],
