@@ -121,7 +121,7 @@ mod tests {
             ("bearer tulip", true),
             ("Basic YW55Ym9keTp0dWxpcA==", true), // anybody:tulip
             ("Basic OnR1bGlw", true),             // :tulip
-            ("Basic dHVsaXA=", true),             // tulip
+            ("Basic dHVsaXA=", false),            // tulip
             ("Bearer tulip2", false),
             ("Bearer ", false),
             ("Basic !", false),
