@@ -10,6 +10,7 @@ mod work;
 pub use inspect::inspect;
 pub use observing::too_old;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
@@ -36,7 +37,7 @@ pub enum StartError {
     /// An address cannot be bound.
     #[error("cannot listen on {addr} for {what}: {source}. Is another proxy running there?")]
     Bind {
-        /// `clients` or `http`.
+        /// `clients`, `administrators` or `http`.
         what: &'static str,
         /// The address.
         addr: String,
@@ -80,6 +81,9 @@ pub enum StartError {
     /// The windows cannot be opened as the settings want it.
     #[error(transparent)]
     Http(#[from] HttpError),
+    /// The administrators' accounts cannot be read.
+    #[error("admin_accounts {0}")]
+    Accounts(String),
     /// There is no place for the report.
     #[error("the report: {0}")]
     Report(#[from] FileError),
@@ -96,6 +100,7 @@ pub struct App {
     clusters: Vec<Running>,
     http: Option<(TcpListener, Windows)>,
     admin: Option<Bound>,
+    port: Option<(TcpListener, Arc<Path>)>,
     registry: Registry,
 }
 
@@ -108,14 +113,15 @@ impl App {
         let registry = Registry::default();
         let http = plan.process().http.as_ref().map(open_windows).transpose()?;
         let plan_admin = plan.process().admin.clone();
+        let port = plan_admin.port.as_ref().map(sockets::bind_admin_port).transpose()?;
         let mut clusters: Vec<Running> = Vec::new();
         for cluster in plan.clusters {
             let running = Running::start(cluster, &registry, &clusters).await?;
             clusters.push(running);
         }
         // Behind the start of the engines, which makes the state directory.
-        let admin = plan_admin.and_then(|path| sockets::bind_admin(&path));
-        Ok(Self { clusters, http, admin, registry })
+        let admin = plan_admin.socket.and_then(|path| sockets::bind_admin(&path));
+        Ok(Self { clusters, http, admin, port, registry })
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
@@ -142,7 +148,7 @@ impl App {
         mut signals: Signals,
         hangup: Signal,
     ) -> Result<(), StartError> {
-        let Self { mut clusters, http, admin, registry } = self;
+        let Self { mut clusters, http, admin, port, registry } = self;
         let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
         let hops: Vec<_> = contexts.iter().map(|context| Arc::clone(&context.hops)).collect();
         let reload: Arc<dyn Fn() -> Reloaded + Send + Sync> = Arc::new(move || reload(&hops));
@@ -156,7 +162,11 @@ impl App {
         let control = Control { clusters: all, registry: registry.clone(), reload };
         let pages =
             http.map(|(listener, windows)| tokio::spawn(windows.serve(listener, control.clone())));
-        let desk = admin.map(|socket| tokio::spawn(serve_admin(socket, control)));
+        let desk = admin.map(|socket| tokio::spawn(serve_admin(socket, control.clone())));
+        if let Some((listener, accounts)) = port {
+            let tls = contexts.first().and_then(|context| context.hops.acceptor().cloned());
+            beside.spawn(admin::serve_port(listener, admin::Terms { accounts, tls }, control));
+        }
         let mut accepting = JoinSet::new();
         let mut bound: Vec<Bound> = Vec::new();
         let sockets = clusters.iter_mut().flat_map(Running::take_sockets);
@@ -200,7 +210,7 @@ fn open_windows(settings: &Http) -> Result<(TcpListener, Windows), StartError> {
 /// Serves administrators; the socket goes with this.
 async fn serve_admin(mut socket: Bound, control: Control) -> std::io::Result<()> {
     if let Some(Listener::Unix(listener)) = socket.listener() {
-        admin::serve(listener, control).await;
+        admin::serve_socket(listener, control).await;
     }
     Ok(())
 }

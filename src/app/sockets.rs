@@ -6,10 +6,12 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use super::StartError;
+use crate::admin::accounts::Accounts;
 use crate::config::Listen;
 use crate::frontend::listener::Listener;
 
@@ -56,6 +58,19 @@ pub(super) fn bind_admin(path: &Path) -> Option<Bound> {
             None
         }
     }
+}
+
+/// Binds for administrators with accounts, which must be there.
+pub(super) fn bind_admin_port(
+    (addr, accounts): &(SocketAddr, PathBuf),
+) -> Result<(TcpListener, Arc<Path>), StartError> {
+    Accounts::load(accounts).map_err(StartError::Accounts)?;
+    let bound = bind(*addr).map_err(|source| StartError::Bind {
+        what: "administrators",
+        addr: addr.to_string(),
+        source,
+    });
+    Ok((bound?, Arc::from(accounts.as_path())))
 }
 
 /// Binds for clients.

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+mod admin_account;
 mod adopt;
 mod ask;
 mod check;
@@ -50,6 +51,9 @@ enum Command {
     /// Print the SQL that makes Lockstead's accounts, with the rights they need and no more
     #[command(after_help = grants::HELP)]
     Grants(Box<grants::Grants>),
+    /// Print a line for the file of administrators' accounts
+    #[command(after_help = admin_account::HELP)]
+    AdminAccount(admin_account::AdminAccount),
     #[command(flatten)]
     Ask(ask::Ask),
     /// Show or install the lock tables
@@ -95,6 +99,7 @@ pub fn run() -> ExitCode {
         Command::Report(arguments) => report::run(*arguments),
         Command::Adopt(arguments) => adopt::run(arguments),
         Command::Grants(arguments) => grants::run(*arguments),
+        Command::AdminAccount(account) => admin_account::run(account),
         Command::Ask(ask) => ask::run(ask),
         Command::Schema(command) => schema::run(command),
         Command::Version => {

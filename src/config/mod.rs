@@ -1,5 +1,6 @@
 //! Settings: what was written, and the validated form that everything else uses.
 
+mod admin;
 mod http;
 mod parse;
 mod places;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+pub use admin::Admin;
 pub use http::Http;
 pub use places::{HostPort, Listen, StoreUrl};
 pub use plan::Plan;
@@ -103,8 +105,8 @@ pub struct Config {
     pub unsupported: Unsupported,
     /// Where metrics, health and the page are served; `None` for nowhere.
     pub http: Option<Http>,
-    /// Where administrators connect; `None` for nowhere.
-    pub admin: Option<PathBuf>,
+    /// Where administrators connect.
+    pub admin: Admin,
     /// Length of the lease.
     pub lease: Duration,
     /// Rows of locks that were not taken for this long are deleted.
@@ -208,10 +210,10 @@ impl Config {
                 "gives no directory, and who observes keeps the report there; give for example /var/lib/lockstead".to_owned(),
             ));
         }
-        let admin = places::admin(raw.admin.as_deref(), state_dir.as_deref());
-        let admin = admin.map_err(|problem| wrong("admin", problem))?;
         let shown = shown::shown(&raw, store.as_ref());
         let (tls, backend_tls) = tls::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        let admin = admin::read(&raw, state_dir.as_deref(), tls.offer != tls::Offer::Off);
+        let admin = admin.map_err(|(key, problem)| wrong(key, problem))?;
         let backend_compression = choice(raw.backend_compression.as_deref(), &ALGORITHMS)
             .map_err(|e| wrong("backend_compression", e))?;
         Ok(Self {

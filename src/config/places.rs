@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::parse::parse_store;
 use super::tls::StoreTls;
@@ -71,29 +71,5 @@ impl fmt::Display for Listen {
             Self::Tcp(address) => address.fmt(f),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
-    }
-}
-
-/// The administrators' socket below a service's folder for such, where systemd gives it one.
-const SOCKET: &str = "admin.sock";
-
-/// Where administrators connect. `auto` is in the service's runtime folder or in `state_dir`.
-pub(super) fn admin(
-    given: Option<&str>,
-    state_dir: Option<&Path>,
-) -> Result<Option<PathBuf>, String> {
-    match given.unwrap_or("auto") {
-        "off" => Ok(None),
-        "auto" => {
-            let runtime = std::env::var_os("RUNTIME_DIRECTORY").filter(|v| !v.is_empty());
-            let folder = runtime.map(PathBuf::from);
-            Ok(folder.as_deref().or(state_dir).map(|folder| folder.join(SOCKET)))
-        }
-        text => match text.strip_prefix("unix:") {
-            Some(path) if path.starts_with('/') => Ok(Some(PathBuf::from(path))),
-            _ => Err(format!(
-                "{text:?} is neither auto, off nor a socket; give for example unix:/run/lockstead/admin.sock"
-            )),
-        },
     }
 }

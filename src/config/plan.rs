@@ -162,11 +162,11 @@ impl Plan {
         let (mut raw, source) = file.map(Raw::read).transpose()?.unwrap_or_default();
         raw.put_over(over.clone());
         if !raw.cluster.is_empty() || !raw.listener.is_empty() {
-            return Ok(Self::load(file, over)?.process().admin.clone());
+            return Ok(Self::load(file, over)?.process().admin.socket.clone());
         }
         let listen = raw.listen.as_ref().and_then(|list| list.0.first());
         let dir = state_dir(raw.state_dir.as_deref(), listen.map_or(LISTEN, String::as_str));
-        super::places::admin(raw.admin.as_deref(), dir.as_deref()).map_err(|problem| {
+        super::admin::socket(raw.admin.as_deref(), dir.as_deref()).map_err(|problem| {
             ConfigError::Value { place: source.place("admin"), key: "admin", problem }
         })
     }

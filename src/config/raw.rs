@@ -52,6 +52,12 @@ pub struct Raw {
     /// Socket for administrators, by default in the state directory: "auto", unix:PATH or "off" [default: auto]
     #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
     pub admin: Option<String>,
+    /// Address and port for administrators with accounts [default: none]
+    #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_ADMIN_LISTEN")]
+    pub admin_listen: Option<String>,
+    /// File with their accounts
+    #[arg(long, value_name = "FILE", env = "LOCKSTEAD_ADMIN_ACCOUNTS")]
+    pub admin_accounts: Option<String>,
     /// How long a dead proxy's locks stay held: 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LEASE")]
     pub lease: Option<String>,
@@ -255,6 +261,8 @@ keys!(
     http_tls_cert,
     http_tls_key,
     admin,
+    admin_listen,
+    admin_accounts,
     lease,
     collect_after,
     state_dir,

@@ -1,6 +1,7 @@
 //! What is agreed upon on each leg for itself: TLS and compression.
 
 use std::io;
+use std::sync::Arc;
 
 use super::login::Refusal;
 use crate::config::Config;
@@ -19,7 +20,7 @@ use crate::protocol::reply::ErrorReply;
 /// What the proxy can do on its legs.
 #[derive(Debug)]
 pub struct Hops {
-    acceptor: Option<Acceptor>,
+    acceptor: Option<Arc<Acceptor>>,
     connector: Option<Connector>,
     own_key: Option<OwnKey>,
 }
@@ -30,6 +31,7 @@ impl Hops {
         let offers = config.tls.offer != Offer::Off;
         let acceptor =
             offers.then(|| Acceptor::load(&config.tls, config.state_dir.as_deref())).transpose()?;
+        let acceptor = acceptor.map(Arc::new);
         let mode = config.backend_tls.mode;
         let connector = (mode != BackendMode::Off)
             .then(|| Connector::load(&config.backend_tls, &config.backend.host))
@@ -48,7 +50,12 @@ impl Hops {
 
     /// Reads what is shown to clients again.
     pub fn reload(&self) -> Result<(), TlsError> {
-        self.acceptor.as_ref().map_or(Ok(()), Acceptor::reload)
+        self.acceptor.as_ref().map_or(Ok(()), |acceptor| acceptor.reload())
+    }
+
+    /// What is shown to clients that want TLS.
+    pub fn acceptor(&self) -> Option<&Arc<Acceptor>> {
+        self.acceptor.as_ref()
     }
 
     /// The key for passwords of clients in clear.

@@ -73,9 +73,14 @@ impl Acceptor {
         Ok(())
     }
 
+    /// What is shown now.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        self.config.load_full()
+    }
+
     /// Its side of one connection.
     pub fn begin(&self) -> io::Result<Tls> {
-        let connection = ServerConnection::new(self.config.load_full());
+        let connection = ServerConnection::new(self.config());
         connection.map(Tls::server).map_err(io::Error::other)
     }
 }

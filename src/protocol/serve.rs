@@ -24,8 +24,13 @@ const UTF8MB4: u8 = 45;
 /// The greeting's payload.
 ///
 /// <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase_packets_protocol_handshake_v10.html>
-pub fn greeting(version: &str, connection: u32, nonce: &[u8; 20]) -> Vec<u8> {
-    let bits = OFFERED.0.to_le_bytes();
+pub fn greeting(
+    version: &str,
+    connection: u32,
+    nonce: &[u8; 20],
+    offered: Capabilities,
+) -> Vec<u8> {
+    let bits = offered.0.to_le_bytes();
     let mut p = vec![10];
     p.extend_from_slice(version.as_bytes());
     p.push(0);
@@ -126,7 +131,8 @@ mod tests {
     #[test]
     fn a_greeting_is_read_as_it_was_written() {
         let nonce = std::array::from_fn(|n| u8::try_from(n + 1).expect("small"));
-        let greeting = Greeting::parse(&greeting("9.0.0-x", 77, &nonce)).expect("a greeting");
+        let greeting =
+            Greeting::parse(&greeting("9.0.0-x", 77, &nonce, OFFERED)).expect("a greeting");
         assert_eq!(greeting.connection.0, 77);
         assert_eq!(greeting.nonce, nonce);
         assert_eq!(greeting.plugin, PLUGIN.as_bytes());

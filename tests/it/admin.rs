@@ -87,7 +87,7 @@ impl Desk {
 }
 
 /// Where dev/install.sh puts servers and clients.
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let given = std::env::var_os("LOCKSTEAD_CACHE").map(PathBuf::from);
     given.unwrap_or_else(|| {
         Path::new(&std::env::var_os("HOME").expect("a home")).join(".cache/lockstead")

@@ -1,0 +1,62 @@
+//! `lockstead admin-account`
+
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::admin::accounts::{Role, line};
+
+#[derive(Debug, Args)]
+pub(super) struct AdminAccount {
+    /// The account's name
+    name: String,
+    /// What it may do: "viewer" asks, "operator" acts, too
+    #[arg(long, default_value = "viewer")]
+    role: String,
+    /// Its password, the file's only line [default: the first line of standard input]
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+/// What stands behind the options in --help.
+pub(super) const HELP: &str = "\
+It prints a line for the file of `admin_accounts`, which has no password in it but what proves one:
+  openssl rand -base64 24 >pw
+  lockstead admin-account ops --role operator --password-file pw >>/etc/lockstead/accounts
+
+Exit status: 0 printed, 2 wrong usage";
+
+pub(super) fn run(account: AdminAccount) -> ExitCode {
+    let AdminAccount { name, role, password_file } = account;
+    let printed = match Role::parse(&role) {
+        None => Err(format!("--role {role:?} is neither viewer nor operator")),
+        Some(role) => password(password_file).and_then(|password| line(&name, role, &password)),
+    };
+    match printed {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(problem) => {
+            eprintln!("lockstead: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn password(file: Option<PathBuf>) -> Result<String, String> {
+    let text = if let Some(path) = file {
+        let read = std::fs::read_to_string(&path);
+        read.map_err(|e| format!("--password-file {}: {e}", path.display()))?
+    } else if std::io::stdin().is_terminal() {
+        return Err("a password would be seen as it is typed: give --password-file, or pipe it in"
+            .to_owned());
+    } else {
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).map_err(|e| e.to_string())?;
+        line
+    };
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
