@@ -171,7 +171,7 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
     for warning in &readiness.warnings {
         tracing::warn!(cluster = name, "{warning}");
     }
-    let metrics = Arc::new(Metrics::new(name)?);
+    let metrics = Arc::new(Metrics::new(name)?.naming(&config.metrics_locks)?);
     let access = Arc::new(StoreAccess {
         url: store.clone(),
         connect_timeout: config.connect_timeout,

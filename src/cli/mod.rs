@@ -5,6 +5,7 @@ mod adopt;
 mod ask;
 mod check;
 mod doctor;
+mod generated;
 mod grants;
 mod report;
 mod schema;
@@ -59,6 +60,10 @@ enum Command {
     /// Show or install the lock tables
     #[command(subcommand)]
     Schema(schema::Schema),
+    /// Print what completes commands in a shell
+    Completions(generated::Completions),
+    /// Print the manual page, or write those of all commands
+    Man(generated::Man),
     /// Print the version
     Version,
 }
@@ -102,6 +107,8 @@ pub fn run() -> ExitCode {
         Command::AdminAccount(account) => admin_account::run(account),
         Command::Ask(ask) => ask::run(ask),
         Command::Schema(command) => schema::run(command),
+        Command::Completions(shell) => generated::completions(shell),
+        Command::Man(out) => generated::man(out),
         Command::Version => {
             println!("lockstead {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS

@@ -105,6 +105,8 @@ pub struct Config {
     pub unsupported: Unsupported,
     /// Where metrics, health and the page are served; `None` for nowhere.
     pub http: Option<Http>,
+    /// Locks with metrics of their own: patterns of names.
+    pub metrics_locks: Vec<String>,
     /// Where administrators connect.
     pub admin: Admin,
     /// Length of the lease.
@@ -119,6 +121,12 @@ pub struct Config {
     pub workers: usize,
     /// Clients at most; one more gets error 1040.
     pub max_connections: usize,
+    /// Logins begun in a second at most; 0: any number.
+    pub max_login_rate: u32,
+    /// Locks of a session at most.
+    pub max_session_locks: usize,
+    /// Sessions that wait for locks at most; 0: any number.
+    pub max_waiters: u32,
     /// How long a connect to the server may take.
     pub connect_timeout: Duration,
     /// How long a client may take to log in.
@@ -229,6 +237,7 @@ impl Config {
             mode,
             unsupported,
             http,
+            metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
             admin,
             lease,
             collect_after,
@@ -236,6 +245,9 @@ impl Config {
             create_schema: raw.create_schema.unwrap_or(false),
             workers,
             max_connections,
+            max_login_rate: raw.max_login_rate.unwrap_or(0),
+            max_session_locks: raw.max_session_locks.unwrap_or(10_000).max(1),
+            max_waiters: raw.max_waiters.unwrap_or(0),
             connect_timeout: duration("connect_timeout", raw.connect_timeout.as_deref(), "5s")?,
             login_timeout: duration("login_timeout", raw.login_timeout.as_deref(), "10s")?,
             drain_timeout: duration("drain_timeout", raw.drain_timeout.as_deref(), "30s")?,

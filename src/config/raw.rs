@@ -49,6 +49,9 @@ pub struct Raw {
     /// Its key, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TLS_KEY")]
     pub http_tls_key: Option<String>,
+    /// Locks with metrics of their own, with commas: names, and patterns with * [default: none]
+    #[arg(long, value_name = "NAME", env = "LOCKSTEAD_METRICS_LOCKS")]
+    pub metrics_locks: Option<OneOrMore>,
     /// Socket for administrators, by default in the state directory: "auto", unix:PATH or "off" [default: auto]
     #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
     pub admin: Option<String>,
@@ -76,6 +79,15 @@ pub struct Raw {
     /// Clients at most; one more gets error 1040 [default: 10000]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_CONNECTIONS")]
     pub max_connections: Option<usize>,
+    /// Logins begun in a second at most, 0 for any number; one more gets error 1040 [default: 0]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_LOGIN_RATE")]
+    pub max_login_rate: Option<u32>,
+    /// Locks of a session at most; one more gets error 1226 [default: 10000]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_SESSION_LOCKS")]
+    pub max_session_locks: Option<usize>,
+    /// Sessions that wait for locks at most, 0 for any number; one more gets error 1226 [default: 0]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_WAITERS")]
+    pub max_waiters: Option<u32>,
     /// Limit of a connect to the server [default: 5s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_CONNECT_TIMEOUT")]
     pub connect_timeout: Option<String>,
@@ -260,6 +272,7 @@ keys!(
     http_token_file,
     http_tls_cert,
     http_tls_key,
+    metrics_locks,
     admin,
     admin_listen,
     admin_accounts,
@@ -269,6 +282,9 @@ keys!(
     create_schema,
     workers,
     max_connections,
+    max_login_rate,
+    max_session_locks,
+    max_waiters,
     connect_timeout,
     login_timeout,
     drain_timeout,

@@ -4,6 +4,7 @@
 //! change of a key is under way at a time, a release and the grant it makes room for together.
 
 mod batches;
+mod events;
 mod forced;
 mod looks;
 mod outcomes;
@@ -339,7 +340,7 @@ impl Service {
                     // Its place in a row went with it.
                     state.remote = state.remote.take().map(|_| Remote::default());
                     if let Some(held) = state.held.take() {
-                        self.metrics.held.dec();
+                        events::ended(&self.metrics, key, &held, "lost with the lease");
                         // The session closes itself; if it is gone already, so are its bytes.
                         let _ = held.events.send(SessionEvent::Fence(proxy));
                     }

@@ -2,6 +2,7 @@
 
 use super::answer::Call;
 use super::arguments::{Given, Judged};
+use super::context::Context;
 use super::gate::{Shown, Waited};
 use super::named::Request;
 use super::session::{End, Session};
@@ -266,6 +267,9 @@ impl Session {
             self.held.reenter(&name.key);
             return Ok(Outcome::Value(Some(1), pure));
         }
+        if let Some(refusal) = self.over_limit(&timeout) {
+            return Ok(Outcome::Error(refusal));
+        }
         self.check_server().await?;
         let key = name.key.clone();
         let (value, outcome, said) = match self.wait_for(name, timeout, shown, &pure).await? {
@@ -290,6 +294,22 @@ impl Session {
             Some(reply) => Outcome::Said(outcome, reply),
             None => Outcome::Value(value, pure),
         })
+    }
+
+    /// Why the session may not ask for one more lock.
+    fn over_limit(&self, timeout: &Timeout) -> Option<ErrorReply> {
+        let Context { config, metrics, .. } = &self.context;
+        let waits = !matches!(timeout, Timeout::Once | Timeout::Refused);
+        let waiters = u32::try_from(metrics.waiting.get()).unwrap_or_default();
+        let (key, value) = if self.held.len() >= config.max_session_locks {
+            ("max_session_locks", config.max_session_locks as u64)
+        } else if waits && config.max_waiters > 0 && waiters >= config.max_waiters {
+            ("max_waiters", u64::from(config.max_waiters))
+        } else {
+            return None;
+        };
+        metrics.limits.with_label_values(&[key]).inc();
+        Some(codes::limit_met(&self.owner, key, value))
     }
 
     /// Enters a grant into the ledger.

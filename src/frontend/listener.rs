@@ -19,6 +19,7 @@ use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::socket::{Detached, Socket};
+use crate::protocol::reply::ErrorReply;
 
 /// What accepts clients.
 pub enum Listener {
@@ -116,20 +117,37 @@ async fn session(client: Client, context: Context) {
     };
     let (events_in, events) = mpsc::unbounded_channel();
     let limit = context.config.max_connections;
-    let Some(entry) = context.registry.enter(events_in.clone(), limit) else {
-        let mut out = Vec::new();
-        codes::too_many_connections().encode(&mut out, 0, true);
-        let _ = Leg::new(socket).send(&out);
-        closed(&context, "too_many_connections");
-        return;
+    let entry = match context.registry.enter(events_in.clone(), limit) {
+        Some(_) if !context.registry.may_log_in(context.config.max_login_rate) => {
+            let refusal = codes::too_many_logins(context.config.max_login_rate);
+            return refuse(socket, &context, "max_login_rate", &refusal);
+        }
+        Some(entry) => entry,
+        None => {
+            let refusal = codes::too_many_connections();
+            return refuse(socket, &context, "max_connections", &refusal);
+        }
     };
     context.metrics.sessions_total.inc();
     let open = OpenSession::new(&context);
     // Boxed: a login needs more room than the session that lives on after it.
     if let Some(login) = Box::pin(log_in(socket, peer, &context)).await {
-        Session::new(login, context, events_in, events, entry).run().await;
+        let session = Session::new(login, context, events_in, events, entry);
+        let connection = session.connection;
+        tracing::debug!(target: "lockstead::sessions", %connection, %peer, "opened");
+        session.run().await;
+        tracing::debug!(target: "lockstead::sessions", %connection, %peer, "closed");
     }
     drop(open);
+}
+
+/// Refuses a client before its login.
+fn refuse(socket: Socket, context: &Context, limit: &str, refusal: &ErrorReply) {
+    let mut out = Vec::new();
+    refusal.encode(&mut out, 0, true);
+    let _ = Leg::new(socket).send(&out);
+    context.metrics.limits.with_label_values(&[limit]).inc();
+    closed(context, "too_many_connections");
 }
 
 /// Accepts until the process stops accepting, by dropping this future.

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use crate::clock;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::net::peer::Peer;
 use crate::types::ConnectionId;
@@ -44,6 +45,8 @@ struct Inner {
     changed: Notify,
     draining: AtomicBool,
     aside: AtomicBool,
+    /// The second of the boot clock in which logins were begun last, and how many.
+    logins: Mutex<(u64, u32)>,
 }
 
 /// The list of sessions.
@@ -83,6 +86,20 @@ impl Registry {
             // A session that has just ended no longer listens.
             let _ = member.events.send(event);
         }
+    }
+
+    /// Counts a login; false when there were `most` in this second already, 0 being any number.
+    pub fn may_log_in(&self, most: u32) -> bool {
+        if most == 0 {
+            return true;
+        }
+        let second = clock::now().as_secs();
+        let mut logins = self.0.logins.lock();
+        if logins.0 != second {
+            *logins = (second, 0);
+        }
+        logins.1 = logins.1.saturating_add(1);
+        logins.1 <= most
     }
 
     /// Whether the process ends, and sessions with it.

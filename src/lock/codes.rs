@@ -192,6 +192,24 @@ pub fn wrong_key(plugin: &[u8]) -> ErrorReply {
     }
 }
 
+/// ER_USER_LIMIT_REACHED, for a limit of the configuration.
+pub fn limit_met(owner: &[u8], key: &str, value: u64) -> ErrorReply {
+    let owner: String = String::from_utf8_lossy(owner).chars().take(100).collect();
+    ErrorReply {
+        code: 1226,
+        state: "42000",
+        message: format!(
+            "User '{owner}' has exceeded Lockstead's '{key}' resource (current value: {value})"
+        ),
+    }
+}
+
+/// ER_CON_COUNT_ERROR, for clients that come too fast.
+pub fn too_many_logins(limit: u32) -> ErrorReply {
+    let message = format!("Too many connections: more than {limit} in a second (max_login_rate)");
+    ErrorReply { code: 1040, state: "08004", message }
+}
+
 /// ER_CON_COUNT_ERROR.
 pub fn too_many_connections() -> ErrorReply {
     ErrorReply { code: 1040, state: "08004", message: "Too many connections".into() }

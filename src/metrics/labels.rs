@@ -1,8 +1,56 @@
 //! Values of labels that are known beforehand: their counters stand at 0 from the start, so that the
 //! first event is seen as an increase.
 
-use super::{CallOutcome, Metrics};
+use super::Metrics;
+use super::named::Named;
 use crate::lock::function::Function;
+
+/// How a lock call ended: the label `outcome`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallOutcome {
+    /// Answered 1, or a number.
+    One,
+    /// Answered 0.
+    Zero,
+    /// Answered NULL.
+    Null,
+    /// Given to the server as it stood, since it takes nothing there.
+    Native,
+    /// Refused as not yet supported.
+    Unsupported,
+    /// Ended by the server: KILL QUERY, or a time limit.
+    Ended,
+    /// The store failed.
+    Failed,
+}
+
+impl CallOutcome {
+    /// All of them.
+    const ALL: [Self; 7] = [
+        Self::One,
+        Self::Zero,
+        Self::Null,
+        Self::Native,
+        Self::Unsupported,
+        Self::Ended,
+        Self::Failed,
+    ];
+
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Zero => "zero",
+            Self::Null => "null",
+            Self::Native => "native",
+            Self::Unsupported => "unsupported",
+            Self::Ended => "ended",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Limits of the configuration: the label `limit`.
+const LIMITS: [&str; 4] = ["max_connections", "max_login_rate", "max_session_locks", "max_waiters"];
 
 /// Why the proxy refuses or ends a session: the label `reason`.
 const CLOSED: [&str; 14] = [
@@ -23,6 +71,14 @@ const CLOSED: [&str; 14] = [
 ];
 
 impl Metrics {
+    /// With series of the locks whose names match one of these patterns.
+    pub fn naming(mut self, patterns: &[String]) -> Result<Self, prometheus::Error> {
+        if !patterns.is_empty() {
+            self.named = Some(Named::new(&self.registry, patterns)?);
+        }
+        Ok(self)
+    }
+
     /// Calls of a function that came to an outcome.
     pub fn counted(&self, function: Function, outcome: CallOutcome) -> u64 {
         self.calls.with_label_values(&[function.label(), outcome.label()]).get()
@@ -38,6 +94,7 @@ impl Metrics {
         for (counters, values) in [
             (&self.sessions_closed, &CLOSED[..]),
             (&self.store_errors, &["connect", "lost", "refused"]),
+            (&self.limits, &LIMITS),
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),
             (&self.unsupported, &["refused", "native"]),

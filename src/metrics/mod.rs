@@ -1,6 +1,7 @@
 //! Prometheus metrics: registered once, handed to whoever counts.
 
 mod labels;
+pub mod named;
 pub mod observed;
 mod text;
 
@@ -9,52 +10,10 @@ use prometheus::{
     Registry,
 };
 
+pub use self::labels::CallOutcome;
+use self::named::Named;
 use self::observed::Observed;
 use crate::lock::function::Function;
-
-/// How a lock call ended: the label `outcome`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallOutcome {
-    /// Answered 1, or a number.
-    One,
-    /// Answered 0.
-    Zero,
-    /// Answered NULL.
-    Null,
-    /// Given to the server as it stood, since it takes nothing there.
-    Native,
-    /// Refused as not yet supported.
-    Unsupported,
-    /// Ended by the server: KILL QUERY, or a time limit.
-    Ended,
-    /// The store failed.
-    Failed,
-}
-
-impl CallOutcome {
-    /// All of them.
-    const ALL: [Self; 7] = [
-        Self::One,
-        Self::Zero,
-        Self::Null,
-        Self::Native,
-        Self::Unsupported,
-        Self::Ended,
-        Self::Failed,
-    ];
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::Zero => "zero",
-            Self::Null => "null",
-            Self::Native => "native",
-            Self::Unsupported => "unsupported",
-            Self::Ended => "ended",
-            Self::Failed => "failed",
-        }
-    }
-}
 
 /// All metrics of a process.
 #[derive(Debug)]
@@ -62,6 +21,10 @@ pub struct Metrics {
     registry: Registry,
     /// Those of a proxy that observes.
     pub observed: Option<Observed>,
+    /// Those of single locks, where some are named.
+    pub named: Option<Named>,
+    /// Times that a limit of the configuration was met, by its key.
+    pub limits: IntCounterVec,
     /// 1, labelled with the flavour of the server.
     pub server_info: IntGaugeVec,
     /// Open client sessions.
@@ -159,6 +122,13 @@ impl Metrics {
                 "Kind of the server behind the proxy, always 1.",
                 &["flavour"],
             )?,
+            limits: counter_vec(
+                r,
+                "limits_met_total",
+                "Times that a limit was met and something refused, by the key of the configuration.",
+                &["limit"],
+            )?,
+            named: None,
             sessions: gauge(r, "sessions", "Client sessions open now.")?,
             sessions_total: counter(r, "sessions_total", "Client sessions accepted.")?,
             sessions_closed: counter_vec(

@@ -19,6 +19,7 @@ mod large;
 mod launch;
 mod legs;
 mod lexer;
+mod limits;
 mod listeners;
 mod listing;
 mod locks;

@@ -115,8 +115,8 @@ impl StateDir {
 
     fn files(&self) -> usize {
         let files = std::fs::read_dir(&self.0).expect("the state directory").flatten();
-        // Beside those of incarnations there is a certificate.
-        files.filter(|file| file.path().extension().is_none_or(|end| end != "pem")).count()
+        // Beside those of incarnations there are a certificate and a socket.
+        files.filter(|file| file.path().extension().is_some_and(|end| end == "lock")).count()
     }
 }
 

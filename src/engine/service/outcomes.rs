@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::super::handle::{Acquired, Grant};
 use super::super::keys::{Held, PendingRelease, Waiter};
 use super::super::pipe::{Batch, Finished};
-use super::{POLL, Service};
+use super::{POLL, Service, events};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::store::batch::{BatchResult, Row};
@@ -85,7 +85,7 @@ impl Service {
         {
             state.release = None;
             if let Some(held) = state.held.take_if(|h| h.token == token) {
-                self.metrics.held.dec();
+                events::ended(&self.metrics, &key, &held, "released");
                 self.metrics.hold_seconds.observe(held.since.elapsed().as_secs_f64());
             }
             if acquire.is_none() {
@@ -115,7 +115,7 @@ impl Service {
                     state.held = Some(Held { token, conn, run, events, since: Instant::now() });
                     state.remote = None;
                     state.passed = if wanted.is_none() { 0 } else { state.passed + 1 };
-                    self.metrics.held.inc();
+                    events::granted(&self.metrics, &key, token, &waiter);
                     if !heard {
                         state.release = Some(PendingRelease { token, done: None });
                     }
@@ -134,11 +134,7 @@ impl Service {
                 None => {
                     if let Some(ghost) = mine.filter(|_| current && state.held.is_none()) {
                         // Ours, but nobody's here: left by a change whose outcome was unknown.
-                        tracing::warn!(
-                            token = ghost.token,
-                            "a lock row without a session is freed"
-                        );
-                        self.metrics.ghosts.inc();
+                        events::found(&self.metrics, &key, ghost.token);
                         let token = ghost.token;
                         state.release = Some(PendingRelease { token, done: None });
                         state.held = Some(Held {
@@ -148,7 +144,6 @@ impl Service {
                             events: waiter.claim.events.clone(),
                             since: Instant::now(),
                         });
-                        self.metrics.held.inc();
                         if waiter.reply.is_some() {
                             state.queue.push_front(waiter);
                         }

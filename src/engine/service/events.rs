@@ -1,0 +1,50 @@
+//! Grants and their ends, as they are counted and written into the log.
+
+use super::super::keys::{Held, Waiter};
+use crate::lock::name::Key;
+use crate::metrics::Metrics;
+
+/// A session has the lock.
+pub(super) fn granted(metrics: &Metrics, key: &Key, token: u64, waiter: &Waiter) {
+    let wait = waiter.since.elapsed();
+    metrics.held.inc();
+    if let Some(named) = &metrics.named {
+        named.granted(&key.shown(), wait.as_secs_f64());
+    }
+    tracing::debug!(
+        target: "lockstead::locks",
+        lock = key.shown(),
+        token,
+        connection = %waiter.claim.conn,
+        owner = %String::from_utf8_lossy(&waiter.claim.owner),
+        ?wait,
+        "granted"
+    );
+}
+
+/// The row names this proxy, and no session of it.
+pub(super) fn found(metrics: &Metrics, key: &Key, token: u64) {
+    tracing::warn!(lock = key.shown(), token, "a lock row without a session is freed");
+    metrics.ghosts.inc();
+    metrics.held.inc();
+    if let Some(named) = &metrics.named {
+        named.found(&key.shown());
+    }
+}
+
+/// Nobody has it any more.
+pub(super) fn ended(metrics: &Metrics, key: &Key, held: &Held, how: &'static str) {
+    let kept = held.since.elapsed();
+    metrics.held.dec();
+    if let Some(named) = &metrics.named {
+        named.ended(&key.shown(), kept.as_secs_f64());
+    }
+    tracing::debug!(
+        target: "lockstead::locks",
+        lock = key.shown(),
+        token = held.token,
+        connection = %held.conn,
+        held = ?kept,
+        "{how}"
+    );
+}

@@ -1,0 +1,92 @@
+//! Limits: each is met with a clear error and counted, and the session goes on.
+
+use crate::proxy::Proxy;
+use crate::script::Server;
+use crate::session::{Session, account};
+use crate::stage::{eventually, on_both};
+use crate::wire::{Client, Shape};
+
+on_both! {
+    a_session_holds_so_many_locks_and_no_more
+    so_many_sessions_wait_and_no_more
+    so_many_logins_are_begun_in_a_second
+    named_locks_have_metrics_of_their_own
+}
+
+fn met(proxy: &Proxy, limit: &str) -> f64 {
+    proxy.metric(&format!("lockstead_limits_met_total{{limit=\"{limit}\"}}"))
+}
+
+/// The error of a statement.
+fn error(session: &mut Session, sql: &str) -> String {
+    session.send(sql);
+    let response = session.client.read_response(Shape::Query);
+    let packet = response.packets.iter().find(|p| p.payload.first() == Some(&0xff));
+    let packet = packet.unwrap_or_else(|| panic!("no error: {sql}"));
+    String::from_utf8_lossy(&packet.payload[3..]).into_owned()
+}
+
+fn a_session_holds_so_many_locks_and_no_more(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--max-session-locks", "2"]);
+    let mut session = Session::at(proxy.port);
+    session.lock("a");
+    session.lock("b");
+    let refused = error(&mut session, "SELECT GET_LOCK('c', 0)");
+    assert!(
+        refused.contains("42000User 'root@127.0.0.1' has exceeded Lockstead's 'max_session_locks'"),
+        "{refused}"
+    );
+    assert!(session.is_free("c"));
+    // Not one more: the same once more.
+    session.lock("a");
+    assert_eq!(met(&proxy, "max_session_locks").to_bits(), 1_f64.to_bits());
+    session.unlock("b");
+    session.lock("c");
+}
+
+fn so_many_sessions_wait_and_no_more(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--max-waiters", "1"]);
+    let mut holder = Session::at(proxy.port);
+    let mut waiter = Session::at(proxy.port);
+    let mut other = Session::at(proxy.port);
+    holder.lock("a");
+    waiter.ask_for("a");
+    eventually("it waits", || (proxy.metric("lockstead_locks_waiting") >= 1.0).then_some(()));
+    let refused = error(&mut other, "SELECT GET_LOCK('a', 10)");
+    assert!(refused.contains("'max_waiters'"), "{refused}");
+    assert_eq!(other.value("SELECT GET_LOCK('a', 0)").as_deref(), Some("0"), "that is no wait");
+    holder.unlock("a");
+    waiter.gets_it();
+    waiter.unlock("a");
+    assert_eq!(other.value("SELECT GET_LOCK('a', 10)").as_deref(), Some("1"));
+}
+
+fn so_many_logins_are_begun_in_a_second(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--max-login-rate", "1"]);
+    let mut refused = 0;
+    for _ in 0..30 {
+        let client = Client::connect("127.0.0.1", proxy.port, &account()).expect("a connection");
+        if !client.login.succeeded() {
+            assert!(format!("{:?}", client.login).contains("max_login_rate"), "{:?}", client.login);
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "thirty logins took thirty seconds");
+    assert!(met(&proxy, "max_login_rate") >= f64::from(refused) - 0.5);
+}
+
+fn named_locks_have_metrics_of_their_own(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--metrics-locks", "job:*,nightly"]);
+    let mut session = Session::at(proxy.port);
+    for name in ["job:1", "nightly", "other"] {
+        session.lock(name);
+    }
+    session.unlock("nightly");
+    let of = |metric: &str, lock: &str| {
+        proxy.metric(&format!("lockstead_named_{metric}{{lock=\"{lock}\"}}")).to_bits()
+    };
+    assert_eq!(of("lock_grants_total", "job:1"), 1_f64.to_bits());
+    assert_eq!(of("locks_held", "job:1"), 1_f64.to_bits());
+    assert_eq!(of("locks_held", "nightly"), 0_f64.to_bits());
+    assert!(!proxy.page("/metrics").contains("other"));
+}
