@@ -14,6 +14,10 @@ cargo fmt --check --manifest-path tests/drivers/rust/Cargo.toml
 say lints
 cargo clippy --locked --all-targets -- -D warnings
 
+# fuzz/ has a lock file of its own, which must know of new dependencies, too.
+say 'lock file of fuzz/'
+cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
+
 # One version for all: what it finds, and its configuration, change with it.
 deny=0.20.2
 tool=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}/cargo-deny-$deny

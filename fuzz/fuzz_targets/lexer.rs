@@ -13,6 +13,7 @@ use lockstead::sql::call::{Statement, classify, classify_exactly};
 use lockstead::sql::composite::{Call, Composite};
 use lockstead::sql::dialect::{Dialect, Multibyte};
 use lockstead::sql::finder::Finder;
+use lockstead::sql::named::may_be_named;
 use lockstead::sql::prefilter::scan;
 use lockstead::sql::stream::{Found, Stream};
 use lockstead::types::Flavour;
@@ -49,7 +50,9 @@ fn check(text: &[u8], dialect: Dialect, size: usize) {
     let whole = Finder::of(text, dialect);
     if !scan(text).call {
         assert_eq!(whole.calls(), [], "a call that the prefilter does not see");
-        assert_eq!(verdict, Statement::NoCall, "a verdict that the prefilter does not see");
+        // What else is looked at: the call may be in a text that is prepared.
+        let named = may_be_named(text, true);
+        assert!(named || verdict == Statement::NoCall, "a verdict that the prefilter does not see");
     }
     let mut pieces = Finder::new(dialect);
     for chunk in text.chunks(size) {

@@ -68,6 +68,7 @@ impl Session {
         if frame.len == 0 {
             self.client_state = ClientState::Command;
             // The answer to the file continues the same response.
+            self.client.result_follows();
             self.begin_response(Shape::Results, next);
         }
         HEADER

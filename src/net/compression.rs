@@ -169,8 +169,9 @@ impl Codec {
         self.write_frames(&held, new, out)
     }
 
-    /// A result has ended and another follows. Its frames are counted from the number of the piece
-    /// that they begin in, as a server does when it flushes; some clients rely on it.
+    /// A result has ended and another follows, or the answer to a file. Its frames are counted from
+    /// the number of the piece that they begin in, as a server does when it flushes; some clients
+    /// rely on it.
     pub fn result_follows(&mut self) {
         self.pieces.flushed = self.pieces.role == Role::Server;
     }
@@ -256,7 +257,7 @@ struct Pieces {
     left: usize,
     /// The frame's header as far as it was sent, in an earlier call.
     head: Vec<u8>,
-    /// A result ended with the last frame, and another follows.
+    /// A result ended with the last frame, and another follows, or a file was heard.
     flushed: bool,
     /// What frames are counted on from there, above their own ids.
     shift: u8,
@@ -311,11 +312,10 @@ impl Pieces {
                     _ => starts,
                 };
             }
-            if starts.is_some() {
-                (self.shift, self.flushed) = (0, false);
-            }
             if std::mem::take(&mut self.flushed) {
-                self.shift = self.next.wrapping_sub(frame.seq);
+                self.shift = starts.unwrap_or(self.next).wrapping_sub(frame.seq);
+            } else if starts.is_some() {
+                self.shift = 0;
             }
             number = (self.shift != 0).then(|| frame.seq.wrapping_add(self.shift));
             self.left = frame.len;
@@ -385,6 +385,12 @@ mod tests {
         assert_eq!(pieces(&packed).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [1, 2, 3]);
         let out = unpacked(Compression::Zlib, &packed, 9);
         assert_eq!(ids(&out), [1, 2, 3, 4, 5, 2, 3, 4, 5, 6, 3]);
+        // A file that the client sent in between is counted, too.
+        let mut packed = Vec::new();
+        codec.result_follows();
+        codec.pieces.heard(5);
+        codec.write(&stream[stream.len() - 7..], &mut packed).expect("packed");
+        assert_eq!(ids(&unpacked(Compression::Zlib, &packed, 9)), [6]);
         // The next response has its own.
         let mut packed = Vec::new();
         codec.pieces.heard(0);

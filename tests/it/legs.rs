@@ -8,10 +8,10 @@ use crate::launch::{Launched, run};
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
-use crate::stage::on_both;
-use crate::wire::capability::MULTI_STATEMENTS;
+use crate::stage::{Database, on_both};
+use crate::wire::capability::{LOCAL_FILES, MULTI_STATEMENTS};
 use crate::wire::render::summary;
-use crate::wire::{Account, Client, Packet};
+use crate::wire::{Account, Client, End, Packet};
 
 on_both! {
     every_plugin_works_over_every_combination_of_legs
@@ -25,6 +25,7 @@ on_both! {
     the_server_is_called_as_the_client_called_the_proxy
     a_divided_packet_over_a_compressed_leg_passes
     results_over_a_compressed_leg_are_numbered_as_by_the_server
+    answers_to_files_over_a_compressed_leg_are_numbered_as_by_the_server
 }
 
 const PASSWORD: &str = "a-secret-that-is-looked-for";
@@ -447,4 +448,28 @@ fn results_over_a_compressed_leg_are_numbered_as_by_the_server(server: &Server) 
     });
     assert_eq!(told[1], told[0]);
     assert!(!told[0][0].is_sorted(), "the server does not count anew: {:?}", told[0]);
+}
+
+/// The same with files in between, which the client counts, too.
+fn answers_to_files_over_a_compressed_leg_are_numbered_as_by_the_server(server: &Server) {
+    let legs = Legs::start(server, &[]);
+    let database = Database::create(server);
+    let mut account = server.root.clone();
+    account.wrap.zlib = true;
+    account.capabilities |= MULTI_STATEMENTS | LOCAL_FILES;
+    let table = database.table("t");
+    server.root().run(&format!("CREATE TABLE {table} (a TEXT)"));
+    let load = format!("LOAD DATA LOCAL INFILE 'f' INTO TABLE {table}");
+    let told = [server.port, legs.proxy.port].map(|port| {
+        let mut client = log_in(port, &account);
+        let asked = client.query(format!("SELECT 1; {load}; {load}; SELECT 2").as_bytes());
+        let answers = [client.answer_infile(b"x\n"), client.answer_infile(b"x\ny\n")];
+        let [first, last] = &answers;
+        assert_eq!(
+            (&asked.end, &first.end, &last.end),
+            (&End::WantsFile, &End::WantsFile, &End::Complete)
+        );
+        [&asked, first, last].map(|r| r.packets.iter().map(Packet::sequence).collect::<Vec<_>>())
+    });
+    assert_eq!(told[1], told[0]);
 }

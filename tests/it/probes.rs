@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::forwarder::Forwarder;
 use crate::launch::Launched;
 use crate::own_server::{OwnServer, flavour_of};
-use crate::proxy::fresh_schema;
+use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{PATIENCE, eventually, on_both};
@@ -19,6 +19,7 @@ on_both! {
     probes_at_the_same_time_are_no_errors
     probes_that_stay_are_no_errors
     probes_that_stay_as_long_as_they_may_are_no_errors
+    what_a_probe_leaves_behind_has_the_globals_of_its_time
 }
 
 /// A proxy that the server sees at an address of its own, where its errors are counted.
@@ -138,4 +139,36 @@ fn probes_that_stay_as_long_as_they_may_are_no_errors(server: &Server) {
         assert_eq!(probe.read(&mut [0; 64]).expect("the proxy's end"), 0);
     }
     seen.assert_unharmed();
+}
+
+/// The id in the greeting of a probe, which then leaves.
+fn probe_and_leave(port: u16) -> u64 {
+    let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+    let copy = stream.try_clone().expect("a copy");
+    let (_, greeting) = Frames::new(copy).read(Instant::now() + PATIENCE).expect("a greeting");
+    // Protocol 10, the version as a string with its end, the id.
+    let end = greeting.iter().position(|byte| *byte == 0).expect("a version");
+    let id = greeting[end + 1..end + 5].try_into().expect("four bytes");
+    u64::from(u32::from_le_bytes(id))
+}
+
+// For a server of its own: the values are everybody's.
+fn what_a_probe_leaves_behind_has_the_globals_of_its_time(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    let server = &own.server;
+    let proxy = Proxy::start(&server.url, &[]);
+    let precision = |session: &mut Session| session.value("SELECT @@div_precision_increment");
+    let sessions = || std::iter::repeat_with(|| Session::at(proxy.port)).take(20);
+    // The spare may be completed before a client comes, on a slow machine: then once more.
+    let mut heir = eventually("a client gets a probe's connection", || {
+        server.root().run("SET GLOBAL div_precision_increment=4");
+        let id = probe_and_leave(proxy.port);
+        server.root().run("SET GLOBAL div_precision_increment=9");
+        sessions().find(|session| session.id() == id)
+    });
+    // Ids only grow.
+    let newer = sessions().find(|session| session.id() > heir.id());
+    let mut newer = newer.expect("a connection opened for its client");
+    assert_eq!(precision(&mut newer).as_deref(), Some("9"), "of a connection of its own");
+    assert_eq!(precision(&mut heir).as_deref(), Some("4"), "of the probe's connection");
 }
