@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::context::Context;
 use super::login::{closed, log_in};
@@ -120,12 +120,12 @@ async fn session(client: Client, context: Context) {
     let entry = match context.registry.enter(events_in.clone(), limit) {
         Some(_) if !context.registry.may_log_in(context.config.max_login_rate) => {
             let refusal = codes::too_many_logins(context.config.max_login_rate);
-            return refuse(socket, &context, "max_login_rate", &refusal);
+            return refuse(socket, &context, "max_login_rate", &refusal).await;
         }
         Some(entry) => entry,
         None => {
             let refusal = codes::too_many_connections();
-            return refuse(socket, &context, "max_connections", &refusal);
+            return refuse(socket, &context, "max_connections", &refusal).await;
         }
     };
     context.metrics.sessions_total.inc();
@@ -141,11 +141,15 @@ async fn session(client: Client, context: Context) {
     drop(open);
 }
 
+/// How long the reason of a refusal may take to be sent.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
 /// Refuses a client before its login.
-fn refuse(socket: Socket, context: &Context, limit: &str, refusal: &ErrorReply) {
+async fn refuse(socket: Socket, context: &Context, limit: &str, refusal: &ErrorReply) {
     let mut out = Vec::new();
     refusal.encode(&mut out, 0, true);
-    let _ = Leg::new(socket).send(&out);
+    // A client that does not read is only closed.
+    let _ = timeout(LAST_WORD, Leg::new(socket).send_all(&out)).await;
     context.metrics.limits.with_label_values(&[limit]).inc();
     closed(context, "too_many_connections");
 }
