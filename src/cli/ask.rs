@@ -152,12 +152,19 @@ pub(super) fn run(ask: Ask) -> ExitCode {
             print!("{}", if json { answer.json() } else { answer.text() });
             ExitCode::SUCCESS
         }
-        Err(mysql_async::Error::Server(refused)) => {
+        Err(e) => told(&socket, e),
+    }
+}
+
+/// Says why there is no answer.
+pub(super) fn told(socket: &Path, error: mysql_async::Error) -> ExitCode {
+    match error {
+        mysql_async::Error::Server(refused) => {
             eprintln!("lockstead: {}", plain(&refused.message));
             // Refused at the door.
             if refused.code == 1045 { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
-        Err(e) => {
+        e => {
             eprintln!(
                 "lockstead: no proxy answers at unix:{}: {e}. Does it run on this machine, and as this user? \
                  --config or --admin say where it is",
@@ -168,7 +175,7 @@ pub(super) fn run(ask: Ask) -> ExitCode {
     }
 }
 
-fn socket(place: Place) -> Result<Option<PathBuf>, ConfigError> {
+pub(super) fn socket(place: Place) -> Result<Option<PathBuf>, ConfigError> {
     let Place { config, admin, listen, state_dir, .. } = place;
     let told = config.is_some() || admin.is_some();
     let listen = listen.and_then(|text| text.parse().ok());
@@ -180,17 +187,30 @@ fn socket(place: Place) -> Result<Option<PathBuf>, ConfigError> {
 }
 
 /// Rows under named columns.
-struct Answer {
+pub(super) struct Answer {
     columns: Vec<(String, bool)>,
     rows: Vec<Vec<Value>>,
 }
 
-async fn ask_at(socket: &Path, command: &str) -> Result<Answer, mysql_async::Error> {
+/// A connection to the proxy that listens there.
+pub(super) async fn connect(socket: &Path) -> Result<Conn, mysql_async::Error> {
     let options = OptsBuilder::default()
         .socket(Some(socket.display().to_string()))
         .user(Some("admin"))
         .prefer_socket(true);
-    let mut conn = Conn::new(options).await?;
+    Conn::new(options).await
+}
+
+async fn ask_at(socket: &Path, command: &str) -> Result<Answer, mysql_async::Error> {
+    let mut conn = connect(socket).await?;
+    let answer = ask(&mut conn, command).await;
+    // Only for politeness.
+    let _ = conn.disconnect().await;
+    answer
+}
+
+/// Asks once.
+pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<Answer, mysql_async::Error> {
     let mut result = conn.query_iter(command).await?;
     let number =
         |kind| matches!(kind, ColumnType::MYSQL_TYPE_LONGLONG | ColumnType::MYSQL_TYPE_DOUBLE);
@@ -198,8 +218,6 @@ async fn ask_at(socket: &Path, command: &str) -> Result<Answer, mysql_async::Err
     let columns = columns.map(|c| (c.name_str().into_owned(), number(c.column_type()))).collect();
     let rows: Vec<mysql_async::Row> = result.collect().await?;
     let rows = rows.into_iter().map(mysql_async::Row::unwrap).collect();
-    // Only for politeness.
-    let _ = conn.disconnect().await;
     Ok(Answer { columns, rows })
 }
 
@@ -212,7 +230,7 @@ fn shown(value: &Value) -> Option<String> {
 
 impl Answer {
     /// A column without any value is left out: who has one cluster is not shown its name.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         if self.columns.is_empty() {
             return "done\n".to_owned();
         }

@@ -11,6 +11,7 @@ mod report;
 mod schema;
 mod serve;
 mod table;
+mod top;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -60,6 +61,9 @@ enum Command {
     /// Show or install the lock tables
     #[command(subcommand)]
     Schema(schema::Schema),
+    /// Show locks and waits of the proxy, live
+    #[command(after_help = top::HELP)]
+    Top(top::Top),
     /// Print what completes commands in a shell
     Completions(generated::Completions),
     /// Print the manual page, or write those of all commands
@@ -107,6 +111,7 @@ pub fn run() -> ExitCode {
         Command::AdminAccount(account) => admin_account::run(account),
         Command::Ask(ask) => ask::run(ask),
         Command::Schema(command) => schema::run(command),
+        Command::Top(top) => top::run(top),
         Command::Completions(shell) => generated::completions(shell),
         Command::Man(out) => generated::man(out),
         Command::Version => {

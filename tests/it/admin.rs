@@ -1,7 +1,9 @@
 //! The administration: what a proxy answers on its socket for administrators, to several clients.
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
@@ -24,6 +26,7 @@ on_both! {
     deadlocks_are_shown_with_their_circle
     a_proxy_set_aside_is_not_ready_and_serves_on
     nobody_is_asked_where_nobody_answers
+    top_shows_locks_as_they_come_and_go
 }
 
 /// A folder for a proxy's state, gone with it.
@@ -334,4 +337,43 @@ fn nobody_is_asked_where_nobody_answers(server: &Server) {
     }
     assert_eq!(run(&["locks", "--admin=off"]).status.code(), Some(2));
     assert!(text(&run(&["locks", "--admin=here"])).contains("unix:/run/lockstead/admin.sock"));
+}
+
+/// In a terminal, which `script` makes.
+fn top_shows_locks_as_they_come_and_go(server: &Server) {
+    let desk = Desk::open(server);
+    let mut holder = Session::at(desk.proxy.port);
+    holder.lock("first job");
+    let program = env!("CARGO_BIN_EXE_lockstead");
+    let command =
+        format!("{program} top --every 1 --admin unix:{}", desk.folder.socket().display());
+    let mut terminal = Command::new("script")
+        .args(["--quiet", "--flush", "--command", &command, "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script, of util-linux, runs");
+    let mut screen = terminal.stdout.take().expect("piped");
+    let seen = Arc::new(Mutex::new(String::new()));
+    let copy = Arc::clone(&seen);
+    let reader = std::thread::spawn(move || {
+        let mut room = [0; 4096];
+        while let Ok(n @ 1..) = screen.read(&mut room) {
+            copy.lock().expect("seen").push_str(&String::from_utf8_lossy(&room[..n]));
+        }
+    });
+    let shows = |text: &str| {
+        eventually("it is on the screen", || {
+            seen.lock().expect("seen").contains(text).then_some(())
+        });
+    };
+    shows("first job");
+    holder.lock("second job");
+    shows("second job");
+    terminal.stdin.take().expect("piped").write_all(b"q").expect("sent");
+    assert!(terminal.wait().expect("it ends").success());
+    reader.join().expect("read");
+    assert!(seen.lock().expect("seen").contains("\u{1b}[?1049l"), "the old screen is back");
+    assert_eq!(desk.ask(&["top"]).status.code(), Some(2), "without a terminal");
 }
