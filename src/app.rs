@@ -4,13 +4,16 @@ mod cluster;
 mod inspect;
 mod observing;
 mod open_files;
+mod reload;
 mod sockets;
 mod work;
 
 pub use inspect::inspect;
 pub use observing::too_old;
+pub use reload::{SetFilter, Source};
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -18,12 +21,12 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use self::cluster::Running;
+use self::reload::Reload;
 use self::sockets::Bound;
 use crate::admin::{self, Control, Reloaded};
-use crate::config::{Config, ConfigError, Plan};
+use crate::config::{ConfigError, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;
-use crate::frontend::hops::Hops;
 use crate::frontend::listener::{Listener, Workers, accept};
 use crate::frontend::registry::Registry;
 use crate::http::{self, Pages};
@@ -117,13 +120,12 @@ impl App {
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
-    pub async fn serve(plan: Plan) -> Result<(), StartError> {
+    pub async fn serve(plan: Plan, source: Source) -> Result<(), StartError> {
         // First of all: a process without handlers ignores them where it is the first of a
         // container, and elsewhere leaves a row behind.
         let mut signals =
             Signals(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let hangup = signal(SignalKind::hangup())?;
-        let config = plan.process().clone();
         let app = tokio::select! {
             app = Self::build(plan) => app?,
             () = signals.next() => {
@@ -131,22 +133,24 @@ impl App {
                 return Ok(());
             }
         };
-        app.run(&config, signals, hangup).await
+        app.run(source, signals, hangup).await
     }
 
     async fn run(
         self,
-        config: &Config,
+        source: Source,
         mut signals: Signals,
         hangup: Signal,
     ) -> Result<(), StartError> {
         let Self { mut clusters, http, admin, registry } = self;
         let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
-        let hops: Vec<_> = contexts.iter().map(|context| Arc::clone(&context.hops)).collect();
-        let reload: Arc<dyn Fn() -> Reloaded + Send + Sync> = Arc::new(move || reload(&hops));
+        let settings = contexts[0].in_force.clone();
+        let listeners = contexts.iter().map(|c| (c.cluster.clone(), c.in_force.clone())).collect();
+        let reload = Reload { source, listeners };
+        let reload: Arc<dyn Fn() -> Reloaded + Send + Sync> = Arc::new(move || reload.run());
         let workers = Arc::new(Workers::start(&contexts)?);
         let mut beside = JoinSet::new();
-        beside.spawn(reload_when_told(Arc::clone(&reload), hangup));
+        beside.spawn(reload::when_told(Arc::clone(&reload), hangup));
         for cluster in &clusters {
             beside.spawn(cluster.spares().clone().tend(cluster.account().clone()));
         }
@@ -178,7 +182,7 @@ impl App {
         accepting.shutdown().await;
         drop(bound);
         registry.tell(SessionEvent::Drain);
-        let drain = drain(config, &registry, &clusters);
+        let drain = drain(settings.config().drain_timeout, &registry, &clusters);
         tokio::select! {
             () = drain => {}
             () = signals.next() => tracing::warn!("second signal: not waiting any longer"),
@@ -203,27 +207,6 @@ async fn serve_admin(mut socket: Bound, control: Control) -> std::io::Result<()>
     Ok(())
 }
 
-/// Reads certificates again.
-fn reload(all: &[Arc<Hops>]) -> Reloaded {
-    let read = |hops: &Arc<Hops>| {
-        let result = hops.reload().map(|()| "read again".to_owned()).map_err(|e| e.to_string());
-        ("certificate for clients".to_owned(), result)
-    };
-    all.iter().map(read).collect()
-}
-
-/// Reads again at each SIGHUP.
-async fn reload_when_told(reload: Arc<dyn Fn() -> Reloaded + Send + Sync>, mut hangup: Signal) {
-    while hangup.recv().await.is_some() {
-        for (what, result) in reload() {
-            match result {
-                Ok(done) => tracing::info!("{what}: {done}"),
-                Err(e) => tracing::error!(error = %e, "{what}: stays as it was"),
-            }
-        }
-    }
-}
-
 /// What asks the process to end.
 struct Signals(Signal, Signal);
 
@@ -236,9 +219,12 @@ impl Signals {
     }
 }
 
-async fn drain(config: &Config, registry: &Registry, clusters: &[Running]) {
-    if !registry.emptied(config.drain_timeout).await {
-        tracing::warn!(limit = ?config.drain_timeout, "statements still run at the drain limit; their sessions are closed");
+async fn drain(limit: Duration, registry: &Registry, clusters: &[Running]) {
+    if !registry.emptied(limit).await {
+        tracing::warn!(
+            ?limit,
+            "statements still run at the drain limit; their sessions are closed"
+        );
         registry.tell(SessionEvent::Stop);
         registry.emptied(LAST_MOMENT).await;
     }
@@ -247,7 +233,7 @@ async fn drain(config: &Config, registry: &Registry, clusters: &[Running]) {
             cluster.engine().settle().await;
         }
     };
-    if timeout(LAST_MOMENT + config.drain_timeout.min(LAST_MOMENT * 4), settled).await.is_err() {
+    if timeout(LAST_MOMENT + limit.min(LAST_MOMENT * 4), settled).await.is_err() {
         tracing::warn!(
             "some locks could not be released; they are free when the lease has run out"
         );

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::command::{Command, HELP, Own};
 use super::own;
 use super::table::{Cell, Kind, Table};
-use crate::config::Config;
 use crate::engine::handle::Engine;
+use crate::frontend::in_force::InForce;
 use crate::frontend::registry::Registry;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
@@ -18,15 +18,15 @@ pub struct Cluster {
     /// Its name, where there may be several.
     pub name: Option<Arc<str>>,
     /// Its settings.
-    pub config: Arc<Config>,
+    pub in_force: InForce,
     /// None where it only observes.
     pub engine: Option<Engine>,
     /// Its metrics.
     pub metrics: Arc<Metrics>,
 }
 
-/// What was read again, and what became of it.
-pub type Reloaded = Vec<(String, Result<String, String>)>;
+/// What was read again and what became of it, or why all stays as it was.
+pub type Reloaded = Result<Vec<(String, String)>, String>;
 
 /// What commands work on.
 #[derive(Clone)]
@@ -93,17 +93,9 @@ impl Control {
     }
 
     fn reload(&self) -> Result<Table, ErrorReply> {
-        let reloaded = (self.reload)();
-        let wrong: Vec<_> = reloaded
-            .iter()
-            .filter_map(|(what, result)| Some(format!("{what}: {}", result.as_ref().err()?)))
-            .collect();
-        if !wrong.is_empty() {
-            return Err(failed(format!("all stays as it was: {}", wrong.join("; "))));
-        }
-        let row = |(what, result): (String, Result<String, String>)| {
-            vec![Cell::Text(what), Cell::Text(result.unwrap_or_default())]
-        };
+        let stays = |e| failed(format!("all stays as it was: {e}"));
+        let reloaded = (self.reload)().map_err(stays)?;
+        let row = |(what, result)| vec![Cell::Text(what), Cell::Text(result)];
         let columns = &[("what", Kind::Text), ("result", Kind::Text)];
         Ok(Table { columns, rows: reloaded.into_iter().map(row).collect() })
     }

@@ -18,7 +18,7 @@ use crate::engine::pipe::StoreAccess;
 use crate::engine::threads::{self, Setup};
 use crate::frontend::context::Context;
 use crate::frontend::ending::LAST_MOMENT;
-use crate::frontend::hops::Hops;
+use crate::frontend::in_force::InForce;
 use crate::frontend::registry::Registry;
 use crate::frontend::unsupported::Shapes;
 use crate::http::Page;
@@ -64,9 +64,9 @@ impl Running {
         let Cluster { name, listeners } = cluster;
         let mut bound = Vec::new();
         for config in &listeners {
-            let hops = Arc::new(Hops::load(config)?);
+            let in_force = InForce::load(config.clone())?;
             let sockets: Result<Vec<_>, _> = config.listen.iter().map(bind_clients).collect();
-            bound.push((hops, sockets?));
+            bound.push((in_force, sockets?));
         }
         let addresses: Vec<_> =
             bound.iter().flat_map(|(_, sockets)| sockets).map(Bound::address).collect();
@@ -97,28 +97,24 @@ impl Running {
         let commands = Context::command_counters(&metrics);
         let flavour = Flavour::from_version(&server).name();
         metrics.server_info.with_label_values(&[flavour]).set(1);
+        let (now, hops) = bound[0].0.both();
         let first = Context {
             cluster: name.as_deref().map(Arc::from),
-            config: Arc::new(config.clone()),
+            config: now,
+            in_force: bound[0].0.clone(),
             engine,
             gates,
             observer,
             shapes: Shapes::default(),
             metrics,
-            hops: Arc::clone(&bound[0].0),
+            hops,
             spares,
             registry: registry.clone(),
             buffers: Buffers::default(),
             commands,
         };
-        let listeners = listeners
-            .iter()
-            .zip(bound)
-            .map(|(config, (hops, sockets))| {
-                let config = Arc::new(config.clone());
-                (Context { config, hops, ..first.clone() }, sockets)
-            })
-            .collect();
+        let each = |(in_force, sockets)| (Context { in_force, ..first.clone() }.renewed(), sockets);
+        let listeners = bound.into_iter().map(each).collect();
         Ok(Self { tables, name, listeners, work, account })
     }
 
@@ -157,10 +153,10 @@ impl Running {
 
     /// What administrators see of it.
     pub(super) fn for_admin(&self) -> admin::Cluster {
-        let Context { metrics, engine, observer, config, cluster, .. } = self.any();
+        let Context { metrics, engine, observer, in_force, cluster, .. } = self.any();
         admin::Cluster {
             name: cluster.clone(),
-            config: Arc::clone(config),
+            in_force: in_force.clone(),
             engine: Some(engine.clone()).filter(|_| observer.is_none()),
             metrics: Arc::clone(metrics),
         }

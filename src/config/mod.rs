@@ -1,5 +1,6 @@
 //! Settings: what was written, and the validated form that everything else uses.
 
+mod changes;
 mod parse;
 mod places;
 pub mod plan;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+pub use changes::Change;
 pub use places::{HostPort, Listen, StoreUrl};
 pub use plan::Plan;
 pub use raw::Raw;

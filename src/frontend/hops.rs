@@ -1,6 +1,7 @@
 //! What is agreed upon on each leg for itself: TLS and compression.
 
 use std::io;
+use std::sync::Arc;
 
 use super::login::Refusal;
 use crate::config::Config;
@@ -21,12 +22,21 @@ use crate::protocol::reply::ErrorReply;
 pub struct Hops {
     acceptor: Option<Acceptor>,
     connector: Option<Connector>,
-    own_key: Option<OwnKey>,
+    own_key: Option<Arc<OwnKey>>,
 }
 
 impl Hops {
     /// Reads certificates; makes what is missing.
     pub fn load(config: &Config) -> Result<Self, TlsError> {
+        Self::read(config, None)
+    }
+
+    /// Reads certificates again, for other settings maybe.
+    pub(super) fn again(&self, config: &Config) -> Result<Self, TlsError> {
+        Self::read(config, self.own_key.clone())
+    }
+
+    fn read(config: &Config, own_key: Option<Arc<OwnKey>>) -> Result<Self, TlsError> {
         let offers = config.tls.offer != Offer::Off;
         let acceptor =
             offers.then(|| Acceptor::load(&config.tls, config.state_dir.as_deref())).transpose()?;
@@ -41,19 +51,15 @@ impl Hops {
                 BackendMode::Match => config.backend_tls.local,
                 _ => true,
             };
-        let own_key = mixed.then(OwnKey::generate).transpose();
+        let make = || OwnKey::generate().map(Arc::new);
+        let own_key = mixed.then(|| own_key.map_or_else(make, Ok)).transpose();
         let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
         Ok(Self { acceptor, connector, own_key })
     }
 
-    /// Reads what is shown to clients again.
-    pub fn reload(&self) -> Result<(), TlsError> {
-        self.acceptor.as_ref().map_or(Ok(()), Acceptor::reload)
-    }
-
     /// The key for passwords of clients in clear.
     pub(super) fn own_key(&self) -> Option<&OwnKey> {
-        self.own_key.as_ref()
+        self.own_key.as_deref()
     }
 
     /// What a client is offered where the server offers `server`.

@@ -100,7 +100,7 @@ async fn serve(
     load: Arc<AtomicUsize>,
 ) {
     while let Some(client) = inbox.recv().await {
-        let context = contexts[client.listener].clone();
+        let context = contexts[client.listener].renewed();
         let load = Arc::clone(&load);
         tokio::spawn(async move {
             session(client, context).await;

@@ -31,6 +31,7 @@ mod pipelining;
 mod probes;
 mod proxy;
 mod relay;
+mod reload;
 mod script;
 mod scripted;
 mod session;
