@@ -1,11 +1,13 @@
 //! The application: everything is bound before anything runs, and ends in a written order.
 
 mod cluster;
+mod handover;
 mod inspect;
 mod observing;
 mod open_files;
 mod reload;
 mod sockets;
+mod upgrade;
 mod work;
 
 pub use inspect::inspect;
@@ -17,16 +19,20 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use self::cluster::Running;
+use self::handover::Line;
 use self::reload::Reload;
-use self::sockets::Bound;
-use crate::admin::{self, Control, Reloaded};
+use self::sockets::{Bound, Sockets};
+use self::upgrade::{Asked, Origin};
+use crate::admin::{self, Control, Reloaded, Upgrade};
 use crate::config::{ConfigError, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;
+use crate::frontend::in_force::InForce;
 use crate::frontend::listener::{Listener, Workers, accept};
 use crate::frontend::registry::Registry;
 use crate::http::{self, Pages};
@@ -97,26 +103,43 @@ pub struct App {
     http: Option<TcpListener>,
     admin: Option<Bound>,
     registry: Registry,
+    sockets: Sockets,
 }
 
 impl App {
     /// Checks the stores, binds every socket, starts the engines.
-    async fn build(plan: Plan) -> Result<Self, StartError> {
+    async fn build(plan: Plan, mut sockets: Sockets) -> Result<Self, StartError> {
         if let Some(warning) = open_files::raise(plan.process()) {
             tracing::warn!("{warning}");
         }
         let registry = Registry::default();
         let addr = plan.process().http;
-        let http = addr.map(sockets::bind_pages).transpose()?;
+        let http = addr.map(|addr| sockets.pages(addr)).transpose()?;
         let plan_admin = plan.process().admin.clone();
         let mut clusters: Vec<Running> = Vec::new();
         for cluster in plan.clusters {
-            let running = Running::start(cluster, &registry, &clusters).await?;
+            let running = Running::start(cluster, &registry, &clusters, &mut sockets).await?;
             clusters.push(running);
         }
         // Behind the start of the engines, which makes the state directory.
-        let admin = plan_admin.and_then(|path| sockets::bind_admin(&path));
-        Ok(Self { clusters, http, admin, registry })
+        let admin = plan_admin.and_then(|path| sockets.admin(&path));
+        Ok(Self { clusters, http, admin, registry, sockets })
+    }
+
+    /// Builds, and takes the place of the process before this one, if there is one that hands over.
+    async fn begin(plan: Plan) -> Result<Self, StartError> {
+        let (inherited, line) = handover::inherit()?;
+        let app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
+        if let Some(line) = line {
+            let mut line = Line::new(line)?;
+            for cluster in &app.clusters {
+                cluster.until_it_grants().await;
+            }
+            line.take().await;
+            app.sockets.set_ours(true);
+            tracing::info!("the sockets are taken over: serving");
+        }
+        Ok(app)
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
@@ -126,23 +149,21 @@ impl App {
         let mut signals =
             Signals(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let hangup = signal(SignalKind::hangup())?;
+        let upgrades = signal(SignalKind::user_defined2())?;
+        let origin = Origin::of_this_process()?;
         let app = tokio::select! {
-            app = Self::build(plan) => app?,
+            app = Self::begin(plan) => app?,
             () = signals.next() => {
                 tracing::info!("told to stop before anything was served");
                 return Ok(());
             }
         };
-        app.run(source, signals, hangup).await
+        app.start(source, hangup)?.run(origin, signals, upgrades).await
     }
 
-    async fn run(
-        self,
-        source: Source,
-        mut signals: Signals,
-        hangup: Signal,
-    ) -> Result<(), StartError> {
-        let Self { mut clusters, http, admin, registry } = self;
+    /// Starts all that serves.
+    fn start(self, source: Source, hangup: Signal) -> Result<Serving, StartError> {
+        let Self { mut clusters, http, admin, registry, sockets } = self;
         let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
         let settings = contexts[0].in_force.clone();
         let listeners = contexts.iter().map(|c| (c.cluster.clone(), c.in_force.clone())).collect();
@@ -159,43 +180,119 @@ impl App {
             let registry = registry.clone();
             tokio::spawn(http::serve(listener, Pages { clusters, registry }))
         });
+        let (upgrade, asked) = mpsc::channel(1);
+        let (retire, retired) = watch::channel(false);
         let desk = admin.map(|socket| {
             let clusters = clusters.iter().map(Running::for_admin).collect();
-            let control = Control { clusters, registry: registry.clone(), reload };
+            let registry = registry.clone();
+            let control = Control { clusters, registry, reload, upgrade, retired };
             tokio::spawn(serve_admin(socket, control))
         });
         let mut accepting = JoinSet::new();
         let mut bound: Vec<Bound> = Vec::new();
-        let sockets = clusters.iter_mut().flat_map(Running::take_sockets);
-        for (index, sockets) in sockets.enumerate() {
-            for mut socket in sockets {
+        let listeners = clusters.iter_mut().flat_map(Running::take_sockets);
+        for (index, listener) in listeners.enumerate() {
+            for mut socket in listener {
                 if let Some(listener) = socket.listener() {
                     accepting.spawn(accept(listener, Arc::clone(&workers), index));
                 }
                 bound.push(socket);
             }
         }
-        signals.next().await;
-        tracing::info!("told to stop: draining");
+        let windows = Windows { pages, desk, retire };
+        Ok(Serving {
+            clusters,
+            workers,
+            registry,
+            settings,
+            beside,
+            windows,
+            asked,
+            accepting,
+            bound,
+            sockets,
+        })
+    }
+}
+
+/// What others than clients look into.
+struct Windows {
+    pages: Option<JoinHandle<std::io::Result<()>>>,
+    desk: Option<JoinHandle<std::io::Result<()>>>,
+    /// Tells that another process answers administrators from now on.
+    retire: watch::Sender<bool>,
+}
+
+/// A proxy that serves.
+struct Serving {
+    clusters: Vec<Running>,
+    /// Sessions live as long as these.
+    workers: Arc<Workers>,
+    registry: Registry,
+    settings: InForce,
+    beside: JoinSet<()>,
+    windows: Windows,
+    /// Administrators who ask for an upgrade.
+    asked: mpsc::Receiver<Upgrade>,
+    accepting: JoinSet<()>,
+    bound: Vec<Bound>,
+    sockets: Sockets,
+}
+
+impl Serving {
+    /// Until it is told to stop, or another process has taken its place; then drains.
+    async fn run(
+        mut self,
+        origin: Origin,
+        mut signals: Signals,
+        upgrades: Signal,
+    ) -> Result<(), StartError> {
+        // Under systemd: what is started serves.
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        let lease = self.settings.config().lease;
+        let mut asked = Asked { administrators: self.asked, signal: upgrades };
+        let successor = tokio::select! {
+            successor = upgrade::successor(origin, &self.sockets, lease, &mut asked) => Some(successor),
+            () = signals.next() => None,
+        };
         // The drain, in order: no new clients, statements end, locks go back, the lease rows go,
         // the windows close last.
-        accepting.shutdown().await;
-        drop(bound);
-        registry.tell(SessionEvent::Drain);
-        let drain = drain(settings.config().drain_timeout, &registry, &clusters);
+        self.accepting.shutdown().await;
+        let mut limit = self.settings.config().drain_timeout;
+        let mut handed = Ok(());
+        if let Some(successor) = successor {
+            self.sockets.set_ours(false);
+            if let Some(pages) = self.windows.pages.take() {
+                pages.abort();
+            }
+            self.windows.retire.send_replace(true);
+            handed = successor.let_go().await;
+            drop((self.bound, self.sockets));
+            tokio::select! {
+                left = upgrade::linger(limit, &self.registry, &self.clusters) => if !left {
+                    limit = LAST_MOMENT;
+                },
+                () = signals.next() => tracing::info!("told to stop: draining"),
+            }
+        } else {
+            tracing::info!("told to stop: draining");
+            drop((self.bound, self.sockets));
+        }
+        self.registry.tell(SessionEvent::Drain);
         tokio::select! {
-            () = drain => {}
+            () = drain(limit, &self.registry, &self.clusters) => {}
             () = signals.next() => tracing::warn!("second signal: not waiting any longer"),
         }
-        beside.shutdown().await;
-        for cluster in clusters {
+        self.beside.shutdown().await;
+        for cluster in self.clusters {
             cluster.stop().await;
         }
-        for window in pages.into_iter().chain(desk) {
+        drop(self.workers);
+        for window in self.windows.pages.into_iter().chain(self.windows.desk) {
             window.abort();
         }
         tracing::info!("stopped");
-        Ok(())
+        Ok(handed?)
     }
 }
 

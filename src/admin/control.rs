@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::{mpsc, oneshot, watch};
+
 use super::command::{Command, HELP, Own};
 use super::own;
 use super::table::{Cell, Kind, Table};
@@ -28,6 +30,9 @@ pub struct Cluster {
 /// What was read again and what became of it, or why all stays as it was.
 pub type Reloaded = Result<Vec<(String, String)>, String>;
 
+/// An administrator asks for an upgrade, and is told the new process's id, or why there is none.
+pub struct Upgrade(pub oneshot::Sender<Result<u32, String>>);
+
 /// What commands work on.
 #[derive(Clone)]
 pub struct Control {
@@ -37,6 +42,10 @@ pub struct Control {
     pub registry: Registry,
     /// Reads again what can be read again.
     pub reload: Arc<dyn Fn() -> Reloaded + Send + Sync>,
+    /// Starts a new process.
+    pub upgrade: mpsc::Sender<Upgrade>,
+    /// Changes when another process takes this one's place.
+    pub retired: watch::Receiver<bool>,
 }
 
 /// What a command comes to.
@@ -72,6 +81,7 @@ impl Control {
             Command::Drain => return Ok(self.set_aside(true)),
             Command::Resume => return Ok(self.set_aside(false)),
             Command::Reload => self.reload()?,
+            Command::Upgrade => self.upgrade().await?,
             Command::Help => help(),
             Command::Own(Own::Set) => return Ok(Reply::Done),
             Command::Own(Own::Select(asked)) => {
@@ -98,6 +108,17 @@ impl Control {
         let row = |(what, result)| vec![Cell::Text(what), Cell::Text(result)];
         let columns = &[("what", Kind::Text), ("result", Kind::Text)];
         Ok(Table { columns, rows: reloaded.into_iter().map(row).collect() })
+    }
+
+    async fn upgrade(&self) -> Result<Table, ErrorReply> {
+        let gone = || failed("another process has taken this one's place already".to_owned());
+        let (tell, told) = oneshot::channel();
+        self.upgrade.send(Upgrade(tell)).await.map_err(|_| gone())?;
+        let process = told.await.map_err(|_| gone())?;
+        let process =
+            process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
+        let columns = &[("process", Kind::Number)];
+        Ok(Table { columns, rows: vec![vec![Cell::Number(u64::from(process))]] })
     }
 
     async fn kill(&self, id: u64) -> Result<(), ErrorReply> {

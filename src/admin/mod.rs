@@ -11,7 +11,7 @@ mod release;
 mod table;
 mod tables;
 
-pub use control::{Cluster, Control, Reloaded};
+pub use control::{Cluster, Control, Reloaded, Upgrade};
 pub use table::{Cell, Kind, Table};
 pub use tables::problem;
 
@@ -33,14 +33,24 @@ const LOGIN: Duration = Duration::from_secs(10);
 /// Connections at once.
 const CONNECTIONS: usize = 32;
 
-/// Serves until dropped, and all connections with it.
+/// Serves until dropped, and all connections with it. New ones are another process's when that has
+/// taken this one's place.
 pub async fn serve(listener: UnixListener, control: Control) {
     let own = rustix::process::geteuid().as_raw();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
+    let mut retired = control.retired.clone();
+    let mut listener = Some(listener);
     loop {
+        let accept = async {
+            match &listener {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            Ok(()) = retired.changed(), if listener.is_some() => listener = None,
+            accepted = accept => match accepted {
                 Ok((stream, _)) => {
                     let room = Arc::clone(&room).try_acquire_owned().ok();
                     connections.spawn(connection(stream, own, control.clone(), room));

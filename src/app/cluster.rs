@@ -1,11 +1,12 @@
 //! One cluster: its store, its engine, its listeners.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use super::sockets::{Bound, bind_clients};
+use super::sockets::{Bound, Sockets};
 use super::work::Work;
 use super::{StartError, inspect, observing};
 use crate::admin;
@@ -28,6 +29,9 @@ use crate::observe::recorder::Observer;
 use crate::state::StateDir;
 use crate::store::reads::Rights;
 use crate::types::Flavour;
+
+/// How often a new process looks whether it may serve.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A cluster that is bound and ready to be served.
 pub(super) struct Running {
@@ -60,13 +64,15 @@ impl Running {
         cluster: Cluster,
         registry: &Registry,
         others: &[Self],
+        sockets: &mut Sockets,
     ) -> Result<Self, StartError> {
         let Cluster { name, listeners } = cluster;
         let mut bound = Vec::new();
         for config in &listeners {
             let in_force = InForce::load(config.clone())?;
-            let sockets: Result<Vec<_>, _> = config.listen.iter().map(bind_clients).collect();
-            bound.push((in_force, sockets?));
+            let listen = config.listen.iter();
+            let listen: Result<Vec<_>, _> = listen.map(|at| sockets.clients(at)).collect();
+            bound.push((in_force, listen?));
         }
         let addresses: Vec<_> =
             bound.iter().flat_map(|(_, sockets)| sockets).map(Bound::address).collect();
@@ -159,6 +165,13 @@ impl Running {
             in_force: in_force.clone(),
             engine: Some(engine.clone()).filter(|_| observer.is_none()),
             metrics: Arc::clone(metrics),
+        }
+    }
+
+    /// Waits until it grants locks. Who observes has none to grant.
+    pub(super) async fn until_it_grants(&self) {
+        while self.any().observer.is_none() && !self.engine().lease().is_good() {
+            sleep(LOOK).await;
         }
     }
 

@@ -30,7 +30,7 @@ on_both! {
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let path = std::env::temp_dir().join(format!("lockstead-{:08x}", rand::random::<u32>()));
         std::fs::create_dir(&path).expect("a folder");
         Self(path)

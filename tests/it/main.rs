@@ -40,5 +40,6 @@ mod takeover;
 mod trials;
 mod turns;
 mod unsupported;
+mod upgrade;
 mod watched;
 mod wire;
