@@ -1,30 +1,39 @@
 //! The application: everything is bound before anything runs, and ends in a written order.
 
 mod cluster;
+mod handover;
 mod inspect;
 mod observing;
 mod open_files;
+mod reload;
 mod sockets;
+mod upgrade;
 mod work;
 
 pub use inspect::inspect;
 pub use observing::too_old;
+pub use reload::{SetFilter, Source};
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use self::cluster::Running;
-use self::sockets::Bound;
-use crate::admin::{self, Control, Reloaded};
-use crate::config::{Config, ConfigError, Http, Plan};
+use self::handover::Line;
+use self::reload::Reload;
+use self::sockets::{Bound, Sockets};
+use self::upgrade::{Asked, Origin};
+use crate::admin::{self, Control, Reloaded, Upgrade};
+use crate::config::{ConfigError, Http, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;
-use crate::frontend::hops::Hops;
+use crate::frontend::in_force::InForce;
 use crate::frontend::listener::{Listener, Workers, accept};
 use crate::frontend::registry::Registry;
 use crate::http::{HttpError, Windows};
@@ -102,109 +111,207 @@ pub struct App {
     admin: Option<Bound>,
     port: Option<(TcpListener, Arc<Path>)>,
     registry: Registry,
+    sockets: Sockets,
 }
 
 impl App {
     /// Checks the stores, binds every socket, starts the engines.
-    async fn build(plan: Plan) -> Result<Self, StartError> {
+    async fn build(plan: Plan, mut sockets: Sockets) -> Result<Self, StartError> {
         if let Some(warning) = open_files::raise(plan.process()) {
             tracing::warn!("{warning}");
         }
         let registry = Registry::default();
-        let http = plan.process().http.as_ref().map(open_windows).transpose()?;
+        let http = plan.process().http.as_ref();
+        let http = http.map(|http| open_windows(http, &mut sockets)).transpose()?;
         let plan_admin = plan.process().admin.clone();
-        let port = plan_admin.port.as_ref().map(sockets::bind_admin_port).transpose()?;
+        let port = plan_admin.port.as_ref().map(|port| sockets.admin_port(port)).transpose()?;
         let mut clusters: Vec<Running> = Vec::new();
         for cluster in plan.clusters {
-            let running = Running::start(cluster, &registry, &clusters).await?;
+            let running = Running::start(cluster, &registry, &clusters, &mut sockets).await?;
             clusters.push(running);
         }
         // Behind the start of the engines, which makes the state directory.
-        let admin = plan_admin.socket.and_then(|path| sockets::bind_admin(&path));
-        Ok(Self { clusters, http, admin, port, registry })
+        let admin = plan_admin.socket.and_then(|path| sockets.admin(&path));
+        Ok(Self { clusters, http, admin, port, registry, sockets })
+    }
+
+    /// Builds, and takes the place of the process before this one, if there is one that hands over.
+    async fn begin(plan: Plan) -> Result<Self, StartError> {
+        let (inherited, line) = handover::inherit()?;
+        let app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
+        if let Some(line) = line {
+            let mut line = Line::new(line)?;
+            for cluster in &app.clusters {
+                cluster.until_it_grants().await;
+            }
+            line.take().await;
+            app.sockets.set_ours(true);
+            tracing::info!("the sockets are taken over: serving");
+        }
+        Ok(app)
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
-    pub async fn serve(plan: Plan) -> Result<(), StartError> {
+    pub async fn serve(plan: Plan, source: Source) -> Result<(), StartError> {
         // First of all: a process without handlers ignores them where it is the first of a
         // container, and elsewhere leaves a row behind.
         let mut signals =
             Signals(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let hangup = signal(SignalKind::hangup())?;
-        let config = plan.process().clone();
+        let upgrades = signal(SignalKind::user_defined2())?;
+        let origin = Origin::of_this_process()?;
         let app = tokio::select! {
-            app = Self::build(plan) => app?,
+            app = Self::begin(plan) => app?,
             () = signals.next() => {
                 tracing::info!("told to stop before anything was served");
                 return Ok(());
             }
         };
-        app.run(&config, signals, hangup).await
+        app.start(source, hangup)?.run(origin, signals, upgrades).await
     }
 
-    async fn run(
-        self,
-        config: &Config,
-        mut signals: Signals,
-        hangup: Signal,
-    ) -> Result<(), StartError> {
-        let Self { mut clusters, http, admin, port, registry } = self;
+    /// Starts all that serves.
+    fn start(self, source: Source, hangup: Signal) -> Result<Serving, StartError> {
+        let Self { mut clusters, http, admin, port, registry, sockets } = self;
         let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
-        let hops: Vec<_> = contexts.iter().map(|context| Arc::clone(&context.hops)).collect();
-        let reload: Arc<dyn Fn() -> Reloaded + Send + Sync> = Arc::new(move || reload(&hops));
+        let settings = contexts[0].in_force.clone();
+        let listeners = contexts.iter().map(|c| (c.cluster.clone(), c.in_force.clone())).collect();
+        let reload = Reload { source, listeners };
+        let reload: Arc<dyn Fn() -> Reloaded + Send + Sync> = Arc::new(move || reload.run());
         let workers = Arc::new(Workers::start(&contexts)?);
         let mut beside = JoinSet::new();
-        beside.spawn(reload_when_told(Arc::clone(&reload), hangup));
+        beside.spawn(reload::when_told(Arc::clone(&reload), hangup));
         for cluster in &clusters {
             beside.spawn(cluster.spares().clone().tend(cluster.account().clone()));
         }
+        let (upgrade, asked) = mpsc::channel(1);
+        let (retire, retired) = watch::channel(false);
         let all = clusters.iter().map(Running::for_admin).collect();
-        let control = Control { clusters: all, registry: registry.clone(), reload };
+        let control =
+            Control { clusters: all, registry: registry.clone(), reload, upgrade, retired };
         let pages =
             http.map(|(listener, windows)| tokio::spawn(windows.serve(listener, control.clone())));
         let desk = admin.map(|socket| tokio::spawn(serve_admin(socket, control.clone())));
         if let Some((listener, accounts)) = port {
-            let tls = contexts.first().and_then(|context| context.hops.acceptor().cloned());
-            beside.spawn(admin::serve_port(listener, admin::Terms { accounts, tls }, control));
+            let terms = admin::Terms { accounts, shown: settings.clone() };
+            beside.spawn(admin::serve_port(listener, terms, control));
         }
         let mut accepting = JoinSet::new();
         let mut bound: Vec<Bound> = Vec::new();
-        let sockets = clusters.iter_mut().flat_map(Running::take_sockets);
-        for (index, sockets) in sockets.enumerate() {
-            for mut socket in sockets {
+        let listeners = clusters.iter_mut().flat_map(Running::take_sockets);
+        for (index, listener) in listeners.enumerate() {
+            for mut socket in listener {
                 if let Some(listener) = socket.listener() {
                     accepting.spawn(accept(listener, Arc::clone(&workers), index));
                 }
                 bound.push(socket);
             }
         }
-        signals.next().await;
-        tracing::info!("told to stop: draining");
-        // The drain, in order: no new clients, statements end, locks go back, the lease rows go,
-        // the windows close last.
-        accepting.shutdown().await;
-        drop(bound);
-        registry.tell(SessionEvent::Drain);
-        let drain = drain(config, &registry, &clusters);
-        tokio::select! {
-            () = drain => {}
-            () = signals.next() => tracing::warn!("second signal: not waiting any longer"),
-        }
-        beside.shutdown().await;
-        for cluster in clusters {
-            cluster.stop().await;
-        }
-        for window in pages.into_iter().chain(desk) {
-            window.abort();
-        }
-        tracing::info!("stopped");
-        Ok(())
+        let windows = Open { pages, desk, retire };
+        Ok(Serving {
+            clusters,
+            workers,
+            registry,
+            settings,
+            beside,
+            windows,
+            asked,
+            accepting,
+            bound,
+            sockets,
+        })
     }
 }
 
-fn open_windows(settings: &Http) -> Result<(TcpListener, Windows), StartError> {
+/// What others than clients look into.
+struct Open {
+    pages: Option<JoinHandle<std::io::Result<()>>>,
+    desk: Option<JoinHandle<std::io::Result<()>>>,
+    /// Tells that another process answers administrators from now on.
+    retire: watch::Sender<bool>,
+}
+
+/// A proxy that serves.
+struct Serving {
+    clusters: Vec<Running>,
+    /// Sessions live as long as these.
+    workers: Arc<Workers>,
+    registry: Registry,
+    settings: InForce,
+    beside: JoinSet<()>,
+    windows: Open,
+    /// Administrators who ask for an upgrade.
+    asked: mpsc::Receiver<Upgrade>,
+    accepting: JoinSet<()>,
+    bound: Vec<Bound>,
+    sockets: Sockets,
+}
+
+impl Serving {
+    /// Until it is told to stop, or another process has taken its place; then drains.
+    async fn run(
+        mut self,
+        origin: Origin,
+        mut signals: Signals,
+        upgrades: Signal,
+    ) -> Result<(), StartError> {
+        // Under systemd: what is started serves.
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        let lease = self.settings.config().lease;
+        let mut asked = Asked { administrators: self.asked, signal: upgrades };
+        let successor = tokio::select! {
+            successor = upgrade::successor(origin, &self.sockets, lease, &mut asked) => Some(successor),
+            () = signals.next() => None,
+        };
+        // The drain, in order: no new clients, statements end, locks go back, the lease rows go,
+        // the windows close last.
+        self.accepting.shutdown().await;
+        let mut limit = self.settings.config().drain_timeout;
+        let mut handed = Ok(());
+        let handed_over = successor.is_some().then(Instant::now);
+        if let Some(successor) = successor {
+            self.sockets.set_ours(false);
+            self.windows.retire.send_replace(true);
+            handed = successor.let_go().await;
+            drop((self.bound, self.sockets));
+            tokio::select! {
+                left = upgrade::linger(limit, &self.registry, &self.clusters) => if !left {
+                    limit = LAST_MOMENT;
+                },
+                () = signals.next() => tracing::info!("told to stop: draining"),
+            }
+        } else {
+            tracing::info!("told to stop: draining");
+            drop((self.bound, self.sockets));
+        }
+        self.registry.tell(SessionEvent::Drain);
+        tokio::select! {
+            () = drain(limit, &self.registry, &self.clusters) => {}
+            () = signals.next() => tracing::warn!("second signal: not waiting any longer"),
+        }
+        self.beside.shutdown().await;
+        for cluster in self.clusters {
+            cluster.stop().await;
+        }
+        drop(self.workers);
+        if let Some(at) = handed_over {
+            // What was asked of the windows until then is still answered.
+            sleep_until(at + LAST_MOMENT).await;
+        }
+        for window in self.windows.pages.into_iter().chain(self.windows.desk) {
+            window.abort();
+        }
+        tracing::info!("stopped");
+        Ok(handed?)
+    }
+}
+
+fn open_windows(
+    settings: &Http,
+    sockets: &mut Sockets,
+) -> Result<(TcpListener, Windows), StartError> {
     let windows = Windows::load(settings)?;
-    Ok((sockets::bind_pages(settings.address)?, windows))
+    Ok((sockets.pages(settings.address)?, windows))
 }
 
 /// Serves administrators; the socket goes with this.
@@ -213,27 +320,6 @@ async fn serve_admin(mut socket: Bound, control: Control) -> std::io::Result<()>
         admin::serve_socket(listener, control).await;
     }
     Ok(())
-}
-
-/// Reads certificates again.
-fn reload(all: &[Arc<Hops>]) -> Reloaded {
-    let read = |hops: &Arc<Hops>| {
-        let result = hops.reload().map(|()| "read again".to_owned()).map_err(|e| e.to_string());
-        ("certificate for clients".to_owned(), result)
-    };
-    all.iter().map(read).collect()
-}
-
-/// Reads again at each SIGHUP.
-async fn reload_when_told(reload: Arc<dyn Fn() -> Reloaded + Send + Sync>, mut hangup: Signal) {
-    while hangup.recv().await.is_some() {
-        for (what, result) in reload() {
-            match result {
-                Ok(done) => tracing::info!("{what}: {done}"),
-                Err(e) => tracing::error!(error = %e, "{what}: stays as it was"),
-            }
-        }
-    }
 }
 
 /// What asks the process to end.
@@ -248,9 +334,12 @@ impl Signals {
     }
 }
 
-async fn drain(config: &Config, registry: &Registry, clusters: &[Running]) {
-    if !registry.emptied(config.drain_timeout).await {
-        tracing::warn!(limit = ?config.drain_timeout, "statements still run at the drain limit; their sessions are closed");
+async fn drain(limit: Duration, registry: &Registry, clusters: &[Running]) {
+    if !registry.emptied(limit).await {
+        tracing::warn!(
+            ?limit,
+            "statements still run at the drain limit; their sessions are closed"
+        );
         registry.tell(SessionEvent::Stop);
         registry.emptied(LAST_MOMENT).await;
     }
@@ -259,7 +348,7 @@ async fn drain(config: &Config, registry: &Registry, clusters: &[Running]) {
             cluster.engine().settle().await;
         }
     };
-    if timeout(LAST_MOMENT + config.drain_timeout.min(LAST_MOMENT * 4), settled).await.is_err() {
+    if timeout(LAST_MOMENT + limit.min(LAST_MOMENT * 4), settled).await.is_err() {
         tracing::warn!(
             "some locks could not be released; they are free when the lease has run out"
         );

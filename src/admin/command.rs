@@ -31,6 +31,8 @@ pub(super) enum Command {
     Resume,
     /// `RELOAD`
     Reload,
+    /// `UPGRADE`
+    Upgrade,
     /// `SHOW COMMANDS`, `HELP`
     Help,
     /// What clients ask for themselves, in words of theirs.
@@ -42,7 +44,12 @@ impl Command {
     pub(super) fn acts(&self) -> bool {
         matches!(
             self,
-            Self::Release(..) | Self::Kill(_) | Self::Drain | Self::Resume | Self::Reload
+            Self::Release(..)
+                | Self::Kill(_)
+                | Self::Drain
+                | Self::Resume
+                | Self::Reload
+                | Self::Upgrade
         )
     }
 }
@@ -57,7 +64,7 @@ pub(super) enum Own {
 }
 
 /// The commands, and what they are for.
-pub(super) const HELP: [(&str, &str); 15] = [
+pub(super) const HELP: [(&str, &str); 16] = [
     ("SHOW LOCKS [LIKE 'pattern']", "locks that are held, by whatever proxy"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
     ("SHOW SESSIONS", "sessions of this proxy"),
@@ -75,6 +82,10 @@ pub(super) const HELP: [(&str, &str); 15] = [
     ("DRAIN", "/readyz says no, so that load balancers send no more clients; who is here stays"),
     ("RESUME", "the end of DRAIN"),
     ("RELOAD", "read the configuration and the certificates again"),
+    (
+        "UPGRADE",
+        "start the program anew in this one's place; sessions that are here stay until they end",
+    ),
     ("SHOW COMMANDS", "this list, and so does HELP where the client lets it through"),
 ];
 
@@ -102,6 +113,7 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
         ["DRAIN"] => Command::Drain,
         ["RESUME"] => Command::Resume,
         ["RELOAD"] => Command::Reload,
+        ["UPGRADE"] => Command::Upgrade,
         // The command line clients have a HELP of their own.
         ["HELP"] | ["SHOW", "COMMANDS"] => Command::Help,
         ["SET", ..] | ["COMMIT" | "ROLLBACK" | "BEGIN"] | ["START", "TRANSACTION"] => {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use tokio::sync::{mpsc, oneshot, watch};
+
 use super::command::{Command, HELP, Own};
 use super::own;
 use super::table::{Cell, Kind, Table};
-use crate::config::Config;
 use crate::engine::handle::Engine;
+use crate::frontend::in_force::InForce;
 use crate::frontend::registry::Registry;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
@@ -18,15 +20,18 @@ pub struct Cluster {
     /// Its name, where there may be several.
     pub name: Option<Arc<str>>,
     /// Its settings.
-    pub config: Arc<Config>,
+    pub in_force: InForce,
     /// None where it only observes.
     pub engine: Option<Engine>,
     /// Its metrics.
     pub metrics: Arc<Metrics>,
 }
 
-/// What was read again, and what became of it.
-pub type Reloaded = Vec<(String, Result<String, String>)>;
+/// What was read again and what became of it, or why all stays as it was.
+pub type Reloaded = Result<Vec<(String, String)>, String>;
+
+/// An administrator asks for an upgrade, and is told the new process's id, or why there is none.
+pub struct Upgrade(pub oneshot::Sender<Result<u32, String>>);
 
 /// What commands work on.
 #[derive(Clone)]
@@ -37,6 +42,10 @@ pub struct Control {
     pub registry: Registry,
     /// Reads again what can be read again.
     pub reload: Arc<dyn Fn() -> Reloaded + Send + Sync>,
+    /// Starts a new process.
+    pub upgrade: mpsc::Sender<Upgrade>,
+    /// Changes when another process takes this one's place.
+    pub retired: watch::Receiver<bool>,
 }
 
 /// What a command comes to.
@@ -72,6 +81,7 @@ impl Control {
             Command::Drain => return Ok(self.set_aside(true)),
             Command::Resume => return Ok(self.set_aside(false)),
             Command::Reload => self.reload()?,
+            Command::Upgrade => self.upgrade().await?,
             Command::Help => help(),
             Command::Own(Own::Set) => return Ok(Reply::Done),
             Command::Own(Own::Select(asked)) => {
@@ -93,19 +103,22 @@ impl Control {
     }
 
     fn reload(&self) -> Result<Table, ErrorReply> {
-        let reloaded = (self.reload)();
-        let wrong: Vec<_> = reloaded
-            .iter()
-            .filter_map(|(what, result)| Some(format!("{what}: {}", result.as_ref().err()?)))
-            .collect();
-        if !wrong.is_empty() {
-            return Err(failed(format!("all stays as it was: {}", wrong.join("; "))));
-        }
-        let row = |(what, result): (String, Result<String, String>)| {
-            vec![Cell::Text(what), Cell::Text(result.unwrap_or_default())]
-        };
+        let stays = |e| failed(format!("all stays as it was: {e}"));
+        let reloaded = (self.reload)().map_err(stays)?;
+        let row = |(what, result)| vec![Cell::Text(what), Cell::Text(result)];
         let columns = &[("what", Kind::Text), ("result", Kind::Text)];
         Ok(Table { columns, rows: reloaded.into_iter().map(row).collect() })
+    }
+
+    async fn upgrade(&self) -> Result<Table, ErrorReply> {
+        let gone = || failed("another process has taken this one's place already".to_owned());
+        let (tell, told) = oneshot::channel();
+        self.upgrade.send(Upgrade(tell)).await.map_err(|_| gone())?;
+        let process = told.await.map_err(|_| gone())?;
+        let process =
+            process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
+        let columns = &[("process", Kind::Number)];
+        Ok(Table { columns, rows: vec![vec![Cell::Number(u64::from(process))]] })
     }
 
     async fn kill(&self, id: u64) -> Result<(), ErrorReply> {

@@ -13,7 +13,7 @@ mod release;
 mod table;
 mod tables;
 
-pub use control::{Cluster, Control, Reloaded};
+pub use control::{Cluster, Control, Reloaded, Upgrade};
 pub use table::{Cell, EXACT, Kind, Table};
 pub use tables::problem;
 
@@ -26,6 +26,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use self::login::Door;
+use crate::frontend::in_force::InForce;
 use crate::lock::codes;
 use crate::net::certificates::Acceptor;
 use crate::protocol::reply::ErrorReply;
@@ -46,18 +47,28 @@ const CONNECTIONS: usize = 32;
 pub struct Terms {
     /// The file.
     pub accounts: Arc<Path>,
-    /// What is shown to clients that want TLS.
-    pub tls: Option<Arc<Acceptor>>,
+    /// The listener whose certificate is shown to clients that want TLS.
+    pub shown: InForce,
 }
 
-/// Serves users of this machine until dropped, and all connections with it.
+/// Serves users of this machine until dropped, and all connections with it. New ones are another
+/// process's when that has taken this one's place.
 pub async fn serve_socket(listener: UnixListener, control: Control) {
     let own = rustix::process::geteuid().as_raw();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
+    let mut retired = control.retired.clone();
+    let mut listener = Some(listener);
     loop {
+        let accept = async {
+            match &listener {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            Ok(()) = retired.changed(), if listener.is_some() => listener = None,
+            accepted = accept => match accepted {
                 Ok((stream, _)) => {
                     let room = Arc::clone(&room).try_acquire_owned().ok();
                     connections.spawn(by_socket(stream, own, control.clone(), room));
@@ -69,16 +80,26 @@ pub async fn serve_socket(listener: UnixListener, control: Control) {
     }
 }
 
-/// Serves those who have accounts until dropped, and all connections with it.
+/// Serves those who have accounts, likewise.
 pub async fn serve_port(listener: TcpListener, terms: Terms, control: Control) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
+    let mut retired = control.retired.clone();
+    let mut listener = Some(listener);
     loop {
+        let accept = async {
+            match &listener {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            Ok(()) = retired.changed(), if listener.is_some() => listener = None,
+            accepted = accept => match accepted {
                 Ok((stream, peer)) => {
                     let room = Arc::clone(&room).try_acquire_owned().ok();
-                    let tls = terms.tls.as_ref().map(|tls| tls.config());
+                    let (_, hops) = terms.shown.both();
+                    let tls = hops.acceptor().map(Acceptor::config);
                     let door = Door::Port { peer, accounts: Arc::clone(&terms.accounts), tls };
                     connections.spawn(by_port(stream, door, control.clone(), room));
                 }

@@ -218,7 +218,7 @@ impl Control {
                 Cell::text(cluster.name.as_deref()),
                 Cell::text(lease.proxy().map(|proxy| proxy.to_string())),
                 Cell::yes(lease.is_good()),
-                Cell::Seconds(cluster.config.lease.as_secs_f64()),
+                Cell::Seconds(cluster.in_force.config().lease.as_secs_f64()),
                 Cell::Seconds(lease.age().as_secs_f64()),
                 Cell::Seconds(left.as_secs_f64()),
                 Cell::text(problem(cluster.engine.as_ref()).err()),
@@ -236,11 +236,12 @@ impl Control {
             ("store_answers", Kind::Text),
         ];
         let row = |cluster: &Cluster| {
-            let store = cluster.config.store.as_ref();
+            let config = cluster.in_force.config();
+            let store = config.store.as_ref();
             let answers = cluster.engine.as_ref().map(|_| cluster.metrics.store_up.get() == 1);
             vec![
                 Cell::text(cluster.name.as_deref()),
-                Cell::Text(cluster.config.backend.to_string()),
+                Cell::Text(config.backend.to_string()),
                 Cell::text(store.map(|store| format!("{store:?}"))),
                 answers.map_or(Cell::Null, Cell::yes),
             ]
@@ -257,7 +258,7 @@ impl Control {
             let row = |(key, value): (&str, String)| {
                 vec![name.clone(), Cell::Text(key.to_owned()), Cell::Text(value)]
             };
-            cluster.config.shown.iter().cloned().map(row).collect::<Vec<_>>()
+            cluster.in_force.config().shown.iter().cloned().map(row).collect::<Vec<_>>()
         };
         Table { columns: COLUMNS, rows: self.clusters.iter().flat_map(of).collect() }
     }

@@ -1,11 +1,12 @@
 //! One cluster: its store, its engine, its listeners.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use super::sockets::{Bound, bind_clients};
+use super::sockets::{Bound, Sockets};
 use super::work::Work;
 use super::{StartError, inspect, observing};
 use crate::admin;
@@ -18,7 +19,7 @@ use crate::engine::pipe::StoreAccess;
 use crate::engine::threads::{self, Setup};
 use crate::frontend::context::Context;
 use crate::frontend::ending::LAST_MOMENT;
-use crate::frontend::hops::Hops;
+use crate::frontend::in_force::InForce;
 use crate::frontend::registry::Registry;
 use crate::frontend::unsupported::Shapes;
 use crate::metrics::Metrics;
@@ -27,6 +28,9 @@ use crate::observe::recorder::Observer;
 use crate::state::StateDir;
 use crate::store::reads::Rights;
 use crate::types::Flavour;
+
+/// How often a new process looks whether it may serve.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A cluster that is bound and ready to be served.
 pub(super) struct Running {
@@ -59,13 +63,15 @@ impl Running {
         cluster: Cluster,
         registry: &Registry,
         others: &[Self],
+        sockets: &mut Sockets,
     ) -> Result<Self, StartError> {
         let Cluster { name, listeners } = cluster;
         let mut bound = Vec::new();
         for config in &listeners {
-            let hops = Arc::new(Hops::load(config)?);
-            let sockets: Result<Vec<_>, _> = config.listen.iter().map(bind_clients).collect();
-            bound.push((hops, sockets?));
+            let in_force = InForce::load(config.clone())?;
+            let listen = config.listen.iter();
+            let listen: Result<Vec<_>, _> = listen.map(|at| sockets.clients(at)).collect();
+            bound.push((in_force, listen?));
         }
         let addresses: Vec<_> =
             bound.iter().flat_map(|(_, sockets)| sockets).map(Bound::address).collect();
@@ -96,28 +102,24 @@ impl Running {
         let commands = Context::command_counters(&metrics);
         let flavour = Flavour::from_version(&server).name();
         metrics.server_info.with_label_values(&[flavour]).set(1);
+        let (now, hops) = bound[0].0.both();
         let first = Context {
             cluster: name.as_deref().map(Arc::from),
-            config: Arc::new(config.clone()),
+            config: now,
+            in_force: bound[0].0.clone(),
             engine,
             gates,
             observer,
             shapes: Shapes::default(),
             metrics,
-            hops: Arc::clone(&bound[0].0),
+            hops,
             spares,
             registry: registry.clone(),
             buffers: Buffers::default(),
             commands,
         };
-        let listeners = listeners
-            .iter()
-            .zip(bound)
-            .map(|(config, (hops, sockets))| {
-                let config = Arc::new(config.clone());
-                (Context { config, hops, ..first.clone() }, sockets)
-            })
-            .collect();
+        let each = |(in_force, sockets)| (Context { in_force, ..first.clone() }.renewed(), sockets);
+        let listeners = bound.into_iter().map(each).collect();
         Ok(Self { tables, name, listeners, work, account })
     }
 
@@ -149,12 +151,19 @@ impl Running {
 
     /// What administrators see of it.
     pub(super) fn for_admin(&self) -> admin::Cluster {
-        let Context { metrics, engine, observer, config, cluster, .. } = self.any();
+        let Context { metrics, engine, observer, in_force, cluster, .. } = self.any();
         admin::Cluster {
             name: cluster.clone(),
-            config: Arc::clone(config),
+            in_force: in_force.clone(),
             engine: Some(engine.clone()).filter(|_| observer.is_none()),
             metrics: Arc::clone(metrics),
+        }
+    }
+
+    /// Waits until it grants locks. Who observes has none to grant.
+    pub(super) async fn until_it_grants(&self) {
+        while self.any().observer.is_none() && !self.engine().lease().is_good() {
+            sleep(LOOK).await;
         }
     }
 

@@ -2,23 +2,141 @@
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as StdTcp};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener as StdUnix, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use super::StartError;
+use super::handover::Named;
 use crate::admin::accounts::Accounts;
 use crate::config::Listen;
 use crate::frontend::listener::Listener;
 
-/// A bound socket. One in the file system is removed when this is dropped.
+/// Binds, or takes what the process before this one has bound; and keeps all for the next.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    inherited: Vec<Named>,
+    all: Vec<Named>,
+    /// Whether this process is the one that serves: it removes files then.
+    ours: Arc<AtomicBool>,
+}
+
+impl Sockets {
+    /// Nothing is this process's own before it has been told so, if it has inherited.
+    pub(super) fn new(inherited: Vec<Named>, ours: bool) -> Self {
+        Self { inherited, all: Vec::new(), ours: Arc::new(AtomicBool::new(ours)) }
+    }
+
+    /// They are this process's own now, or another's.
+    pub(super) fn set_ours(&self, ours: bool) {
+        self.ours.store(ours, Ordering::Relaxed);
+    }
+
+    /// All of them, for the next process.
+    pub(super) fn copies(&self) -> io::Result<Vec<Named>> {
+        let copy = |(name, socket): &Named| Ok((name.clone(), socket.try_clone()?));
+        self.all.iter().map(copy).collect()
+    }
+
+    /// Binds for administrators: for those alone who may write into the file system's socket. A
+    /// proxy serves without them.
+    pub(super) fn admin(&mut self, path: &Path) -> Option<Bound> {
+        match self.unix("admin", path, 0o600) {
+            Ok(bound) => {
+                tracing::debug!(path = %path.display(), "administrators connect here");
+                Some(bound)
+            }
+            Err(e) => {
+                tracing::warn!(path = %path.display(), error = %e, "no socket for administrators; another place is `admin = \"unix:/path\"`");
+                None
+            }
+        }
+    }
+
+    /// Binds for clients.
+    pub(super) fn clients(&mut self, listen: &Listen) -> Result<Bound, StartError> {
+        let bound = match listen {
+            Listen::Tcp(addr) => self.tcp("clients", *addr).map(|tcp| Bound {
+                listener: Some(Listener::Tcp(tcp)),
+                path: None,
+                ours: Arc::clone(&self.ours),
+            }),
+            // As the servers' own: who may log in is for accounts to say.
+            Listen::Unix(path) => self.unix("clients", path, 0o777),
+        };
+        let addr = listen.to_string();
+        bound.map_err(|source| StartError::Bind { what: "clients", addr, source })
+    }
+
+    /// Binds for the pages.
+    pub(super) fn pages(&mut self, addr: SocketAddr) -> Result<TcpListener, StartError> {
+        let refuse = |source| StartError::Bind { what: "http", addr: addr.to_string(), source };
+        self.tcp("http", addr).map_err(refuse)
+    }
+
+    /// Binds for administrators with accounts, which must be there.
+    pub(super) fn admin_port(
+        &mut self,
+        (addr, accounts): &(SocketAddr, PathBuf),
+    ) -> Result<(TcpListener, Arc<Path>), StartError> {
+        Accounts::load(accounts).map_err(StartError::Accounts)?;
+        let refuse =
+            |source| StartError::Bind { what: "administrators", addr: addr.to_string(), source };
+        Ok((self.tcp("administrators", *addr).map_err(refuse)?, Arc::from(accounts.as_path())))
+    }
+
+    fn tcp(&mut self, what: &str, addr: SocketAddr) -> io::Result<TcpListener> {
+        let name = format!("{what} {addr}");
+        let listener = match self.inherited(&name) {
+            Some(socket) => {
+                let listener = StdTcp::from(socket);
+                listener.set_nonblocking(true)?;
+                TcpListener::from_std(listener)?
+            }
+            None => bind(addr)?,
+        };
+        self.keep(name, listener.as_fd())?;
+        Ok(listener)
+    }
+
+    fn unix(&mut self, what: &str, path: &Path, mode: u32) -> io::Result<Bound> {
+        let name = format!("{what} unix:{}", path.display());
+        let listener = match self.inherited(&name) {
+            Some(socket) => {
+                let listener = StdUnix::from(socket);
+                listener.set_nonblocking(true)?;
+                UnixListener::from_std(listener)?
+            }
+            None => bind_unix(path, mode)?,
+        };
+        self.keep(name, listener.as_fd())?;
+        let listener = Some(Listener::Unix(listener));
+        Ok(Bound { listener, path: Some(path.to_owned()), ours: Arc::clone(&self.ours) })
+    }
+
+    fn inherited(&mut self, name: &str) -> Option<OwnedFd> {
+        let at = self.inherited.iter().position(|(of, _)| of == name)?;
+        Some(self.inherited.remove(at).1)
+    }
+
+    fn keep(&mut self, name: String, socket: BorrowedFd<'_>) -> io::Result<()> {
+        self.all.push((name, socket.try_clone_to_owned()?));
+        Ok(())
+    }
+}
+
+/// A bound socket. One in the file system is removed when this is dropped, unless another process
+/// has taken it over.
 pub(super) struct Bound {
     listener: Option<Listener>,
     path: Option<PathBuf>,
+    ours: Arc<AtomicBool>,
 }
 
 impl Bound {
@@ -38,58 +156,11 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
+        if let Some(path) = self.path.as_ref().filter(|_| self.ours.load(Ordering::Relaxed)) {
             // Somebody may have removed it.
             let _ = fs::remove_file(path);
         }
     }
-}
-
-/// Binds for administrators: for those alone who may write into the file system's socket. A proxy
-/// serves without them.
-pub(super) fn bind_admin(path: &Path) -> Option<Bound> {
-    match bind_unix(path, 0o600) {
-        Ok(unix) => {
-            tracing::debug!(path = %path.display(), "administrators connect here");
-            Some(Bound { listener: Some(Listener::Unix(unix)), path: Some(path.to_owned()) })
-        }
-        Err(e) => {
-            tracing::warn!(path = %path.display(), error = %e, "no socket for administrators; another place is `admin = \"unix:/path\"`");
-            None
-        }
-    }
-}
-
-/// Binds for administrators with accounts, which must be there.
-pub(super) fn bind_admin_port(
-    (addr, accounts): &(SocketAddr, PathBuf),
-) -> Result<(TcpListener, Arc<Path>), StartError> {
-    Accounts::load(accounts).map_err(StartError::Accounts)?;
-    let bound = bind(*addr).map_err(|source| StartError::Bind {
-        what: "administrators",
-        addr: addr.to_string(),
-        source,
-    });
-    Ok((bound?, Arc::from(accounts.as_path())))
-}
-
-/// Binds for clients.
-pub(super) fn bind_clients(listen: &Listen) -> Result<Bound, StartError> {
-    let bound = match listen {
-        Listen::Tcp(addr) => {
-            bind(*addr).map(|tcp| Bound { listener: Some(Listener::Tcp(tcp)), path: None })
-        }
-        // As the servers' own: who may log in is for accounts to say.
-        Listen::Unix(path) => bind_unix(path, 0o777)
-            .map(|unix| Bound { listener: Some(Listener::Unix(unix)), path: Some(path.clone()) }),
-    };
-    let addr = listen.to_string();
-    bound.map_err(|source| StartError::Bind { what: "clients", addr, source })
-}
-
-/// Binds for the pages.
-pub(super) fn bind_pages(addr: SocketAddr) -> Result<TcpListener, StartError> {
-    bind(addr).map_err(|source| StartError::Bind { what: "http", addr: addr.to_string(), source })
 }
 
 fn bind(addr: SocketAddr) -> io::Result<TcpListener> {

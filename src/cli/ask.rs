@@ -100,6 +100,9 @@ pub(super) enum Ask {
     /// Have configuration and certificates read again
     #[command(after_help = HELP)]
     Reload(Place),
+    /// Have a new process of the program take the proxy's place
+    #[command(after_help = HELP)]
+    Upgrade(Place),
 }
 
 impl Ask {
@@ -123,6 +126,7 @@ impl Ask {
             Self::Drain(place) => ("DRAIN".to_owned(), place),
             Self::Resume(place) => ("RESUME".to_owned(), place),
             Self::Reload(place) => ("RELOAD".to_owned(), place),
+            Self::Upgrade(place) => ("UPGRADE".to_owned(), place),
         }
     }
 }

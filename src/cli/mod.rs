@@ -17,7 +17,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
 
+use crate::app::SetFilter;
 use crate::config::{Config, ConfigError, LogFormat, Plan, Raw};
 
 /// A MySQL proxy that turns GET_LOCK() into durable rows.
@@ -73,7 +75,7 @@ enum Command {
 }
 
 /// Where settings come from: flags, then LOCKSTEAD_* variables, then the file.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Settings {
     /// Configuration file (TOML); every key is also a flag
     #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
@@ -121,22 +123,33 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn start_logs(config: &Config) -> Result<(), ConfigError> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&config.log_level).map_err(|e| {
-        ConfigError::Value {
-            place: String::new(),
-            key: "log_level",
-            problem: format!("{e}; give for example info or lockstead=debug"),
-        }
-    })?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match config.log_format {
+fn start_logs(config: &Config) -> Result<SetFilter, ConfigError> {
+    let first = filter(&config.log_level)?;
+    let logs = tracing_subscriber::fmt().with_env_filter(first).with_writer(std::io::stderr);
+    Ok(match config.log_format {
         LogFormat::Text => {
-            logs.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).init();
+            let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
+            let logs = logs.with_ansi(ansi).with_filter_reloading();
+            let handle = logs.reload_handle();
+            logs.init();
+            // It fails without logs alone.
+            Box::new(move |level| filter(level).map(|new| drop(handle.reload(new))))
         }
-        LogFormat::Json => logs.json().init(),
-    }
-    Ok(())
+        LogFormat::Json => {
+            let logs = logs.json().with_filter_reloading();
+            let handle = logs.reload_handle();
+            logs.init();
+            Box::new(move |level| filter(level).map(|new| drop(handle.reload(new))))
+        }
+    })
+}
+
+fn filter(level: &str) -> Result<EnvFilter, ConfigError> {
+    EnvFilter::try_new(level).map_err(|e| ConfigError::Value {
+        place: String::new(),
+        key: "log_level",
+        problem: format!("{e}; give for example info or lockstead=debug"),
+    })
 }
 
 fn usage(e: &dyn std::error::Error) -> ExitCode {

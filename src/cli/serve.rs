@@ -3,21 +3,24 @@
 use std::process::ExitCode;
 
 use super::{Settings, failed, runtime, start_logs, usage};
-use crate::app::App;
+use crate::app::{App, Source};
 
 pub(super) fn run(settings: Settings) -> ExitCode {
+    let again = settings.clone();
     let plan = match settings.plan() {
         Ok(plan) => plan,
         Err(e) => return usage(&e),
     };
-    if let Err(e) = start_logs(plan.process()) {
-        return usage(&e);
-    }
+    let filter = match start_logs(plan.process()) {
+        Ok(filter) => filter,
+        Err(e) => return usage(&e),
+    };
+    let source = Source { read: Box::new(move || again.clone().plan()), filter };
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),
     };
-    let served = runtime.block_on(App::serve(plan));
+    let served = runtime.block_on(App::serve(plan, source));
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => failed(&e),

@@ -1,6 +1,7 @@
 //! Settings: what was written, and the validated form that everything else uses.
 
 mod admin;
+mod changes;
 mod http;
 mod parse;
 mod places;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 pub use admin::Admin;
+pub use changes::Change;
 pub use http::Http;
 pub use places::{HostPort, Listen, StoreUrl};
 pub use plan::Plan;

@@ -12,7 +12,7 @@ use super::raw::{Raw, Source};
 use super::{Config, ConfigError, LISTEN};
 
 /// Keys of a cluster.
-const OF_CLUSTER: [&str; 17] = [
+pub(super) const OF_CLUSTER: [&str; 17] = [
     "backend",
     "store",
     "mode",
@@ -32,7 +32,7 @@ const OF_CLUSTER: [&str; 17] = [
     "backend_proxy_protocol",
 ];
 /// Keys of a listener.
-const OF_LISTENER: [&str; 9] = [
+pub(super) const OF_LISTENER: [&str; 9] = [
     "listen",
     "proxy_protocol",
     "tls",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use prometheus::IntCounter;
 
 use super::hops::Hops;
+use super::in_force::InForce;
 use super::registry::Registry;
 use super::unsupported::Shapes;
 use crate::backend::spares::Spares;
@@ -21,8 +22,10 @@ use crate::protocol::command::Command;
 pub struct Context {
     /// The cluster's name, where there may be several.
     pub cluster: Option<Arc<str>>,
-    /// Settings.
+    /// Settings of this session.
     pub config: Arc<Config>,
+    /// Settings of new ones.
+    pub in_force: InForce,
     /// The lock engine.
     pub engine: Engine,
     /// Where server sessions wait while their clients do.
@@ -46,6 +49,13 @@ pub struct Context {
 }
 
 impl Context {
+    /// For a new session.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        let (config, hops) = self.in_force.both();
+        Self { config, hops, ..self.clone() }
+    }
+
     /// Counters for each command byte.
     pub fn command_counters(metrics: &Metrics) -> Arc<[IntCounter]> {
         (0..=u8::MAX).map(|b| metrics.commands.with_label_values(&[Command(b).label()])).collect()

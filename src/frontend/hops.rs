@@ -20,18 +20,26 @@ use crate::protocol::reply::ErrorReply;
 /// What the proxy can do on its legs.
 #[derive(Debug)]
 pub struct Hops {
-    acceptor: Option<Arc<Acceptor>>,
+    acceptor: Option<Acceptor>,
     connector: Option<Connector>,
-    own_key: Option<OwnKey>,
+    own_key: Option<Arc<OwnKey>>,
 }
 
 impl Hops {
     /// Reads certificates; makes what is missing.
     pub fn load(config: &Config) -> Result<Self, TlsError> {
+        Self::read(config, None)
+    }
+
+    /// Reads certificates again, for other settings maybe.
+    pub(super) fn again(&self, config: &Config) -> Result<Self, TlsError> {
+        Self::read(config, self.own_key.clone())
+    }
+
+    fn read(config: &Config, own_key: Option<Arc<OwnKey>>) -> Result<Self, TlsError> {
         let offers = config.tls.offer != Offer::Off;
         let acceptor =
             offers.then(|| Acceptor::load(&config.tls, config.state_dir.as_deref())).transpose()?;
-        let acceptor = acceptor.map(Arc::new);
         let mode = config.backend_tls.mode;
         let connector = (mode != BackendMode::Off)
             .then(|| Connector::load(&config.backend_tls, &config.backend.host))
@@ -43,24 +51,20 @@ impl Hops {
                 BackendMode::Match => config.backend_tls.local,
                 _ => true,
             };
-        let own_key = mixed.then(OwnKey::generate).transpose();
+        let make = || OwnKey::generate().map(Arc::new);
+        let own_key = mixed.then(|| own_key.map_or_else(make, Ok)).transpose();
         let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
         Ok(Self { acceptor, connector, own_key })
     }
 
-    /// Reads what is shown to clients again.
-    pub fn reload(&self) -> Result<(), TlsError> {
-        self.acceptor.as_ref().map_or(Ok(()), |acceptor| acceptor.reload())
-    }
-
     /// What is shown to clients that want TLS.
-    pub fn acceptor(&self) -> Option<&Arc<Acceptor>> {
+    pub fn acceptor(&self) -> Option<&Acceptor> {
         self.acceptor.as_ref()
     }
 
     /// The key for passwords of clients in clear.
     pub(super) fn own_key(&self) -> Option<&OwnKey> {
-        self.own_key.as_ref()
+        self.own_key.as_deref()
     }
 
     /// What a client is offered where the server offers `server`.

@@ -101,7 +101,7 @@ async fn serve(
     load: Arc<AtomicUsize>,
 ) {
     while let Some(client) = inbox.recv().await {
-        let context = contexts[client.listener].clone();
+        let context = contexts[client.listener].renewed();
         let load = Arc::clone(&load);
         tokio::spawn(async move {
             session(client, context).await;
@@ -146,12 +146,12 @@ const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Refuses a client before its login.
 async fn refuse(socket: Socket, context: &Context, limit: &str, refusal: &ErrorReply) {
+    context.metrics.limits.with_label_values(&[limit]).inc();
+    closed(context, "too_many_connections");
     let mut out = Vec::new();
     refusal.encode(&mut out, 0, true);
     // A client that does not read is only closed.
     let _ = timeout(LAST_WORD, Leg::new(socket).send_all(&out)).await;
-    context.metrics.limits.with_label_values(&[limit]).inc();
-    closed(context, "too_many_connections");
 }
 
 /// Accepts until the process stops accepting, by dropping this future.

@@ -3,6 +3,7 @@
 pub mod context;
 pub mod ending;
 pub mod hops;
+pub mod in_force;
 pub mod intercept;
 pub mod listener;
 pub mod login;

@@ -102,6 +102,15 @@ impl Registry {
         logins.1 <= most
     }
 
+    /// Tells those that have not logged in, and those that `spared` does not name.
+    pub fn tell_others(&self, event: SessionEvent, spared: impl Fn(&Shown) -> bool) {
+        for member in self.0.sessions.lock().values() {
+            if !member.shown.as_ref().is_some_and(|shown| spared(shown)) {
+                let _ = member.events.send(event);
+            }
+        }
+    }
+
     /// Whether the process ends, and sessions with it.
     pub fn is_draining(&self) -> bool {
         self.0.draining.load(Ordering::Relaxed)

@@ -1,8 +1,8 @@
 //! Windows: `/metrics`, `/livez`, `/readyz`, the status page, and the administration's tables as JSON.
 //! Nothing here changes anything.
 
-mod encrypted;
 mod guard;
+mod listening;
 mod rates;
 mod status;
 
@@ -20,8 +20,8 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use self::encrypted::Encrypted;
 use self::guard::Guard;
+use self::listening::{Encrypted, Plain};
 use self::rates::Rates;
 use self::status::{Status, error};
 use crate::admin::{Control, problem};
@@ -63,7 +63,8 @@ impl Windows {
         Ok(Self { page: settings.page, token, tls })
     }
 
-    /// Serves until dropped.
+    /// Serves until dropped. New connections are another process's when that has taken this one's
+    /// place.
     pub async fn serve(self, listener: TcpListener, control: Control) -> io::Result<()> {
         let mut beside = JoinSet::new();
         let mut router = Router::new()
@@ -77,8 +78,9 @@ impl Windows {
             for rates in &rates {
                 beside.spawn(rates.clone().keep());
             }
-            router = router.merge(page(control, rates, Guard { token: self.token }));
+            router = router.merge(page(control.clone(), rates, Guard { token: self.token }));
         }
+        let listener = Plain::new(listener, control.retired);
         match self.tls {
             None => axum::serve(listener, router).await,
             Some(config) => axum::serve(Encrypted::new(listener, config), router).await,

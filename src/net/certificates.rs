@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -52,30 +51,18 @@ fn provider() -> Arc<CryptoProvider> {
 /// TLS as clients get it.
 #[derive(Debug)]
 pub struct Acceptor {
-    settings: ClientTls,
-    /// Where a certificate of the proxy's own is kept.
-    state_dir: Option<PathBuf>,
-    config: ArcSwap<ServerConfig>,
+    config: Arc<ServerConfig>,
 }
 
 impl Acceptor {
-    /// Reads the certificate, or makes one.
+    /// Reads the certificate, or makes one: in `state_dir`, if there is one.
     pub fn load(settings: &ClientTls, state_dir: Option<&Path>) -> Result<Self, TlsError> {
-        let config = server_config(settings, state_dir)?;
-        let state_dir = state_dir.map(Path::to_owned);
-        Ok(Self { settings: settings.clone(), state_dir, config: ArcSwap::from_pointee(config) })
-    }
-
-    /// Reads it again; connections that are there keep the old one. At an error it stays.
-    pub fn reload(&self) -> Result<(), TlsError> {
-        let config = server_config(&self.settings, self.state_dir.as_deref())?;
-        self.config.store(Arc::new(config));
-        Ok(())
+        Ok(Self { config: Arc::new(server_config(settings, state_dir)?) })
     }
 
     /// What is shown now.
     pub fn config(&self) -> Arc<ServerConfig> {
-        self.config.load_full()
+        Arc::clone(&self.config)
     }
 
     /// Its side of one connection.

@@ -30,17 +30,21 @@ on_both! {
 }
 
 /// A folder for a proxy's state, gone with it.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let path = std::env::temp_dir().join(format!("lockstead-{:08x}", rand::random::<u32>()));
         std::fs::create_dir(&path).expect("a folder");
         Self(path)
     }
 
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
     fn socket(&self) -> PathBuf {
-        self.0.join("admin.sock")
+        self.file("admin.sock")
     }
 }
 
@@ -51,26 +55,33 @@ impl Drop for Folder {
 }
 
 /// A proxy with a socket for administrators.
-struct Desk {
-    folder: Folder,
-    proxy: Proxy,
+pub(crate) struct Desk {
+    pub(crate) folder: Folder,
+    pub(crate) proxy: Proxy,
 }
 
 impl Desk {
     fn open(server: &Server) -> Self {
+        Self::with(server, "", &[])
+    }
+
+    /// One with a configuration file, whose text is given, beside its arguments.
+    pub(crate) fn with(server: &Server, settings: &str, extra: &[&str]) -> Self {
         let folder = Folder::new();
-        let state = folder.0.display().to_string();
-        let proxy = Proxy::start(&server.url, &["--state-dir", &state]);
+        let (state, file) = (folder.0.display().to_string(), folder.file("settings.toml"));
+        std::fs::write(&file, settings).expect("written");
+        let fixed = ["--state-dir", &state, "--config", &file.display().to_string()];
+        let proxy = Proxy::start(&server.url, &[&fixed, extra].concat());
         Self { folder, proxy }
     }
 
-    fn ask(&self, words: &[&str]) -> Output {
+    pub(crate) fn ask(&self, words: &[&str]) -> Output {
         let socket = format!("--admin=unix:{}", self.folder.socket().display());
         run(&[words, &[&socket]].concat())
     }
 
     /// The rows of an answer.
-    fn rows(&self, words: &[&str]) -> Vec<Value> {
+    pub(crate) fn rows(&self, words: &[&str]) -> Vec<Value> {
         let output = self.ask(&[words, &["--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
         let rows: Value = serde_json::from_slice(&output.stdout).expect("JSON");

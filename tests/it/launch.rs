@@ -52,7 +52,13 @@ impl Launched {
         Self::start_as(shell, backend, store, extra)
     }
 
-    fn start_as(make: impl Fn() -> Command, backend: &str, store: &str, extra: &[&str]) -> Self {
+    /// The same by another program.
+    pub(crate) fn start_as(
+        make: impl Fn() -> Command,
+        backend: &str,
+        store: &str,
+        extra: &[&str],
+    ) -> Self {
         let place = ["--backend", backend, "--store", store];
         // Another process may take a free port before the proxy does: try again then.
         for _ in 0..5 {

@@ -1,0 +1,228 @@
+//! A newer program takes this process's place: it is started beside, gets the listening sockets
+//! when it is ready to serve, and this process keeps its sessions until they end.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::Signal;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+
+use super::cluster::Running;
+use super::handover::{self, Line, Named, TAKES_OVER};
+use super::sockets::Sockets;
+use crate::admin::Upgrade;
+use crate::engine::handle::SessionEvent;
+use crate::frontend::ending::LAST_MOMENT;
+use crate::frontend::registry::Registry;
+use crate::types::ConnectionId;
+
+/// How long the new process may take to be ready, beside what it waits for others' leases.
+const START: Duration = Duration::from_mins(1);
+
+/// How often, and how many times, it is looked whether a process that fails is gone.
+const LOOK: Duration = Duration::from_millis(5);
+const LOOKS: u32 = 200;
+
+/// The program as this process was started, which may be another file by now.
+pub(super) struct Origin {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+}
+
+impl Origin {
+    /// To be asked before the file can have been replaced.
+    pub(super) fn of_this_process() -> io::Result<Self> {
+        let arguments = std::env::args_os().skip(1).collect();
+        Ok(Self { program: std::env::current_exe()?, arguments })
+    }
+
+    /// Starts it anew, and hands the sockets over.
+    fn start(&self, sockets: &[Named]) -> Result<(Process, OwnedFd, io::Result<()>), String> {
+        let (line, theirs) = handover::pair().map_err(|e| e.to_string())?;
+        let child = Command::new(&self.program)
+            .args(&self.arguments)
+            .env(TAKES_OVER, "1")
+            .stdin(theirs)
+            .spawn()
+            .map_err(|e| format!("cannot start {}: {e}", self.program.display()))?;
+        let sent = handover::send(&line, sockets);
+        Ok((Process(Some(child)), line, sent))
+    }
+}
+
+/// A process that is ended with this, unless it has been let go.
+struct Process(Option<Child>);
+
+impl Process {
+    fn id(&self) -> u32 {
+        self.0.as_ref().map_or(0, Child::id)
+    }
+
+    /// It lives on by itself.
+    fn let_go(&mut self) {
+        self.0 = None;
+    }
+
+    /// It fails. How it has ended, if by itself.
+    async fn failed(mut self) -> String {
+        // It may have closed its end of the line and not be gone yet.
+        for _ in 0..LOOKS {
+            if let Some(Ok(Some(status))) = self.0.as_mut().map(Child::try_wait) {
+                return format!(
+                    "the new process ended ({status}) before it was ready; the log says why"
+                );
+            }
+            sleep(LOOK).await;
+        }
+        "the new process was ended before it was ready".to_owned()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            // One that is gone already cannot be ended.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A new process that is ready to serve, and does not yet.
+pub(super) struct Successor {
+    process: Process,
+    line: Line,
+    answer: Option<Answer>,
+}
+
+/// Where it is told what became of it: to who has asked.
+type Answer = oneshot::Sender<Result<u32, String>>;
+
+/// Waits until somebody asks and a new process is ready. One that fails changes nothing.
+pub(super) async fn successor(
+    origin: Origin,
+    sockets: &Sockets,
+    lease: Duration,
+    asked: &mut Asked,
+) -> Successor {
+    let origin = Arc::new(origin);
+    loop {
+        let answer = asked.next().await;
+        let copies = sockets.copies().map_err(|e| e.to_string());
+        let started = match copies {
+            Ok(copies) => start(&origin, copies, lease).await,
+            Err(e) => Err(e),
+        };
+        match started {
+            Ok((process, line)) => return Successor { process, line, answer },
+            Err(e) => {
+                tracing::error!(error = %e, "no upgrade: this process serves on");
+                // Who has asked may not have waited.
+                let _ = answer.map(|answer| answer.send(Err(e)));
+            }
+        }
+    }
+}
+
+/// Starts a process, and waits until it is ready.
+async fn start(
+    origin: &Arc<Origin>,
+    sockets: Vec<Named>,
+    lease: Duration,
+) -> Result<(Process, Line), String> {
+    if std::process::id() == 1 {
+        return Err(
+            "this is the first process of a container, which ends with it: start another container"
+                .to_owned(),
+        );
+    }
+    let origin = Arc::clone(origin);
+    // The new process may take its time to read.
+    let started = tokio::task::spawn_blocking(move || origin.start(&sockets)).await;
+    let (process, line, sent) = started.map_err(|e| e.to_string())??;
+    tracing::info!(process = process.id(), "a new process is started to take over");
+    if let Err(e) = sent {
+        return Err(format!("it does not take the sockets ({e}): {}", process.failed().await));
+    }
+    let mut line = Line::new(line).map_err(|e| e.to_string())?;
+    let limit = START + lease * 2;
+    match timeout(limit, line.is_ready()).await {
+        Ok(true) => Ok((process, line)),
+        Ok(false) => Err(process.failed().await),
+        Err(_) => Err(format!("the new process is not ready after {limit:?}, and is ended")),
+    }
+}
+
+impl Successor {
+    /// Lets it serve.
+    pub(super) async fn let_go(mut self) -> io::Result<()> {
+        let id = self.process.id();
+        // Under systemd, this is the service now. Elsewhere nobody listens.
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::MainPid(id)]);
+        let given = self.line.give().await;
+        let result = match &given {
+            Ok(()) => {
+                tracing::info!(
+                    process = id,
+                    "it has taken over: sessions that are here stay until they end"
+                );
+                self.process.let_go();
+                Ok(id)
+            }
+            Err(e) => {
+                tracing::error!(process = id, error = %e, "it is gone, and so is this one");
+                Err(e.to_string())
+            }
+        };
+        let _ = self.answer.map(|answer| answer.send(result));
+        given
+    }
+}
+
+/// Who asks for an upgrade: administrators, and a signal.
+pub(super) struct Asked {
+    pub(super) administrators: mpsc::Receiver<Upgrade>,
+    pub(super) signal: Signal,
+}
+
+impl Asked {
+    /// The next one, with where an answer goes.
+    pub(super) async fn next(&mut self) -> Option<Answer> {
+        tokio::select! {
+            Some(asked) = self.administrators.recv() => Some(asked.0),
+            told = self.signal.recv() => match told {
+                Some(()) => None,
+                None => pending().await,
+            },
+        }
+    }
+}
+
+/// Waits for the sessions to end by themselves; at the limit they are told to, those without locks
+/// first. True if none is left.
+pub(super) async fn linger(limit: Duration, registry: &Registry, clusters: &[Running]) -> bool {
+    if registry.emptied(limit).await {
+        return true;
+    }
+    let mut holders: HashSet<(Option<Arc<str>>, ConnectionId)> = HashSet::new();
+    for cluster in clusters {
+        let seen = cluster.for_admin();
+        if let Some(engine) = seen.engine {
+            let held = engine.sight().await.held;
+            holders.extend(held.into_iter().map(|held| (seen.name.clone(), held.conn)));
+        }
+    }
+    tracing::info!(?limit, holders = holders.len(), "the sessions that are left are closed");
+    registry.tell_others(SessionEvent::Drain, |shown| {
+        holders.contains(&(shown.cluster.clone(), shown.connection))
+    });
+    registry.emptied(LAST_MOMENT).await
+}

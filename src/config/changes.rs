@@ -1,0 +1,262 @@
+//! What of a configuration that was read again differs, and what of that needs a restart.
+
+use super::plan::{OF_CLUSTER, OF_LISTENER};
+use super::{Config, Listen, Plan};
+
+/// Keys that only a start applies: of what is bound, registered or running.
+const AT_START: [&str; 20] = [
+    "listen",
+    "backend",
+    "store",
+    "store_tls",
+    "mode",
+    "http",
+    "http_page",
+    "http_token_file",
+    "http_tls_cert",
+    "http_tls_key",
+    "metrics_locks",
+    "admin",
+    "admin_listen",
+    "admin_accounts",
+    "lease",
+    "collect_after",
+    "state_dir",
+    "create_schema",
+    "workers",
+    "log_format",
+];
+
+/// One difference, in words.
+pub type Change = (String, String);
+
+/// A listener as it is in force, with its cluster's name.
+pub(crate) type Named<'a> = (Option<&'a str>, &'a Config);
+
+impl Plan {
+    /// What becomes of the listeners in force: the settings of each from now on, in their order,
+    /// and what has changed.
+    pub(crate) fn over(mut self, now: &[Named<'_>]) -> (Vec<Config>, Vec<Change>) {
+        let mut changes = Vec::new();
+        let alone = now.len() == 1;
+        let mut settings = Vec::new();
+        for (cluster, old) in now {
+            let new = self.take(*cluster, alone, &old.listen);
+            settings.push(if let Some(new) = new {
+                old.changed_to(new, *cluster, alone, &mut changes)
+            } else {
+                changes.push((label(*cluster, old), format!("is gone; {RESTART}")));
+                (*old).clone()
+            });
+        }
+        for cluster in &self.clusters {
+            for new in &cluster.listeners {
+                let label = label(cluster.name.as_deref(), new);
+                changes.push((label, format!("is new; {RESTART}")));
+            }
+        }
+        // What concerns a process or a cluster has changed for each of its listeners.
+        let mut told = Vec::new();
+        for change in changes {
+            if !told.contains(&change) {
+                told.push(change);
+            }
+        }
+        (settings, told)
+    }
+
+    /// The listener at this address; the only one, whatever its address.
+    fn take(&mut self, cluster: Option<&str>, alone: bool, at: &[Listen]) -> Option<Config> {
+        let of = self.clusters.iter_mut().find(|c| c.name.as_deref() == cluster)?;
+        let only = alone && of.listeners.len() == 1;
+        let found = of.listeners.iter().position(|l| only || l.listen == at)?;
+        Some(of.listeners.remove(found))
+    }
+}
+
+const RESTART: &str = "needs a restart";
+
+fn label(cluster: Option<&str>, config: &Config) -> String {
+    let listen: Vec<_> = config.listen.iter().map(ToString::to_string).collect();
+    let name = cluster.map(|name| format!("{name}: ")).unwrap_or_default();
+    format!("{name}listener {}", listen.join(", "))
+}
+
+impl Config {
+    /// The other's settings, as far as they can be had without a restart.
+    fn changed_to(
+        &self,
+        new: Self,
+        cluster: Option<&str>,
+        alone: bool,
+        changes: &mut Vec<Change>,
+    ) -> Self {
+        let mut shown = Vec::new();
+        for ((key, old_value), (_, new_value)) in self.shown.iter().zip(&new.shown) {
+            let late = AT_START.contains(key);
+            // A password does not show.
+            let differs =
+                old_value != new_value || (*key == "store" && self.password() != new.password());
+            shown.push((*key, if late { old_value.clone() } else { new_value.clone() }));
+            if differs {
+                let said = match late {
+                    _ if *key == "store" => RESTART.to_owned(),
+                    true => {
+                        format!("{} needs a restart, {} stays", word(new_value), word(old_value))
+                    }
+                    false => format!("{}, was {}", word(new_value), word(old_value)),
+                };
+                changes.push((self.place(key, cluster, alone), said));
+            }
+        }
+        let old = self.clone();
+        Self {
+            listen: old.listen,
+            backend: old.backend,
+            store: old.store,
+            mode: old.mode,
+            http: old.http,
+            metrics_locks: old.metrics_locks,
+            admin: old.admin,
+            lease: old.lease,
+            collect_after: old.collect_after,
+            state_dir: old.state_dir,
+            create_schema: old.create_schema,
+            workers: old.workers,
+            log_format: old.log_format,
+            shown,
+            ..new
+        }
+    }
+
+    fn password(&self) -> Option<&str> {
+        self.store.as_ref().map(|store| store.password.as_str())
+    }
+
+    /// A key with what it belongs to, where that has a name.
+    fn place(&self, key: &str, cluster: Option<&str>, alone: bool) -> String {
+        match cluster {
+            _ if !alone && OF_LISTENER.contains(&key) => format!("{}: {key}", label(cluster, self)),
+            Some(name) if OF_CLUSTER.contains(&key) => format!("{name}: {key}"),
+            _ => key.to_owned(),
+        }
+    }
+}
+
+fn word(value: &str) -> &str {
+    if value.is_empty() { "nothing" } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Raw;
+    use super::*;
+
+    fn load(text: &str) -> Plan {
+        let path = std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+        std::fs::write(&path, text).expect("write");
+        let plan = Plan::load(Some(&path), Raw::default());
+        std::fs::remove_file(&path).expect("remove");
+        plan.expect("valid")
+    }
+
+    /// Settings and differences, as text.
+    fn over(new: &str, old: &str) -> (Vec<Config>, Vec<String>) {
+        let old = load(old);
+        let mut now: Vec<Named<'_>> = Vec::new();
+        for cluster in &old.clusters {
+            now.extend(cluster.listeners.iter().map(|l| (cluster.name.as_deref(), l)));
+        }
+        let (settings, changes) = load(new).over(&now);
+        (settings, changes.into_iter().map(|(what, result)| format!("{what}: {result}")).collect())
+    }
+
+    const ONE: &str = "backend = 'db:1'\nstore = 'mysql://a:tulip@db/x'\n";
+    const TWO: &str = "
+        [[cluster]]
+        name = 'shop'
+        backend = 'db1:3306'
+        store = 'mysql://l:p@db1/locks'
+        [[cluster]]
+        name = 'wiki'
+        backend = 'db2:3306'
+        store = 'mysql://l:p@db2/locks'
+        [[listener]]
+        cluster = 'shop'
+        listen = '127.0.0.1:1'
+        [[listener]]
+        cluster = 'shop'
+        listen = '127.0.0.1:2'
+        [[listener]]
+        cluster = 'wiki'
+        listen = '127.0.0.1:3'
+    ";
+
+    #[test]
+    fn what_is_bound_or_running_stays_and_is_named() {
+        let (settings, changes) = over(
+            &format!(
+                "{}listen = '127.0.0.1:9'\nmax_connections = 7\n",
+                ONE.replace("tulip", "rose")
+            ),
+            ONE,
+        );
+        assert_eq!(
+            changes,
+            [
+                "listen: 127.0.0.1:9 needs a restart, 127.0.0.1:6033 stays",
+                "store: needs a restart",
+                "max_connections: 7, was 10000",
+            ]
+        );
+        let now = &settings[0];
+        assert_eq!(now.listen[0].to_string(), "127.0.0.1:6033");
+        assert_eq!(now.password(), Some("tulip"));
+        assert_eq!(now.max_connections, 7);
+        let shown = |key| now.shown.iter().find(|(k, _)| *k == key).expect("a key").1.as_str();
+        assert_eq!((shown("listen"), shown("max_connections")), ("127.0.0.1:6033", "7"));
+    }
+
+    #[test]
+    fn what_needs_a_restart_are_keys() {
+        for key in AT_START {
+            assert!(Raw::KEYS.contains(&key), "{key}");
+        }
+    }
+
+    #[test]
+    fn differences_are_told_of_whom_they_are_and_once() {
+        assert_eq!(over(TWO, TWO).1, [""; 0]);
+        let new = format!("login_timeout = '1s'\n{TWO}");
+        let new = new.replace("name = 'shop'", "name = 'shop'\nfast_path = false");
+        let new = new.replace("127.0.0.1:2'", "127.0.0.1:2'\ntls = 'off'");
+        let (settings, changes) = over(&new, TWO);
+        assert_eq!(
+            changes,
+            [
+                "login_timeout: 1s, was 10s",
+                "shop: fast_path: false, was true",
+                "shop: listener 127.0.0.1:2: tls: off, was prefer",
+            ]
+        );
+        let fast: Vec<_> = settings.iter().map(|config| config.fast_path).collect();
+        assert_eq!(fast, [false, false, true]);
+    }
+
+    #[test]
+    fn clusters_and_listeners_do_not_come_and_go() {
+        let wiki = TWO.replace("'wiki'", "'blog'").replace("127.0.0.1:2", "127.0.0.1:4");
+        let (settings, changes) = over(&wiki, TWO);
+        assert_eq!(settings.len(), 3);
+        assert_eq!(
+            changes,
+            [
+                "shop: listener 127.0.0.1:2: is gone; needs a restart",
+                "wiki: listener 127.0.0.1:3: is gone; needs a restart",
+                "shop: listener 127.0.0.1:4: is new; needs a restart",
+                "blog: listener 127.0.0.1:3: is new; needs a restart",
+            ]
+        );
+        assert_eq!(over(TWO, ONE).1.len(), 4);
+    }
+}
