@@ -48,26 +48,32 @@ impl Drop for Folder {
 }
 
 /// A proxy with a socket for administrators.
-struct Desk {
+pub(crate) struct Desk {
     folder: Folder,
-    proxy: Proxy,
+    pub(crate) proxy: Proxy,
 }
 
 impl Desk {
     fn open(server: &Server) -> Self {
+        Self::open_with(server, &[])
+    }
+
+    /// One with further arguments.
+    pub(crate) fn open_with(server: &Server, extra: &[&str]) -> Self {
         let folder = Folder::new();
         let state = folder.0.display().to_string();
-        let proxy = Proxy::start(&server.url, &["--state-dir", &state]);
+        let proxy = Proxy::start(&server.url, &[&["--state-dir", &state], extra].concat());
         Self { folder, proxy }
     }
 
-    fn ask(&self, words: &[&str]) -> Output {
+    /// Asks from the shell.
+    pub(crate) fn ask(&self, words: &[&str]) -> Output {
         let socket = format!("--admin=unix:{}", self.folder.socket().display());
         run(&[words, &[&socket]].concat())
     }
 
     /// The rows of an answer.
-    fn rows(&self, words: &[&str]) -> Vec<Value> {
+    pub(crate) fn rows(&self, words: &[&str]) -> Vec<Value> {
         let output = self.ask(&[words, &["--json"]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
         let rows: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -75,7 +81,7 @@ impl Desk {
     }
 
     /// What a command line client that comes with a server prints, and what it complains of.
-    fn client(&self, client: &str, sql: &str) -> (String, String) {
+    pub(crate) fn client(&self, client: &str, sql: &str) -> (String, String) {
         let output = Command::new(cache().join("bin").join(client))
             .args(["--no-defaults", "--user=somebody", "--batch", "-e", sql])
             .arg(format!("--socket={}", self.folder.socket().display()))
