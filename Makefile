@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-docs torture mutants fuzz bench check clean
+.PHONY: help demo run test test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-docs torture mutants fuzz bench incident check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -49,6 +49,9 @@ fuzz: ## random bytes for lexer and decoders, with a nightly toolchain; ARGS=[SE
 
 bench: ## benchmarks against private servers; ARGS go to dev/bench.sh
 	@dev/bench.sh $(ARGS)
+
+incident: ## play an incident before a FLAVOUR server, and write docs/incident.md of it
+	@dev/incident.sh $(FLAVOUR)
 
 check: ## formatting, lints, licences, duplicate crates, scripts
 	@dev/check.sh
