@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-drivers test-suites test-monitoring test-packaging test-balancers test-docs torture mutants fuzz bench check clean
+.PHONY: help demo run test test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-docs torture mutants fuzz bench incident check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -26,6 +26,9 @@ test-suites: ## large suites of others, at the servers and through the proxy; AR
 test-monitoring: ## metrics, dashboards and alerts, by a real Prometheus, with a FLAVOUR server
 	@dev/test-monitoring.sh $(FLAVOUR)
 
+test-page: ## the status page in a real Chromium, with a FLAVOUR server; pictures go to target/page
+	@dev/test-page.sh $(FLAVOUR)
+
 test-packaging: ## unit, Debian package, image, compose.yml and Kubernetes examples; ARGS=[unit] [deb] [image] [compose] [kubernetes]
 	@dev/test-packaging.sh $(ARGS)
 
@@ -46,6 +49,9 @@ fuzz: ## random bytes for lexer and decoders, with a nightly toolchain; ARGS=[SE
 
 bench: ## benchmarks against private servers; ARGS go to dev/bench.sh
 	@dev/bench.sh $(ARGS)
+
+incident: ## play an incident before a FLAVOUR server, and write docs/incident.md of it
+	@dev/incident.sh $(FLAVOUR)
 
 check: ## formatting, lints, licences, duplicate crates, scripts
 	@dev/check.sh

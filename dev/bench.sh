@@ -2,7 +2,7 @@
 # Measures Lockstead beside HAProxy, MySQL Router and the server itself:
 #
 #   dev/bench.sh [--flavour mysql|mariadb|both] [--rounds N] [--seconds S] [--quick]
-#                [points|tls|idle|locks|hot|handover|cost|all]...
+#                [points|tls|idle|locks|hot|handover|cost|windows|all]...
 #
 #   points    sysbench's point selects (text protocol) at 1, 16, 64 and 256 threads:
 #             queries a second, and the proxy's processor time for a query
@@ -19,6 +19,8 @@
 #   handover  a lock that a client of one proxy releases and a client of another
 #             one waits for
 #   cost      statements, writes and bytes of binary log for a pair, at the server
+#   windows   times of the status page, its status and /metrics with 2,000 sessions, 1,000 held
+#             locks and 500 waits; lock pairs of 16 clients while five browsers look, and alone
 #
 # All variants of a measurement take turns (A B C A B C ...), so what else goes on
 # in the machine hits them alike. The figures are medians of N rounds (5), in points
@@ -43,6 +45,9 @@ locks_each=100
 idle_seconds=20
 handovers=60
 most_rounds=7
+audience=(--clients 1000 --locks 1 --waiters 500 --beside 484)
+window_rounds=10
+looks=300
 
 say() { printf 'bench: %s\n' "$*" >&2; }
 die() { printf 'bench: %s\n' "$*" >&2; exit 1; }
@@ -50,7 +55,7 @@ usage() { sed -n '4,5s/^# *//p' "$0" >&2; exit 2; }
 
 # --- what to do ---------------------------------------------------------------
 
-all=(points tls idle locks hot handover cost)
+all=(points tls idle locks hot handover cost windows)
 flavours=(mysql mariadb)
 rounds=5
 seconds=5
@@ -70,8 +75,11 @@ while [ $# -gt 0 ]; do
     if [ "$1" = --rounds ]; then rounds=$2; else seconds=$2; fi
     shift
     ;;
-  --quick) rounds=1 seconds=1 most_rounds=1 sessions=500 crowd=256 holders=20 idle_seconds=5 handovers=5 ;;
-  points | tls | idle | locks | hot | handover | cost) sections+=("$1") ;;
+  --quick)
+    rounds=1 seconds=1 most_rounds=1 sessions=500 crowd=256 holders=20 idle_seconds=5 handovers=5
+    audience=(--clients 100 --locks 1 --waiters 50 --beside 34) window_rounds=2 looks=20
+    ;;
+  points | tls | idle | locks | hot | handover | cost | windows) sections+=("$1") ;;
   all) sections+=("${all[@]}") ;;
   *) usage ;;
   esac
@@ -94,6 +102,7 @@ needs_files() {
 }
 needs_files idle $((sessions * 2 + 1000))
 needs_files locks $((crowd * 2 + 1000))
+needs_files windows 6000
 
 # --- programs -----------------------------------------------------------------
 
@@ -153,6 +162,8 @@ trap 'exit 143' TERM
 . dev/bench/handover.sh
 # shellcheck source=dev/bench/cost.sh
 . dev/bench/cost.sh
+# shellcheck source=dev/bench/windows.sh
+. dev/bench/windows.sh
 # shellcheck source=dev/bench/report.sh
 . dev/bench/report.sh
 

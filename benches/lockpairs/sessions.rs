@@ -1,4 +1,4 @@
-//! Sessions that do nothing, with locks or without.
+//! Sessions that do nothing, with locks or without, or that wait for one.
 
 use std::io;
 use std::thread;
@@ -21,31 +21,50 @@ pub(crate) struct Sessions {
     /// Locks that each of them holds.
     #[arg(long, default_value_t = 0)]
     locks: usize,
+    /// Further sessions, each of which waits for a lock of one of them.
+    #[arg(long, default_value_t = 0)]
+    waiters: usize,
+    /// Further sessions without locks.
+    #[arg(long, default_value_t = 0)]
+    beside: usize,
 }
 
 /// Opens sessions, says so, and keeps them until standard input ends.
 pub(crate) fn keep(account: &Account, sessions: &Sessions) -> Result<()> {
     let select = command("SELECT 1")?;
-    let mut clients = Vec::with_capacity(sessions.clients);
-    for n in 0..sessions.clients {
-        let mut client =
-            Client::open(account, sessions.port).with_context(|| format!("session {n}"))?;
-        client.expect(&select, b"1")?;
-        clients.push(client);
-    }
+    let open = |count: usize| -> Result<Vec<Client>> {
+        let one = |n| -> Result<Client> {
+            let mut client =
+                Client::open(account, sessions.port).with_context(|| format!("session {n}"))?;
+            client.expect(&select, b"1")?;
+            Ok(client)
+        };
+        (0..count).map(one).collect()
+    };
+    let mut clients = open(sessions.clients)?;
+    let _beside = open(sessions.beside)?;
+    let mut waiters = open(sessions.waiters)?;
     if sessions.locks > 0 {
         clients = lock(clients, sessions.locks)?;
+        for (n, waiter) in waiters.iter_mut().enumerate() {
+            let name = format!("held-{}-0", n % clients.len());
+            waiter.ask(&command(&format!("SELECT GET_LOCK('{name}', 86400)"))?)?;
+        }
     }
     println!("{}", json!({ "sessions": clients.len(), "locks": sessions.locks }));
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
     // The sessions, and their locks, were all there until the end, or what was measured is not
     // what it is called.
     let (last, held): (_, &[u8]) = match sessions.locks {
-        0 => (select, b"1"),
+        0 => (select.clone(), b"1"),
         _ => (command("SELECT RELEASE_ALL_LOCKS()")?, &sessions.locks.to_string().into_bytes()),
     };
     for client in &mut clients {
         client.expect(&last, held).context("an idle session")?;
+    }
+    for waiter in &mut waiters {
+        waiter.answered(b"1").context("a session that waits")?;
+        waiter.expect(&command("SELECT RELEASE_ALL_LOCKS()")?, b"1")?;
     }
     Ok(())
 }

@@ -53,6 +53,7 @@ function head() {
   if (section == "idle") printf "  %-8s %-10s %12s\n", "sessions", "", "KiB each"
   if (section == "rest") printf "  %-8s %-10s %12s %12s\n", "locks", "", "statements/s", "renewal us"
   if (section == "locks") printf "  %-8s %-10s %12s %10s %10s %10s %10s %10s\n", "clients", "", "pairs/s", "p50 us", "p99 us", "of plain", "of HAProxy", "load us"
+  if (section == "windows") printf "  %-8s %-10s %10s %10s %10s\n", "us", "", "p50", "p99", "of alone"
   if (section == "hot") printf "  %-8s %-10s %12s %10s %10s\n", "clients", "", "pairs/s", "p50 us", "p99 us"
   if (section == "handover") printf "  %-8s %-10s %10s %10s %10s %10s %10s %10s\n", "us", "", "reply p50", "reply p99", "send p50", "send p99", "woken", "commit p50"
   if (section == "cost") printf "  %-8s %-10s %12s %12s %12s %12s\n", "clients", "", "statements", "writes", "binlog bytes", "pairs/s"
@@ -64,6 +65,7 @@ function row(n, w) {
   if (section == "idle") printf "%12.2f\n", median(n, w, "kib_per_session")
   if (section == "rest") printf "%12.2f %12.0f\n", median(n, w, "statements_per_second"), median(n, w, "renewal_us")
   if (section == "locks") printf "%12.0f %10.0f %10.0f %10.3f %10.3f %10.1f\n", median(n, w, "pairs_per_second"), median(n, w, "p50_us"), median(n, w, "p99_us"), ratio("pairs_per_second", n, w, n, "plain"), ratio("pairs_per_second", n, w, n, "haproxy"), median(n, w, "driver_us_per_pair")
+  if (section == "windows") printf "%10.0f %10.0f %10s\n", median(n, w, "p50_us"), median(n, w, "p99_us"), w == "watched" ? sprintf("%.3f", median(n, w, "of_alone")) : ""
   if (section == "hot") printf "%12.0f %10.0f %10.0f\n", median(n, w, "pairs_per_second"), median(n, w, "p50_us"), median(n, w, "p99_us")
   if (section == "handover" && w ~ /^plain/) printf "%10s %10s %10s %10s %10s %10.0f\n", "", "", "", "", "", median(n, w, "statement_p50_us")
   if (section == "handover" && w !~ /^plain/) printf "%10.0f %10.0f %10.0f %10.0f %10s\n", median(n, w, "after_reply_us"), p99[of(n, w, "after_reply_us")], median(n, w, "after_send_us"), p99[of(n, w, "after_send_us")], w == "lockstead" ? sprintf("%.2f", median(n, w, "woken")) : ""
@@ -105,6 +107,12 @@ function targets_of(   i, n, name, crowd, commit) {
   }
   if (section == "hot")
     judge("grants/s of a hot name, 16 clients/plain, 1 client, no contention", ratio("pairs_per_second", 16, "lockstead", 1, "plain"), ">=", 1)
+  if (section == "windows") {
+    judge("ms of the page, p99", median(size[1], "page", "p99_us") / 1e3, "<=", 200)
+    judge("ms of a status that is made anew, p99", median(size[1], "anew", "p99_us") / 1e3, "<=", 200)
+    judge("ms of a scrape, p99", median(size[1], "metrics", "p99_us") / 1e3, "<=", 50)
+    judge("time of a lock pair, watched/alone", median(size[1], "watched", "of_alone"), "<=", 1.05)
+  }
   if (section == "handover") {
     commit = median(1, "plain", "statement_p50_us")
     judge("ms of a hand-over from the release's reply, less one commit", (median(2, "lockstead", "after_reply_us") - commit) / 1e3, "<=", 1)

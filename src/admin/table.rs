@@ -58,6 +58,12 @@ impl Cell {
         text.map_or(Self::Null, |text| Self::Text(text.into()))
     }
 
+    /// A lock's name, as the view shows it: in hexadecimal digits if it is no text.
+    pub fn name(bytes: &[u8]) -> Self {
+        let text = String::from_utf8(bytes.to_vec());
+        Self::Text(text.unwrap_or_else(|_| hex::encode_upper(bytes)))
+    }
+
     /// Bytes of some character set, for people.
     pub fn bytes(bytes: &[u8]) -> Self {
         Self::Text(String::from_utf8_lossy(bytes).into_owned())

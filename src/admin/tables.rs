@@ -77,7 +77,7 @@ impl Control {
             rows.extend(waiting.into_iter().map(|w| {
                 vec![
                     cluster.clone(),
-                    Cell::bytes(&w.name),
+                    Cell::name(&w.name),
                     Cell::Number(w.conn.0),
                     Cell::bytes(&w.owner),
                     Cell::Seconds(w.waited.as_secs_f64()),
@@ -111,7 +111,7 @@ impl Control {
                 *locks.entry((cluster.name.clone(), held.conn)).or_default() += 1;
             }
             let name = |conn| (cluster.name.clone(), conn);
-            waits.extend(sight.waiting.iter().map(|w| (name(w.conn), Cell::bytes(&w.name))));
+            waits.extend(sight.waiting.iter().map(|w| (name(w.conn), Cell::name(&w.name))));
         }
         let mut sessions = self.registry.shown(MOST);
         sessions.sort_by_key(|session| session.connection.0);
@@ -286,7 +286,7 @@ pub fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
         Err("not registered in the lock store".to_owned())
     } else if !lease.is_good() {
         let age = lease.age();
-        Err(format!("no grants: startup wait, or the lease was last renewed {age:?} ago"))
+        Err(format!("no grants: startup wait, or the lease was last renewed {age:.1?} ago"))
     } else {
         Ok("ok")
     }

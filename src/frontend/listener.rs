@@ -120,12 +120,12 @@ async fn session(client: Client, context: Context) {
     let entry = match context.registry.enter(events_in.clone(), limit) {
         Some(_) if !context.registry.may_log_in(context.config.max_login_rate) => {
             let refusal = codes::too_many_logins(context.config.max_login_rate);
-            return refuse(socket, &context, "max_login_rate", &refusal).await;
+            return refuse(socket, "max_login_rate", &refusal, &context).await;
         }
         Some(entry) => entry,
         None => {
             let refusal = codes::too_many_connections();
-            return refuse(socket, &context, "max_connections", &refusal).await;
+            return refuse(socket, "max_connections", &refusal, &context).await;
         }
     };
     context.metrics.sessions_total.inc();
@@ -145,7 +145,7 @@ async fn session(client: Client, context: Context) {
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Refuses a client before its login.
-async fn refuse(socket: Socket, context: &Context, limit: &str, refusal: &ErrorReply) {
+async fn refuse(socket: Socket, limit: &str, refusal: &ErrorReply, context: &Context) {
     context.metrics.limits.with_label_values(&[limit]).inc();
     closed(context, "too_many_connections");
     let mut out = Vec::new();

@@ -96,8 +96,9 @@ pub(super) fn held_locks(schema: &str) -> String {
 
 /// The same with other columns of the row `l` in front.
 pub(super) fn held_locks_with(schema: &str, columns: &str) -> String {
-    let given = "CASE WHEN CONVERT(l.name USING utf8mb4) IS NULL THEN HEX(l.name) \
-                 ELSE CONVERT(l.name USING utf8mb4) END";
+    // Of bytes that are no text MySQL makes NULL, MariaDB question marks.
+    let given = "CASE WHEN CAST(CONVERT(l.name USING utf8mb4) AS BINARY) = l.name \
+                 THEN CONVERT(l.name USING utf8mb4) ELSE HEX(l.name) END";
     format!(
         "SELECT {columns}{given} AS name, l.tok AS token, p.addr AS proxy, \
          CASE p.state WHEN 1 THEN 'live' WHEN 2 THEN 'dead' WHEN 3 THEN 'clean' END AS proxy_state, \

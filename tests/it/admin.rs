@@ -75,6 +75,7 @@ impl Desk {
         Self { folder, proxy }
     }
 
+    /// Asks from the shell.
     pub(crate) fn ask(&self, words: &[&str]) -> Output {
         let socket = format!("--admin=unix:{}", self.folder.socket().display());
         run(&[words, &[&socket]].concat())
@@ -89,7 +90,7 @@ impl Desk {
     }
 
     /// What a command line client that comes with a server prints, and what it complains of.
-    fn client(&self, client: &str, sql: &str) -> (String, String) {
+    pub(crate) fn client(&self, client: &str, sql: &str) -> (String, String) {
         let output = Command::new(cache().join("bin").join(client))
             .args(["--no-defaults", "--user=somebody", "--batch", "-e", sql])
             .arg(format!("--socket={}", self.folder.socket().display()))

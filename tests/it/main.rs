@@ -14,6 +14,7 @@ mod gates;
 mod generated;
 mod grants;
 mod hostile;
+mod hostile_names;
 mod invariants;
 mod large;
 mod launch;

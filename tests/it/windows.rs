@@ -56,7 +56,8 @@ fn get(port: u16, path: &str) -> Answer {
     get_with(port, path, "Host: localhost\r\n")
 }
 
-fn json(port: u16, path: &str) -> Value {
+/// What is told as JSON.
+pub(crate) fn json(port: u16, path: &str) -> Value {
     let Answer { code, body, .. } = get(port, path);
     assert_eq!(code, 200, "{path}: {body}");
     serde_json::from_str(&body).unwrap_or_else(|e| panic!("{path}: {e}: {body}"))

@@ -2,7 +2,12 @@
 // Shows api/v1/status, every two seconds. Names are clients' own: they only ever become text.
 
 const EVERY = 2000;
+const PATIENCE = 10000;
 const by = (id) => document.getElementById(id);
+// Text that stays is left alone: it would be read aloud again.
+const put = (id, text) => {
+  if (by(id).textContent !== text) by(id).textContent = text;
+};
 const svg = (name, attributes) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -11,7 +16,7 @@ const svg = (name, attributes) => {
 
 // What would move the cursor or turn the line around is shown by its number.
 const plain = (text) =>
-  String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
+  String(text).replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
     (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
 
 const short = (text, most) => {
@@ -80,6 +85,7 @@ const fill = (id, rows, empty) => {
   for (const column of COLUMNS[id]) {
     const cell = document.createElement("th");
     cell.textContent = column[0];
+    cell.scope = "col";
     cell.className = String(kind(column, rows[0])).split(" ")[0].replace("bad", "");
     head.append(cell);
   }
@@ -116,6 +122,8 @@ const spark = (element, values) => {
   element.setAttribute("viewBox", "0 0 100 30");
   element.setAttribute("preserveAspectRatio", "none");
   const line = "M" + points.join("L");
+  const title = element.parentElement.querySelector("h2").textContent;
+  element.setAttribute("aria-label", `${title}, the last minutes: now ${rate(values.at(-1) ?? 0)}, at most ${rate(Math.max(0, ...values))}`);
   const area = svg("path", { class: "area", d: line + "L100 30L0 30Z" });
   element.replaceChildren(...(points.length > 1 ? [area, svg("path", { d: line })] : []));
 };
@@ -193,26 +201,29 @@ const show = (status) => {
   const state = by("state");
   const good = cluster.problem === null && !status.draining;
   state.className = "pill " + (cluster.problem !== null ? "bad" : good ? "good" : "warn");
-  state.textContent = cluster.problem !== null ? "no grants" : status.draining ? "draining" : "good";
+  put("state", cluster.problem !== null ? "no grants" : status.draining ? "draining" : "good");
   by("notice").hidden = cluster.problem === null && status.failed === null;
-  by("notice").textContent = plain(cluster.problem ?? status.failed ?? "");
-  by("about").textContent = `${status.version} · ${mine(status.backends)[0].backend}`;
+  put("notice", plain(cluster.problem ?? status.failed ?? ""));
+  put("about", `${status.version} · ${mine(status.backends)[0].backend}`);
   lease(mine(status.lease)[0]);
   const last = (name) => cluster.rates[name].at(-1) ?? 0;
-  by("held").textContent = count(cluster.held);
-  by("waiting").textContent = count(last("waiting"));
+  // Without the lock tables nobody knows what is held.
+  const known = status.failed === null;
+  const none = (text) => (known ? text : "Not known: the lock tables do not answer.");
+  by("held").textContent = known ? count(cluster.held) : "–";
+  by("waiting").textContent = count(cluster.waiting);
   by("grants").textContent = rate(last("grants"));
   by("refused").textContent = rate(last("not_free"));
   by("sessions").textContent = count(last("sessions"));
   for (const element of document.querySelectorAll(".spark")) spark(element, cluster.rates[element.dataset.series]);
   const locks = mine(status.locks), waits = mine(status.waiters);
   graph(mine(status.contended), waits);
-  fill("locks", locks, "No lock is held.");
+  fill("locks", locks, none("No lock is held."));
   by("locks-more").textContent = cluster.held > locks.length ? `the ${locks.length} held longest, of ${count(cluster.held)}` : "";
   fill("waits", waits.slice(0, 25), "Nobody waits.");
   by("waits-more").textContent = cluster.waiting > 25 ? `25 of ${count(cluster.waiting)}` : "";
   fill("deadlocks", mine(status.deadlocks), "None.");
-  fill("proxies", mine(status.proxies), "None that keeps locks.");
+  fill("proxies", mine(status.proxies), none("None that keeps locks."));
   fill("backends", mine(status.backends), "");
   by("when").textContent = "as of " + new Date().toLocaleTimeString();
 };
@@ -222,15 +233,16 @@ const refresh = async () => {
   if (asking) return;
   asking = true;
   try {
-    const answer = await fetch("api/v1/status", { cache: "no-store" });
+    // A proxy that is stopped takes connections and says nothing.
+    const answer = await fetch("api/v1/status", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
     if (!answer.ok) throw new Error(`the proxy answers ${answer.status}`);
     show(await answer.json());
     document.body.dataset.shown = "yes";
   } catch (e) {
     by("state").className = "pill bad";
-    by("state").textContent = "no answer";
+    put("state", "no answer");
     by("notice").hidden = false;
-    by("notice").textContent = `No answer from this proxy: ${e.message}. What is shown is old.`;
+    put("notice", `No answer from this proxy: ${e.message}. What is shown is old.`);
   } finally {
     asking = false;
   }
