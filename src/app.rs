@@ -29,7 +29,7 @@ use self::handover::Line;
 use self::reload::Reload;
 use self::sockets::{Bound, Sockets};
 use self::upgrade::{Asked, Origin};
-use crate::admin::{self, Control, Reloaded, Upgrade};
+use crate::admin::{self, Control, Entrance, Reloaded, Upgrade};
 use crate::config::{ConfigError, Http, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;
@@ -193,8 +193,8 @@ impl App {
             http.map(|(listener, windows)| tokio::spawn(windows.serve(listener, control.clone())));
         let desk = admin.map(|socket| tokio::spawn(serve_admin(socket, control.clone())));
         if let Some((listener, accounts)) = port {
-            let terms = admin::Terms { accounts, shown: settings.clone() };
-            beside.spawn(admin::serve_port(listener, terms, control));
+            let entrance = Entrance::Port { listener, accounts, shown: settings.clone() };
+            beside.spawn(admin::serve(entrance, control));
         }
         let mut accepting = JoinSet::new();
         let mut bound: Vec<Bound> = Vec::new();
@@ -317,7 +317,7 @@ fn open_windows(
 /// Serves administrators; the socket goes with this.
 async fn serve_admin(mut socket: Bound, control: Control) -> std::io::Result<()> {
     if let Some(Listener::Unix(listener)) = socket.listener() {
-        admin::serve_socket(listener, control).await;
+        admin::serve(Entrance::Socket(listener), control).await;
     }
     Ok(())
 }

@@ -17,15 +17,17 @@ pub use control::{Cluster, Control, Reloaded, Upgrade};
 pub use table::{Cell, EXACT, Kind, Table};
 pub use tables::problem;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
-use self::login::Door;
+use self::login::{Door, Stream};
 use crate::frontend::in_force::InForce;
 use crate::lock::codes;
 use crate::net::certificates::Acceptor;
@@ -42,122 +44,93 @@ const LOGIN: Duration = Duration::from_secs(10);
 /// Connections at once.
 const CONNECTIONS: usize = 32;
 
-/// Whom the port lets in: those of the file `accounts`, from elsewhere only with TLS.
-#[derive(Debug, Clone)]
-pub struct Terms {
-    /// The file.
-    pub accounts: Arc<Path>,
-    /// The listener whose certificate is shown to clients that want TLS.
-    pub shown: InForce,
+/// Where administrators come in.
+pub enum Entrance {
+    /// Users of this machine.
+    Socket(UnixListener),
+    /// Those who have accounts, from elsewhere only with TLS.
+    Port {
+        /// Where.
+        listener: TcpListener,
+        /// The file of accounts.
+        accounts: Arc<Path>,
+        /// The listener whose certificate is shown to clients that want TLS.
+        shown: InForce,
+    },
 }
 
-/// Serves users of this machine until dropped, and all connections with it. New ones are another
-/// process's when that has taken this one's place.
-pub async fn serve_socket(listener: UnixListener, control: Control) {
-    let own = rustix::process::geteuid().as_raw();
+impl Entrance {
+    /// The next one who comes, and by which door, if at all.
+    async fn next(&self) -> io::Result<(Box<dyn Stream>, Result<Door, ErrorReply>)> {
+        match self {
+            Self::Socket(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let uid = stream.peer_cred()?.uid();
+                let known = uid == 0 || uid == rustix::process::geteuid().as_raw();
+                let door = known.then_some(Door::Socket { uid }).ok_or_else(|| not_allowed(uid));
+                Ok((Box::new(stream), door))
+            }
+            Self::Port { listener, accounts, shown } => {
+                let (stream, peer) = listener.accept().await?;
+                let _ = stream.set_nodelay(true);
+                let tls = shown.both().1.acceptor().map(Acceptor::config);
+                let door = Door::Port { peer, accounts: Arc::clone(accounts), tls };
+                Ok((Box::new(stream), Ok(door)))
+            }
+        }
+    }
+}
+
+/// Serves until dropped, and all connections with it. New ones are another process's when that has
+/// taken this one's place.
+pub async fn serve(entrance: Entrance, control: Control) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     let mut retired = control.retired.clone();
-    let mut listener = Some(listener);
+    let mut entrance = Some(entrance);
     loop {
-        let accept = async {
-            match &listener {
-                Some(listener) => listener.accept().await,
+        let next = async {
+            match &entrance {
+                Some(entrance) => entrance.next().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            Ok(()) = retired.changed(), if listener.is_some() => listener = None,
-            accepted = accept => match accepted {
-                Ok((stream, _)) => {
-                    let room = Arc::clone(&room).try_acquire_owned().ok();
-                    connections.spawn(by_socket(stream, own, control.clone(), room));
+            Ok(()) = retired.changed(), if entrance.is_some() => entrance = None,
+            next = next => match next {
+                Ok((stream, door)) => {
+                    let place = Arc::clone(&room).try_acquire_owned().ok();
+                    connections.spawn(connection(stream, door, control.clone(), place));
                 }
-                Err(e) => cannot_accept(&e).await,
+                Err(e) => {
+                    tracing::warn!(error = %e, "cannot accept an administrator");
+                    sleep(Duration::from_millis(100)).await;
+                }
             },
             Some(_) = connections.join_next() => {}
         }
     }
 }
 
-/// Serves those who have accounts, likewise.
-pub async fn serve_port(listener: TcpListener, terms: Terms, control: Control) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut connections = JoinSet::new();
-    let mut retired = control.retired.clone();
-    let mut listener = Some(listener);
-    loop {
-        let accept = async {
-            match &listener {
-                Some(listener) => listener.accept().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            Ok(()) = retired.changed(), if listener.is_some() => listener = None,
-            accepted = accept => match accepted {
-                Ok((stream, peer)) => {
-                    let room = Arc::clone(&room).try_acquire_owned().ok();
-                    let (_, hops) = terms.shown.both();
-                    let tls = hops.acceptor().map(Acceptor::config);
-                    let door = Door::Port { peer, accounts: Arc::clone(&terms.accounts), tls };
-                    connections.spawn(by_port(stream, door, control.clone(), room));
-                }
-                Err(e) => cannot_accept(&e).await,
-            },
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
-async fn cannot_accept(e: &std::io::Error) {
-    tracing::warn!(error = %e, "cannot accept an administrator");
-    tokio::time::sleep(Duration::from_millis(100)).await;
-}
-
-/// `room` is held to the end of the connection.
-async fn by_port(
-    stream: TcpStream,
-    door: Door,
+/// `place` is held to the end of the connection.
+async fn connection(
+    stream: Box<dyn Stream>,
+    door: Result<Door, ErrorReply>,
     control: Control,
-    room: Option<OwnedSemaphorePermit>,
+    place: Option<OwnedSemaphorePermit>,
 ) {
-    let ended = if room.is_none() {
-        connection::refuse(stream, &codes::too_many_connections()).await
-    } else {
-        let _ = stream.set_nodelay(true);
-        connection::serve(Box::new(stream), door, control).await
-    };
-    ended_with(&ended);
-}
-
-async fn by_socket(
-    stream: UnixStream,
-    own: u32,
-    control: Control,
-    room: Option<OwnedSemaphorePermit>,
-) {
-    let uid = match stream.peer_cred() {
-        Ok(peer) => peer.uid(),
-        Err(e) => {
-            tracing::warn!(error = %e, "an administrator's user is not known");
-            return;
+    let ended = match door {
+        Err(refusal) => {
+            tracing::warn!(target: "lockstead::audit", refusal = refusal.message, "refused as an administrator");
+            connection::refuse(stream, &refusal).await
         }
+        Ok(_) if place.is_none() => {
+            connection::refuse(stream, &codes::too_many_connections()).await
+        }
+        Ok(door) => connection::serve(stream, door, control).await,
     };
-    let ended = if uid != 0 && uid != own {
-        tracing::warn!(target: "lockstead::audit", uid, "refused as an administrator");
-        connection::refuse(stream, &not_allowed(uid)).await
-    } else if room.is_none() {
-        connection::refuse(stream, &codes::too_many_connections()).await
-    } else {
-        connection::serve(Box::new(stream), Door::Socket { uid }, control).await
-    };
-    ended_with(&ended);
-}
-
-/// A client that leaves is no event.
-fn ended_with(result: &std::io::Result<()>) {
-    if let Err(e) = result {
+    // A client that leaves is no event.
+    if let Err(e) = ended {
         tracing::debug!(error = %e, "an administrator's connection has ended");
     }
 }
