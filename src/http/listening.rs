@@ -3,14 +3,17 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -19,24 +22,88 @@ const HANDSHAKES: usize = 64;
 /// For a handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Connections at once: a flood of them must not take the descriptors of clients. Who comes later waits
+/// in the system's queue.
+const CONNECTIONS: usize = 256;
+/// A connection on which nothing moves for so long is ended.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// A connection that counts, and that ends when nothing moves.
+pub(super) struct Counted {
+    stream: TcpStream,
+    idle: Pin<Box<Sleep>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Counted {
+    /// What came of reading or writing, or that nothing has for too long.
+    fn judge<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if poll.is_ready() {
+            self.idle.as_mut().reset(Instant::now() + IDLE);
+        } else if self.idle.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        poll
+    }
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        room: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let poll = Pin::new(&mut self.stream).poll_read(cx, room);
+        self.judge(cx, poll)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.judge(cx, poll)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
 /// Accepts until another process does.
 pub(super) struct Plain {
     listener: Option<TcpListener>,
     retired: watch::Receiver<bool>,
+    room: Arc<Semaphore>,
 }
 
 impl Plain {
     pub(super) fn new(listener: TcpListener, retired: watch::Receiver<bool>) -> Self {
-        Self { listener: Some(listener), retired }
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        Self { listener: Some(listener), retired, room }
     }
 }
 
+/// The next client, when there is room for it.
+async fn next(listener: &TcpListener, room: &Arc<Semaphore>) -> io::Result<(Counted, SocketAddr)> {
+    let place = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((Counted { stream, idle: Box::pin(sleep(IDLE)), _place: place }, peer))
+}
+
 impl Listener for Plain {
-    type Io = TcpStream;
+    type Io = Counted;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
-        let Self { listener, retired } = self;
+    async fn accept(&mut self) -> (Counted, SocketAddr) {
+        let Self { listener, retired, room } = self;
         loop {
             let Some(listening) = listener.as_ref() else { return std::future::pending().await };
             let over = async {
@@ -44,7 +111,7 @@ impl Listener for Plain {
             };
             let accepted = tokio::select! {
                 () = over => None,
-                accepted = listening.accept() => Some(accepted),
+                accepted = next(listening, room) => Some(accepted),
             };
             match accepted {
                 None => *listener = None,
@@ -65,7 +132,7 @@ impl Listener for Plain {
 
 /// Handshakes go on beside each other: one that stands still holds nobody up.
 pub(super) struct Encrypted {
-    ready: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
+    ready: mpsc::Receiver<(TlsStream<Counted>, SocketAddr)>,
     address: Option<SocketAddr>,
     accepting: JoinHandle<()>,
 }
@@ -88,7 +155,7 @@ impl Drop for Encrypted {
 async fn accept(
     mut listener: Plain,
     tls: TlsAcceptor,
-    ready: mpsc::Sender<(TlsStream<TcpStream>, SocketAddr)>,
+    ready: mpsc::Sender<(TlsStream<Counted>, SocketAddr)>,
 ) {
     let room = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
@@ -109,7 +176,7 @@ async fn accept(
 }
 
 impl Listener for Encrypted {
-    type Io = TlsStream<TcpStream>;
+    type Io = TlsStream<Counted>;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, SocketAddr) {

@@ -22,6 +22,7 @@ on_both! {
     metrics_and_probes_name_nobody
     others_than_this_machine_need_token_and_tls
     a_page_of_somebody_elses_gets_no_answer
+    a_flood_of_connections_leaves_room_for_clients
 }
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -229,6 +230,27 @@ fn others_than_this_machine_need_token_and_tls(server: &Server) {
     // Without them metrics and probes are served to all, and nothing else.
     let proxy = Proxy::start(&server.url, &["--http-page", "off"]);
     assert_eq!((get(proxy.http, "/").code, get(proxy.http, "/api/v1/locks").code), (404, 404));
+    assert_eq!(get(proxy.http, "/metrics").code, 200);
+}
+
+fn a_flood_of_connections_leaves_room_for_clients(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let descriptors = || {
+        let folder = format!("/proc/{}/fd", proxy.pid());
+        fs::read_dir(folder).expect("the proxy runs").count()
+    };
+    let before = descriptors();
+    let flood: Vec<TcpStream> = (0..600)
+        .map(|_| {
+            TcpStream::connect(("127.0.0.1", proxy.http)).expect("the system's queue has room")
+        })
+        .collect();
+    // As many as are let in are in.
+    eventually("they are let in", || (descriptors() >= before + 200).then_some(()));
+    let mut client = Session::at(proxy.port);
+    client.lock("k");
+    assert!(descriptors() < before + 300, "{} descriptors", descriptors());
+    drop(flood);
     assert_eq!(get(proxy.http, "/metrics").code, 200);
 }
 
