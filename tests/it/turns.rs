@@ -176,6 +176,9 @@ fn a_place_is_given_up_with_the_wait(server: &Server) {
     assert_eq!(holder.value("SELECT GET_LOCK('k',0)").as_deref(), Some("1"));
 }
 
+/// How long a free row is left to the proxy that waits (`engine::service::looks`).
+const LEFT: Duration = Duration::from_millis(100);
+
 fn a_try_does_not_overtake_those_who_wait(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
     let b = join(server, &a, &[]);
@@ -188,9 +191,14 @@ fn a_try_does_not_overtake_those_who_wait(server: &Server) {
         waiter.ask_for("k");
         until_placed(server, &a.schema);
         holder.send("SELECT RELEASE_LOCK('k')");
+        let began = Instant::now();
         let tried = barger.value("SELECT GET_LOCK('k',0)");
-        assert_eq!(tried.as_deref(), Some("0"));
         holder.reply();
+        // On a busy machine who waits may not come for it in the time for which it is left to them.
+        if tried.as_deref() == Some("1") {
+            assert!(began.elapsed() >= LEFT, "taken within {:?}", began.elapsed());
+            barger.unlock("k");
+        }
         waiter.gets_it();
         waiter.unlock("k");
     }
