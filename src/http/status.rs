@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::rates::Rates;
 use crate::admin::{Control, Table, problem};
+use crate::protocol::reply::ErrorReply;
 
 /// Rows of locks, waits and contended locks in a status.
 const LOCKS: usize = 50;
@@ -94,7 +95,7 @@ fn cut(mut rows: Vec<Value>, most: usize) -> Vec<Value> {
 }
 
 /// The rows; none, and why, when the store does not answer.
-fn told(table: Result<Table, crate::protocol::reply::ErrorReply>) -> (Vec<Value>, Option<String>) {
+fn told(table: Result<Table, ErrorReply>) -> (Vec<Value>, Option<String>) {
     match table {
         Ok(table) => (table.json(), None),
         Err(e) => (Vec::new(), Some(e.message)),
