@@ -13,6 +13,8 @@ pub(super) enum Command {
     Proxies,
     /// `SHOW DEADLOCKS`
     Deadlocks,
+    /// `SHOW DIGESTS`
+    Digests,
     /// `SHOW LEASE`
     Lease,
     /// `SHOW BACKENDS`
@@ -64,12 +66,16 @@ pub(super) enum Own {
 }
 
 /// The commands, and what they are for.
-pub(super) const HELP: [(&str, &str); 16] = [
+pub(super) const HELP: [(&str, &str); 17] = [
     ("SHOW LOCKS [LIKE 'pattern']", "locks that are held, by whatever proxy"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
     ("SHOW SESSIONS", "sessions of this proxy"),
     ("SHOW PROXIES", "all proxies that share the lock tables"),
     ("SHOW DEADLOCKS", "the last deadlocks that this proxy has ended, with their circles"),
+    (
+        "SHOW DIGESTS",
+        "statements with lock calls by shape, if `digests` is set: calls, answers, times",
+    ),
     ("SHOW LEASE", "whether this proxy may grant locks, and for how long its own are certain"),
     ("SHOW BACKENDS", "servers and lock tables"),
     ("SHOW CONFIG", "the settings in force"),
@@ -101,6 +107,7 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
         ["SHOW", "SESSIONS" | "PROCESSLIST"] => Command::Sessions,
         ["SHOW", "PROXIES"] => Command::Proxies,
         ["SHOW", "DEADLOCKS"] => Command::Deadlocks,
+        ["SHOW", "DIGESTS"] => Command::Digests,
         ["SHOW", "LEASE"] => Command::Lease,
         ["SHOW", "BACKENDS"] => Command::Backends,
         ["SHOW", "CONFIG" | "VARIABLES"] => Command::Config,

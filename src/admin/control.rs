@@ -8,6 +8,7 @@ use super::command::{Command, HELP, Own};
 use super::own;
 use super::table::{Cell, Kind, Table};
 use crate::engine::handle::Engine;
+use crate::frontend::digests::Digests;
 use crate::frontend::in_force::InForce;
 use crate::frontend::registry::Registry;
 use crate::metrics::Metrics;
@@ -25,6 +26,8 @@ pub struct Cluster {
     pub engine: Option<Engine>,
     /// Its metrics.
     pub metrics: Arc<Metrics>,
+    /// What statements with lock calls came to.
+    pub digests: Digests,
 }
 
 /// What was read again and what became of it, or why all stays as it was.
@@ -72,6 +75,7 @@ impl Control {
             Command::Sessions => self.sessions().await,
             Command::Proxies => self.proxies().await?,
             Command::Deadlocks => self.deadlocks().await,
+            Command::Digests => self.digests()?,
             Command::Lease => self.lease(),
             Command::Backends => self.backends(),
             Command::Config => self.config(),

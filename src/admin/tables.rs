@@ -8,6 +8,7 @@ use super::control::{Cluster, Control, failed};
 use super::table::{Cell, Kind, Table};
 use crate::clock;
 use crate::engine::handle::Engine;
+use crate::frontend::digests::Digest;
 use crate::frontend::registry::Shown;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
@@ -198,6 +199,46 @@ impl Control {
             }
         }
         Table { columns: COLUMNS, rows }
+    }
+
+    /// Shapes of statements with lock calls, that with the most time first; NULL stands for all
+    /// shapes beyond the setting.
+    pub fn digests(&self) -> Result<Table, ErrorReply> {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("statement", Kind::Text),
+            ("calls", Kind::Number),
+            ("one", Kind::Number),
+            ("zero", Kind::Number),
+            ("null", Kind::Number),
+            ("not_covered", Kind::Number),
+            ("total_seconds", Kind::Fraction),
+            ("longest_seconds", Kind::Fraction),
+            ("last_utc", Kind::Text),
+        ];
+        if self.clusters.iter().all(|cluster| cluster.in_force.config().digests == 0) {
+            let how = "digests are off: set digests = 200 in the configuration, and reload";
+            return Err(failed(how.to_owned()));
+        }
+        let of = |cluster: &Cluster| {
+            let name = Cell::text(cluster.name.as_deref());
+            let row = |(shape, digest): (Option<String>, Digest)| {
+                vec![
+                    name.clone(),
+                    Cell::text(shape),
+                    Cell::Number(digest.calls),
+                    Cell::Number(digest.one),
+                    Cell::Number(digest.zero),
+                    Cell::Number(digest.null),
+                    Cell::Number(digest.uncovered),
+                    Cell::Seconds(digest.time.as_secs_f64()),
+                    Cell::Seconds(digest.longest.as_secs_f64()),
+                    Cell::Text(humantime::format_rfc3339_millis(digest.last).to_string()),
+                ]
+            };
+            cluster.digests.shown().into_iter().map(row).collect::<Vec<_>>()
+        };
+        Ok(Table { columns: COLUMNS, rows: self.clusters.iter().flat_map(of).collect() })
     }
 
     /// Whether this proxy may grant locks, and for how long its own are certain.

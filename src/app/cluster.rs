@@ -18,6 +18,7 @@ use crate::engine::handle::Engine;
 use crate::engine::pipe::StoreAccess;
 use crate::engine::threads::{self, Setup};
 use crate::frontend::context::Context;
+use crate::frontend::digests::Digests;
 use crate::frontend::ending::LAST_MOMENT;
 use crate::frontend::in_force::InForce;
 use crate::frontend::registry::Registry;
@@ -111,6 +112,7 @@ impl Running {
             gates,
             observer,
             shapes: Shapes::default(),
+            digests: Digests::default(),
             metrics,
             hops,
             spares,
@@ -151,12 +153,13 @@ impl Running {
 
     /// What administrators see of it.
     pub(super) fn for_admin(&self) -> admin::Cluster {
-        let Context { metrics, engine, observer, in_force, cluster, .. } = self.any();
+        let Context { metrics, engine, observer, in_force, cluster, digests, .. } = self.any();
         admin::Cluster {
             name: cluster.clone(),
             in_force: in_force.clone(),
             engine: Some(engine.clone()).filter(|_| observer.is_none()),
             metrics: Arc::clone(metrics),
+            digests: digests.clone(),
         }
     }
 

@@ -69,6 +69,9 @@ pub(super) enum Ask {
     /// Show the last deadlocks that the proxy has ended
     #[command(after_help = HELP)]
     Deadlocks(Place),
+    /// Show statements with lock calls by shape: calls, answers, times
+    #[command(after_help = HELP)]
+    Digests(Place),
     /// Show whether the proxy may grant locks, and for how long its own are certain
     #[command(after_help = HELP)]
     Lease(Place),
@@ -117,6 +120,7 @@ impl Ask {
             Self::Sessions(place) => ("SHOW SESSIONS".to_owned(), place),
             Self::Proxies(place) => ("SHOW PROXIES".to_owned(), place),
             Self::Deadlocks(place) => ("SHOW DEADLOCKS".to_owned(), place),
+            Self::Digests(place) => ("SHOW DIGESTS".to_owned(), place),
             Self::Lease(place) => ("SHOW LEASE".to_owned(), place),
             Self::Release { name, token, place } => {
                 let token = token.map(|token| format!(" TOKEN {token}")).unwrap_or_default();

@@ -109,6 +109,8 @@ pub struct Config {
     pub http: Option<Http>,
     /// Locks with metrics of their own: patterns of names.
     pub metrics_locks: Vec<String>,
+    /// Shapes of statements with lock calls that are counted; 0: none.
+    pub digests: usize,
     /// Where administrators connect.
     pub admin: Admin,
     /// Length of the lease.
@@ -127,6 +129,8 @@ pub struct Config {
     pub max_login_rate: u32,
     /// Locks of a session at most.
     pub max_session_locks: usize,
+    /// Bytes that prepared lock calls of a session take at most.
+    pub max_session_memory: usize,
     /// Sessions that wait for locks at most; 0: any number.
     pub max_waiters: u32,
     /// How long a connect to the server may take.
@@ -212,6 +216,7 @@ impl Config {
         let workers = workers(raw.workers.unwrap_or(0)).map_err(|e| wrong("workers", e))?;
         let max_connections = most_connections(raw.max_connections.unwrap_or(10_000));
         let max_connections = max_connections.map_err(|e| wrong("max_connections", e))?;
+        let digests = digests(raw.digests.unwrap_or(0)).map_err(|e| wrong("digests", e))?;
         let first = listen[0].to_string();
         let state_dir = state_dir(raw.state_dir.as_deref(), place.unwrap_or(&first));
         if state_dir.is_none() && mode == Mode::Observe {
@@ -240,6 +245,7 @@ impl Config {
             unsupported,
             http,
             metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
+            digests,
             admin,
             lease,
             collect_after,
@@ -249,6 +255,7 @@ impl Config {
             max_connections,
             max_login_rate: raw.max_login_rate.unwrap_or(0),
             max_session_locks: raw.max_session_locks.unwrap_or(10_000).max(1),
+            max_session_memory: raw.max_session_memory.unwrap_or(16 << 20),
             max_waiters: raw.max_waiters.unwrap_or(0),
             connect_timeout: duration("connect_timeout", raw.connect_timeout.as_deref(), "5s")?,
             login_timeout: duration("login_timeout", raw.login_timeout.as_deref(), "10s")?,
@@ -289,6 +296,11 @@ fn workers(given: usize) -> Result<usize, String> {
         n @ 1..=256 => Ok(n),
         n => Err(format!("{n} is outside 0 (one a core) to 256")),
     }
+}
+
+fn digests(given: usize) -> Result<usize, String> {
+    let outside = || format!("{given} is outside 0 (none) to 10000");
+    (given <= 10_000).then_some(given).ok_or_else(outside)
 }
 
 fn most_connections(given: usize) -> Result<usize, String> {

@@ -52,6 +52,9 @@ pub struct Raw {
     /// Locks with metrics of their own, with commas: names, and patterns with * [default: none]
     #[arg(long, value_name = "NAME", env = "LOCKSTEAD_METRICS_LOCKS")]
     pub metrics_locks: Option<OneOrMore>,
+    /// Shapes of statements with lock calls that are counted for SHOW DIGESTS, 0 to 10000; 0 is none [default: 0]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_DIGESTS")]
+    pub digests: Option<usize>,
     /// Socket for administrators, by default in the state directory: "auto", unix:PATH or "off" [default: auto]
     #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
     pub admin: Option<String>,
@@ -85,6 +88,9 @@ pub struct Raw {
     /// Locks of a session at most; one more gets error 1226 [default: 10000]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_SESSION_LOCKS")]
     pub max_session_locks: Option<usize>,
+    /// Bytes that prepared lock calls of a session take at most; one more gets error 1226 [default: 16777216]
+    #[arg(long, value_name = "BYTES", env = "LOCKSTEAD_MAX_SESSION_MEMORY")]
+    pub max_session_memory: Option<usize>,
     /// Sessions that wait for locks at most, 0 for any number; one more gets error 1226 [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_WAITERS")]
     pub max_waiters: Option<u32>,
@@ -273,6 +279,7 @@ keys!(
     http_tls_cert,
     http_tls_key,
     metrics_locks,
+    digests,
     admin,
     admin_listen,
     admin_accounts,
@@ -284,6 +291,7 @@ keys!(
     max_connections,
     max_login_rate,
     max_session_locks,
+    max_session_memory,
     max_waiters,
     connect_timeout,
     login_timeout,

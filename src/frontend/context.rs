@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prometheus::IntCounter;
 
+use super::digests::Digests;
 use super::hops::Hops;
 use super::in_force::InForce;
 use super::registry::Registry;
@@ -34,6 +35,8 @@ pub struct Context {
     pub observer: Option<Observer>,
     /// Shapes of statements that are not covered and were logged.
     pub shapes: Shapes,
+    /// What statements with lock calls came to.
+    pub digests: Digests,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// TLS and compression.

@@ -2,7 +2,6 @@
 
 use super::answer::Call;
 use super::arguments::{Given, Judged};
-use super::context::Context;
 use super::gate::{Shown, Waited};
 use super::named::Request;
 use super::session::{End, Session};
@@ -201,6 +200,7 @@ impl Session {
         shown: &Shown<'_>,
         given: Vec<Given>,
     ) -> Result<Outcome, End> {
+        let began = self.digest_begins();
         let outcome = self.evaluate(shown, given).await?;
         let label = match &outcome {
             Outcome::Value(Some(0), _) => CallOutcome::Zero,
@@ -213,6 +213,7 @@ impl Session {
             Outcome::Error(_) => CallOutcome::Failed,
         };
         self.context.metrics.call(shown.call.bare.function, label);
+        self.digest_call(shown, label, began);
         Ok(outcome)
     }
 
@@ -294,22 +295,6 @@ impl Session {
             Some(reply) => Outcome::Said(outcome, reply),
             None => Outcome::Value(value, pure),
         })
-    }
-
-    /// Why the session may not ask for one more lock.
-    fn over_limit(&self, timeout: &Timeout) -> Option<ErrorReply> {
-        let Context { config, metrics, .. } = &self.context;
-        let waits = !matches!(timeout, Timeout::Once | Timeout::Refused);
-        let waiters = u32::try_from(metrics.waiting.get()).unwrap_or_default();
-        let (key, value) = if self.held.len() >= config.max_session_locks {
-            ("max_session_locks", config.max_session_locks as u64)
-        } else if waits && config.max_waiters > 0 && waiters >= config.max_waiters {
-            ("max_waiters", u64::from(config.max_waiters))
-        } else {
-            return None;
-        };
-        metrics.limits.with_label_values(&[key]).inc();
-        Some(codes::limit_met(&self.owner, key, value))
     }
 
     /// Enters a grant into the ledger.

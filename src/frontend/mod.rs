@@ -1,6 +1,7 @@
 //! The client side: accepting, logging in, relaying, answering lock calls, ending.
 
 pub mod context;
+pub mod digests;
 pub mod ending;
 pub mod hops;
 pub mod in_force;
@@ -25,6 +26,7 @@ mod deadlock;
 mod executing;
 mod execution;
 mod gate;
+mod limits;
 mod listing;
 mod lock_text;
 mod named;

@@ -8,11 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::owed::Behind;
-use super::prepared::{MAX_STATEMENTS, MAX_TEXTS, SO_MANY};
 use super::session::{End, Session};
 use super::source::Text;
 use super::surroundings::Surroundings;
-use crate::lock::codes;
 use crate::protocol::command::{Command, Shape};
 use crate::sql::call;
 use crate::sql::composite::Composite;
@@ -24,6 +22,13 @@ pub(super) struct NamedStatement {
     pub(super) text: Vec<u8>,
     pub(super) composite: Composite,
     pub(super) surroundings: Option<Surroundings>,
+}
+
+impl NamedStatement {
+    /// Bytes that it takes: what is known of a text is about as long as the text.
+    fn size(&self) -> usize {
+        size_of::<Self>() + 2 * self.text.len()
+    }
 }
 
 /// Why a text with a lock call is refused that is prepared or executed with settings.
@@ -43,6 +48,17 @@ pub(super) struct NamedStatements {
     by_name: HashMap<Vec<u8>, Known>,
     /// The proxy's own.
     pub(super) own: Option<String>,
+}
+
+impl NamedStatements {
+    /// Bytes that they take.
+    pub(super) fn size(&self) -> usize {
+        let one = |(name, known): (&Vec<u8>, &Known)| match known {
+            Known::Calls(statement) => name.len() + statement.size(),
+            Known::Doubtful => name.len(),
+        };
+        self.by_name.iter().map(one).sum()
+    }
 }
 
 /// What a statement's text holds.
@@ -132,11 +148,11 @@ impl Session {
             let why = "a lock call in a prepared statement of such a name";
             return self.uncovered_prepare(request, name, why).await;
         }
-        if self.remembers_enough(text.len() + name.folded.len()) {
-            return self.refuse(&codes::unsupported(SO_MANY));
-        }
         let surroundings = self.surroundings(&text, &composite).await?;
         let statement = NamedStatement { text, composite, surroundings };
+        if statement.size() + name.folded.len() > self.room() {
+            return self.refuse(&self.no_room());
+        }
         self.pass_prepare(request, name, Some(statement)).await
     }
 
@@ -201,17 +217,6 @@ impl Session {
     /// Whether a text may be one of these, or hold one.
     pub(super) fn may_be_named(&self, text: &[u8]) -> bool {
         may_be_named(text, self.has_named())
-    }
-
-    /// Whether the session has as many prepared lock calls as it may have.
-    pub(super) fn remembers_enough(&self, more: usize) -> bool {
-        let texts = self.statements.values().map(|s| s.text.len());
-        let named = self.named.by_name.iter().map(|(name, known)| match known {
-            Known::Calls(statement) => name.len() + statement.text.len(),
-            Known::Doubtful => name.len(),
-        });
-        let count = self.statements.len() + self.named.by_name.len();
-        count >= MAX_STATEMENTS || texts.chain(named).sum::<usize>() + more > MAX_TEXTS
     }
 
     /// What calls a text has that is prepared.

@@ -19,12 +19,6 @@ use crate::protocol::reader::Reader;
 use crate::protocol::reply::ErrorReply;
 use crate::sql::composite::Verb;
 
-/// Statements with lock calls a session may have prepared; the server's own limit is larger.
-pub(super) const MAX_STATEMENTS: usize = 16_384;
-/// Bytes that all their texts may have.
-pub(super) const MAX_TEXTS: usize = 16 << 20;
-/// The refusal of one more.
-pub(super) const SO_MANY: &str = "so many prepared lock calls in one session";
 /// No server takes a name of more bytes, in whatever character set.
 pub(super) const MAX_NAME: u64 = 1024;
 
@@ -49,7 +43,7 @@ impl Session {
     /// Long data that is not kept came for a parameter.
     pub(super) fn long_data_beyond_limit(&mut self, id: u32, index: usize) {
         if let Some(statement) = self.lock_statement(id) {
-            statement.keep_long_data(index, &[]);
+            statement.keep_long_data(index, &[], 0);
             if index < statement.params && !statement.beyond.contains(&index) {
                 statement.beyond.push(index);
             }
@@ -102,8 +96,9 @@ impl Session {
                 self.forward(&packet)
             }
             Command::STMT_SEND_LONG_DATA => {
+                let room = self.room();
                 if let (Some(statement), Some(index)) = (self.statements.get_mut(&id), r.u16()) {
-                    statement.keep_long_data(usize::from(index), r.rest());
+                    statement.keep_long_data(usize::from(index), r.rest(), room);
                 }
                 // The server gets it too: a call that turns out to be its own needs it.
                 self.forward(&packet)
@@ -139,6 +134,11 @@ impl Session {
         };
         if std::mem::take(&mut statement.refused_data) {
             return self.forward(&packet);
+        }
+        if statement.no_room {
+            self.count(Command::STMT_EXECUTE);
+            self.forget_long_data(id).await?;
+            return self.refuse(&self.no_room());
         }
         if Execute::has_too_few(&packet[HEADER..], statement.params, attributes) {
             return self.forward(&packet);

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use super::composite::definitions;
-use super::prepared::SO_MANY;
 use super::session::{End, Session};
 use super::statement::{Calls, LockStatement};
-use crate::lock::codes;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::PrepareOk;
@@ -55,14 +53,6 @@ impl Session {
         let reply = self.exchange(&packet, Shape::Prepare).await?;
         let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
         if let Some(ok) = first {
-            if self.remembers_enough(text.len()) {
-                // It may go on without the proxy.
-                if calls.only_list() {
-                    return self.send_client(&reply.bytes);
-                }
-                self.close_statement(ok.id)?;
-                return self.refuse(&codes::unsupported(SO_MANY));
-            }
             // The result column's definition is the last packet that is one.
             let name = reply
                 .column_names()
@@ -70,6 +60,7 @@ impl Session {
                 .filter(|_| ok.columns > 0)
                 .map_or_else(|| calls.source(text).to_vec(), |(_, name)| name);
             let params = usize::from(ok.params);
+            let only_lists = calls.only_list();
             let calls = match calls {
                 Either::Bare(bare) => Calls::Bare(bare),
                 Either::Composite(composite) => {
@@ -84,12 +75,22 @@ impl Session {
                 surroundings,
                 types: Vec::new(),
                 long_data: vec![None; params],
+                kept: 0,
                 beyond: Vec::new(),
+                no_room: false,
                 refused_data: false,
                 cursor: None,
                 server_cursor: false,
                 stand_in: None,
             };
+            if statement.size() > self.room() {
+                // It may go on without the proxy.
+                if only_lists {
+                    return self.send_client(&reply.bytes);
+                }
+                self.close_statement(ok.id)?;
+                return self.refuse(&self.no_room());
+            }
             self.statements.insert(ok.id, statement);
             self.last_prepared = Some(ok.id);
         }

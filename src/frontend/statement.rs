@@ -33,8 +33,12 @@ pub(super) struct LockStatement {
     /// Types of the last execution that bound any.
     pub(super) types: Vec<u16>,
     pub(super) long_data: Vec<Option<Vec<u8>>>,
+    /// Its bytes.
+    pub(super) kept: usize,
     /// Parameters of which the long data was too long to be kept.
     pub(super) beyond: Vec<usize>,
+    /// Long data was not kept, for want of room.
+    pub(super) no_room: bool,
     /// Long data came for a parameter that does not exist: the server has an error for it.
     pub(super) refused_data: bool,
     /// The proxy's own cursor.
@@ -46,6 +50,16 @@ pub(super) struct LockStatement {
 }
 
 impl LockStatement {
+    /// Bytes that it takes: what is known of a text is about as long as the text.
+    pub(super) fn size(&self) -> usize {
+        let columns: usize = match &self.calls {
+            Calls::Bare(_) => 0,
+            Calls::Composite(_, columns) => columns.iter().map(Vec::len).sum(),
+        };
+        let params = self.params * size_of::<Option<Vec<u8>>>();
+        size_of::<Self>() + 2 * self.text.len() + self.name.len() + columns + params + self.kept
+    }
+
     /// No call: it lists locks. The server can run it as it stands.
     pub(super) fn only_lists(&self) -> bool {
         matches!(&self.calls, Calls::Composite(composite, _) if composite.calls.is_empty())
@@ -81,18 +95,22 @@ impl LockStatement {
         let any = !self.beyond.is_empty() || self.long_data.iter().any(Option::is_some);
         self.long_data.iter_mut().for_each(|d| *d = None);
         self.beyond.clear();
-        self.refused_data = false;
+        (self.kept, self.no_room, self.refused_data) = (0, false, false);
         any
     }
 
-    pub(super) fn keep_long_data(&mut self, index: usize, bytes: &[u8]) {
+    /// Keeps a piece of a parameter's data, if there is room for so many bytes.
+    pub(super) fn keep_long_data(&mut self, index: usize, bytes: &[u8], room: usize) {
         let slot = self.long_data.get_mut(index);
         self.refused_data |= slot.is_none();
         let Some(data) = slot.map(Option::get_or_insert_default) else {
             return;
         };
-        if data.len() + bytes.len() <= MAX_LONG_DATA {
+        if bytes.len() > room {
+            self.no_room = true;
+        } else if data.len() + bytes.len() <= MAX_LONG_DATA {
             data.extend_from_slice(bytes);
+            self.kept += bytes.len();
         } else if !self.beyond.contains(&index) {
             self.beyond.push(index);
         }

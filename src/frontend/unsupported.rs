@@ -17,8 +17,8 @@ use crate::sql::normal::normalise;
 
 /// Shapes that are told apart; the rest is only counted.
 const MAX_SHAPES: usize = 1000;
-/// Bytes of a statement that are logged.
-const SHOWN: usize = 1024;
+/// Bytes of a statement that are shown.
+pub(super) const SHOWN: usize = 1024;
 
 /// Shapes that were logged.
 #[derive(Debug, Clone, Default)]
@@ -62,6 +62,11 @@ impl AtHand {
     /// At the start of a command that the proxy answers.
     pub(super) fn begun() -> Self {
         Self { counting: Counting::Once, ..Self::default() }
+    }
+
+    /// Its statement, if it was taken in hand.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
     }
 }
 
@@ -127,6 +132,7 @@ impl Session {
                 "so many statements that are not covered: further ones are only counted"
             );
         }
+        self.digest_uncovered(statement);
     }
 }
 

@@ -134,6 +134,7 @@ async fn table(State(control): State<Control>, In(name): In<String>) -> Response
         "waiters" => Ok(control.waiters().await),
         "sessions" => Ok(control.sessions().await),
         "deadlocks" => Ok(control.deadlocks().await),
+        "digests" => control.digests(),
         "lease" => Ok(control.lease()),
         "backends" => Ok(control.backends()),
         _ => return json(StatusCode::NOT_FOUND, error("there is no such table")),

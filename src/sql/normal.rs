@@ -68,13 +68,12 @@ impl Writer<'_> {
         match token.kind {
             Kind::String | Kind::Punct(b'?') => self.literal(token),
             Kind::Quoted if bytes[0] == b'"' => self.literal(token),
-            Kind::Punct(b'.') if self.number == token.start && self.number > 0 => {
-                self.number = token.end;
+            Kind::Punct(b'.') | Kind::Word if self.number == token.start && self.number > 0 => {
+                self.goes_on(token);
             }
             Kind::Punct(b'-' | b'+') if self.number == token.start && self.has_exponent(token) => {
-                self.number = token.end;
+                self.goes_on(token);
             }
-            Kind::Word if self.number == token.start && self.number > 0 => self.number = token.end,
             Kind::Word if bytes[0].is_ascii_digit() => {
                 self.number = token.end;
                 self.literal(token);
@@ -97,6 +96,12 @@ impl Writer<'_> {
             }
             Kind::Hint | Kind::Versioned => {}
         }
+    }
+
+    /// The number before does.
+    fn goes_on(&mut self, token: Token) {
+        self.number = token.end;
+        self.last = Some((token, true));
     }
 
     fn has_exponent(&self, token: Token) -> bool {
@@ -164,6 +169,7 @@ mod tests {
                 "SELECT get_lock ( ?,? ) ;",
             ),
             ("SELECT GET_LOCK(?,-1)", "SELECT GET_LOCK(?,-?)"),
+            ("SELECT GET_LOCK(1.5, 2e+1)+.5", "SELECT GET_LOCK(?, ?)+.?"),
             (
                 "SELECT GET_LOCK(CONCAT('a' 'b', x'41', n'c'), 0x10)",
                 "SELECT GET_LOCK(CONCAT(?, ?, ...), ?)",

@@ -5,15 +5,12 @@ use crate::launch::Launched;
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
-use crate::scripted::{Scripted, ok, packet, query};
 use crate::session::{Session, until_busy};
 use crate::stage::{eventually, on_both};
-use crate::wire::command::{STMT_CLOSE, STMT_PREPARE};
 use crate::wire::{Execute, Param, Response, Shape};
 
 on_both! {
     a_bulk_execution_of_a_lock_call_is_refused
-    more_prepared_lock_calls_than_a_session_may_have_are_refused
     a_moment_that_does_not_exist_is_refused
     a_text_that_is_never_the_same_takes_the_server_s_own_lock
     a_statement_that_is_executed_elsewhere_is_refused
@@ -55,31 +52,6 @@ fn a_bulk_execution_of_a_lock_call_is_refused(server: &Server) {
         assert!(session.is_free("k"));
         assert_eq!(server.root().column("SELECT IS_FREE_LOCK('k')"), ["1"]);
     }
-}
-
-fn more_prepared_lock_calls_than_a_session_may_have_are_refused(store: &Server) {
-    const MOST: u32 = 16_384;
-    let scripted = Scripted::start(store, |peer| {
-        for id in 0..=MOST {
-            assert_eq!(peer.frame()[4], STMT_PREPARE);
-            peer.send(&packet(1, &[&[0][..], &id.to_le_bytes(), &[0; 7]].concat()));
-        }
-        // The client does not get this one, so the server must not keep it.
-        assert_eq!(peer.frame(), packet(0, &[&[STMT_CLOSE][..], &MOST.to_le_bytes()].concat()));
-        peer.frame();
-        peer.send(&ok(1));
-        peer.rest();
-    });
-    let mut client = scripted.client();
-    let prepare = packet(0, &[&[STMT_PREPARE][..], b"SELECT GET_LOCK('k', 0)"].concat());
-    for id in 0..MOST {
-        client.send(&prepare);
-        assert_eq!(client.frame()[4..9], [&[0][..], &id.to_le_bytes()].concat());
-    }
-    client.send(&prepare);
-    assert_eq!(client.frame()[4..7], [0xff, 0xd3, 0x04]);
-    client.send(&query(b"the next"));
-    assert_eq!(client.frame(), ok(1));
 }
 
 /// Prepares a statement and returns its id.

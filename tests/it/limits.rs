@@ -3,14 +3,16 @@
 use std::io::Read;
 use std::net::TcpStream;
 
+use crate::own_server::flavour_of;
 use crate::proxy::Proxy;
-use crate::script::Server;
+use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{eventually, on_both};
-use crate::wire::Shape;
+use crate::wire::{Execute, Param, Shape};
 
 on_both! {
     a_session_holds_so_many_locks_and_no_more
+    prepared_lock_calls_take_so_much_memory_and_no_more
     so_many_sessions_wait_and_no_more
     one_client_too_many_is_told_so
     so_many_logins_are_begun_in_a_second
@@ -46,6 +48,63 @@ fn a_session_holds_so_many_locks_and_no_more(server: &Server) {
     assert_eq!(met(&proxy, "max_session_locks").to_bits(), 1_f64.to_bits());
     session.unlock("b");
     session.lock("c");
+}
+
+/// The id of a statement that is prepared, or the error.
+fn prepare(session: &mut Session, sql: &str) -> Result<u32, String> {
+    let response = session.client.prepare(sql.as_bytes());
+    let payload = &response.packets[0].payload;
+    match payload[..] {
+        [0, a, b, c, d, ..] => Ok(u32::from_le_bytes([a, b, c, d])),
+        _ => Err(String::from_utf8_lossy(&payload[3..]).into_owned()),
+    }
+}
+
+fn prepared_lock_calls_take_so_much_memory_and_no_more(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--max-session-memory", "30000"]);
+    let mut session = Session::at(proxy.port);
+    let sql = format!("SELECT GET_LOCK(?, 0) AS {}", "x".repeat(60));
+    let execution = |param| Execute { params: vec![param], ..Execute::default() };
+    let mut ids = Vec::new();
+    let refused = loop {
+        match prepare(&mut session, &sql) {
+            Ok(id) => ids.push(id),
+            Err(error) => break error,
+        }
+        assert!(ids.len() < 1000, "no limit");
+    };
+    let says = "42000User 'root@127.0.0.1' has exceeded Lockstead's 'max_session_memory'";
+    assert!(refused.contains(says), "{refused}");
+    assert!(ids.len() > 2, "room for {} statements", ids.len());
+    // The client does not have it, so the server must not keep it.
+    let kept = match flavour_of(server) {
+        Flavour::MySql => {
+            "SELECT COUNT(*) FROM performance_schema.prepared_statements_instances \
+             WHERE owner_thread_id = PS_CURRENT_THREAD_ID()"
+        }
+        Flavour::MariaDb => {
+            "SELECT (SELECT variable_value FROM information_schema.session_status \
+             WHERE variable_name = 'Com_stmt_prepare') - variable_value \
+             FROM information_schema.session_status WHERE variable_name = 'Com_stmt_close'"
+        }
+    };
+    assert_eq!(session.value(kept), Some(ids.len().to_string()));
+    let named = error(&mut session, &format!("PREPARE s FROM \"{sql}{}\"", " ".repeat(1000)));
+    assert!(named.contains("'max_session_memory'"), "{named}");
+    // What has no lock call is the server's.
+    assert!(prepare(&mut session, "SELECT ?").is_ok());
+    let first = ids.remove(0);
+    session.client.send_long_data(first, 0, &[b'a'; 5000]);
+    let long = session.client.execute(first, &execution(Param::LongData(253)));
+    assert_eq!(long.error(), Some(1226), "no room for what is bound piece by piece");
+    // It is forgotten, by the server too.
+    let plain = session.client.execute(first, &execution(Param::Text(b"a".to_vec())));
+    assert_eq!(plain.error(), None);
+    assert!(!session.is_free("a"));
+    // There is room again.
+    session.client.close_statement(first);
+    prepare(&mut session, &sql).expect("prepared");
+    assert_eq!(met(&proxy, "max_session_memory").to_bits(), 3_f64.to_bits());
 }
 
 fn so_many_sessions_wait_and_no_more(server: &Server) {

@@ -6,6 +6,7 @@ mod adopt;
 mod cli;
 mod deadlocks;
 mod differential;
+mod digests;
 mod doctor;
 mod documented;
 mod endings;
