@@ -104,6 +104,25 @@ pub enum StartError {
     Metrics(#[from] prometheus::Error),
 }
 
+impl StartError {
+    /// Whether another start comes to the same as long as nobody changes the configuration or its files.
+    pub fn is_of_settings(&self) -> bool {
+        match self {
+            Self::Shared { .. }
+            | Self::Config(_)
+            | Self::Tls(_)
+            | Self::Http(_)
+            | Self::Accounts(_) => true,
+            Self::Bind { .. }
+            | Self::Store { .. }
+            | Self::Backend { .. }
+            | Self::Report(_)
+            | Self::Io(_)
+            | Self::Metrics(_) => false,
+        }
+    }
+}
+
 /// A proxy that is bound and ready to run.
 pub struct App {
     clusters: Vec<Running>,
@@ -122,7 +141,8 @@ impl App {
         }
         let registry = Registry::default();
         let http = plan.process().http.as_ref();
-        let http = http.map(|http| open_windows(http, &mut sockets)).transpose()?;
+        let names = plan.clusters.iter().any(|c| !c.config().metrics_locks.is_empty());
+        let http = http.map(|http| open_windows(http, names, &mut sockets)).transpose()?;
         let plan_admin = plan.process().admin.clone();
         let port = plan_admin.port.as_ref().map(|port| sockets.admin_port(port)).transpose()?;
         let mut clusters: Vec<Running> = Vec::new();
@@ -138,7 +158,7 @@ impl App {
     /// Builds, and takes the place of the process before this one, if there is one that hands over.
     async fn begin(plan: Plan) -> Result<Self, StartError> {
         let (inherited, line) = handover::inherit()?;
-        let app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
+        let mut app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
         if let Some(line) = line {
             let mut line = Line::new(line)?;
             for cluster in &app.clusters {
@@ -146,6 +166,7 @@ impl App {
             }
             line.take().await;
             app.sockets.set_ours(true);
+            app.sockets.close_rest();
             tracing::info!("the sockets are taken over: serving");
         }
         Ok(app)
@@ -176,13 +197,14 @@ impl App {
         let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
         let settings = contexts[0].in_force.clone();
         let listeners = contexts.iter().map(|c| (c.cluster.clone(), c.in_force.clone())).collect();
-        let reload = Reload { source, listeners };
+        let keys = http.as_ref().map(|(_, windows)| windows.keys());
+        let reload = Reload { source, listeners, keys };
         let reload: Arc<dyn Fn() -> Reloaded + Send + Sync> = Arc::new(move || reload.run());
         let workers = Arc::new(Workers::start(&contexts)?);
         let mut beside = JoinSet::new();
         beside.spawn(reload::when_told(Arc::clone(&reload), hangup));
         for cluster in &clusters {
-            beside.spawn(cluster.spares().clone().tend(cluster.account().clone()));
+            beside.spawn(cluster.tend());
         }
         let (upgrade, asked) = mpsc::channel(1);
         let (retire, retired) = watch::channel(false);
@@ -308,9 +330,10 @@ impl Serving {
 
 fn open_windows(
     settings: &Http,
+    names: bool,
     sockets: &mut Sockets,
 ) -> Result<(TcpListener, Windows), StartError> {
-    let windows = Windows::load(settings)?;
+    let windows = Windows::load(settings, names)?;
     Ok((sockets.pages(settings.address)?, windows))
 }
 

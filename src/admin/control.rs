@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::command::{Command, HELP, Own};
 use super::own;
 use super::table::{Cell, Kind, Table};
+use crate::backend::reach::Reach;
 use crate::engine::handle::Engine;
 use crate::frontend::digests::Digests;
 use crate::frontend::in_force::InForce;
@@ -26,6 +27,8 @@ pub struct Cluster {
     pub engine: Option<Engine>,
     /// Its metrics.
     pub metrics: Arc<Metrics>,
+    /// Whether its server can be reached.
+    pub reach: Reach,
     /// What statements with lock calls came to.
     pub digests: Digests,
 }

@@ -15,7 +15,6 @@ mod tables;
 
 pub use control::{Cluster, Control, Reloaded, Upgrade};
 pub use table::{Cell, EXACT, Kind, Table};
-pub use tables::problem;
 
 use std::io;
 use std::path::Path;

@@ -273,6 +273,7 @@ impl Control {
         const COLUMNS: &[(&str, Kind)] = &[
             ("cluster", Kind::Text),
             ("backend", Kind::Text),
+            ("backend_answers", Kind::Text),
             ("lock_tables", Kind::Text),
             ("store_answers", Kind::Text),
         ];
@@ -283,6 +284,7 @@ impl Control {
             vec![
                 Cell::text(cluster.name.as_deref()),
                 Cell::Text(config.backend.to_string()),
+                Cell::yes(cluster.reach.problem().is_none()),
                 Cell::text(store.map(|store| format!("{store:?}"))),
                 answers.map_or(Cell::Null, Cell::yes),
             ]
@@ -316,8 +318,19 @@ impl Control {
     }
 }
 
-/// Why a cluster grants nothing; or how well it is. Who observes has no engine.
-pub fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
+impl Cluster {
+    /// Why its clients are not served as they should be; or how well it is.
+    pub fn health(&self) -> Result<&'static str, String> {
+        let good = problem(self.engine.as_ref())?;
+        match self.reach.problem() {
+            None => Ok(good),
+            Some(e) => Err(format!("no connection to {}: {e}", self.in_force.config().backend)),
+        }
+    }
+}
+
+/// Why locks are not granted; or how well it is. Who observes has no engine.
+fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
     let Some(lease) = engine.map(Engine::lease) else {
         return Ok("ok, observing");
     };

@@ -10,6 +10,7 @@ use super::sockets::{Bound, Sockets};
 use super::work::Work;
 use super::{StartError, inspect, observing};
 use crate::admin;
+use crate::backend::reach::Reach;
 use crate::backend::spares::{Account, Spares};
 use crate::config::plan::Cluster;
 use crate::config::{Config, Mode, StoreUrl};
@@ -51,6 +52,7 @@ pub(super) struct Parts {
     pub(super) observer: Option<Observer>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) spares: Spares,
+    pub(super) reach: Reach,
     pub(super) work: Work,
     pub(super) account: Account,
     pub(super) tables: Option<(String, String)>,
@@ -81,8 +83,18 @@ impl Running {
             Mode::Observe => observing::parts(config, name.as_deref()).await?,
             Mode::Durable => durable(config, name.as_deref(), &addresses[0]).await?,
         };
-        let Parts { engine, gates, observer, metrics, spares, work, account, tables, server } =
-            parts;
+        let Parts {
+            engine,
+            gates,
+            observer,
+            metrics,
+            spares,
+            reach,
+            work,
+            account,
+            tables,
+            server,
+        } = parts;
         if let Some((one, schema)) = tables.as_ref().and_then(|tables| {
             others.iter().find(|other| other.tables.as_ref() == Some(tables)).zip(Some(&tables.1))
         }) {
@@ -116,6 +128,7 @@ impl Running {
             metrics,
             hops,
             spares,
+            reach,
             registry: registry.clone(),
             buffers: Buffers::default(),
             commands,
@@ -147,18 +160,27 @@ impl Running {
         &self.any().spares
     }
 
-    pub(super) fn account(&self) -> &Account {
-        &self.account
+    /// What goes on beside the sessions; runs as long as the process.
+    pub(super) fn tend(&self) -> impl Future<Output = ()> + use<> {
+        let Context { spares, reach, in_force, .. } = self.any();
+        let tended = spares.clone().tend(self.account.clone());
+        let watched = {
+            let in_force = in_force.clone();
+            reach.clone().watch(move || in_force.config(), spares.clone())
+        };
+        async { tokio::join!(tended, watched).0 }
     }
 
     /// What administrators see of it.
     pub(super) fn for_admin(&self) -> admin::Cluster {
-        let Context { metrics, engine, observer, in_force, cluster, digests, .. } = self.any();
+        let Context { metrics, engine, observer, in_force, cluster, reach, digests, .. } =
+            self.any();
         admin::Cluster {
             name: cluster.clone(),
             in_force: in_force.clone(),
             engine: Some(engine.clone()).filter(|_| observer.is_none()),
             metrics: Arc::clone(metrics),
+            reach: reach.clone(),
             digests: digests.clone(),
         }
     }
@@ -210,8 +232,9 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         engine,
         gates,
         observer: None,
-        metrics,
+        reach: Reach::new(readiness.unreachable, metrics.backend_up.clone()),
         spares: Spares::new(readiness.connect_timeout),
+        metrics,
         work: Work::Locks(threads),
         account,
         tables: Some((readiness.meta.ident, store.schema)),

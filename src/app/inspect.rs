@@ -23,6 +23,8 @@ pub struct Readiness {
     pub version: String,
     /// Whose the lock tables are.
     pub meta: Meta,
+    /// Why `backend` cannot be reached, as far as that was tried: not where it is the store itself.
+    pub unreachable: Option<String>,
     /// What works less well than it could, and how to mend it.
     pub warnings: Vec<String>,
 }
@@ -89,19 +91,29 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let missing = conn.missing_rights().await.map_err(fail)?;
     warnings.extend(missing.iter().map(|need| need.advice()));
     warnings.extend(blindness(rights, &missing));
-    warnings.extend(compare_servers(config, store, &mut conn).await.map_err(refuse)?);
+    let unseen = compare_servers(config, store, &mut conn).await.map_err(refuse)?;
+    let unreachable = unseen.as_ref().and_then(|(_, unreachable)| unreachable.clone());
+    warnings.extend(unseen.map(|(warning, _)| warning));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     conn.close().await;
-    Ok(Readiness { fresh, connect_timeout, rights, version: settings.version, meta, warnings })
+    Ok(Readiness {
+        fresh,
+        connect_timeout,
+        rights,
+        version: settings.version,
+        meta,
+        unreachable,
+        warnings,
+    })
 }
 
 /// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must
-/// be one server. A warning where that cannot be seen.
+/// be one server. A warning where that cannot be seen, and why not, if it is that nobody answers.
 async fn compare_servers(
     config: &Config,
     url: &StoreUrl,
     store: &mut StoreConnection,
-) -> Result<Option<String>, String> {
+) -> Result<Option<(String, Option<String>)>, String> {
     let HostPort { host, port } = &config.backend;
     if (host, *port) == (&url.host, url.port) {
         return Ok(None);
@@ -120,10 +132,13 @@ async fn compare_servers(
             "`backend` ({}) is another server: the lock tables must be on the server whose sessions take the locks",
             config.backend
         )),
-        Err(e) => Ok(Some(format!(
-            "cannot see whether `backend` ({}) and `store` are one server, which they must be: {e}",
-            config.backend
-        ))),
+        Err(e) => {
+            let warning = format!(
+                "cannot see whether `backend` ({}) and `store` are one server, which they must be: {e}",
+                config.backend
+            );
+            Ok(Some((warning, matches!(e, StoreError::Connect(_)).then(|| e.to_string()))))
+        }
     }
 }
 

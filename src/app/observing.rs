@@ -7,6 +7,7 @@ use super::StartError;
 use super::cluster::Parts;
 use super::work::Work;
 use crate::backend::greeted::{GreetError, Greeted, connect};
+use crate::backend::reach::Reach;
 use crate::backend::spares::{Account, Spares};
 use crate::config::{Config, ConfigError};
 use crate::engine::threads;
@@ -33,6 +34,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
     let (observer, recorder) = counters.map(|c| Recorder::start(&dir, c)).ok_or_else(place)??;
     let (engine, gates) = threads::none();
     let spares = Spares::new(CONNECT_TIMEOUT);
+    let reach = Reach::new(None, metrics.backend_up.clone());
     let server = greeted.greeting.version.clone();
     tracing::info!(
         cluster = name,
@@ -47,6 +49,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
         observer: Some(observer),
         metrics,
         spares,
+        reach,
         work: Work::Report(recorder),
         account: nobody(),
         tables: None,

@@ -8,6 +8,7 @@ use super::open_files;
 use crate::admin::Reloaded;
 use crate::config::{ConfigError, Plan};
 use crate::frontend::in_force::InForce;
+use crate::http::Keys;
 use crate::net::certificates::TlsError;
 
 /// Lets logs through by another filter.
@@ -26,6 +27,8 @@ pub(super) struct Reload {
     pub(super) source: Source,
     /// Each listener, with its cluster's name.
     pub(super) listeners: Vec<(Option<Arc<str>>, InForce)>,
+    /// Of the windows.
+    pub(super) keys: Option<Keys>,
 }
 
 impl Reload {
@@ -35,8 +38,8 @@ impl Reload {
         let now: Vec<_> = self.listeners.iter().map(|(_, listener)| listener.config()).collect();
         let named = self.listeners.iter().zip(&now);
         let named: Vec<_> = named.map(|((name, _), now)| (name.as_deref(), &**now)).collect();
+        let process = plan.process().clone();
         let (settings, mut changes) = plan.over(&named);
-        let process = settings[0].clone();
         let next: Result<Vec<_>, _> = self
             .listeners
             .iter()
@@ -44,10 +47,15 @@ impl Reload {
             .map(|((_, listener), config)| Ok((listener, listener.prepare(config)?)))
             .collect();
         let next = next.map_err(|e: TlsError| format!("TLS: {e}"))?;
+        let keys = self.keys.as_ref().map(|keys| keys.again().map(|read| (keys, read)));
+        let keys = keys.transpose().map_err(|e| e.to_string())?;
         (self.source.filter)(&process.log_level).map_err(|e| e.to_string())?;
         // Nothing is refused from here on.
         for (listener, next) in next {
             listener.put(next);
+        }
+        if let Some((keys, read)) = keys {
+            keys.put(read);
         }
         if let Some(warning) = open_files::raise(&process) {
             tracing::warn!("{warning}");

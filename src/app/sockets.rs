@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcp};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener as StdUnix, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +38,17 @@ impl Sockets {
         self.ours.store(ours, Ordering::Relaxed);
     }
 
+    /// Ends what the process before listened on and this one does not: clients must not wait there.
+    pub(super) fn close_rest(&mut self) {
+        for (name, _) in self.inherited.drain(..) {
+            tracing::info!(socket = name, "no longer listened on");
+            if let Some((_, path)) = name.split_once(" unix:") {
+                // Somebody may have removed it.
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
     /// All of them, for the next process.
     pub(super) fn copies(&self) -> io::Result<Vec<Named>> {
         let copy = |(name, socket): &Named| Ok((name.clone(), socket.try_clone()?));
@@ -64,7 +75,7 @@ impl Sockets {
         let bound = match listen {
             Listen::Tcp(addr) => self.tcp("clients", *addr).map(|tcp| Bound {
                 listener: Some(Listener::Tcp(tcp)),
-                path: None,
+                file: None,
                 ours: Arc::clone(&self.ours),
             }),
             // As the servers' own: who may log in is for accounts to say.
@@ -116,8 +127,9 @@ impl Sockets {
             None => bind_unix(path, mode)?,
         };
         self.keep(name, listener.as_fd())?;
+        let file = Some((path.to_owned(), identity(path)));
         let listener = Some(Listener::Unix(listener));
-        Ok(Bound { listener, path: Some(path.to_owned()), ours: Arc::clone(&self.ours) })
+        Ok(Bound { listener, file, ours: Arc::clone(&self.ours) })
     }
 
     fn inherited(&mut self, name: &str) -> Option<OwnedFd> {
@@ -135,7 +147,8 @@ impl Sockets {
 /// has taken it over.
 pub(super) struct Bound {
     listener: Option<Listener>,
-    path: Option<PathBuf>,
+    /// Its file, and which one that was when it was bound.
+    file: Option<(PathBuf, Option<Identity>)>,
     ours: Arc<AtomicBool>,
 }
 
@@ -144,7 +157,9 @@ impl Bound {
     pub(super) fn address(&self) -> String {
         match &self.listener {
             Some(Listener::Tcp(tcp)) => tcp.local_addr().map(|a| a.to_string()).unwrap_or_default(),
-            _ => self.path.as_ref().map(|p| format!("unix:{}", p.display())).unwrap_or_default(),
+            _ => {
+                self.file.as_ref().map(|(p, _)| format!("unix:{}", p.display())).unwrap_or_default()
+            }
         }
     }
 
@@ -156,11 +171,22 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        if let Some(path) = self.path.as_ref().filter(|_| self.ours.load(Ordering::Relaxed)) {
-            // Somebody may have removed it.
+        let Some((path, file)) = self.file.as_ref().filter(|_| self.ours.load(Ordering::Relaxed))
+        else {
+            return;
+        };
+        // Somebody may have removed it, and another process bound its own in its place.
+        if *file == identity(path) {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Device and number of a file.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> Option<Identity> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
@@ -181,4 +207,48 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+        fs::create_dir(&folder).expect("made");
+        folder
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_another_process_s_by_now_stays() {
+        let folder = folder();
+        let path = folder.join("socket");
+        let bind = || Sockets::new(Vec::new(), true).unix("clients", &path, 0o600).expect("bound");
+        drop(bind());
+        assert!(!path.exists(), "its own goes with it");
+        let first = bind();
+        fs::remove_file(&path).expect("removed");
+        let _second = bind();
+        drop(first);
+        assert!(path.exists());
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_listened_on_any_more_is_closed() {
+        let folder = folder();
+        let path = folder.join("socket");
+        let old = StdUnix::bind(&path).expect("bound");
+        let tcp = StdTcp::bind("127.0.0.1:0").expect("bound");
+        let addr = tcp.local_addr().expect("bound");
+        let inherited = vec![
+            (format!("clients unix:{}", path.display()), OwnedFd::from(old)),
+            (format!("clients {addr}"), OwnedFd::from(tcp)),
+        ];
+        let mut sockets = Sockets::new(inherited, false);
+        sockets.close_rest();
+        assert!(!path.exists());
+        assert!(std::net::TcpStream::connect(addr).is_err());
+        fs::remove_dir_all(&folder).expect("removed");
+    }
 }

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::app::SetFilter;
 use crate::config::{Config, ConfigError, LogFormat, Plan, Raw};
@@ -145,11 +146,19 @@ fn start_logs(config: &Config) -> Result<SetFilter, ConfigError> {
 }
 
 fn filter(level: &str) -> Result<EnvFilter, ConfigError> {
-    EnvFilter::try_new(level).map_err(|e| ConfigError::Value {
+    let wrong = |problem: &dyn std::fmt::Display| ConfigError::Value {
         place: String::new(),
         key: "log_level",
-        problem: format!("{e}; give for example info or lockstead=debug"),
-    })
+        problem: format!("{problem}; give for example info or info,lockstead=debug"),
+    };
+    // A level that is mistyped would be the name of a module, and nothing else be logged.
+    let alone = level.split(',').map(str::trim).filter(|part| !part.contains(['=', ':', '[']));
+    for part in alone {
+        part.parse::<LevelFilter>().map_err(|_| {
+            wrong(&format!("{part:?} is no level (error, warn, info, debug, trace)"))
+        })?;
+    }
+    EnvFilter::try_new(level).map_err(|e| wrong(&e))
 }
 
 fn usage(e: &dyn std::error::Error) -> ExitCode {

@@ -23,6 +23,7 @@ pub(super) fn run(settings: Settings) -> ExitCode {
     let served = runtime.block_on(App::serve(plan, source));
     match served {
         Ok(()) => ExitCode::SUCCESS,
+        Err(e) if e.is_of_settings() => usage(&e),
         Err(e) => failed(&e),
     }
 }

@@ -20,6 +20,14 @@ pub struct Http {
     pub tls: Option<Pair>,
 }
 
+impl Http {
+    /// No other machine reaches it.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.address.ip().to_canonical().is_loopback()
+    }
+}
+
 /// Who serves the page to others than this machine, serves it to those who know the token, encrypted.
 pub(super) fn read(raw: &Raw) -> Result<Option<Http>, (&'static str, String)> {
     let text = raw.http.as_deref().unwrap_or("127.0.0.1:6080");

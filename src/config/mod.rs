@@ -3,6 +3,7 @@
 mod admin;
 mod changes;
 mod http;
+mod limits;
 mod parse;
 mod places;
 pub mod plan;
@@ -22,12 +23,9 @@ pub use places::{HostPort, Listen, StoreUrl};
 pub use plan::Plan;
 pub use raw::Raw;
 
-use self::parse::{
-    choice, parse_duration, parse_host_port, parse_listen, parse_network, parse_store, state_dir,
-};
+use self::parse::{choice, parse_host_port, parse_listen, parse_network, parse_store, state_dir};
 use self::raw::OneOrMore;
 use self::tls::{BackendTls, ClientTls};
-use crate::lock::lease::MIN_TTL;
 use crate::protocol::capabilities::Capabilities;
 
 /// Why a configuration was refused. Each names the key, what is wrong and what would be right.
@@ -182,11 +180,6 @@ impl Config {
         let missing = |key: &'static str, example: &str| {
             wrong(key, format!("is missing; give for example {key} = \"{example}\""))
         };
-        let duration = |key: &'static str, text: Option<&str>, default: &str| {
-            parse_duration(text.unwrap_or(default)).ok_or_else(|| {
-                wrong(key, format!("{text:?} is no duration; give for example 30s, 500ms or 2m"))
-            })
-        };
         let listen = listens(raw.listen.as_ref()).map_err(|e| wrong("listen", e))?;
         let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
         let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
@@ -201,22 +194,14 @@ impl Config {
         if store.is_none() && mode == Mode::Durable {
             return Err(no_store());
         }
-        let lease = duration("lease", raw.lease.as_deref(), "30s")?;
-        if lease < MIN_TTL || lease > Duration::from_hours(1) {
-            return Err(wrong("lease", format!("{lease:?} is outside 1s to 1h")));
-        }
-        let collect_after = duration("collect_after", raw.collect_after.as_deref(), "10m")?;
-        if collect_after < Duration::from_secs(1) || collect_after > Duration::from_hours(24) {
-            return Err(wrong("collect_after", format!("{collect_after:?} is outside 1s to 24h")));
+        let limits = limits::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        if raw.state_dir.as_deref() == Some("") {
+            return Err(wrong("state_dir", "is empty; give a directory, auto or off".to_owned()));
         }
         let http = http::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
         let log_format =
             choice(raw.log_format.as_deref(), &formats).map_err(|e| wrong("log_format", e))?;
-        let workers = workers(raw.workers.unwrap_or(0)).map_err(|e| wrong("workers", e))?;
-        let max_connections = most_connections(raw.max_connections.unwrap_or(10_000));
-        let max_connections = max_connections.map_err(|e| wrong("max_connections", e))?;
-        let digests = digests(raw.digests.unwrap_or(0)).map_err(|e| wrong("digests", e))?;
         let first = listen[0].to_string();
         let state_dir = state_dir(raw.state_dir.as_deref(), place.unwrap_or(&first));
         if state_dir.is_none() && mode == Mode::Observe {
@@ -245,21 +230,21 @@ impl Config {
             unsupported,
             http,
             metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
-            digests,
+            digests: limits.digests,
             admin,
-            lease,
-            collect_after,
+            lease: limits.lease,
+            collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
-            workers,
-            max_connections,
+            workers: limits.workers,
+            max_connections: limits.max_connections,
             max_login_rate: raw.max_login_rate.unwrap_or(0),
-            max_session_locks: raw.max_session_locks.unwrap_or(10_000).max(1),
+            max_session_locks: limits.max_session_locks,
             max_session_memory: raw.max_session_memory.unwrap_or(16 << 20),
             max_waiters: raw.max_waiters.unwrap_or(0),
-            connect_timeout: duration("connect_timeout", raw.connect_timeout.as_deref(), "5s")?,
-            login_timeout: duration("login_timeout", raw.login_timeout.as_deref(), "10s")?,
-            drain_timeout: duration("drain_timeout", raw.drain_timeout.as_deref(), "30s")?,
+            connect_timeout: limits.connect_timeout,
+            login_timeout: limits.login_timeout,
+            drain_timeout: limits.drain_timeout,
             fast_path: raw.fast_path.unwrap_or(true),
             tls,
             backend_tls,
@@ -288,24 +273,6 @@ fn store(raw: &Raw) -> Result<Option<StoreUrl>, (&'static str, String)> {
     };
     let url = parse_store(text).map_err(|problem| ("store", problem))?;
     Ok(Some(StoreUrl { tls: tls::store(raw)?, ..url }))
-}
-
-fn workers(given: usize) -> Result<usize, String> {
-    match given {
-        0 => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
-        n @ 1..=256 => Ok(n),
-        n => Err(format!("{n} is outside 0 (one a core) to 256")),
-    }
-}
-
-fn digests(given: usize) -> Result<usize, String> {
-    let outside = || format!("{given} is outside 0 (none) to 10000");
-    (given <= 10_000).then_some(given).ok_or_else(outside)
-}
-
-fn most_connections(given: usize) -> Result<usize, String> {
-    let outside = || format!("{given} is outside 1 to 1000000");
-    (1..=1_000_000).contains(&given).then_some(given).ok_or_else(outside)
 }
 
 fn no_store() -> ConfigError {
@@ -356,9 +323,14 @@ mod tests {
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
             (Raw { lease: Some("30".into()), ..raw() }, "lease", "30s"),
             (Raw { lease: Some("500ms".into()), ..raw() }, "lease", "1s"),
+            (Raw { login_timeout: Some("0s".into()), ..raw() }, "login_timeout", "100ms to 1h"),
+            (Raw { connect_timeout: Some("2h".into()), ..raw() }, "connect_timeout", "100ms to 1h"),
+            (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
             (Raw { workers: Some(1000), ..raw() }, "workers", "256"),
             (Raw { max_connections: Some(0), ..raw() }, "max_connections", "1 to"),
+            (Raw { max_session_locks: Some(0), ..raw() }, "max_session_locks", "1"),
+            (Raw { digests: Some(20_000), ..raw() }, "digests", "10000"),
         ] {
             let text = Plan::load(None, change).expect_err(key).to_string();
             assert!(text.contains(key) && text.contains(fix), "{key}: {text}");

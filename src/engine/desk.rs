@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_local;
 
 use super::pipe::{Line, StoreAccess};
 use crate::store::connection::StoreError;
@@ -34,12 +35,66 @@ pub(super) enum Asked {
     Fate(Grant, Reply<Fate>),
 }
 
-/// Answers, one question at a time, until the last handle is dropped.
-pub(super) async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
+impl Asked {
+    /// It changes nothing, and who asked has left.
+    fn is_vain(&self) -> bool {
+        match self {
+            Self::Locks(_, reply) => reply.is_closed(),
+            Self::Proxies(reply) => reply.is_closed(),
+            Self::Fate(_, reply) => reply.is_closed(),
+            Self::Kill(..) | Self::Release(..) => false,
+        }
+    }
+}
+
+/// Where it is asked and ordered. Who looks does not hold up who acts: there are two lines to the lock
+/// tables.
+#[derive(Debug, Clone)]
+pub(super) struct Desk {
+    looks: mpsc::UnboundedSender<Asked>,
+    acts: mpsc::UnboundedSender<Asked>,
+}
+
+impl Desk {
+    /// One that is answered until its last copy is dropped.
+    pub(super) fn open(access: &Arc<StoreAccess>) -> Self {
+        let line = || {
+            let (sender, asked) = mpsc::unbounded_channel();
+            spawn_local(answer(Arc::clone(access), asked));
+            sender
+        };
+        Self { looks: line(), acts: line() }
+    }
+
+    /// One that nobody answers.
+    pub(super) fn closed() -> Self {
+        let closed = || mpsc::unbounded_channel().0;
+        Self { looks: closed(), acts: closed() }
+    }
+
+    /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
+    pub(super) fn send(&self, asked: Asked) {
+        let line = match asked {
+            Asked::Locks(Which::All | Which::Like(_), _) | Asked::Proxies(_) => &self.looks,
+            // To release a lock is to look for it first.
+            Asked::Locks(Which::Named(_), _)
+            | Asked::Kill(..)
+            | Asked::Release(..)
+            | Asked::Fate(..) => &self.acts,
+        };
+        let _ = line.send(asked);
+    }
+}
+
+/// Answers, one question at a time.
+async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
     let mut line = Line::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
     while let Some(question) = asked.recv().await {
-        // Who asked may have left: then nobody reads the answer.
+        if question.is_vain() {
+            continue;
+        }
+        // Who asked may leave meanwhile: then nobody reads the answer.
         match question {
             Asked::Locks(which, reply) => {
                 let rows = twice(&mut line, async |line| {

@@ -128,7 +128,7 @@ pub struct Engine {
     pub(super) requests: mpsc::UnboundedSender<Request>,
     pub(super) lease: Arc<Lease>,
     pub(super) census: mpsc::UnboundedSender<census::Asked>,
-    pub(super) desk: mpsc::UnboundedSender<desk::Asked>,
+    pub(super) desk: desk::Desk,
 }
 
 /// A wait under way.
@@ -146,7 +146,7 @@ impl Engine {
     pub(super) fn none() -> Self {
         let requests = mpsc::unbounded_channel().0;
         let census = mpsc::unbounded_channel().0;
-        let desk = mpsc::unbounded_channel().0;
+        let desk = desk::Desk::closed();
         Self { requests, lease: Arc::default(), census, desk }
     }
 
@@ -234,7 +234,7 @@ impl Engine {
         question: impl FnOnce(oneshot::Sender<Result<T, String>>) -> desk::Asked,
     ) -> Result<T, String> {
         let (reply, answer) = oneshot::channel();
-        let _ = self.desk.send(question(reply));
+        self.desk.send(question(reply));
         answer.await.unwrap_or_else(|_| Err("there is no lock engine".to_owned()))
     }
 

@@ -115,7 +115,7 @@ pub(super) struct Service {
     retry_at: Option<Instant>,
     /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.
     last_token: u64,
-    desk: mpsc::UnboundedSender<desk::Asked>,
+    desk: desk::Desk,
     /// The last ones, for people.
     deadlocks: VecDeque<Deadlock>,
     endings: mpsc::UnboundedSender<endings::Watch>,
@@ -148,8 +148,7 @@ pub(super) fn build(
     tokio::spawn(run_reader(Arc::clone(access), reads, read_in));
     let (census, asked) = mpsc::unbounded_channel();
     tokio::spawn(census::answer(Arc::clone(access), asked));
-    let (desk, questions) = mpsc::unbounded_channel();
-    spawn_local(desk::answer(Arc::clone(access), questions));
+    let desk = desk::Desk::open(access);
     tokio::spawn(endings::watch(Arc::clone(access), watches, gone_in));
     tokio::spawn(doorbell::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
     tokio::spawn(doorbell::ring(Arc::clone(access), whom));

@@ -9,6 +9,7 @@ use super::hops::Hops;
 use super::in_force::InForce;
 use super::registry::Registry;
 use super::unsupported::Shapes;
+use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::Config;
 use crate::engine::gates::Gates;
@@ -43,6 +44,8 @@ pub struct Context {
     pub hops: Arc<Hops>,
     /// Greeted connections to reuse.
     pub spares: Spares,
+    /// Whether the server can be reached.
+    pub reach: Reach,
     /// All sessions, for the drain.
     pub registry: Registry,
     /// Buffers of this thread.

@@ -281,12 +281,16 @@ async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
     let config = &context.config;
     if config.backend_proxy_protocol {
         // A connection that was announced for another client serves nobody else.
-        return connect(&config.backend, config.connect_timeout, Some(peer)).await;
+        let made = connect(&config.backend, config.connect_timeout, Some(peer)).await;
+        context.reach.heard(&made);
+        return made;
     }
-    match context.spares.take() {
-        Some(greeted) => Ok(greeted),
-        None => connect(&config.backend, config.connect_timeout, None).await,
+    if let Some(greeted) = context.spares.take() {
+        return Ok(greeted);
     }
+    let made = connect(&config.backend, config.connect_timeout, None).await;
+    context.reach.heard(&made);
+    made
 }
 
 async fn turn_away(client: &mut Leg, refusal: Refusal, seq: u8, context: &Context) {

@@ -1,7 +1,6 @@
 //! Who may see the page and the API: anybody on this machine, or who has the token.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use axum::extract::{Request, State};
@@ -10,26 +9,48 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use tokio::sync::watch;
 
-/// What is asked for. Without a token the page is for this machine alone.
-#[derive(Clone)]
-pub(super) struct Guard {
-    pub(super) token: Option<Arc<str>>,
+use super::keys::Keys;
+
+/// A page of somebody else's, whose name leads here, must not be answered.
+const ELSEWHERE: (StatusCode, &str) = (
+    StatusCode::MISDIRECTED_REQUEST,
+    "this page is for this machine alone: ask for it as localhost or by its address\n",
+);
+
+/// Lets a request for metrics and probes through, but not if they are private and a name of somebody
+/// else's led here.
+pub(super) async fn host(State(private): State<bool>, request: Request, next: Next) -> Response {
+    if private && !is_local(request.headers()) {
+        return ELSEWHERE.into_response();
+    }
+    next.run(request).await
 }
 
-/// Lets a request through, or refuses it; says of each answer what a browser may do with it.
-pub(super) async fn watch(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+/// Has connections end when another process serves, so that their clients come to that.
+pub(super) async fn send_on(
+    State(retired): State<watch::Receiver<bool>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = next.run(request).await;
+    if *retired.borrow() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// Lets a request through, or refuses it; says of each answer what a browser may do with it. Without
+/// a token the page is for this machine alone.
+pub(super) async fn watch(State(keys): State<Keys>, request: Request, next: Next) -> Response {
     let headers = request.headers();
-    let refusal = match &guard.token {
+    let refusal = match &keys.token() {
         Some(token) if !knows(headers, token) => Some((
             StatusCode::UNAUTHORIZED,
             "a token is needed: as a bearer token, or as the password of any user\n",
         )),
-        // A page of somebody else's, whose name leads here, must not be answered.
-        None if !is_local(headers) => Some((
-            StatusCode::MISDIRECTED_REQUEST,
-            "this page is for this machine alone: ask for it as localhost or by its address\n",
-        )),
+        None if !is_local(headers) => Some(ELSEWHERE),
         _ => None,
     };
     let mut response = match refusal {

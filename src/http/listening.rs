@@ -17,6 +17,8 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::keys::Keys;
+
 /// Handshakes at once; who comes later waits in the system's queue.
 const HANDSHAKES: usize = 64;
 /// For a handshake.
@@ -25,22 +27,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Connections at once: a flood of them must not take the descriptors of clients. Who comes later waits
 /// in the system's queue.
 const CONNECTIONS: usize = 256;
-/// A connection on which nothing moves for so long is ended.
-const IDLE: Duration = Duration::from_secs(30);
+/// A connection is ended when the answer to a request is not begun so long after the request's first byte,
+/// however slowly the rest comes.
+const REQUEST: Duration = Duration::from_secs(10);
+/// And when the next request is not begun so long after the answer's first byte: time to take the answer
+/// and to be silent.
+const ANSWER: Duration = Duration::from_secs(30);
 
-/// A connection that counts, and that ends when nothing moves.
+/// A connection that counts, and that ends in time.
 pub(super) struct Counted {
     stream: TcpStream,
-    idle: Pin<Box<Sleep>>,
+    answering: bool,
+    end: Pin<Box<Sleep>>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Counted {
-    /// What came of reading or writing, or that nothing has for too long.
-    fn judge<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if poll.is_ready() {
-            self.idle.as_mut().reset(Instant::now() + IDLE);
-        } else if self.idle.as_mut().poll(cx).is_ready() {
+    fn new(stream: TcpStream, place: OwnedSemaphorePermit) -> Self {
+        Self { stream, answering: false, end: Box::pin(sleep(REQUEST)), _place: place }
+    }
+
+    /// What came of reading or writing, or that it has taken too long.
+    fn judge<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: Poll<io::Result<T>>,
+        answering: bool,
+    ) -> Poll<io::Result<T>> {
+        if poll.is_ready() && self.answering != answering {
+            self.answering = answering;
+            let time = if answering { ANSWER } else { REQUEST };
+            self.end.as_mut().reset(Instant::now() + time);
+        }
+        if self.end.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         poll
@@ -54,7 +73,7 @@ impl AsyncRead for Counted {
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let poll = Pin::new(&mut self.stream).poll_read(cx, room);
-        self.judge(cx, poll)
+        self.judge(cx, poll, false)
     }
 }
 
@@ -65,7 +84,7 @@ impl AsyncWrite for Counted {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.judge(cx, poll)
+        self.judge(cx, poll, true)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -95,7 +114,7 @@ impl Plain {
 async fn next(listener: &TcpListener, room: &Arc<Semaphore>) -> io::Result<(Counted, SocketAddr)> {
     let place = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
-    Ok((Counted { stream, idle: Box::pin(sleep(IDLE)), _place: place }, peer))
+    Ok((Counted::new(stream, place), peer))
 }
 
 impl Listener for Plain {
@@ -138,10 +157,10 @@ pub(super) struct Encrypted {
 }
 
 impl Encrypted {
-    pub(super) fn new(listener: Plain, config: Arc<rustls::ServerConfig>) -> Self {
+    pub(super) fn new(listener: Plain, keys: Keys) -> Self {
         let (sender, ready) = mpsc::channel(HANDSHAKES);
         let address = listener.local_addr().ok();
-        let accepting = tokio::spawn(accept(listener, TlsAcceptor::from(config), sender));
+        let accepting = tokio::spawn(accept(listener, keys, sender));
         Self { ready, address, accepting }
     }
 }
@@ -154,14 +173,16 @@ impl Drop for Encrypted {
 
 async fn accept(
     mut listener: Plain,
-    tls: TlsAcceptor,
+    keys: Keys,
     ready: mpsc::Sender<(TlsStream<Counted>, SocketAddr)>,
 ) {
     let room = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         let (stream, peer) = listener.accept().await;
-        let (tls, ready) = (tls.clone(), ready.clone());
+        // They are not taken away, only changed.
+        let Some(tls) = keys.tls().map(TlsAcceptor::from) else { return };
+        let ready = ready.clone();
         tokio::spawn(async move {
             let _place = place;
             match timeout(PATIENCE, tls.accept(stream)).await {

@@ -1,14 +1,9 @@
 //! What the page and scripts are told: the administration's tables as JSON.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
 use super::rates::Rates;
-use crate::admin::{Control, Table, problem};
+use crate::admin::{Control, Table};
 use crate::protocol::reply::ErrorReply;
 
 /// Rows of locks, waits and contended locks in a status.
@@ -17,34 +12,19 @@ const WAITS: usize = 200;
 const CONTENDED: usize = 8;
 const DEADLOCKS: usize = 20;
 
-/// A status is made once for all who ask within this time: the lock tables are read for it.
-const KEPT: Duration = Duration::from_secs(1);
-
 /// Makes statuses.
 pub(super) struct Status {
     control: Control,
     rates: Vec<Rates>,
-    last: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 impl Status {
     pub(super) fn new(control: Control, rates: Vec<Rates>) -> Self {
-        Self { control, rates, last: Mutex::new(None) }
+        Self { control, rates }
     }
 
-    /// The status of this second.
-    pub(super) async fn json(&self) -> Arc<str> {
-        // Who comes while one is made waits for it.
-        let mut last = self.last.lock().await;
-        if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
-            return Arc::clone(text);
-        }
-        let text: Arc<str> = self.make().await.to_string().into();
-        *last = Some((Instant::now(), Arc::clone(&text)));
-        text
-    }
-
-    async fn make(&self) -> Value {
+    /// That of this moment.
+    pub(super) async fn json(&self) -> Value {
         let (mut locks, failed) = told(self.control.locks(None).await);
         let (proxies, failed) = match told(self.control.proxies().await) {
             (rows, None) => (rows, failed),
@@ -58,7 +38,7 @@ impl Status {
             let name = cluster.name.as_deref().map_or(Value::Null, Value::from);
             json!({
                 "cluster": name,
-                "problem": problem(cluster.engine.as_ref()).err(),
+                "problem": cluster.health().err(),
                 "observes": cluster.engine.is_none(),
                 "held": of(&locks, &name),
                 "waiting": of(&waiters, &name),

@@ -66,6 +66,8 @@ pub struct Metrics {
     pub lease_age_seconds: Gauge,
     /// 1 while the lease is good for grants.
     pub lease_good: IntGauge,
+    /// 1 while clients' connections reach the server.
+    pub backend_up: IntGauge,
     /// 1 while renewals reach the server whose locks are kept.
     pub store_up: IntGauge,
     /// 1 while the server that answers is not the one whose locks are kept, by reason.
@@ -206,6 +208,11 @@ impl Metrics {
                 "Time since the last renewal that the store acknowledged was sent.",
             )?,
             lease_good: gauge(r, "lease_good", "1 while the lease allows new grants.")?,
+            backend_up: gauge(
+                r,
+                "backend_up",
+                "1 if the last connection to the server that was made for a client succeeded.",
+            )?,
             store_up: gauge(
                 r,
                 "store_up",

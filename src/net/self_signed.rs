@@ -24,7 +24,14 @@ pub fn pair(
         let (cert, key) = make().map_err(|e| TlsError::Refused(e.to_string()))?;
         return read(cert.as_bytes(), key.as_bytes());
     };
-    let failed = |e: &dyn ToString| TlsError::File { path: dir.to_owned(), problem: e.to_string() };
+    let failed = |e: &dyn ToString| TlsError::File {
+        path: dir.to_owned(),
+        problem: format!(
+            "{}; the certificate that is made for clients is kept here: give state_dir a place that can be \
+             written, or tls_cert and tls_key, or tls = \"off\"",
+            e.to_string()
+        ),
+    };
     let (cert_path, key_path) = (dir.join(CERT), dir.join(KEY));
     if !(cert_path.exists() && key_path.exists()) {
         let (cert, key) = make().map_err(|e| failed(&e))?;
@@ -69,8 +76,14 @@ fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let unfinished = path.with_extension(format!("new-{}", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(mode);
-    let mut file = options.open(&unfinished)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)
+    let written = options.open(&unfinished).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)
+    });
+    if written.is_err() {
+        // It may not even be there.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
 }

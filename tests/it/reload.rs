@@ -74,6 +74,8 @@ fn a_wrong_setting_is_refused_and_all_stay(server: &Server) {
     for (wrong, says) in [
         ("lease = 'never'", "settings.toml:2: `lease`"),
         ("log_level = 'lockstead=loud'", "`log_level`"),
+        ("log_level = 'inof'", "is no level"),
+        ("login_timeout = '0s'", "100ms to 1h"),
         ("tls_cert = '/nowhere'\ntls_key = '/nowhere'", "/nowhere"),
         ("what = 1", "settings.toml:2: `what`"),
     ] {

@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::cli::text;
-use crate::launch::run;
+use crate::forwarder::Forwarder;
+use crate::launch::{program, run};
 use crate::own_server::OwnServer;
 use crate::proxy::{Proxy, free_port, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -23,6 +24,9 @@ on_both! {
     others_than_this_machine_need_token_and_tls
     a_page_of_somebody_elses_gets_no_answer
     a_flood_of_connections_leaves_room_for_clients
+    a_request_that_does_not_end_is_cut
+    metrics_that_name_locks_are_for_this_machine
+    a_server_that_cannot_be_reached_is_told
 }
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -193,7 +197,7 @@ fn others_than_this_machine_need_token_and_tls(server: &Server) {
         let fixed = ["serve", "--backend", &backend, "--store", &store, "--listen", "127.0.0.1:0"];
         let more = [&fixed[..], &["--create-schema", "--state-dir", "off", "--http", &http], more];
         let output = run(&more.concat());
-        assert_ne!(output.status.code(), Some(0));
+        assert_eq!(output.status.code(), Some(2), "another start comes to the same");
         text(&output)
     };
     for part in [&[][..], &guarded[..2], &guarded[2..]] {
@@ -226,6 +230,23 @@ fn others_than_this_machine_need_token_and_tls(server: &Server) {
         assert_eq!(said.head.contains("www-authenticate: basic"), code == 401);
     }
     assert!(!proxy.log().contains(TOKEN));
+    // Both are read again. The old certificate is nobody's whom the new files trust.
+    let other: String = TOKEN.chars().rev().collect();
+    let dev = std::env::var("LOCKSTEAD_DEV_DIR").expect("LOCKSTEAD_DEV_DIR");
+    let made = Command::new(format!("{dev}/certificates.sh")).arg(&files.0).status();
+    assert!(made.expect("certificates.sh runs").success());
+    files.token(&other, 0o600);
+    proxy.signal("HUP");
+    eventually("they are read again", || {
+        proxy.log().contains("certificates: read again").then_some(())
+    });
+    for (token, code) in [(TOKEN, 401), (&other, 200)] {
+        assert_eq!(encrypted(&files, proxy.http, "/", &bearer(token)).code, code);
+    }
+    files.token("short", 0o600);
+    proxy.signal("HUP");
+    eventually("that is refused", || proxy.log().contains("at least 16").then_some(()));
+    assert_eq!(encrypted(&files, proxy.http, "/", &bearer(&other)).code, 200);
     // Without them metrics and probes are served to all, and nothing else.
     let proxy = Proxy::start(&server.url, &["--http-page", "off"]);
     assert_eq!((get(proxy.http, "/").code, get(proxy.http, "/api/v1/locks").code), (404, 404));
@@ -251,6 +272,56 @@ fn a_flood_of_connections_leaves_room_for_clients(server: &Server) {
     assert!(descriptors() < before + 300, "{} descriptors", descriptors());
     drop(flood);
     assert_eq!(get(proxy.http, "/metrics").code, 200);
+}
+
+fn a_request_that_does_not_end_is_cut(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut slow = TcpStream::connect(("127.0.0.1", proxy.http)).expect("connects");
+    slow.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").expect("sent");
+    // However much of it comes.
+    eventually("it is cut", || {
+        let cut = slow.write_all(b"x").is_err();
+        cut.then_some(())
+    });
+}
+
+fn metrics_that_name_locks_are_for_this_machine(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--metrics-locks", "job:*"]);
+    for (headers, code) in [
+        ("Host: attacker.example\r\n", 421),
+        ("Host: localhost:6080\r\n", 200),
+        ("Host: 127.0.0.1\r\n", 200),
+    ] {
+        assert_eq!(get_with(proxy.http, "/metrics", headers).code, code, "{headers}");
+    }
+}
+
+fn a_server_that_cannot_be_reached_is_told(server: &Server) {
+    let to_server = Forwarder::start(free_port(), Ipv4Addr::LOCALHOST);
+    let (backend, http) = (format!("127.0.0.1:{}", to_server.port), free_port());
+    let (store, windows) =
+        (format!("{}{}", server.url, fresh_schema()), format!("127.0.0.1:{http}"));
+    let place = ["serve", "--backend", &backend, "--store", &store, "--http", &windows];
+    let rest = ["--create-schema", "--state-dir", "off", "--listen", "127.0.0.1:0"];
+    let mut proxy = program(&[&place[..], &rest].concat()).spawn().expect("the program runs");
+    let says = |what: &str| {
+        eventually(what, || {
+            let mut stream = TcpStream::connect(("127.0.0.1", http)).ok()?;
+            stream.write_all(request("/readyz", "Host: localhost\r\n").as_bytes()).ok()?;
+            let mut said = String::new();
+            stream.read_to_string(&mut said).ok()?;
+            said.contains(what).then_some(answer(&said).code)
+        })
+    };
+    assert_eq!(says("no connection to 127.0.0.1:"), 503);
+    assert_eq!(json(http, "/api/v1/backends")[0]["backend_answers"], "no");
+    // It comes back while no client tries.
+    to_server.lead_to(server.port);
+    assert_eq!(says("ok"), 200);
+    let metrics = get(http, "/metrics").body;
+    assert!(metrics.contains("\nlockstead_backend_up 1"), "{metrics}");
+    proxy.kill().expect("killed");
+    proxy.wait().expect("ends");
 }
 
 fn a_page_of_somebody_elses_gets_no_answer(server: &Server) {

@@ -29,7 +29,7 @@ impl Service {
             }
             // A statement that runs would hold the lock to its end. Without the right to kill, it does.
             let kill = desk::Asked::Kill(held.conn, oneshot::channel().0);
-            let _ = self.desk.send(kill);
+            self.desk.send(kill);
         }
         // Rows without a session are freed as they always are: when seen twice.
         if !nobodys.is_empty() {

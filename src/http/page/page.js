@@ -73,8 +73,9 @@ const COLUMNS = {
   ],
   backends: [
     ["server", (r) => r.backend, ""],
+    ["answers", (r) => r.backend_answers, (r) => (r.backend_answers === "no" ? "bad" : "")],
     ["lock tables", (r) => r.lock_tables ?? "none", ""],
-    ["answers", (r) => r.store_answers ?? "–", (r) => (r.store_answers === "no" ? "bad" : "")],
+    ["answer", (r) => r.store_answers ?? "–", (r) => (r.store_answers === "no" ? "bad" : "")],
   ],
 };
 

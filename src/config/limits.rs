@@ -1,0 +1,78 @@
+//! Settings that have a least and a most: times and numbers.
+
+use std::time::Duration;
+
+use super::parse::parse_duration;
+use super::raw::Raw;
+use crate::lock::lease::MIN_TTL;
+
+/// What cannot be in less time, whatever is connected to.
+const BLINK: Duration = Duration::from_millis(100);
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_hours(1);
+const MONTH: Duration = Duration::from_hours(30 * 24);
+
+/// All of them.
+pub(super) struct Limits {
+    pub(super) lease: Duration,
+    pub(super) collect_after: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) login_timeout: Duration,
+    pub(super) drain_timeout: Duration,
+    pub(super) workers: usize,
+    pub(super) max_connections: usize,
+    pub(super) max_session_locks: usize,
+    pub(super) digests: usize,
+}
+
+type Wrong = (&'static str, String);
+
+/// Reads them; or the key of one that is outside, and the bounds.
+pub(super) fn read(raw: &Raw) -> Result<Limits, Wrong> {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let (connect, login) = (raw.connect_timeout.as_deref(), raw.login_timeout.as_deref());
+    let (collect, drain) = (raw.collect_after.as_deref(), raw.drain_timeout.as_deref());
+    Ok(Limits {
+        lease: time("lease", raw.lease.as_deref().unwrap_or("30s"), MIN_TTL, HOUR)?,
+        collect_after: time("collect_after", collect.unwrap_or("10m"), SECOND, 24 * HOUR)?,
+        connect_timeout: time("connect_timeout", connect.unwrap_or("5s"), BLINK, HOUR)?,
+        login_timeout: time("login_timeout", login.unwrap_or("10s"), BLINK, HOUR)?,
+        drain_timeout: time("drain_timeout", drain.unwrap_or("30s"), Duration::ZERO, MONTH)?,
+        workers: match number("workers", raw.workers.unwrap_or(0), 0, 256)? {
+            0 => cores(),
+            given => given,
+        },
+        max_connections: number(
+            "max_connections",
+            raw.max_connections.unwrap_or(10_000),
+            1,
+            1_000_000,
+        )?,
+        max_session_locks: number(
+            "max_session_locks",
+            raw.max_session_locks.unwrap_or(10_000),
+            1,
+            1_000_000,
+        )?,
+        digests: number("digests", raw.digests.unwrap_or(0), 0, 10_000)?,
+    })
+}
+
+fn time(key: &'static str, text: &str, least: Duration, most: Duration) -> Result<Duration, Wrong> {
+    let value = parse_duration(text).ok_or_else(|| {
+        (key, format!("{text:?} is no duration; give for example 30s, 500ms or 2m"))
+    })?;
+    if value < least || value > most {
+        let [value, least, most] = [value, least, most].map(humantime::format_duration);
+        return Err((key, format!("{value} is outside {least} to {most}")));
+    }
+    Ok(value)
+}
+
+fn number(key: &'static str, value: usize, least: usize, most: usize) -> Result<usize, Wrong> {
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err((key, format!("{value} is outside {least} to {most}")))
+    }
+}
