@@ -306,6 +306,11 @@ mod tests {
         assert!(!format!("{config:?}").contains("s@fe"), "a password in a debug form");
     }
 
+    fn is_refused(change: Raw, key: &str, fix: &str) {
+        let text = Plan::load(None, change).expect_err(key).to_string();
+        assert!(text.contains(key) && text.contains(fix), "{key}: {text}");
+    }
+
     #[test]
     fn each_impossible_value_is_refused_with_its_key_and_a_fix() {
         for (change, key, fix) in [
@@ -321,19 +326,26 @@ mod tests {
             (Raw { store: None, ..raw() }, "store", "mysql://"),
             (Raw { mode: Some("watch".into()), ..raw() }, "mode", "observe"),
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
+            (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
+            (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
+        ] {
+            is_refused(change, key, fix);
+        }
+    }
+
+    #[test]
+    fn each_value_outside_its_bounds_is_refused_with_them() {
+        for (change, key, fix) in [
             (Raw { lease: Some("30".into()), ..raw() }, "lease", "30s"),
             (Raw { lease: Some("500ms".into()), ..raw() }, "lease", "1s"),
             (Raw { login_timeout: Some("0s".into()), ..raw() }, "login_timeout", "100ms to 1h"),
             (Raw { connect_timeout: Some("2h".into()), ..raw() }, "connect_timeout", "100ms to 1h"),
-            (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
-            (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
             (Raw { workers: Some(1000), ..raw() }, "workers", "256"),
             (Raw { max_connections: Some(0), ..raw() }, "max_connections", "1 to"),
             (Raw { max_session_locks: Some(0), ..raw() }, "max_session_locks", "1"),
             (Raw { digests: Some(20_000), ..raw() }, "digests", "10000"),
         ] {
-            let text = Plan::load(None, change).expect_err(key).to_string();
-            assert!(text.contains(key) && text.contains(fix), "{key}: {text}");
+            is_refused(change, key, fix);
         }
     }
 
