@@ -107,7 +107,7 @@ impl Running {
             cluster = name,
             listen = addresses.join(", "),
             backend = %config.backend,
-            store = ?config.store,
+            store = config.store.as_ref().map(tracing::field::debug),
             server,
             version = env!("CARGO_PKG_VERSION"),
             "ready to start"

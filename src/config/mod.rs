@@ -361,6 +361,16 @@ mod tests {
     }
 
     #[test]
+    fn a_value_of_a_flag_is_not_blamed_on_the_file() {
+        let file = std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+        std::fs::write(&file, "backend = \"db:3306\"\nlisten = \"127.0.0.1:1\"\n").expect("write");
+        let over = Raw { listen: Some(OneOrMore(vec!["6033".into()])), ..raw() };
+        let refused = Plan::load(Some(&file), over).expect_err("refused").to_string();
+        std::fs::remove_file(&file).expect("remove");
+        assert!(refused.starts_with("`listen`"), "{refused}");
+    }
+
+    #[test]
     fn a_refusal_does_not_show_the_password() {
         let parse = |text: &str| {
             let dir =

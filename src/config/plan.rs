@@ -74,6 +74,7 @@ impl Plan {
             Some(path) => Raw::read(path)?,
             None => (Raw::default(), Source::default()),
         };
+        let source = source.under(&over);
         raw.put_over(over);
         let clusters = std::mem::take(&mut raw.cluster);
         let listeners = std::mem::take(&mut raw.listener);

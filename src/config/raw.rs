@@ -199,11 +199,20 @@ impl<'de> Deserialize<'de> for OneOrMore {
 pub struct Source {
     path: String,
     text: String,
+    over: Vec<&'static str>,
 }
 
 impl Source {
+    /// With keys that have their values from elsewhere.
+    pub fn under(self, over: &Raw) -> Self {
+        Self { over: over.given(), ..self }
+    }
+
     /// `path:line: ` of a key, or nothing when the file does not have it.
     pub fn place(&self, key: &str) -> String {
+        if self.over.contains(&key) {
+            return String::new();
+        }
         let line = self.text.lines().position(|line| {
             line.trim_start().strip_prefix(key).is_some_and(|r| r.trim_start().starts_with('='))
         });
@@ -232,7 +241,7 @@ impl Raw {
                 message: format!("`{}`: {message}", key.trim()),
             }
         })?;
-        Ok((raw, Source { path: shown, text }))
+        Ok((raw, Source { path: shown, text, over: Vec::new() }))
     }
 
     /// The keys of a `[[cluster]]` or `[[listener]]`.
