@@ -15,12 +15,6 @@ grafana=13.2.3 typescript=5.9.3 # of the packages that dashboards are checked wi
 cache=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}
 tests=$root/tests/monitoring
 
-# need PROGRAM PACKAGE
-need() {
-  command -v "$1" >/dev/null && return
-  [ "$(id -u)" -ne 0 ] || apt-get -qq install -y --no-install-recommends "$2" >/dev/null || true
-  command -v "$1" >/dev/null || die "$1 is missing: install the package $2"
-}
 need python3 python3
 need node nodejs
 need npm npm
