@@ -92,8 +92,8 @@ fn connections_are_not_told_at_info(server: &Server) {
     }
     proxy.signal("TERM");
     proxy.wait();
-    let log = proxy.log();
-    assert!(log.contains("stopped") && events(&proxy).is_empty(), "{log}");
+    eventually("its last line", || proxy.log().contains("stopped").then_some(()));
+    assert!(events(&proxy).is_empty(), "{}", proxy.log());
 }
 
 fn what_clients_say_is_not_logged(server: &Server) {
