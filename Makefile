@@ -26,8 +26,8 @@ test-suites: ## large suites of others, at the servers and through the proxy; AR
 test-monitoring: ## metrics, dashboards and alerts, by a real Prometheus, with a FLAVOUR server
 	@dev/test-monitoring.sh $(FLAVOUR)
 
-test-page: ## the status page in a real Chromium, with a FLAVOUR server; pictures go to target/page
-	@dev/test-page.sh $(FLAVOUR)
+test-page: ## the status page in a real Chromium, with a FLAVOUR server; ARGS=pictures writes those of docs/page again
+	@dev/test-page.sh $(FLAVOUR) $(ARGS)
 
 test-packaging: ## unit, Debian package, image, compose.yml and Kubernetes examples; ARGS=[unit] [deb] [image] [compose] [kubernetes]
 	@dev/test-packaging.sh $(ARGS)

@@ -16,6 +16,16 @@ die() {
   exit 1
 }
 
+# need PROGRAM PACKAGE: what is not there is installed if this runs as root, from the machine's own packages.
+need() {
+  ! command -v "$1" >/dev/null || return 0
+  [ "$(id -u)" -eq 0 ] || die "$1 is missing: install the package $2"
+  say "$me: installing $2"
+  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$2"; } \
+    >"$tmp/apt.log" 2>&1 || die "the package $2 cannot be installed: $(tail -n 3 "$tmp/apt.log")"
+  command -v "$1" >/dev/null || die "$1 is missing, though the package $2 was installed"
+}
+
 cd "$root" || exit
 # A short name, for the sockets of servers in it.
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/lockstead.XXXXXX")

@@ -12,10 +12,7 @@ set -euo pipefail
 . "$dev/browser.sh"
 
 need_browser
-if ! command -v curl >/dev/null; then
-  [ "$(id -u)" -eq 0 ] || die "install the package curl"
-  apt-get -qq install -y --no-install-recommends curl >/dev/null || die "curl cannot be installed"
-fi
+need curl curl
 start_server "${1:-mysql}"
 for who in orders billing; do
   echo "CREATE USER $who@'127.0.0.%' IDENTIFIED BY 'app'; GRANT ALL ON app.* TO $who@'127.0.0.%';"

@@ -115,15 +115,6 @@ test_haproxy() {
   [ "$(client "$front" "SELECT GET_LOCK('gone', 30)")" = 1 ] || die 'the lock of the killed proxy did not pass on'
 }
 
-# need PROGRAM PACKAGE
-need() {
-  ! command -v "$1" >/dev/null || return 0
-  [ "$(id -u)" -eq 0 ] || die "install $2"
-  say "test-balancers: installing $2"
-  { apt-get update -q && apt-get install -y -q --no-install-recommends "$2"; } >"$tmp/apt.log" 2>&1 ||
-    die "cannot install $2: $(tail -n 3 "$tmp/apt.log")"
-}
-
 test_keepalived() {
   local keepalived
   need keepalived keepalived

@@ -13,7 +13,8 @@
 #   <!-- not run: why -->      cannot be run on a test machine; is counted
 #   <!-- only mysql -->        for this kind of server
 #
-# A block without a language that shows commands is an error: it would never be run.
+# A block without a language that shows commands is an error: it would never be run. LOCKSTEAD_BIN is a
+# program that is built already.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
@@ -118,7 +119,8 @@ forget() {
 
 # server FLAVOUR: one that knows nothing of Lockstead, with an application's account and an auditor's.
 server() {
-  "$dev/install.sh" "$1"
+  # These would make it fetch the client alone.
+  env -u LOCKSTEAD_TEST_MYSQL -u LOCKSTEAD_TEST_MARIADB "$dev/install.sh" "$1"
   "$dev/server.sh" start "$1" "$tmp/$1"
   # shellcheck disable=SC1090
   . "$tmp/$1/server.env"
@@ -156,6 +158,9 @@ try_documents() {
   say "test-docs: $flavour: $run blocks run, $left_out marked as not run"
 }
 
+# What the documents call beside Lockstead and the servers' clients.
+need curl curl
+need openssl openssl
 bin=${LOCKSTEAD_BIN:-}
 if [ -z "$bin" ]; then
   cargo build --release --bin lockstead

@@ -15,12 +15,6 @@ grafana=13.2.3 typescript=5.9.3 # of the packages that dashboards are checked wi
 cache=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}
 tests=$root/tests/monitoring
 
-# need PROGRAM PACKAGE
-need() {
-  command -v "$1" >/dev/null && return
-  [ "$(id -u)" -ne 0 ] || apt-get -qq install -y --no-install-recommends "$2" >/dev/null || true
-  command -v "$1" >/dev/null || die "$1 is missing: install the package $2"
-}
 need python3 python3
 need node nodejs
 need npm npm
@@ -60,10 +54,11 @@ start_server "${1:-mysql}"
 lease=9s # a busy machine is not to put it into jeopardy
 # A and B keep locks, B in a cluster with a name; C observes.
 a=$(free_port 0) a_http=$(free_port 0)
-start_proxy A "$a" "$a_http"
+start_proxy A "$a" "$a_http" --metrics-locks 'hot,kept,cold*'
 b=$(free_port 0) b_http=$(free_port 0)
 cat >"$tmp/b.toml" <<TOML
 http = "127.0.0.1:$b_http"
+metrics_locks = ["hot", "cold*"]
 [[cluster]]
 name = "shop"
 lease = "$lease"
@@ -109,6 +104,14 @@ for port in "$a" "$a" "$b" "$b" "$c" "$c"; do group client "$port" 2>>"$tmp/clie
 group "${CLIENT%% *}" --defaults-file="$tmp/app.cnf" -P "$a" \
   -e "SELECT GET_LOCK('kept', 1); SELECT SLEEP(600)" >/dev/null 2>&1
 say "Two clients at each of three proxies, and Prometheus; their metrics:"
+# Locks have series of their own from their first grant on, some from their release.
+for port in "$a_http" "$b_http"; do
+  deadline=$((SECONDS + 30))
+  until http "$port" /metrics | grep '^lockstead_named_lock_hold_seconds_total' >/dev/null; do
+    [ $SECONDS -lt $deadline ] || die "no lock was released after 30 s"
+    sleep 0.1
+  done
+done
 pages=()
 for port in "$a_http" "$b_http" "$c_http"; do
   http "$port" /metrics | sed '1,/^\r*$/d' >"$tmp/metrics-$port"

@@ -36,6 +36,11 @@ def quantiles(name):
     ]
 
 
+def top(selected):
+    """The ten locks with most of it."""
+    return f"topk(10, sum by (lock) ({selected}))"
+
+
 def mean(name):
     return f"sum {EACH} ({rate(name + '_sum')}) / sum {EACH} ({rate(name + '_count')})"
 
@@ -98,7 +103,9 @@ OVERVIEW = [
             (f"sum by (kind) ({rate('store_errors_total')})", "store: {{kind}}"),
             (f"sum({rate('sessions_closed_total', 'reason=~server_unreachable|broken|fenced')})", "sessions closed"),
             (f"sum({rate('lock_calls_total', 'outcome=failed')})", "lock calls failed"),
-        ], "ops", "What went wrong, a second: statements on the lock tables, sessions that the proxy ended, calls."),
+            (f"sum({rate('limits_met_total')})", "limits met"),
+        ], "ops", """What went wrong, a second: statements on the lock tables, sessions that the proxy ended, calls,
+              and what was refused because of a limit."""),
         table("Builds and servers",
               f"max by (instance, cluster, version) ({m('build_info')}) * on (instance, cluster) "
               f"group_left (flavour) max by (instance, cluster, flavour) ({m('server_info')})",
@@ -135,6 +142,19 @@ LOCKS = [
               steps(600, 3600)),
         graph("Locks held", [(f"sum {EACH} ({m('locks_held')})", WHO)], "short", "Locks held now, by proxy.",
               stacked=True),
+    ]),
+    ("By name (those that metrics_locks names)", 8, [
+        graph("Grants by name", [(top(rate("named_lock_grants_total")), "{{lock}}")], "ops",
+              "The ten locks granted most often. The series … has what is beyond 200 names."),
+        graph("Waiting by name", [(top(rate("named_lock_wait_seconds_total")), "{{lock}}")], "short",
+              """The ten locks waited for most: how many sessions waited for each on average, of those that got it. It
+              rises when the waits end.""", steps(10)),
+        graph("Time of holds by name", [(
+            f"topk(10, sum by (lock) ({rate('named_lock_hold_seconds_total')}) / "
+            f"sum by (lock) ({rate('named_lock_grants_total')}))", "{{lock}}")], "s",
+            "The ten locks held longest: for how long on average, told when they are released.", steps(600, 3600)),
+        graph("Held now by name", [(top(m("named_locks_held")), "{{lock}}")], "short",
+              "Which of these locks are held now; more than 1 is the series …, or several clusters."),
     ]),
     ("Outcomes", 8, [
         graph("GET_LOCK", [(f"sum by (outcome) ({rate('lock_calls_total', 'function=get_lock')})", "{{outcome}}")],
@@ -173,6 +193,8 @@ SESSIONS = [
               stacked=True),
         graph("New sessions", [(f"sum {EACH} ({rate('sessions_total')})", WHO)], "ops",
               "Sessions accepted a second. Many, and few open: the application has no pool."),
+    ]),
+    ("Turned away and ended", 8, [
         graph("Refused or ended by the proxy",
               [(f"sum by (reason) ({rate('sessions_closed_total')}) > 0 or sum({rate('sessions_closed_total')})",
                 "{{reason}}")],
@@ -180,6 +202,9 @@ SESSIONS = [
               steps(warn=1)),
         graph("Fenced", [(f"sum {EACH} (increase({m('fenced_sessions_total')}[$__rate_interval]))", WHO)], "short",
               "Sessions closed because their locks could no longer be vouched for.", steps(bad=1)),
+        graph("Limits met", [(f"sum by (limit) ({rate('limits_met_total')})", "{{limit}}")], "ops",
+              """Refused a second because of max_connections, max_login_rate (clients), max_waiters (waits) or
+              max_session_locks (locks). LocksteadLimitsMet in the runbook says what to do.""", steps(warn=0.01)),
     ]),
     ("Backends", 8, [
         graph("Server unreachable",

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::lock::name;
 pub use crate::protocol::serve::Kind;
 
 /// Up to here readers of JSON keep integers exact; beyond stand fencing tokens, as text.
@@ -58,10 +59,9 @@ impl Cell {
         text.map_or(Self::Null, |text| Self::Text(text.into()))
     }
 
-    /// A lock's name, as the view shows it: in hexadecimal digits if it is no text.
+    /// A lock's name.
     pub fn name(bytes: &[u8]) -> Self {
-        let text = String::from_utf8(bytes.to_vec());
-        Self::Text(text.unwrap_or_else(|_| hex::encode_upper(bytes)))
+        Self::Text(name::shown(bytes))
     }
 
     /// Bytes of some character set, for people.

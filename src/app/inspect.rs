@@ -62,9 +62,10 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         false
     };
     let meta = conn.read_meta(&store.schema).await.map_err(|e| match e {
-        StoreError::Refused { code: 1049 | 1146, message } => {
-            refuse(format!("{message}. {HOW_TO_INSTALL}"))
-        }
+        StoreError::Refused { code: 1049 | 1146, message } => refuse(format!(
+            "the lock schema `{}` is not installed: {message}. {HOW_TO_INSTALL}",
+            store.schema
+        )),
         // Which of both it is, a server tells nobody without rights.
         StoreError::Refused { code: 1142 | 1044, message } => refuse(format!(
             "{message}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.* (`lockstead grants`). If the tables are missing: {HOW_TO_INSTALL}",
@@ -81,12 +82,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     if let Err(foreign) = meta.judge(0) {
         return Err(refuse(foreign.to_string()));
     }
-    conn.check_tables(&store.schema).await.map_err(|e| {
-        refuse(format!(
-            "a right on the tables is missing: {e}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.*",
-            store.schema
-        ))
-    })?;
+    conn.check_tables(&store.schema).await.map_err(|e| refuse(tables_advice(&e, &store.schema)))?;
     let rights = conn.rights().await.map_err(fail)?;
     let missing = conn.missing_rights().await.map_err(fail)?;
     warnings.extend(missing.iter().map(|need| need.advice()));
@@ -139,6 +135,19 @@ async fn compare_servers(
             );
             Ok(Some((warning, matches!(e, StoreError::Connect(_)).then(|| e.to_string()))))
         }
+    }
+}
+
+fn tables_advice(e: &StoreError, schema: &str) -> String {
+    match e {
+        // Made anew beside the others, the table would not know of the locks that are held, nor of
+        // the tokens that were given.
+        StoreError::Refused { code: 1146, message } => format!(
+            "the lock schema `{schema}` is not whole: {message}. Stop all proxies, DROP DATABASE `{schema}`, and install it again, which frees all locks. {HOW_TO_INSTALL}"
+        ),
+        e => format!(
+            "a right on the tables is missing: {e}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{schema}`.*"
+        ),
     }
 }
 

@@ -92,16 +92,16 @@ struct Counted {
 }
 
 impl Digests {
-    /// False: there is no place for one more shape, and it is counted with others.
-    fn count(&self, shape: String, event: &Event, most: usize) -> bool {
+    /// Where there is no place for one more shape, it is counted with others.
+    fn count(&self, shape: String, event: &Event, most: usize) {
         let mut counted = self.0.lock();
         let known = counted.shapes.contains_key(&shape);
-        if !known && counted.shapes.len() >= most {
-            counted.others.get_or_insert_with(Digest::new).count(event);
-            return false;
-        }
-        counted.shapes.entry(shape).or_insert_with(Digest::new).count(event);
-        true
+        let digest = if known || counted.shapes.len() < most {
+            counted.shapes.entry(shape).or_insert_with(Digest::new)
+        } else {
+            counted.others.get_or_insert_with(Digest::new)
+        };
+        digest.count(event);
     }
 
     /// Each shape, that with the most time first; at the end, what all others come to.
@@ -144,8 +144,8 @@ impl Session {
 
     fn digest(&self, shape: String, event: &Event) {
         let most = self.context.config.digests;
-        if most > 0 && !self.context.digests.count(shape, event, most) {
-            self.context.metrics.limits.with_label_values(&["digests"]).inc();
+        if most > 0 {
+            self.context.digests.count(shape, event, most);
         }
     }
 }
@@ -158,11 +158,11 @@ mod tests {
     fn shapes_beyond_the_most_are_counted_together() {
         let digests = Digests::default();
         let call = |outcome, ms| Event::Call(outcome, Duration::from_millis(ms));
-        assert!(digests.count("a".into(), &call(CallOutcome::One, 3), 2));
-        assert!(digests.count("b".into(), &call(CallOutcome::Zero, 9), 2));
-        assert!(!digests.count("c".into(), &call(CallOutcome::Null, 1), 2));
-        assert!(!digests.count("d".into(), &Event::Uncovered, 2));
-        assert!(digests.count("a".into(), &call(CallOutcome::Failed, 2), 2));
+        digests.count("a".into(), &call(CallOutcome::One, 3), 2);
+        digests.count("b".into(), &call(CallOutcome::Zero, 9), 2);
+        digests.count("c".into(), &call(CallOutcome::Null, 1), 2);
+        digests.count("d".into(), &Event::Uncovered, 2);
+        digests.count("a".into(), &call(CallOutcome::Failed, 2), 2);
         let all = digests.shown();
         let shapes: Vec<_> = all.iter().map(|(shape, _)| shape.as_deref()).collect();
         assert_eq!(shapes, [Some("b"), Some("a"), None]);

@@ -1,5 +1,6 @@
 //! A session's end: its locks go back when the server has stopped working for it, not before.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::login::closed;
@@ -12,13 +13,46 @@ use crate::protocol::frame::put_frame;
 use crate::protocol::status::Status;
 use crate::types::Flavour;
 
+impl End {
+    /// One word for counters and the log.
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::ClientGone => "client",
+            Self::ServerGone => "server",
+            Self::Fenced => "fenced",
+            Self::Drained => "drained",
+            Self::Moved => "moved",
+            Self::Revoked(_) => "revoked",
+            Self::Broken(_) => "broken",
+        }
+    }
+}
+
 impl Session {
     /// Ends the other side and gives the locks back.
-    pub(super) async fn finish(mut self, end: End) {
+    pub(super) async fn finish(self, end: End) {
         let end = match end {
             End::ServerGone if self.check_lease().is_err() => End::Fenced,
             end => end,
         };
+        let (connection, owner, peer) = (self.connection, Arc::clone(&self.owner), self.peer);
+        let reason = end.reason();
+        self.wind_up(end).await;
+        let owner = String::from_utf8_lossy(&owner);
+        tracing::debug!(target: "lockstead::sessions", %connection, %owner, %peer, reason, "closed");
+    }
+
+    pub(super) fn log_opened(&self) {
+        tracing::debug!(
+            target: "lockstead::sessions",
+            connection = %self.connection,
+            owner = %String::from_utf8_lossy(&self.owner),
+            peer = %self.peer,
+            "opened"
+        );
+    }
+
+    async fn wind_up(mut self, end: End) {
         self.say_goodbye(&end);
         match end {
             End::ServerGone => {
@@ -57,10 +91,12 @@ impl Session {
 
     /// The last words, as far as the client still listens, and a count of why.
     fn say_goodbye(&mut self, end: &End) {
+        if !matches!(end, End::ClientGone | End::ServerGone) {
+            closed(&self.context, end.reason());
+        }
         let error = match end {
             End::Fenced => {
                 self.context.metrics.fenced_sessions.inc();
-                closed(&self.context, "fenced");
                 tracing::error!(
                     connection = %self.connection,
                     owner = %String::from_utf8_lossy(&self.owner),
@@ -69,20 +105,10 @@ impl Session {
                 );
                 codes::fenced(&self.held)
             }
-            End::Drained => {
-                closed(&self.context, "drained");
-                codes::draining()
-            }
-            End::Moved => {
-                closed(&self.context, "moved");
-                codes::moved()
-            }
-            End::Revoked(name) => {
-                closed(&self.context, "revoked");
-                codes::revoked(name)
-            }
+            End::Drained => codes::draining(),
+            End::Moved => codes::moved(),
+            End::Revoked(name) => codes::revoked(name),
             End::Broken(why) => {
-                closed(&self.context, "broken");
                 tracing::warn!(connection = %self.connection, why, "a session is closed");
                 return;
             }

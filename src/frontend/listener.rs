@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::context::Context;
-use super::login::{closed, log_in};
+use super::login::{log_in, turned_away};
 use super::session::Session;
 use crate::lock::codes;
 use crate::net::buffers::Buffers;
@@ -120,23 +120,19 @@ async fn session(client: Client, context: Context) {
     let entry = match context.registry.enter(events_in.clone(), limit) {
         Some(_) if !context.registry.may_log_in(context.config.max_login_rate) => {
             let refusal = codes::too_many_logins(context.config.max_login_rate);
-            return refuse(socket, "max_login_rate", &refusal, &context).await;
+            return refuse((socket, peer), "max_login_rate", &refusal, &context).await;
         }
         Some(entry) => entry,
         None => {
             let refusal = codes::too_many_connections();
-            return refuse(socket, "max_connections", &refusal, &context).await;
+            return refuse((socket, peer), "max_connections", &refusal, &context).await;
         }
     };
     context.metrics.sessions_total.inc();
     let open = OpenSession::new(&context);
     // Boxed: a login needs more room than the session that lives on after it.
     if let Some(login) = Box::pin(log_in(socket, peer, &context)).await {
-        let session = Session::new(login, context, events_in, events, entry);
-        let connection = session.connection;
-        tracing::debug!(target: "lockstead::sessions", %connection, %peer, "opened");
-        session.run().await;
-        tracing::debug!(target: "lockstead::sessions", %connection, %peer, "closed");
+        Session::new(login, context, events_in, events, entry).run().await;
     }
     drop(open);
 }
@@ -145,9 +141,14 @@ async fn session(client: Client, context: Context) {
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Refuses a client before its login.
-async fn refuse(socket: Socket, limit: &str, refusal: &ErrorReply, context: &Context) {
+async fn refuse(
+    (socket, peer): (Socket, Peer),
+    limit: &str,
+    refusal: &ErrorReply,
+    context: &Context,
+) {
     context.metrics.limits.with_label_values(&[limit]).inc();
-    closed(context, "too_many_connections");
+    turned_away(peer, "too_many_connections", context);
     let mut out = Vec::new();
     refusal.encode(&mut out, 0, true);
     // A client that does not read is only closed.

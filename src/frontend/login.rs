@@ -81,7 +81,7 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
         Ok(peer) => peer,
         Err(e) => {
             tracing::info!(%peer, error = %e, "a connection without its PROXY header");
-            closed(context, "no_proxy_header");
+            turned_away(peer, "no_proxy_header", context);
             return None;
         }
     };
@@ -89,20 +89,20 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
         Ok(greeted) => greeted,
         Err(GreetError::Refused(frame)) => {
             let _ = client.send_all(&frame).await;
-            closed(context, "refused_by_server");
+            turned_away(peer, "refused_by_server", context);
             return None;
         }
         Err(e) => {
             let backend = context.config.backend.to_string();
             tracing::warn!(backend, error = %e, "no connection to the server for a client");
             refuse(&mut client, &codes::unreachable(&backend, &e.to_string()), 0).await;
-            closed(context, "server_unreachable");
+            turned_away(peer, "server_unreachable", context);
             return None;
         }
     };
     if let Some(error) = Hops::refusal(&context.config, greeted.greeting.capabilities) {
         context.spares.keep(greeted);
-        turn_away(&mut client, Refusal::of("backend_tls", error), 0, context).await;
+        turn_away((&mut client, peer), Refusal::of("backend_tls", error), 0, context).await;
         return None;
     }
     let (answer, seq) = match hear_login(&mut client, peer, &greeted, context).await {
@@ -110,7 +110,7 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
         Err((refusal, seq)) => {
             // The server has seen nothing of this client; its greeting serves the next one.
             context.spares.keep(greeted);
-            turn_away(&mut client, refusal, seq, context).await;
+            turn_away((&mut client, peer), refusal, seq, context).await;
             return None;
         }
     };
@@ -118,19 +118,19 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
         context.spares.keep(greeted);
         tracing::debug!(%peer, "a client's login is broken or older than protocol 4.1");
         let refusal = Refusal::of("bad_handshake", codes::bad_handshake());
-        turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
+        turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
         return None;
     };
     if let Some(error) = tame::refusal(&login, &greeted.greeting) {
         context.spares.keep(greeted);
         let refusal = Refusal::of("bad_handshake", error);
-        turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
+        turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
         return None;
     }
     match authenticated(client, (&login, seq), peer, greeted, context).await {
         Ok(session) => Some(session),
         Err((mut client, refusal)) => {
-            turn_away(&mut client, refusal, seq.wrapping_add(1), context).await;
+            turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
             None
         }
     }
@@ -293,11 +293,11 @@ async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
     made
 }
 
-async fn turn_away(client: &mut Leg, refusal: Refusal, seq: u8, context: &Context) {
+async fn turn_away((client, peer): (&mut Leg, Peer), refusal: Refusal, seq: u8, context: &Context) {
     if let Some(error) = &refusal.error {
         refuse(client, error, seq).await;
     }
-    closed(context, refusal.reason);
+    turned_away(peer, refusal.reason, context);
 }
 
 async fn refuse(client: &mut Leg, error: &ErrorReply, seq: u8) {
@@ -308,7 +308,13 @@ async fn refuse(client: &mut Leg, error: &ErrorReply, seq: u8) {
     client.end();
 }
 
-/// Counts why a client was turned away.
+/// Counts and tells why a client was turned away before it had a session.
+pub fn turned_away(peer: Peer, reason: &str, context: &Context) {
+    tracing::debug!(target: "lockstead::sessions", %peer, reason, "turned away");
+    closed(context, reason);
+}
+
+/// Counts why the proxy ended a client's connection.
 pub fn closed(context: &Context, reason: &str) {
     context.metrics.sessions_closed.with_label_values(&[reason]).inc();
 }

@@ -245,6 +245,7 @@ impl Session {
 
     /// Relays until one side ends, then ends the other and gives the locks back.
     pub(super) async fn run(mut self) {
+        self.log_opened();
         let end = loop {
             match self.turn().await {
                 Ok(()) => {}

@@ -36,9 +36,9 @@ impl Key {
         &self.0[1..]
     }
 
-    /// The name, for people.
+    /// The name as names are compared, for people.
     pub fn shown(&self) -> String {
-        String::from_utf8_lossy(&self.0[1..]).into_owned()
+        shown(self.folded())
     }
 
     /// A number that tells it from other locks, in a schema of lock tables as in others, and fits a
@@ -65,6 +65,12 @@ pub struct Name {
     pub key: Key,
     /// As given, for people to read.
     pub given: Box<[u8]>,
+}
+
+/// A name for people, as the view shows it: in hexadecimal digits if it is no text, so that it can
+/// be told from others.
+pub fn shown(name: &[u8]) -> String {
+    std::str::from_utf8(name).map_or_else(|_| hex::encode_upper(name), str::to_owned)
 }
 
 /// Whether the proxy may decide about these bytes without the server.

@@ -50,14 +50,8 @@ impl CallOutcome {
 }
 
 /// Limits of the configuration: the label `limit`.
-const LIMITS: [&str; 6] = [
-    "digests",
-    "max_connections",
-    "max_login_rate",
-    "max_session_locks",
-    "max_session_memory",
-    "max_waiters",
-];
+const LIMITS: [&str; 5] =
+    ["max_connections", "max_login_rate", "max_session_locks", "max_session_memory", "max_waiters"];
 
 /// Why the proxy refuses or ends a session: the label `reason`.
 const CLOSED: [&str; 14] = [

@@ -401,7 +401,8 @@ mod tests {
     #[test]
     fn an_observing_proxy_shows_nothing_of_locks_it_does_not_have() {
         let text = rendered(&Metrics::observing(None));
-        for shown in ["lockstead_observed_wait_seconds", "lockstead_sessions ", "build_info"] {
+        let limits = "limits_met_total{limit=\"max_connections\"} 0";
+        for shown in ["observed_wait_seconds", "lockstead_sessions ", "build_info", limits] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
         for hidden in ["lockstead_lock", "lease_good", "store_", "gates"] {

@@ -7,12 +7,13 @@ use crate::lock::function::Function;
 
 /// What is shown of the metrics that are not about observing: the rest is about locks that
 /// Lockstead holds.
-const SHOWN: [&str; 8] = [
+const SHOWN: [&str; 9] = [
     "lockstead_build_info",
     "lockstead_server_info",
     "lockstead_sessions",
     "lockstead_sessions_total",
     "lockstead_sessions_closed_total",
+    "lockstead_limits_met_total",
     "lockstead_commands_total",
     "lockstead_relayed_to_server_bytes_total",
     "lockstead_relayed_to_client_bytes_total",

@@ -7,9 +7,16 @@ use crate::types::Flavour;
 /// Version of the tables; a proxy refuses a newer one and upgrades none by itself.
 pub const VERSION: u32 = 1;
 
-/// Text that `schema print` shows and `--create-schema` runs, statement by statement.
+/// Text that `schema print` shows and `--create-schema` runs, statement by statement. What is there
+/// stays.
 pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
     let ident = ident_expression(flavour);
+    // MySQL knows it for views since 9.1. A view must not be replaced: `lockstead grants --viewer`
+    // may have made it anew for others to read.
+    let missing = match flavour {
+        Flavour::MySql => "/*!90100 IF NOT EXISTS */",
+        Flavour::MariaDb => "IF NOT EXISTS",
+    };
     vec![
         format!("CREATE DATABASE IF NOT EXISTS `{schema}`"),
         // One row: which server this schema belongs to, and the epoch that tokens start from.
@@ -80,7 +87,10 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              who VARCHAR(255) NOT NULL,\n  \
              since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
         ),
-        format!("CREATE SQL SECURITY INVOKER VIEW `{schema}`.held_locks AS {}", held_locks(schema)),
+        format!(
+            "CREATE SQL SECURITY INVOKER VIEW {missing} `{schema}`.held_locks AS {}",
+            held_locks(schema)
+        ),
         // Last, so that its row says that the schema is whole.
         format!(
             "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
@@ -141,7 +151,7 @@ impl StoreConnection {
         }
         for statement in statements(schema, self.flavour()) {
             match self.execute(statement).await {
-                // The view, left by an install that broke off.
+                // The view, at an older MySQL, left by an install that broke off.
                 Ok(_) | Err(StoreError::Refused { code: 1050, .. }) => {}
                 Err(e) => return Err(e),
             }

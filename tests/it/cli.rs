@@ -17,6 +17,8 @@ on_both! {
     a_wrong_password_is_refused
     a_missing_right_on_the_tables_is_refused_with_the_grant
     a_missing_schema_is_refused_with_ways_to_make_it
+    a_missing_table_is_refused_as_one
+    the_printed_schema_may_be_run_again
     an_account_that_may_not_see_or_end_sessions_is_warned_about
     check_tells_what_is_there_and_what_is_missing
     the_printed_schema_and_the_least_rights_are_enough
@@ -198,6 +200,49 @@ fn a_missing_schema_is_refused_with_ways_to_make_it(server: &Server) {
     let store = format!("{}{}", server.url, fresh_schema());
     let said = refused(&["--backend", &backend(server), "--store", &store], 1);
     assert!(said.contains("--create-schema") && said.contains("schema print"), "{said}");
+    assert!(said.contains("is not installed"), "{said}");
+}
+
+fn a_missing_table_is_refused_as_one(server: &Server) {
+    let schema = fresh_schema();
+    install(server, &schema);
+    let person = Person::create(server, &schema, &least_rights(server));
+    let place = ["--backend", &backend(server), "--store", &person.store(&schema)];
+    for (table, problem) in
+        [("releases", "is not whole"), ("locks", "is not whole"), ("meta", "is not installed")]
+    {
+        server.root().run(&format!("DROP TABLE {schema}.{table}"));
+        let checked = run(&[&["check"][..], &place].concat());
+        assert_eq!(checked.status.code(), Some(1), "{table}");
+        for said in [text(&checked), refused(&place, 1)] {
+            assert!(said.contains(problem) && said.contains("schema print"), "{table}: {said}");
+            assert!(said.contains(table) && !said.contains("GRANT"), "{table}: {said}");
+        }
+    }
+    server.root().run(&format!("DROP DATABASE {schema}"));
+}
+
+fn the_printed_schema_may_be_run_again(server: &Server) {
+    let schema = fresh_schema();
+    install(server, &schema);
+    let store = format!("{}{schema}", server.url);
+    let proxy = Launched::start(&backend(server), &store, &[]);
+    let mut holder = Session::at(proxy.port);
+    holder.lock("k");
+    let held = format!("SELECT CONCAT(name, token) FROM {schema}.held_locks");
+    let meta = format!("SELECT CONCAT(epoch, base, ident) FROM {schema}.meta");
+    let before = [&held, &meta].map(|sql| server.root().column(sql));
+    install(server, &schema);
+    assert_eq!([&held, &meta].map(|sql| server.root().column(sql)), before);
+    holder.unlock("k");
+    drop(proxy);
+    // As `lockstead grants --viewer` makes it for others to read.
+    let own = format!("CREATE OR REPLACE VIEW {schema}.held_locks AS SELECT 'own' AS name");
+    server.root().run(&own);
+    install(server, &schema);
+    let name = format!("SELECT name FROM {schema}.held_locks");
+    assert_eq!(server.root().column(&name), ["own"]);
+    server.root().run(&format!("DROP DATABASE {schema}"));
 }
 
 fn a_missing_right_on_the_tables_is_refused_with_the_grant(server: &Server) {

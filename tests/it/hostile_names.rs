@@ -184,22 +184,45 @@ fn is_chosen_and_released(desk: &Desk, name: &Name) {
 }
 
 fn a_deadlock_over_hostile_names_is_shown(server: &Server) {
-    let desk = Desk::with(server, "", &[]);
-    let mut one = Session::at(desk.proxy.port);
-    let mut two = Session::at(desk.proxy.port);
-    let names = ["\x1b[31m\nred", "<script>alert(1)</script>\u{202e}"];
-    one.lock(names[0]);
-    two.lock(names[1]);
-    one.ask_for(names[1]);
-    eventually("the first waits", || (!desk.rows(&["waiters"]).is_empty()).then_some(()));
-    two.ask_for(names[0]);
-    let rows = eventually("the deadlock is told", || {
-        Some(desk.rows(&["deadlocks"])).filter(|rows| !rows.is_empty())
-    });
-    assert_eq!(texts(&rows, "waited_for"), BTreeSet::from(names));
-    let printed = text(&desk.ask(&["deadlocks"]));
-    assert_eq!(harmless(&printed).len(), 3, "{printed}");
+    let desk = Desk::with(server, "", &["--log-level", "info,lockstead::locks=debug"]);
+    let mut pairs = vec![["\x1b[31m\nred", "<script>alert(1)</script>\u{202e}"].map(Name::new)];
+    if flavour_of(server) == Flavour::MariaDb {
+        // No text, alike but for one byte.
+        let digits = |digits: &str| Name { sql: format!("X'{digits}'"), ..Name::new(digits) };
+        pairs.push(["41FF1B5B33316DFE", "41FE1B5B33316DFE"].map(digits));
+    }
+    for names in &pairs {
+        shows_a_deadlock_over(&desk, names);
+    }
     harmless(&desk.proxy.log());
+    // Both are still shown, and the log has the same names.
+    let all: BTreeSet<&str> = pairs.iter().flatten().map(|name| name.shown.as_str()).collect();
+    assert_eq!(texts(&desk.rows(&["deadlocks"]), "waited_for"), all);
+    for name in all.iter().filter(|name| name.starts_with("41F")) {
+        let told = || desk.proxy.log().matches(name).count() == 3;
+        eventually("it was granted, in the circle, and released", || told().then_some(()));
+    }
+}
+
+fn shows_a_deadlock_over(desk: &Desk, names: &[Name; 2]) {
+    let mut sessions = [(); 2].map(|()| Session::at(desk.proxy.port));
+    for (session, name) in sessions.iter_mut().zip(names) {
+        let got = session.value(&format!("SELECT GET_LOCK({}, 0)", name.sql));
+        assert_eq!(got.as_deref(), Some("1"), "{:?}", name.shown);
+    }
+    let before = desk.rows(&["deadlocks"]).len();
+    sessions[0].send(&format!("SELECT GET_LOCK({}, 600)", names[1].sql));
+    eventually("the first waits", || (!desk.rows(&["waiters"]).is_empty()).then_some(()));
+    sessions[1].send(&format!("SELECT GET_LOCK({}, 600)", names[0].sql));
+    let rows = eventually("the deadlock is told", || {
+        Some(desk.rows(&["deadlocks"])).filter(|rows| rows.len() > before)
+    });
+    let shown: BTreeSet<&str> = names.iter().map(|name| name.shown.as_str()).collect();
+    assert_eq!(texts(&rows[..2], "waited_for"), shown);
+    let printed = text(&desk.ask(&["deadlocks"]));
+    assert_eq!(harmless(&printed).len(), before + 3, "{printed}");
     let told = json(desk.proxy.http, "/api/v1/deadlocks");
-    assert_eq!(texts(told.as_array().expect("a list"), "waited_for"), BTreeSet::from(names));
+    assert_eq!(texts(&told.as_array().expect("a list")[..2], "waited_for"), shown);
+    drop(sessions);
+    eventually("nobody waits", || desk.rows(&["waiters"]).is_empty().then_some(()));
 }

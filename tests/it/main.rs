@@ -25,6 +25,7 @@ mod limits;
 mod listeners;
 mod listing;
 mod locks;
+mod logs;
 mod lost_replies;
 mod memory;
 mod mutual_exclusion;

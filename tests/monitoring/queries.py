@@ -29,6 +29,7 @@ NOT_PROVOKED = {
     "LocksteadWaitsSlow": "needs ten minutes of waits",
     "LocksteadLockHeldTooLong": "needs an hour",
     "LocksteadVersionSkew": "needs two builds",
+    "LocksteadLimitsMet": "needs a proxy with a low limit; tests/it/limits.rs has those",
 }
 problems = []
 

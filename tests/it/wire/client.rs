@@ -1,7 +1,7 @@
 //! One connection and its commands.
 
 use std::io::{self, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::capability::{PROTOCOL_41, QUERY_ATTRIBUTES};
@@ -46,6 +46,11 @@ impl Client {
 
     pub(crate) fn connection_id(&self) -> u32 {
         self.login.connection_id()
+    }
+
+    /// Where it connects from.
+    pub(crate) fn local_address(&self) -> SocketAddr {
+        self.frames.stream().local_addr().expect("connected")
     }
 
     /// The capabilities both sides have.
