@@ -2,7 +2,7 @@
 """What can be said of dashboards, alerts and documents without Prometheus: structure.py PAGE...
 
 Each PAGE is the text of a proxy's /metrics: docs/monitoring.md must name all metrics there, with their kinds,
-and no others.
+and no others, and a dashboard must show each.
 """
 
 import json
@@ -102,6 +102,9 @@ def check_metrics(pages):
     for name in sorted(there.keys() | named.keys()):
         check(there.get(name) == named.get(name), "docs/monitoring.md",
               f"{name} is {named.get(name, 'not there')}, and {there.get(name, 'not there')} in /metrics")
+    shown = "".join(path.read_text() for path in (ROOT / "grafana/dashboards").glob("*.json"))
+    for name in sorted(there):
+        check(re.search(rf"{name}(_bucket|_sum|_count)?\b", shown), "grafana/dashboards", f"{name} is on none")
     # What other documents name. Whatever begins so and is no metric is something else's name.
     ends = "total|seconds|info|held|waiting|good|up|foreign|rights|gates"
     for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "config").glob("*.toml")]:
