@@ -203,10 +203,12 @@ SESSIONS = [
         graph("Fenced", [(f"sum {EACH} (increase({m('fenced_sessions_total')}[$__rate_interval]))", WHO)], "short",
               "Sessions closed because their locks could no longer be vouched for.", steps(bad=1)),
         graph("Limits met", [(f"sum by (limit) ({rate('limits_met_total')})", "{{limit}}")], "ops",
-              """Refused a second because of max_connections, max_login_rate (clients), max_waiters (waits) or
-              max_session_locks (locks). LocksteadLimitsMet in the runbook says what to do.""", steps(warn=0.01)),
+              """Refused a second because of max_connections, max_login_rate (clients), max_waiters (waits),
+              max_session_locks (locks) or max_session_memory (prepared statements). LocksteadLimitsMet in the runbook says what to do.""", steps(warn=0.01)),
     ]),
     ("Backends", 8, [
+        states("Server reached", [(f"max {EACH} ({m('backend_up')})", WHO)],
+               "Whether the last connection that was made for a client succeeded. While not, one is tried each second."),
         graph("Server unreachable",
               [(f"sum {EACH} ({rate('sessions_closed_total', 'reason=~server_unreachable|refused_by_server')})", WHO)],
               "ops", "Clients for whom the server could not be reached, or refused the connection.", steps(bad=0.1)),
