@@ -7,6 +7,8 @@ WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
 COPY src src
 COPY benches benches
+# Its comments are in the program.
+COPY config/lockstead.toml config/
 RUN cargo install --locked --path . --root out
 RUN strip out/bin/lockstead && mkdir state
 

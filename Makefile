@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-docs torture mutants fuzz bench incident check clean
+.PHONY: help demo run test test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-docs torture mutants fuzz bench incident deb check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -29,7 +29,7 @@ test-monitoring: ## metrics, dashboards and alerts, by a real Prometheus, with a
 test-page: ## the status page in a real Chromium, with a FLAVOUR server; ARGS=pictures writes those of docs/page again
 	@dev/test-page.sh $(FLAVOUR) $(ARGS)
 
-test-packaging: ## unit, Debian package, image, compose.yml and Kubernetes examples; ARGS=[unit] [deb] [image] [compose] [kubernetes]
+test-packaging: ## unit, Debian package, both under systemd, image, compose.yml, Kubernetes; ARGS=[unit] [deb] [systemd] [image] [compose] [kubernetes]
 	@dev/test-packaging.sh $(ARGS)
 
 test-balancers: ## HAProxy and keepalived before two proxies; ARGS=[haproxy] [keepalived] [address]
@@ -52,6 +52,9 @@ bench: ## benchmarks against private servers; ARGS go to dev/bench.sh
 
 incident: ## play an incident before a FLAVOUR server, and write docs/incident.md of it
 	@dev/incident.sh $(FLAVOUR)
+
+deb: ## Debian's package, with manual pages and completions; ARGS go to cargo deb
+	@dev/deb.sh $(ARGS)
 
 check: ## formatting, lints, licences, duplicate crates, scripts
 	@dev/check.sh

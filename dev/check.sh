@@ -39,7 +39,7 @@ git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'
 if command -v shellcheck >/dev/null; then
   say scripts
   # shellcheck disable=SC2046 # no white space in these names
-  shellcheck -x dev/*.sh .ci/run packaging/debian/post* $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
+  shellcheck -x dev/*.sh dev/packaging/*.sh .ci/run packaging/debian/post* $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
   # With the files that it sources.
   shellcheck -x -a dev/bench.sh
   shellcheck -x -a -S warning dev/test-suites.sh

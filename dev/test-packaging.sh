@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # What an administrator installs, tried as far as one machine without a container engine goes:
 #
-#   dev/test-packaging.sh [unit] [deb] [image] [compose] [kubernetes]     (no argument: all)
+#   dev/test-packaging.sh [unit] [deb] [systemd] [image] [compose] [kubernetes]     (no argument: all)
 #
 # unit        systemd's own tools judge packaging/lockstead.service
 # deb         the package is built, opened, judged by lintian, installed into a scratch root and run
+# systemd     the package is installed, started, reloaded, upgraded under load and removed under a systemd of its own
+#             (dev/packaging/systemd.sh: namespaces, for root alone), before a private MySQL
 # image       the Dockerfile is carried out (dev/packaging/dockerfile.py, no container engine), and
 #             what it makes is run against a private MySQL, with its health check
 # compose     compose.yml against its schema; its files are there, its SQL is what lockstead prints
 # kubernetes  packaging/kubernetes/*.yaml against the schemas of Kubernetes
 #
 # Missing programs of Debian are installed if this runs as root. LOCKSTEAD_BIN is a release build
-# to be used by deb and compose in the place of one that is made.
+# to be used by deb, systemd and compose in the place of one that is made.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
 
 cache=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}
-# One version for all: what it makes changes with it.
-cargo_deb=3.8.0
 # In tenths: 0 is best, 100 worst.
 exposure=20
 
@@ -67,7 +67,7 @@ python_tools() {
 # verify_unit FILE: as it is, but for a program that is here.
 verify_unit() {
   mkdir -p "$tmp/units"
-  sed 's,^ExecStart=/usr/bin/lockstead,ExecStart=/bin/true,' "$1" >"$tmp/units/lockstead.service"
+  sed 's,^\(Exec[A-Za-z]*\)=/usr/bin/lockstead,\1=/bin/true,' "$1" >"$tmp/units/lockstead.service"
   systemd-analyze verify "$tmp/units/lockstead.service" >"$tmp/verify" 2>&1 || return
   [ ! -s "$tmp/verify" ]
 }
@@ -86,24 +86,14 @@ test_unit() {
   refused judge_unit "$tmp/worse/lockstead.service"
   sed 's/^Restart=.*/Restrat=no/' "$unit" >"$tmp/worse/lockstead.service"
   refused verify_unit "$tmp/worse/lockstead.service"
-  # Type=notify would wait for a message that the program does not send.
-  grep -rq NOTIFY_SOCKET src || has "$unit" '^Type=exec$'
 }
 
 # --- Debian's package ---------------------------------------------------------------
 
+# build_deb FILE [OPTION...]
 build_deb() {
-  local tool=$cache/cargo-deb-$cargo_deb/bin
-  if [ ! -x "$tool/cargo-deb" ]; then
-    say "test-packaging: building cargo-deb $cargo_deb, some minutes, once"
-    cargo install --quiet --locked --root "${tool%/bin}" --version "=$cargo_deb" cargo-deb
-  fi
   program
-  # Assets in target/release are sought in the target directory.
-  mkdir -p "$tmp/target/release"
-  cp "$bin" "$tmp/target/release/lockstead"
-  CARGO_TARGET_DIR=$tmp/target "$tool/cargo-deb" deb --quiet --no-build --strip --output "$1" >/dev/null ||
-    die "cargo deb failed"
+  CARGO_TARGET_DIR=$tmp/target LOCKSTEAD_BIN=$bin "$dev/deb.sh" --quiet --output "$@" >/dev/null || die "no package is made"
 }
 
 test_deb() {
@@ -117,11 +107,16 @@ test_deb() {
   has "$tmp/contents" '^-rw-r----- 0/0 .* \./etc/lockstead/lockstead\.toml$'
   has "$tmp/contents" '^-rw-r--r-- 0/0 .* \./usr/lib/systemd/system/lockstead\.service$'
   has "$tmp/contents" '\./usr/share/doc/lockstead/README\.md$'
+  for path in man/man1/lockstead.1.gz man/man1/lockstead-upgrade.1.gz bash-completion/completions/lockstead \
+    zsh/vendor-completions/_lockstead fish/vendor_completions.d/lockstead.fish; do
+    has "$tmp/contents" "^-rw-r--r-- 0/0 .* ./usr/share/$path\$"
+  done
   dpkg-deb --info "$deb" conffiles >"$tmp/conffiles"
   has "$tmp/conffiles" '^/etc/lockstead/lockstead\.toml$'
+  has <(dpkg-deb --fsys-tarfile "$deb" | tar -xO ./usr/share/man/man1/lockstead-upgrade.1.gz | gunzip) 'if.+needed'
   has <(dpkg-deb --field "$deb" Version) "^$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)-"
   has packaging/debian/changelog "^lockstead \($(dpkg-deb --field "$deb" Version)\)"
-  # Warnings: no manual page yet, and the mode of the file with the password.
+  # Warnings: the mode of the file with the password.
   lintian --fail-on error "$deb" >"$tmp/lintian" 2>&1 || die "lintian: $(cat "$tmp/lintian")"
 
   # dpkg's own unpacking, with its database in the scratch root; the scripts would make a user here.
@@ -145,6 +140,133 @@ test_deb() {
     --backend 127.0.0.1:1 --store mysql://nobody@127.0.0.1:1/none >"$tmp/check" 2>&1 || true
   has "$tmp/check" '^configuration +ok$'
   say "deb: $(wc -l <"$tmp/contents") entries, $(stat -c %s "$deb") bytes"
+}
+
+# --- under systemd ---------------------------------------------------------------------
+
+# inside COMMAND...: beside the private systemd.
+inside() { "$dev/packaging/systemd.sh" run "$tmp/systemd" "$@"; }
+
+# settings [LINE...]: the configuration of the service, with its mode and owner.
+settings() {
+  printf '%s\n' "listen = '127.0.0.1:$port'" "http = '127.0.0.1:$http_port'" "backend = '127.0.0.1:$PORT'" \
+    "store = 'mysql://lockstead:secret@127.0.0.1:$PORT/lockstead'" 'create_schema = true' "lease = '9s'" \
+    "drain_timeout = '1h'" "$@" | inside tee /etc/lockstead/lockstead.toml >/dev/null
+}
+
+main_pid() { inside systemctl show --property MainPID --value lockstead; }
+
+# serves WHAT: the service has never been away.
+serves() {
+  inside systemctl is-active --quiet lockstead || die "$1: the service is not active"
+  [ "$(inside systemctl show --property NRestarts --value lockstead)" = 0 ] || die "$1: it was restarted"
+  [ ! -s "$tmp/refusals" ] || die "$1: a client was refused: $(head -n 3 "$tmp/refusals")"
+}
+
+# stays WHAT, moves WHAT: the main process is that of before, or is another one. Sets $main; $first has the session.
+stays() {
+  serves "$1"
+  [ "$(main_pid)" = "$main" ] || die "$1: there is another process"
+}
+moves() {
+  local was=$main
+  serves "$1"
+  main=$(main_pid)
+  [ "$main" != "$was" ] || die "$1: there is no other process"
+  inside kill -0 "$first" || die "$1: the process with the session is gone"
+}
+
+# clients: come and go until there is $tmp/stop.
+clients() {
+  while [ ! -e "$tmp/stop" ]; do
+    sql -P "$port" -N -e 'SELECT 1' >>"$tmp/answers" 2>>"$tmp/refusals" || echo refused >>"$tmp/refusals"
+  done
+}
+
+# holder: has a lock, and tells whether it still has it when there is $tmp/go.
+holder() {
+  {
+    echo "SELECT GET_LOCK('kept', 0);"
+    until [ -e "$tmp/go" ]; do sleep 0.1; done
+    echo "SELECT IS_USED_LOCK('kept') = CONNECTION_ID();"
+    sleep 3600
+  } | sql -P "$port" -N --unbuffered >"$tmp/holder" 2>&1
+}
+
+# until_line N FILE LINE
+until_line() {
+  local deadline=$((SECONDS + 20))
+  until [ "$(sed -n "$1p" "$2" 2>/dev/null)" = "$3" ]; do
+    [ $SECONDS -lt $deadline ] || die "line $1 of $2 is not $3: $(cat "$2")"
+    sleep 0.1
+  done
+}
+
+test_systemd() {
+  local deb=$tmp/first.deb next=$tmp/next.deb port http_port main first client answers
+  need systemctl systemd
+  need adduser adduser
+  build_deb "$deb"
+  build_deb "$next" --deb-revision 2
+  LOCKSTEAD_BIN=$bin start_server mysql
+  port=$(free_port 0) http_port=$(free_port 0)
+  chmod 755 "$tmp" # another user's services write there
+  trap 'status=$?; set +e; "$dev/packaging/systemd.sh" stop "$tmp/systemd"; (exit "$status"); leave' EXIT
+  "$dev/packaging/systemd.sh" start "$tmp/systemd"
+  log=$tmp/systemd/log
+
+  inside dpkg --install "$deb" >"$tmp/dpkg" 2>&1 || die "dpkg: $(cat "$tmp/dpkg")"
+  refused inside systemctl is-active lockstead
+  settings
+  inside systemctl start lockstead || die "no start: $(tail -n 5 "$log")"
+  # It is up when it serves.
+  sql -P "$port" -e 'SELECT 1' >/dev/null || die "started, and does not serve"
+  http "$http_port" /livez | grep -q '^HTTP/1.. 200' || die "started, and has no pages"
+  main=$(main_pid) first=$main
+  : >"$tmp/refusals"
+  group clients
+  client=$pid
+  group holder
+  until_line 1 "$tmp/holder" 1
+
+  settings 'max_connections = 999'
+  inside systemctl reload lockstead || die "no reload: $(tail -n 5 "$log")"
+  stays 'a setting that needs no start'
+  has "$log" '^max_connections +999, was 10000$'
+  settings "login_timeout = 'never'"
+  refused inside systemctl reload lockstead
+  stays 'a wrong setting'
+  has "$log" 'login_timeout'
+  settings 'workers = 3'
+  inside systemctl reload lockstead || die "no reload: $(tail -n 5 "$log")"
+  moves 'a setting that needs a start'
+  inside sh -c 'cp /usr/bin/lockstead /usr/bin/lockstead.new && mv /usr/bin/lockstead.new /usr/bin/lockstead'
+  inside systemctl reload lockstead || die "no reload: $(tail -n 5 "$log")"
+  moves 'another file'
+  inside dpkg --install "$next" >"$tmp/dpkg" 2>&1 || die "dpkg: $(cat "$tmp/dpkg")"
+  moves 'a newer package'
+  settings "login_timeout = 'never'"
+  inside dpkg --install "$next" >"$tmp/dpkg" 2>&1 || die "dpkg: $(cat "$tmp/dpkg")"
+  stays 'a newer package with a wrong setting'
+  has "$tmp/dpkg" 'the program before this one serves on'
+  settings 'workers = 3'
+  touch "$tmp/go"
+  until_line 2 "$tmp/holder" 1
+  touch "$tmp/stop"
+  wait "$client"
+  serves 'at the end'
+  answers=$(wc -l <"$tmp/answers")
+  [ "$answers" -gt 0 ] || die 'no client came'
+
+  inside systemctl stop lockstead
+  refused inside pgrep -x lockstead
+  inside dpkg --install "$next" >"$tmp/dpkg" 2>&1 || die "dpkg: $(cat "$tmp/dpkg")"
+  refused inside systemctl is-active lockstead
+  inside systemctl start lockstead || die "no start: $(tail -n 5 "$log")"
+  inside dpkg --purge lockstead >"$tmp/dpkg" 2>&1 || die "dpkg: $(cat "$tmp/dpkg")"
+  refused inside pgrep -x lockstead
+  refused inside ls -d /var/lib/lockstead
+  say "systemd: installed, started, reloaded, upgraded three times behind $answers clients, stopped, purged"
 }
 
 # --- the image -----------------------------------------------------------------------
@@ -236,10 +358,10 @@ test_kubernetes() {
   say "kubernetes: ok"
 }
 
-[ $# -gt 0 ] || set -- unit deb image compose kubernetes
+[ $# -gt 0 ] || set -- unit deb systemd image compose kubernetes
 for part in "$@"; do
   case $part in
-  unit | deb | image | compose | kubernetes) "test_$part" ;;
+  unit | deb | systemd | image | compose | kubernetes) "test_$part" ;;
   *) die "unknown part '$part'" ;;
   esac
 done

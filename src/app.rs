@@ -155,21 +155,19 @@ impl App {
         Ok(Self { clusters, http, admin, port, registry, sockets })
     }
 
-    /// Builds, and takes the place of the process before this one, if there is one that hands over.
-    async fn begin(plan: Plan) -> Result<Self, StartError> {
+    /// Builds, and waits until it may serve: beside the process before this one, if there is one that
+    /// hands over.
+    async fn begin(plan: Plan) -> Result<(Self, Option<Line>), StartError> {
         let (inherited, line) = handover::inherit()?;
-        let mut app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
-        if let Some(line) = line {
-            let mut line = Line::new(line)?;
+        let app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
+        let mut line = line.map(Line::new).transpose()?;
+        if let Some(line) = &mut line {
             for cluster in &app.clusters {
                 cluster.until_it_grants().await;
             }
             line.take().await;
-            app.sockets.set_ours(true);
-            app.sockets.close_rest();
-            tracing::info!("the sockets are taken over: serving");
         }
-        Ok(app)
+        Ok((app, line))
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
@@ -180,19 +178,35 @@ impl App {
             Signals(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let hangup = signal(SignalKind::hangup())?;
         let upgrades = signal(SignalKind::user_defined2())?;
-        let origin = Origin::of_this_process()?;
-        let app = tokio::select! {
-            app = Self::begin(plan) => app?,
+        let origin = Arc::new(Origin::of_this_process()?);
+        let (app, line) = tokio::select! {
+            begun = Self::begin(plan) => begun?,
             () = signals.next() => {
                 tracing::info!("told to stop before anything was served");
                 return Ok(());
             }
         };
-        app.start(source, hangup)?.run(origin, signals, upgrades).await
+        let mut serving = app.start(source, &origin, hangup)?;
+        if let Some(line) = line {
+            line.serves().await;
+            serving.sockets.set_ours(true);
+            serving.sockets.close_rest();
+            tracing::info!("the sockets are taken over: serving");
+        } else {
+            // Under systemd: what is started serves.
+            let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        }
+        serving.run(&origin, signals, upgrades).await;
+        Ok(())
     }
 
     /// Starts all that serves.
-    fn start(self, source: Source, hangup: Signal) -> Result<Serving, StartError> {
+    fn start(
+        self,
+        source: Source,
+        origin: &Arc<Origin>,
+        hangup: Signal,
+    ) -> Result<Serving, StartError> {
         let Self { mut clusters, http, admin, port, registry, sockets } = self;
         let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
         let settings = contexts[0].in_force.clone();
@@ -209,8 +223,16 @@ impl App {
         let (upgrade, asked) = mpsc::channel(1);
         let (retire, retired) = watch::channel(false);
         let all = clusters.iter().map(Running::for_admin).collect();
-        let control =
-            Control { clusters: all, registry: registry.clone(), reload, upgrade, retired };
+        let origin = Arc::clone(origin);
+        let replaced = Arc::new(move || origin.replaced());
+        let control = Control {
+            clusters: all,
+            registry: registry.clone(),
+            reload,
+            replaced,
+            upgrade,
+            retired,
+        };
         let pages =
             http.map(|(listener, windows)| tokio::spawn(windows.serve(listener, control.clone())));
         let desk = admin.map(|socket| tokio::spawn(serve_admin(socket, control.clone())));
@@ -271,14 +293,7 @@ struct Serving {
 
 impl Serving {
     /// Until it is told to stop, or another process has taken its place; then drains.
-    async fn run(
-        mut self,
-        origin: Origin,
-        mut signals: Signals,
-        upgrades: Signal,
-    ) -> Result<(), StartError> {
-        // Under systemd: what is started serves.
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+    async fn run(mut self, origin: &Arc<Origin>, mut signals: Signals, upgrades: Signal) {
         let lease = self.settings.config().lease;
         let mut asked = Asked { administrators: self.asked, signal: upgrades };
         let successor = tokio::select! {
@@ -289,15 +304,15 @@ impl Serving {
         // the windows close last.
         self.accepting.shutdown().await;
         let mut limit = self.settings.config().drain_timeout;
-        let mut handed = Ok(());
         let handed_over = successor.is_some().then(Instant::now);
         if let Some(successor) = successor {
             self.sockets.set_ours(false);
             self.windows.retire.send_replace(true);
-            handed = successor.let_go().await;
+            successor.let_go();
             drop((self.bound, self.sockets));
+            let left = upgrade::linger(limit, &self.registry, &self.workers, &self.clusters);
             tokio::select! {
-                left = upgrade::linger(limit, &self.registry, &self.clusters) => if !left {
+                none = left => if !none {
                     limit = LAST_MOMENT;
                 },
                 () = signals.next() => tracing::info!("told to stop: draining"),
@@ -324,7 +339,6 @@ impl Serving {
             window.abort();
         }
         tracing::info!("stopped");
-        Ok(handed?)
     }
 }
 

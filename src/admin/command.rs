@@ -35,6 +35,8 @@ pub(super) enum Command {
     Reload,
     /// `UPGRADE`
     Upgrade,
+    /// `UPGRADE IF NEEDED`
+    UpgradeIfNeeded,
     /// `SHOW COMMANDS`, `HELP`
     Help,
     /// What clients ask for themselves, in words of theirs.
@@ -52,6 +54,7 @@ impl Command {
                 | Self::Resume
                 | Self::Reload
                 | Self::Upgrade
+                | Self::UpgradeIfNeeded
         )
     }
 }
@@ -66,7 +69,7 @@ pub(super) enum Own {
 }
 
 /// The commands, and what they are for.
-pub(super) const HELP: [(&str, &str); 17] = [
+pub(super) const HELP: [(&str, &str); 18] = [
     ("SHOW LOCKS [LIKE 'pattern']", "locks that are held, by whatever proxy"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
     ("SHOW SESSIONS", "sessions of this proxy"),
@@ -91,6 +94,10 @@ pub(super) const HELP: [(&str, &str); 17] = [
     (
         "UPGRADE",
         "start the program anew in this one's place; sessions that are here stay until they end",
+    ),
+    (
+        "UPGRADE IF NEEDED",
+        "RELOAD, and UPGRADE if a setting that has changed, or a newer program, needs it",
     ),
     ("SHOW COMMANDS", "this list, and so does HELP where the client lets it through"),
 ];
@@ -121,6 +128,7 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
         ["RESUME"] => Command::Resume,
         ["RELOAD"] => Command::Reload,
         ["UPGRADE"] => Command::Upgrade,
+        ["UPGRADE", "IF", "NEEDED"] => Command::UpgradeIfNeeded,
         // The command line clients have a HELP of their own.
         ["HELP"] | ["SHOW", "COMMANDS"] => Command::Help,
         ["SET", ..] | ["COMMIT" | "ROLLBACK" | "BEGIN"] | ["START", "TRANSACTION"] => {
@@ -241,8 +249,10 @@ mod tests {
         assert_eq!(parse("kill connection 7"), Ok(Command::Kill(7)));
         let select = Own::Select(vec!["@@version_comment".to_owned()]);
         assert_eq!(parse("select @@version_comment limit 1"), Ok(Command::Own(select)));
+        assert_eq!(parse("upgrade if needed"), Ok(Command::UpgradeIfNeeded));
         for wrong in [
             "",
+            "UPGRADE IF",
             ";",
             "SHOW",
             "KILL x",

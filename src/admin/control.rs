@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 use super::command::{Command, HELP, Own};
 use super::own;
 use super::table::{Cell, Kind, Table};
+use super::upgrade::Upgrade;
 use crate::backend::reach::Reach;
+use crate::config::Change;
 use crate::engine::handle::Engine;
 use crate::frontend::digests::Digests;
 use crate::frontend::in_force::InForce;
@@ -34,10 +36,10 @@ pub struct Cluster {
 }
 
 /// What was read again and what became of it, or why all stays as it was.
-pub type Reloaded = Result<Vec<(String, String)>, String>;
+pub type Reloaded = Result<Vec<Change>, String>;
 
-/// An administrator asks for an upgrade, and is told the new process's id, or why there is none.
-pub struct Upgrade(pub oneshot::Sender<Result<u32, String>>);
+/// What is there in the program's place, if it is another one than the one that runs.
+pub type Replaced = Result<Option<String>, String>;
 
 /// What commands work on.
 #[derive(Clone)]
@@ -48,6 +50,8 @@ pub struct Control {
     pub registry: Registry,
     /// Reads again what can be read again.
     pub reload: Arc<dyn Fn() -> Reloaded + Send + Sync>,
+    /// Looks whether the program is another one by now.
+    pub replaced: Arc<dyn Fn() -> Replaced + Send + Sync>,
     /// Starts a new process.
     pub upgrade: mpsc::Sender<Upgrade>,
     /// Changes when another process takes this one's place.
@@ -87,8 +91,9 @@ impl Control {
             Command::Kill(id) => return self.kill(id).await.map(|()| Reply::Done),
             Command::Drain => return Ok(self.set_aside(true)),
             Command::Resume => return Ok(self.set_aside(false)),
-            Command::Reload => self.reload()?,
+            Command::Reload => Self::told(self.read_again()?),
             Command::Upgrade => self.upgrade().await?,
+            Command::UpgradeIfNeeded => self.upgrade_if_needed().await?,
             Command::Help => help(),
             Command::Own(Own::Set) => return Ok(Reply::Done),
             Command::Own(Own::Select(asked)) => {
@@ -109,23 +114,14 @@ impl Control {
         Reply::Done
     }
 
-    fn reload(&self) -> Result<Table, ErrorReply> {
-        let stays = |e| failed(format!("all stays as it was: {e}"));
-        let reloaded = (self.reload)().map_err(stays)?;
-        let row = |(what, result)| vec![Cell::Text(what), Cell::Text(result)];
-        let columns = &[("what", Kind::Text), ("result", Kind::Text)];
-        Ok(Table { columns, rows: reloaded.into_iter().map(row).collect() })
+    pub(super) fn read_again(&self) -> Result<Vec<Change>, ErrorReply> {
+        (self.reload)().map_err(|e| failed(format!("all stays as it was: {e}")))
     }
 
-    async fn upgrade(&self) -> Result<Table, ErrorReply> {
-        let gone = || failed("another process has taken this one's place already".to_owned());
-        let (tell, told) = oneshot::channel();
-        self.upgrade.send(Upgrade(tell)).await.map_err(|_| gone())?;
-        let process = told.await.map_err(|_| gone())?;
-        let process =
-            process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
-        let columns = &[("process", Kind::Number)];
-        Ok(Table { columns, rows: vec![vec![Cell::Number(u64::from(process))]] })
+    pub(super) fn told(changes: Vec<Change>) -> Table {
+        let row = |change: Change| vec![Cell::Text(change.what), Cell::Text(change.result)];
+        let columns = &[("what", Kind::Text), ("result", Kind::Text)];
+        Table { columns, rows: changes.into_iter().map(row).collect() }
     }
 
     async fn kill(&self, id: u64) -> Result<(), ErrorReply> {

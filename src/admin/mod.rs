@@ -12,9 +12,11 @@ mod own;
 mod release;
 mod table;
 mod tables;
+mod upgrade;
 
-pub use control::{Cluster, Control, Reloaded, Upgrade};
+pub use control::{Cluster, Control, Reloaded, Replaced};
 pub use table::{Cell, EXACT, Kind, Table};
+pub use upgrade::Upgrade;
 
 use std::io;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! Listening sockets go from a process to the one that takes its place.
 //!
 //! The new process is started with one end of a pair of sockets as its standard input. It gets a
-//! message for each listening socket, with what it is for, says that it is ready, and accepts when
-//! it is told that they are its own. A socket that both have open loses no client that waits in its
-//! queue (docs/adr/0017-upgrade.md).
+//! message for each listening socket, with what it is for, says that it is ready, accepts when it
+//! is told to, and says so. Until then the old one accepts too: a socket that both have open loses
+//! no client that waits in its queue (docs/adr/0017-upgrade.md).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -26,12 +26,14 @@ pub(super) const TAKES_OVER: &str = "LOCKSTEAD_UPGRADE";
 const END: &[u8] = b"end";
 /// The new process has all it needs to serve.
 const READY: &[u8] = b"ready";
-/// The sockets are its own.
+/// The sockets are its own as well.
 const YOURS: &[u8] = b"yours";
+/// It accepts.
+const SERVES: &[u8] = b"serving";
 /// Longest message: a path of a socket is shorter.
 const LONGEST: usize = 512;
 /// For a message of a process that is there.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A listening socket and what it is for.
 pub(super) type Named = (String, OwnedFd);
@@ -100,9 +102,9 @@ impl Line {
         self.hear().await.is_ok_and(|said| said == READY)
     }
 
-    /// Tells it that the sockets are its own.
-    pub(super) async fn give(&mut self) -> io::Result<()> {
-        self.0.write_all(YOURS).await
+    /// Lets it accept, and waits until it does; false if it is gone.
+    pub(super) async fn gives(&mut self) -> bool {
+        self.0.write_all(YOURS).await.is_ok() && self.hear().await.is_ok_and(|said| said == SERVES)
     }
 
     /// The new process's side of it: it is ready, and waits for its word. An old process that is
@@ -111,6 +113,12 @@ impl Line {
         if self.0.write_all(READY).await.is_ok() {
             let _ = self.hear().await;
         }
+    }
+
+    /// It accepts.
+    pub(super) async fn serves(mut self) {
+        // There may be nobody left to tell.
+        let _ = self.0.write_all(SERVES).await;
     }
 
     async fn hear(&mut self) -> io::Result<Vec<u8>> {

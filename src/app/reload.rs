@@ -6,7 +6,7 @@ use tokio::signal::unix::Signal;
 
 use super::open_files;
 use crate::admin::Reloaded;
-use crate::config::{ConfigError, Plan};
+use crate::config::{Change, ConfigError, Plan};
 use crate::frontend::in_force::InForce;
 use crate::http::Keys;
 use crate::net::certificates::TlsError;
@@ -61,9 +61,9 @@ impl Reload {
             tracing::warn!("{warning}");
         }
         if changes.is_empty() {
-            changes.push(("configuration".to_owned(), "unchanged".to_owned()));
+            changes.push(Change::of("configuration", "unchanged"));
         }
-        changes.push(("certificates".to_owned(), "read again".to_owned()));
+        changes.push(Change::of("certificates", "read again"));
         Ok(changes)
     }
 }
@@ -73,8 +73,8 @@ pub(super) async fn when_told(reload: Arc<dyn Fn() -> Reloaded + Send + Sync>, m
     while hangup.recv().await.is_some() {
         match reload() {
             Ok(changes) => {
-                for (what, change) in changes {
-                    tracing::info!("{what}: {change}");
+                for Change { what, result, .. } in changes {
+                    tracing::info!("{what}: {result}");
                 }
             }
             Err(e) => tracing::error!(error = %e, "the settings are not read: all stays as it was"),

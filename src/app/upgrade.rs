@@ -1,12 +1,14 @@
-//! A newer program takes this process's place: it is started beside, gets the listening sockets
-//! when it is ready to serve, and this process keeps its sessions until they end.
+//! A newer program takes this process's place: it is started beside, accepts on the same listening
+//! sockets when it is ready, and this process, which then stops, keeps its sessions until they end.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::fs;
 use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +18,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::cluster::Running;
-use super::handover::{self, Line, Named, TAKES_OVER};
+use super::handover::{self, Line, Named, PATIENCE, TAKES_OVER};
 use super::sockets::Sockets;
-use crate::admin::Upgrade;
+use crate::admin::{Replaced, Upgrade};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;
+use crate::frontend::listener::Workers;
 use crate::frontend::registry::Registry;
 use crate::types::ConnectionId;
 
@@ -40,8 +43,25 @@ pub(super) struct Origin {
 impl Origin {
     /// To be asked before the file can have been replaced.
     pub(super) fn of_this_process() -> io::Result<Self> {
-        let arguments = std::env::args_os().skip(1).collect();
-        Ok(Self { program: std::env::current_exe()?, arguments })
+        let mut arguments = std::env::args_os();
+        // A link may lead elsewhere by then.
+        let called = arguments.next().map(PathBuf::from);
+        let called = called.filter(|name| runs(name).is_ok_and(|runs| runs));
+        let program = match called {
+            Some(name) => std::path::absolute(name)?,
+            None => std::env::current_exe()?,
+        };
+        Ok(Self { program, arguments: arguments.collect() })
+    }
+
+    /// What is there in its place, if it is another file than the one that runs.
+    pub(super) fn replaced(&self) -> Replaced {
+        let program = self.program.display();
+        match runs(&self.program) {
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(format!("{program} is another file than the one that ran"))),
+            Err(e) => Err(format!("cannot look at {program}: {e}")),
+        }
     }
 
     /// Starts it anew, and hands the sockets over.
@@ -56,6 +76,12 @@ impl Origin {
         let sent = handover::send(&line, sockets);
         Ok((Process(Some(child)), line, sent))
     }
+}
+
+/// Whether this process runs that file.
+fn runs(file: &Path) -> io::Result<bool> {
+    let (there, own) = (fs::metadata(file)?, fs::metadata("/proc/self/exe")?);
+    Ok((there.dev(), there.ino()) == (own.dev(), own.ino()))
 }
 
 /// A process that is ended with this, unless it has been let go.
@@ -77,12 +103,12 @@ impl Process {
         for _ in 0..LOOKS {
             if let Some(Ok(Some(status))) = self.0.as_mut().map(Child::try_wait) {
                 return format!(
-                    "the new process ended ({status}) before it was ready; the log says why"
+                    "the new process ended ({status}) before it served; the log says why"
                 );
             }
             sleep(LOOK).await;
         }
-        "the new process was ended before it was ready".to_owned()
+        "the new process was ended before it served".to_owned()
     }
 }
 
@@ -96,33 +122,31 @@ impl Drop for Process {
     }
 }
 
-/// A new process that is ready to serve, and does not yet.
+/// A new process that serves.
 pub(super) struct Successor {
     process: Process,
-    line: Line,
     answer: Option<Answer>,
 }
 
 /// Where it is told what became of it: to who has asked.
 type Answer = oneshot::Sender<Result<u32, String>>;
 
-/// Waits until somebody asks and a new process is ready. One that fails changes nothing.
+/// Waits until somebody asks and a new process serves. One that fails changes nothing.
 pub(super) async fn successor(
-    origin: Origin,
+    origin: &Arc<Origin>,
     sockets: &Sockets,
     lease: Duration,
     asked: &mut Asked,
 ) -> Successor {
-    let origin = Arc::new(origin);
     loop {
         let answer = asked.next().await;
         let copies = sockets.copies().map_err(|e| e.to_string());
         let started = match copies {
-            Ok(copies) => start(&origin, copies, lease).await,
+            Ok(copies) => start(origin, copies, START + lease * 2).await,
             Err(e) => Err(e),
         };
         match started {
-            Ok((process, line)) => return Successor { process, line, answer },
+            Ok(process) => return Successor { process, answer },
             Err(e) => {
                 tracing::error!(error = %e, "no upgrade: this process serves on");
                 // Who has asked may not have waited.
@@ -132,12 +156,12 @@ pub(super) async fn successor(
     }
 }
 
-/// Starts a process, and waits until it is ready.
+/// Starts a process, and waits until it serves, beside this one.
 async fn start(
     origin: &Arc<Origin>,
     sockets: Vec<Named>,
-    lease: Duration,
-) -> Result<(Process, Line), String> {
+    limit: Duration,
+) -> Result<Process, String> {
     if std::process::id() == 1 {
         return Err(
             "this is the first process of a container, which ends with it: start another container"
@@ -153,37 +177,32 @@ async fn start(
         return Err(format!("it does not take the sockets ({e}): {}", process.failed().await));
     }
     let mut line = Line::new(line).map_err(|e| e.to_string())?;
-    let limit = START + lease * 2;
     match timeout(limit, line.is_ready()).await {
-        Ok(true) => Ok((process, line)),
+        Ok(true) => {}
+        Ok(false) => return Err(process.failed().await),
+        Err(_) => {
+            return Err(format!("the new process is not ready after {limit:?}, and is ended"));
+        }
+    }
+    match timeout(PATIENCE, line.gives()).await {
+        Ok(true) => Ok(process),
         Ok(false) => Err(process.failed().await),
-        Err(_) => Err(format!("the new process is not ready after {limit:?}, and is ended")),
+        Err(_) => Err("the new process is ready and does not serve, and is ended".to_owned()),
     }
 }
 
 impl Successor {
-    /// Lets it serve.
-    pub(super) async fn let_go(mut self) -> io::Result<()> {
+    /// It is the service from now on.
+    pub(super) fn let_go(mut self) {
         let id = self.process.id();
-        // Under systemd, this is the service now. Elsewhere nobody listens.
+        self.process.let_go();
+        // Under systemd, this is what it follows now. Elsewhere nobody listens.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::MainPid(id)]);
-        let given = self.line.give().await;
-        let result = match &given {
-            Ok(()) => {
-                tracing::info!(
-                    process = id,
-                    "it has taken over: sessions that are here stay until they end"
-                );
-                self.process.let_go();
-                Ok(id)
-            }
-            Err(e) => {
-                tracing::error!(process = id, error = %e, "it is gone, and so is this one");
-                Err(e.to_string())
-            }
-        };
-        let _ = self.answer.map(|answer| answer.send(result));
-        given
+        tracing::info!(
+            process = id,
+            "it has taken over: sessions that are here stay until they end"
+        );
+        let _ = self.answer.map(|answer| answer.send(Ok(id)));
     }
 }
 
@@ -208,8 +227,19 @@ impl Asked {
 
 /// Waits for the sessions to end by themselves; at the limit they are told to, those without locks
 /// first. True if none is left.
-pub(super) async fn linger(limit: Duration, registry: &Registry, clusters: &[Running]) -> bool {
-    if registry.emptied(limit).await {
+pub(super) async fn linger(
+    limit: Duration,
+    registry: &Registry,
+    workers: &Workers,
+    clusters: &[Running],
+) -> bool {
+    // Who was accepted last may not be registered yet.
+    let ended = async {
+        while !registry.emptied(limit).await || !workers.are_idle() {
+            sleep(LOOK).await;
+        }
+    };
+    if timeout(limit, ended).await.is_ok() {
         return true;
     }
     let mut holders: HashSet<(Option<Arc<str>>, ConnectionId)> = HashSet::new();
@@ -225,4 +255,24 @@ pub(super) async fn linger(limit: Duration, registry: &Registry, clusters: &[Run
         holders.contains(&(shown.cluster.clone(), shown.connection))
     });
     registry.emptied(LAST_MOMENT).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_there(argument: &str) -> bool {
+        let processes = fs::read_dir("/proc").expect("processes");
+        let mut lines = processes.flatten().flat_map(|of| fs::read(of.path().join("cmdline")));
+        lines.any(|line| String::from_utf8_lossy(&line).contains(argument))
+    }
+
+    #[tokio::test]
+    async fn a_new_process_that_is_never_ready_is_ended() {
+        let argument = format!("600.{}", rand::random::<u32>());
+        let origin = Origin { program: "sleep".into(), arguments: vec![argument.clone().into()] };
+        let started = start(&Arc::new(origin), Vec::new(), LOOK).await;
+        assert!(started.is_err_and(|e| e.contains("is not ready after 5ms, and is ended")));
+        assert!(!is_there(&argument));
+    }
 }

@@ -105,7 +105,13 @@ pub(super) enum Ask {
     Reload(Place),
     /// Have a new process of the program take the proxy's place
     #[command(after_help = HELP)]
-    Upgrade(Place),
+    Upgrade {
+        /// Reload, and only go on if a setting that has changed, or a newer program, needs it
+        #[arg(long)]
+        if_needed: bool,
+        #[command(flatten)]
+        place: Place,
+    },
 }
 
 impl Ask {
@@ -130,7 +136,8 @@ impl Ask {
             Self::Drain(place) => ("DRAIN".to_owned(), place),
             Self::Resume(place) => ("RESUME".to_owned(), place),
             Self::Reload(place) => ("RELOAD".to_owned(), place),
-            Self::Upgrade(place) => ("UPGRADE".to_owned(), place),
+            Self::Upgrade { if_needed: false, place } => ("UPGRADE".to_owned(), place),
+            Self::Upgrade { if_needed: true, place } => ("UPGRADE IF NEEDED".to_owned(), place),
         }
     }
 }

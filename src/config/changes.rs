@@ -28,7 +28,26 @@ const AT_START: [&str; 20] = [
 ];
 
 /// One difference, in words.
-pub type Change = (String, String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// A setting, or what is bound.
+    pub what: String,
+    /// What has become of it.
+    pub result: String,
+    /// Whether only a start applies it.
+    pub at_start: bool,
+}
+
+impl Change {
+    /// Something that is so already.
+    pub fn of(what: &str, result: &str) -> Self {
+        Self { what: what.to_owned(), result: result.to_owned(), at_start: false }
+    }
+
+    fn at_start(what: String, result: String) -> Self {
+        Self { what, result, at_start: true }
+    }
+}
 
 /// A listener as it is in force, with its cluster's name.
 pub(crate) type Named<'a> = (Option<&'a str>, &'a Config);
@@ -45,14 +64,15 @@ impl Plan {
             settings.push(if let Some(new) = new {
                 old.changed_to(new, *cluster, alone, &mut changes)
             } else {
-                changes.push((label(*cluster, old), format!("is gone; {RESTART}")));
+                let gone = format!("is gone; {RESTART}");
+                changes.push(Change::at_start(label(*cluster, old), gone));
                 (*old).clone()
             });
         }
         for cluster in &self.clusters {
             for new in &cluster.listeners {
                 let label = label(cluster.name.as_deref(), new);
-                changes.push((label, format!("is new; {RESTART}")));
+                changes.push(Change::at_start(label, format!("is new; {RESTART}")));
             }
         }
         // What concerns a process or a cluster has changed for each of its listeners.
@@ -106,7 +126,8 @@ impl Config {
                     }
                     false => format!("{}, was {}", word(new_value), word(old_value)),
                 };
-                changes.push((self.place(key, cluster, alone), said));
+                let what = self.place(key, cluster, alone);
+                changes.push(Change { what, result: said, at_start: late });
             }
         }
         let old = self.clone();
@@ -168,7 +189,10 @@ mod tests {
             now.extend(cluster.listeners.iter().map(|l| (cluster.name.as_deref(), l)));
         }
         let (settings, changes) = load(new).over(&now);
-        (settings, changes.into_iter().map(|(what, result)| format!("{what}: {result}")).collect())
+        for change in &changes {
+            assert_eq!(change.at_start, change.result.contains(RESTART), "{change:?}");
+        }
+        (settings, changes.iter().map(|c| format!("{}: {}", c.what, c.result)).collect())
     }
 
     const ONE: &str = "backend = 'db:1'\nstore = 'mysql://a:tulip@db/x'\n";

@@ -85,6 +85,11 @@ impl Workers {
         Ok(Self { workers })
     }
 
+    /// Whether there is no client, logged in or not.
+    pub fn are_idle(&self) -> bool {
+        self.workers.iter().all(|worker| worker.load.load(Ordering::Relaxed) == 0)
+    }
+
     fn assign(&self, client: Client) {
         let least = self.workers.iter().min_by_key(|w| w.load.load(Ordering::Relaxed));
         if let Some(worker) = least {

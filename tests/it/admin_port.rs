@@ -139,7 +139,9 @@ fn viewers_ask_and_operators_act(server: &Server) {
     let mut holder = Session::at(proxy.port);
     holder.lock("job");
     let kill = format!("KILL {}", holder.id());
-    for sql in [kill.as_str(), "RELEASE LOCK 'job'", "DRAIN", "RESUME", "RELOAD"] {
+    for sql in
+        [kill.as_str(), "RELEASE LOCK 'job'", "DRAIN", "RESUME", "RELOAD", "UPGRADE IF NEEDED"]
+    {
         let said = text(&client("mysql", port, ("eve", VIEWER), &[], sql));
         assert!(said.contains("ERROR 1227 (42000)"), "{sql}: {said}");
     }

@@ -46,6 +46,8 @@ mod trials;
 mod turns;
 mod unsupported;
 mod upgrade;
+mod upgrade_if_needed;
+mod upgrade_sockets;
 mod watched;
 mod windows;
 mod wire;

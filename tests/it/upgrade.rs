@@ -1,11 +1,13 @@
 //! A new process takes a running proxy's place: no client is refused, no lock has two holders.
 
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 use crate::admin::{Desk, Folder};
@@ -25,14 +27,16 @@ on_both! {
     a_new_process_may_be_replaced_in_its_turn
     the_program_is_the_file_that_is_there_now
     systemd_is_told_which_process_is_the_service
+    an_old_process_that_is_told_to_stop_drains_at_once
+    a_new_process_that_dies_before_it_serves_costs_no_client
 }
 
 /// A process that nobody else ends, killed when dropped.
-struct Process(u64);
+pub(crate) struct Process(pub(crate) u64);
 
 impl Process {
     /// The one that the log tells of as the `nth` that has taken over.
-    fn taken(nth: usize, log: impl Fn() -> String) -> Self {
+    pub(crate) fn taken(nth: usize, log: impl Fn() -> String) -> Self {
         eventually("a process has taken over", || {
             let log = log();
             let mut lines = log.lines().filter(|line| line.contains("it has taken over"));
@@ -41,11 +45,11 @@ impl Process {
         })
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let _ = Command::new("kill").args([&format!("-{name}"), &self.0.to_string()]).status();
     }
 
-    fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0));
         stat.is_ok_and(|stat| !stat.contains(") Z "))
     }
@@ -73,18 +77,26 @@ fn is_good(answer: &Response) -> bool {
     answer.error().is_none() && answer.end == End::Complete
 }
 
-fn no_client_is_refused_while_a_new_process_takes_over(server: &Server) {
-    let desk = Desk::short(server, &[]);
-    let stop = Arc::new(AtomicBool::new(false));
-    let (port, http) = (desk.proxy.port, desk.proxy.http);
-    let clients: Vec<_> = (0..4)
-        .map(|_| {
-            let stop = Arc::clone(&stop);
+/// Clients that come and go, each with a statement, and that nobody may refuse.
+pub(crate) struct Clients {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Result<u64, String>>>,
+}
+
+impl Clients {
+    /// So many at once.
+    pub(crate) fn start<C>(count: usize, connect: C) -> Self
+    where
+        C: Fn() -> io::Result<Client> + Clone + Send + 'static,
+    {
+        let stop = Arc::new(AtomicBool::new(false));
+        let client = |_| {
+            let (stop, connect) = (Arc::clone(&stop), connect.clone());
             std::thread::spawn(move || {
                 let mut answers = 0u64;
                 while !stop.load(Ordering::Relaxed) {
-                    let mut client = Client::connect("127.0.0.1", port, &account())
-                        .map_err(|e| format!("refused behind {answers}: {e}"))?;
+                    let mut client =
+                        connect().map_err(|e| format!("refused behind {answers}: {e}"))?;
                     client.patience = PATIENCE;
                     if !client.login.succeeded() {
                         return Err(format!("not let in behind {answers}: {:?}", client.login));
@@ -98,8 +110,26 @@ fn no_client_is_refused_while_a_new_process_takes_over(server: &Server) {
                 }
                 Ok(answers)
             })
-        })
-        .collect();
+        };
+        let threads = (0..count).map(client).collect();
+        Self { stop, threads }
+    }
+
+    /// None of them was refused.
+    pub(crate) fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for client in self.threads {
+            let answers = client.join().expect("a thread").unwrap_or_else(|e| panic!("{e}"));
+            assert!(answers > 0);
+        }
+    }
+}
+
+fn no_client_is_refused_while_a_new_process_takes_over(server: &Server) {
+    let desk = Desk::short(server, &[]);
+    let (port, http) = (desk.proxy.port, desk.proxy.http);
+    let clients = Clients::start(4, move || Client::connect("127.0.0.1", port, &account()));
+    let stop = Arc::new(AtomicBool::new(false));
     let pages = {
         let stop = Arc::clone(&stop);
         std::thread::spawn(move || {
@@ -119,11 +149,8 @@ fn no_client_is_refused_while_a_new_process_takes_over(server: &Server) {
         desk.proxy.log().contains("stopped").then_some(())
     });
     assert!(new.is_there());
+    clients.end();
     stop.store(true, Ordering::Relaxed);
-    for client in clients {
-        let answers = client.join().expect("a thread").unwrap_or_else(|e| panic!("{e}"));
-        assert!(answers > 0);
-    }
     pages.join().expect("a thread").expect("pages");
     // The file is the new process's, and so is the administrators' socket.
     assert_eq!(desk.rows(&["sessions"])[0]["connection_id"], behind.id());
@@ -247,7 +274,7 @@ fn a_new_process_may_be_replaced_in_its_turn(server: &Server) {
 }
 
 /// Puts a script in the place of a program, as a package does.
-fn replace(program: &Path, script: &str) {
+pub(crate) fn replace(program: &Path, script: &str) {
     let new = program.with_extension("new");
     std::fs::write(&new, script).expect("written");
     std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o700)).expect("a program");
@@ -273,10 +300,14 @@ impl Bare {
 
     /// Asks for an upgrade, and waits until this is logged.
     fn ask(&self, says: &str) {
+        self.ask_until(says, |log| log.contains(says));
+    }
+
+    fn ask_until(&self, what: &str, says: impl Fn(&str) -> bool) {
         let id = self.launched.child.id().to_string();
         let sent = Command::new("kill").args(["-USR2", &id]).status();
         assert!(sent.expect("kill runs").success());
-        eventually(says, || self.launched.log().contains(says).then_some(()));
+        eventually(what, || says(&self.launched.log()).then_some(()));
     }
 
     fn serves(&self) {
@@ -329,5 +360,45 @@ fn systemd_is_told_which_process_is_the_service(server: &Server) {
     proxy.ask("taken over: serving");
     let new = Process::taken(1, || proxy.launched.log());
     assert_eq!(told(), format!("MAINPID={}", new.0));
-    assert_eq!(told(), "READY=1");
+}
+
+fn an_old_process_that_is_told_to_stop_drains_at_once(server: &Server) {
+    let desk = Desk::short(server, &["--drain-timeout", "10m"]);
+    let mut holder = Session::at(desk.proxy.port);
+    holder.lock("kept");
+    let new = desk.upgrade();
+    let mut late = Session::at(desk.proxy.port);
+    late.ask_for("kept");
+    desk.proxy.signal("TERM");
+    assert_eq!(holder.last_words().map(|e| e.code), Some(1053));
+    late.gets_it();
+    eventually("the old process ends", || desk.proxy.log().contains("stopped").then_some(()));
+    assert!(new.is_there());
+    assert!(!Session::at(desk.proxy.port).is_free("kept"), "the new process serves on");
+    assert_eq!(desk.rows(&["sessions"]).len(), 1);
+}
+
+/// It says that it is ready, and ends when it is let serve.
+const DIES: &str = "#!/bin/sh
+printf ready >&0
+while said=$(dd bs=512 count=1 2>/dev/null) && [ -n \"$said\" ]; do
+  [ \"$said\" != yours ] || exit 9
+done
+exit 8
+";
+
+fn a_new_process_that_dies_before_it_serves_costs_no_client(server: &Server) {
+    let folder = Folder::new();
+    let file = folder.file("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_lockstead"), &file).expect("copied");
+    let proxy = Bare::start(server, || Command::new(&file));
+    let port = proxy.launched.port;
+    let clients = Clients::start(4, move || Client::connect("127.0.0.1", port, &account()));
+    replace(&file, DIES);
+    for nth in 1..=3 {
+        let ended = "the new process ended (exit status: 9) before it served";
+        proxy.ask_until("it has ended", |log| log.matches(ended).count() == nth);
+    }
+    clients.end();
+    proxy.serves();
 }

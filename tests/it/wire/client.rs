@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::capability::{PROTOCOL_41, QUERY_ATTRIBUTES};
@@ -31,6 +34,16 @@ impl Client {
     pub(crate) fn connect(host: &str, port: u16, account: &Account) -> io::Result<Client> {
         let stream = TcpStream::connect((host, port))?;
         stream.set_nodelay(true)?;
+        Self::over(stream, account)
+    }
+
+    /// By a socket in the file system.
+    pub(crate) fn connect_unix(path: &Path, account: &Account) -> io::Result<Client> {
+        // Behind its connect, a socket is a socket.
+        Self::over(TcpStream::from(OwnedFd::from(UnixStream::connect(path)?)), account)
+    }
+
+    fn over(stream: TcpStream, account: &Account) -> io::Result<Client> {
         (&stream).write_all(&account.preamble)?;
         let mut frames = Frames::new(stream);
         let login = log_in(&mut frames, account, PATIENCE);

@@ -1,0 +1,51 @@
+//! A new process takes this one's place: always, or if there is a reason.
+
+use tokio::sync::oneshot;
+
+use super::control::{Control, failed};
+use super::table::{Cell, Kind, Table};
+use crate::config::Change;
+use crate::protocol::reply::ErrorReply;
+
+/// An administrator asks for an upgrade, and is told the new process's id, or why there is none.
+pub struct Upgrade(pub oneshot::Sender<Result<u32, String>>);
+
+impl Control {
+    pub(super) async fn upgrade(&self) -> Result<Table, ErrorReply> {
+        let process = self.next_process().await;
+        let process =
+            process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
+        let columns = &[("process", Kind::Number)];
+        Ok(Table { columns, rows: vec![vec![Cell::Number(u64::from(process))]] })
+    }
+
+    /// Reads the settings again. There is a new process if one of them needs it, or if the program
+    /// is another one by now.
+    pub(super) async fn upgrade_if_needed(&self) -> Result<Table, ErrorReply> {
+        let (late, mut changes): (Vec<_>, Vec<_>) =
+            self.read_again()?.into_iter().partition(|change| change.at_start);
+        let read = |e| failed(format!("no upgrade, but the settings are read again: {e}"));
+        let late: Vec<_> = late.into_iter().map(|change| change.what).collect();
+        let late = (!late.is_empty()).then(|| format!("a start applies {}", late.join(", ")));
+        let replaced = (self.replaced)().map_err(read)?;
+        let reasons: Vec<_> = late.into_iter().chain(replaced).collect();
+        if reasons.is_empty() {
+            let why = "not needed: no changed setting needs a start, and the program is the one that runs";
+            changes.push(Change::of("upgrade", why));
+        } else {
+            let why = reasons.join("; ");
+            let process = self.next_process().await;
+            let process = process.map_err(|e| read(format!("it is needed, as {why}; {e}")))?;
+            changes.push(Change::of("upgrade", &format!("done: {why}")));
+            changes.push(Change::of("process", &process.to_string()));
+        }
+        Ok(Self::told(changes))
+    }
+
+    async fn next_process(&self) -> Result<u32, String> {
+        let gone = || "another process has taken this one's place already".to_owned();
+        let (tell, told) = oneshot::channel();
+        self.upgrade.send(Upgrade(tell)).await.map_err(|_| gone())?;
+        told.await.map_err(|_| gone())?
+    }
+}
