@@ -165,7 +165,7 @@ impl App {
             for cluster in &app.clusters {
                 cluster.until_it_grants().await;
             }
-            line.take().await;
+            app.registry.set_aside(line.take().await);
         }
         Ok((app, line))
     }
@@ -297,7 +297,7 @@ impl Serving {
         let lease = self.settings.config().lease;
         let mut asked = Asked { administrators: self.asked, signal: upgrades };
         let successor = tokio::select! {
-            successor = upgrade::successor(origin, &self.sockets, lease, &mut asked) => Some(successor),
+            successor = upgrade::successor(origin, &self.sockets, &self.registry, lease, &mut asked) => Some(successor),
             () = signals.next() => None,
         };
         // The drain, in order: no new clients, statements end, locks go back, the lease rows go,

@@ -247,25 +247,34 @@ impl Control {
             ("cluster", Kind::Text),
             ("proxy", Kind::Text),
             ("grants", Kind::Text),
+            ("ready", Kind::Text),
             ("lease_seconds", Kind::Fraction),
             ("renewed_seconds_ago", Kind::Fraction),
             ("certain_for_seconds", Kind::Fraction),
             ("problem", Kind::Text),
         ];
+        let aside = self.is_leaving().then_some("draining");
         let row = |cluster: &Cluster| {
             let lease = cluster.engine.as_ref()?.lease();
             let left = lease.deadline().saturating_sub(clock::now());
+            let problem = cluster.health().err().or(aside.map(str::to_owned));
             Some(vec![
                 Cell::text(cluster.name.as_deref()),
                 Cell::text(lease.proxy().map(|proxy| proxy.to_string())),
                 Cell::yes(lease.is_good()),
+                Cell::yes(problem.is_none()),
                 Cell::Seconds(cluster.in_force.config().lease.as_secs_f64()),
                 Cell::Seconds(lease.age().as_secs_f64()),
                 Cell::Seconds(left.as_secs_f64()),
-                Cell::text(problem(cluster.engine.as_ref()).err()),
+                Cell::text(problem),
             ])
         };
         Table { columns: COLUMNS, rows: self.clusters.iter().filter_map(row).collect() }
+    }
+
+    /// Whether load balancers are to send no more clients.
+    pub fn is_leaving(&self) -> bool {
+        self.registry.is_draining() || self.registry.is_aside()
     }
 
     /// Servers and lock tables.

@@ -28,6 +28,8 @@ const END: &[u8] = b"end";
 const READY: &[u8] = b"ready";
 /// The sockets are its own as well.
 const YOURS: &[u8] = b"yours";
+/// They are, and load balancers are to send nobody, as an administrator has said.
+const ASIDE: &[u8] = b"yours, aside";
 /// It accepts.
 const SERVES: &[u8] = b"serving";
 /// Longest message: a path of a socket is shorter.
@@ -103,16 +105,15 @@ impl Line {
     }
 
     /// Lets it accept, and waits until it does; false if it is gone.
-    pub(super) async fn gives(&mut self) -> bool {
-        self.0.write_all(YOURS).await.is_ok() && self.hear().await.is_ok_and(|said| said == SERVES)
+    pub(super) async fn gives(&mut self, aside: bool) -> bool {
+        let word = if aside { ASIDE } else { YOURS };
+        self.0.write_all(word).await.is_ok() && self.hear().await.is_ok_and(|said| said == SERVES)
     }
 
     /// The new process's side of it: it is ready, and waits for its word. An old process that is
-    /// gone meanwhile has no use for the sockets.
-    pub(super) async fn take(&mut self) {
-        if self.0.write_all(READY).await.is_ok() {
-            let _ = self.hear().await;
-        }
+    /// gone meanwhile has no use for the sockets. True if load balancers are to send nobody.
+    pub(super) async fn take(&mut self) -> bool {
+        self.0.write_all(READY).await.is_ok() && self.hear().await.is_ok_and(|said| said == ASIDE)
     }
 
     /// It accepts.

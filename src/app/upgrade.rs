@@ -135,6 +135,7 @@ type Answer = oneshot::Sender<Result<u32, String>>;
 pub(super) async fn successor(
     origin: &Arc<Origin>,
     sockets: &Sockets,
+    registry: &Registry,
     lease: Duration,
     asked: &mut Asked,
 ) -> Successor {
@@ -142,7 +143,7 @@ pub(super) async fn successor(
         let answer = asked.next().await;
         let copies = sockets.copies().map_err(|e| e.to_string());
         let started = match copies {
-            Ok(copies) => start(origin, copies, START + lease * 2).await,
+            Ok(copies) => start(origin, copies, registry, START + lease * 2).await,
             Err(e) => Err(e),
         };
         match started {
@@ -160,6 +161,7 @@ pub(super) async fn successor(
 async fn start(
     origin: &Arc<Origin>,
     sockets: Vec<Named>,
+    registry: &Registry,
     limit: Duration,
 ) -> Result<Process, String> {
     if std::process::id() == 1 {
@@ -184,7 +186,7 @@ async fn start(
             return Err(format!("the new process is not ready after {limit:?}, and is ended"));
         }
     }
-    match timeout(PATIENCE, line.gives()).await {
+    match timeout(PATIENCE, line.gives(registry.is_aside())).await {
         Ok(true) => Ok(process),
         Ok(false) => Err(process.failed().await),
         Err(_) => Err("the new process is ready and does not serve, and is ended".to_owned()),
@@ -271,7 +273,7 @@ mod tests {
     async fn a_new_process_that_is_never_ready_is_ended() {
         let argument = format!("600.{}", rand::random::<u32>());
         let origin = Origin { program: "sleep".into(), arguments: vec![argument.clone().into()] };
-        let started = start(&Arc::new(origin), Vec::new(), LOOK).await;
+        let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), LOOK).await;
         assert!(started.is_err_and(|e| e.contains("is not ready after 5ms, and is ended")));
         assert!(!is_there(&argument));
     }

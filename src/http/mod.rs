@@ -129,7 +129,7 @@ async fn metrics(State(control): State<Control>) -> Response {
 }
 
 async fn ready(State(control): State<Control>) -> (StatusCode, String) {
-    if control.registry.is_draining() || control.registry.is_aside() {
+    if control.is_leaving() {
         return (StatusCode::SERVICE_UNAVAILABLE, "draining\n".to_owned());
     }
     let mut all = StatusCode::OK;

@@ -55,7 +55,7 @@ impl Status {
         locks.truncate(LOCKS);
         json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "draining": self.control.registry.is_draining() || self.control.registry.is_aside(),
+            "draining": self.control.is_leaving(),
             "failed": failed,
             "clusters": clusters,
             "lease": self.control.lease().json(),

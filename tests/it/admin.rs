@@ -337,6 +337,9 @@ fn a_proxy_set_aside_is_not_ready_and_serves_on(server: &Server) {
     assert_eq!(desk.ask(&["drain"]).status.code(), Some(0));
     assert!(ready().contains("503") && ready().contains("draining"), "{}", ready());
     Session::at(desk.proxy.port).lock("k");
+    let lease = &desk.rows(&["lease"])[0];
+    assert_eq!((&lease["grants"], &lease["ready"]), (&"yes".into(), &"no".into()));
+    assert_eq!(lease["problem"], "draining");
     assert_eq!(desk.ask(&["resume"]).status.code(), Some(0));
     assert!(ready().contains("200 OK"), "{}", ready());
 }

@@ -1,6 +1,8 @@
 //! A new process takes a running proxy's place: no client is refused, no lock has two holders.
 
 use std::io;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -22,6 +24,7 @@ use crate::wire::{Client, End, Response, Shape, render};
 on_both! {
     no_client_is_refused_while_a_new_process_takes_over
     a_lock_stays_with_its_session_and_is_the_next_ones_behind_it
+    a_proxy_set_aside_stays_so_and_its_pages_are_the_new_ones
     sessions_that_stay_too_long_are_closed_and_their_locks_are_free
     a_program_that_fails_leaves_the_old_process_serving
     a_new_process_may_be_replaced_in_its_turn
@@ -154,6 +157,27 @@ fn no_client_is_refused_while_a_new_process_takes_over(server: &Server) {
     pages.join().expect("a thread").expect("pages");
     // The file is the new process's, and so is the administrators' socket.
     assert_eq!(desk.rows(&["sessions"])[0]["connection_id"], behind.id());
+}
+
+fn a_proxy_set_aside_stays_so_and_its_pages_are_the_new_ones(server: &Server) {
+    let desk = Desk::short(server, &["--drain-timeout", "10m"]);
+    let _stays = Session::at(desk.proxy.port);
+    assert_eq!(desk.ask(&["drain"]).status.code(), Some(0));
+    // As Prometheus keeps its connection.
+    let mut kept = TcpStream::connect(("127.0.0.1", desk.proxy.http)).expect("connects");
+    kept.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+    let mut answer = [0; 512];
+    let length = kept.read(&mut answer).expect("an answer");
+    assert!(answer[..length].starts_with(b"HTTP/1.1 200"));
+    let _new = desk.upgrade();
+    let ready = desk.proxy.page("/readyz");
+    assert!(ready.contains("503") && ready.contains("draining"), "{ready}");
+    kept.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+    let mut last = String::new();
+    kept.read_to_string(&mut last).expect("up to an end");
+    assert!(last.contains("connection: close"), "{last}");
+    assert_eq!(desk.ask(&["resume"]).status.code(), Some(0));
+    assert!(desk.proxy.page("/readyz").contains("200 OK"));
 }
 
 fn a_lock_stays_with_its_session_and_is_the_next_ones_behind_it(server: &Server) {
