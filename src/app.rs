@@ -61,6 +61,14 @@ pub enum StartError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// Its lock tables are not there.
+    #[error("the lock store {url}: {problem}")]
+    NoSchema {
+        /// Where, without the password.
+        url: String,
+        /// Which, and what to do.
+        problem: String,
+    },
     /// Two clusters have one store.
     #[error(
         "the clusters {one} and {other} have the same lock schema, `{schema}` on the same server: each needs one of its own"
@@ -115,6 +123,7 @@ impl StartError {
             | Self::Accounts(_) => true,
             Self::Bind { .. }
             | Self::Store { .. }
+            | Self::NoSchema { .. }
             | Self::Backend { .. }
             | Self::Report(_)
             | Self::Io(_)

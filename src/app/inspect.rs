@@ -62,10 +62,13 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         false
     };
     let meta = conn.read_meta(&store.schema).await.map_err(|e| match e {
-        StoreError::Refused { code: 1049 | 1146, message } => refuse(format!(
-            "the lock schema `{}` is not installed: {message}. {HOW_TO_INSTALL}",
-            store.schema
-        )),
+        StoreError::Refused { code: 1049 | 1146, message } => StartError::NoSchema {
+            url: format!("{store:?}"),
+            problem: format!(
+                "the lock schema `{}` is not installed: {message}. {HOW_TO_INSTALL}",
+                store.schema
+            ),
+        },
         // Which of both it is, a server tells nobody without rights.
         StoreError::Refused { code: 1142 | 1044, message } => refuse(format!(
             "{message}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.* (`lockstead grants`). If the tables are missing: {HOW_TO_INSTALL}",

@@ -201,6 +201,15 @@ fn a_missing_schema_is_refused_with_ways_to_make_it(server: &Server) {
     let said = refused(&["--backend", &backend(server), "--store", &store], 1);
     assert!(said.contains("--create-schema") && said.contains("schema print"), "{said}");
     assert!(said.contains("is not installed"), "{said}");
+    let place = ["check", "--backend", &backend(server), "--store", &store, "--create-schema"];
+    let checked = run(&place);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
+    assert!(text(&checked).contains("is made at start"), "{}", text(&checked));
+    let made = server.root().column(&format!(
+        "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = '{}'",
+        store.rsplit('/').next().expect("a schema")
+    ));
+    assert_eq!(made, ["0"], "a check makes nothing");
 }
 
 fn a_missing_table_is_refused_as_one(server: &Server) {
