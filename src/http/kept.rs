@@ -27,7 +27,9 @@ const NAMES: [&str; 9] = [
 ];
 const STATUS: &str = "status";
 
-type Last = Mutex<Option<(Instant, Bytes)>>;
+/// An answer, or why there is none.
+type Answer = Result<Bytes, Bytes>;
+type Last = Mutex<Option<(Instant, Answer)>>;
 
 /// JSON by name.
 pub(super) struct Answers {
@@ -36,37 +38,32 @@ pub(super) struct Answers {
     last: HashMap<&'static str, Last>,
 }
 
-/// Why there is none.
-pub(super) enum Problem {
-    /// Nothing has that name.
-    Unknown,
-    /// In words for people.
-    Failed(String),
-}
-
 impl Answers {
     pub(super) fn new(control: Control, status: Status) -> Self {
         let last = NAMES.into_iter().map(|name| (name, Last::default())).collect();
         Self { control, status, last }
     }
 
-    /// That of this second.
-    pub(super) async fn json(&self, name: &str) -> Result<Bytes, Problem> {
-        let last = self.last.get(name).ok_or(Problem::Unknown)?;
+    /// That of this second; `None`: nothing has that name.
+    pub(super) async fn json(&self, name: &str) -> Option<Answer> {
+        let last = self.last.get(name)?;
         // Who comes while one is made waits for it.
         let mut last = last.lock().await;
-        if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
-            return Ok(text.clone());
+        if let Some((_, answer)) = last.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
+            return Some(answer.clone());
         }
-        let text = if name == STATUS {
-            self.status.json().await.to_string()
-        } else {
-            let table = self.table(name).await.map_err(|e| Problem::Failed(error(&e.message)))?;
-            serde_json::Value::from(table.json()).to_string()
-        };
-        let text = Bytes::from(text + "\n");
-        *last = Some((Instant::now(), text.clone()));
-        Ok(text)
+        let answer = self.make(name).await;
+        let answer = answer.map(|text| text + "\n").map_err(|e| error(&e.message) + "\n");
+        let answer = answer.map(Bytes::from).map_err(Bytes::from);
+        *last = Some((Instant::now(), answer.clone()));
+        Some(answer)
+    }
+
+    async fn make(&self, name: &str) -> Result<String, ErrorReply> {
+        if name == STATUS {
+            return Ok(self.status.json().await.to_string());
+        }
+        Ok(serde_json::Value::from(self.table(name).await?.json()).to_string())
     }
 
     /// One of the administration's tables, whole.

@@ -20,7 +20,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use self::kept::{Answers, Problem};
+use self::kept::Answers;
 pub use self::keys::Keys;
 use self::listening::{Encrypted, Plain};
 use self::rates::Rates;
@@ -113,11 +113,9 @@ fn page(control: Control, rates: Vec<Rates>, keys: Keys) -> Router {
 
 async fn answer(State(answers): State<Arc<Answers>>, In(name): In<String>) -> Response {
     let (status, text) = match answers.json(&name).await {
-        Ok(text) => (StatusCode::OK, text),
-        Err(Problem::Unknown) => {
-            (StatusCode::NOT_FOUND, (error("there is no such table") + "\n").into())
-        }
-        Err(Problem::Failed(why)) => (StatusCode::SERVICE_UNAVAILABLE, (why + "\n").into()),
+        Some(Ok(text)) => (StatusCode::OK, text),
+        Some(Err(why)) => (StatusCode::SERVICE_UNAVAILABLE, why),
+        None => (StatusCode::NOT_FOUND, (error("there is no such table") + "\n").into()),
     };
     (status, [(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
