@@ -74,3 +74,16 @@ impl Drop for Turn {
         TAKEN.store(false, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_upgrade_at_a_time() {
+        let first = Turn::take();
+        assert!(first.is_some() && Turn::take().is_none());
+        drop(first);
+        assert!(Turn::take().is_some());
+    }
+}

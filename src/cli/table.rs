@@ -80,7 +80,7 @@ mod tests {
         let rows: Vec<Vec<String>> = rows.map(|row| row.map(str::to_owned).to_vec()).to_vec();
         let mut out = String::new();
         write(&mut out, &rows, |n| n == 1).expect("written");
-        assert_eq!(out, "名前    1\ne\u{301}té   22\nplain   3\n");
+        assert_eq!(out, "名前    1\ne\u{301}té    22\nplain   3\n");
         assert_eq!(cut("名前1", 3), "名");
         assert_eq!(cut("名前1", 5), "名前1");
     }
