@@ -1,5 +1,7 @@
 //! What an administrator says.
 
+use super::own;
+
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
@@ -23,10 +25,22 @@ pub(super) enum Command {
     Config,
     /// `SHOW METRICS`
     Metrics,
-    /// `RELEASE LOCK 'name' [TOKEN n]`
-    Release(String, Option<u64>),
-    /// `KILL id`
-    Kill(u64),
+    /// `RELEASE LOCK 'name' [TOKEN n] [CLUSTER 'name']`
+    Release {
+        /// As the lock is shown.
+        name: String,
+        /// Only the grant of this token.
+        token: Option<u64>,
+        /// Only in this cluster.
+        cluster: Option<String>,
+    },
+    /// `KILL id [CLUSTER 'name']`
+    Kill {
+        /// The session's connection.
+        id: u64,
+        /// Only in this cluster.
+        cluster: Option<String>,
+    },
     /// `DRAIN`
     Drain,
     /// `RESUME`
@@ -48,8 +62,8 @@ impl Command {
     pub(super) fn acts(&self) -> bool {
         matches!(
             self,
-            Self::Release(..)
-                | Self::Kill(_)
+            Self::Release { .. }
+                | Self::Kill { .. }
                 | Self::Drain
                 | Self::Resume
                 | Self::Reload
@@ -64,8 +78,12 @@ impl Command {
 pub(super) enum Own {
     /// Settings that mean nothing here.
     Set,
-    /// Variables and functions, as they were written.
-    Select(Vec<String>),
+    /// Variables and functions, as they were written, and the names of their columns.
+    Select(Vec<(String, String)>),
+    /// `SHOW WARNINGS`; errors are told where they are made.
+    Warnings,
+    /// `SHOW ERRORS`
+    Errors,
 }
 
 /// The commands, and what they are for.
@@ -84,10 +102,10 @@ pub(super) const HELP: [(&str, &str); 18] = [
     ("SHOW CONFIG", "the settings in force"),
     ("SHOW METRICS", "what Prometheus is told"),
     (
-        "RELEASE LOCK 'name' [TOKEN n]",
+        "RELEASE LOCK 'name' [TOKEN n] [CLUSTER 'name']",
         "take a lock from its holder, whose session is closed, at whatever proxy",
     ),
-    ("KILL id", "end a session of this proxy at the server; its locks are freed"),
+    ("KILL id [CLUSTER 'name']", "end a session of this proxy at the server; its locks are freed"),
     ("DRAIN", "/readyz says no, so that load balancers send no more clients; who is here stays"),
     ("RESUME", "the end of DRAIN"),
     ("RELOAD", "read the configuration and the certificates again"),
@@ -104,7 +122,9 @@ pub(super) const HELP: [(&str, &str); 18] = [
 
 /// Reads a command; an error in words.
 pub(super) fn parse(text: &str) -> Result<Command, String> {
-    let words = words(text)?;
+    let text = &own::without_comments(text);
+    let mut words = words(text)?;
+    let cluster = cluster(&mut words)?;
     let upper: Vec<String> = words.iter().map(Word::upper).collect();
     let upper: Vec<&str> = upper.iter().map(String::as_str).collect();
     Ok(match upper.as_slice() {
@@ -119,11 +139,16 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
         ["SHOW", "BACKENDS"] => Command::Backends,
         ["SHOW", "CONFIG" | "VARIABLES"] => Command::Config,
         ["SHOW", "METRICS"] => Command::Metrics,
-        ["RELEASE", "LOCK", _] => Command::Release(quoted_word(&words[2])?, None),
-        ["RELEASE", "LOCK", _, "TOKEN", _] => {
-            Command::Release(quoted_word(&words[2])?, Some(number(words.last())?))
+        ["RELEASE", "LOCK", _] => {
+            Command::Release { name: quoted_word(&words[2])?, token: None, cluster }
         }
-        ["KILL", _] | ["KILL", "CONNECTION", _] => Command::Kill(number(words.last())?),
+        ["RELEASE", "LOCK", _, "TOKEN", _] => {
+            let token = Some(number(words.last())?);
+            Command::Release { name: quoted_word(&words[2])?, token, cluster }
+        }
+        ["KILL", _] | ["KILL", "CONNECTION", _] => {
+            Command::Kill { id: number(words.last())?, cluster }
+        }
         ["DRAIN"] => Command::Drain,
         ["RESUME"] => Command::Resume,
         ["RELOAD"] => Command::Reload,
@@ -134,9 +159,25 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
         ["SET", ..] | ["COMMIT" | "ROLLBACK" | "BEGIN"] | ["START", "TRANSACTION"] => {
             Command::Own(Own::Set)
         }
-        ["SELECT", ..] => Command::Own(Own::Select(asked(text))),
+        ["SELECT", ..] => Command::Own(Own::Select(own::asked(text))),
+        ["SHOW", "WARNINGS"] | ["SHOW", "WARNINGS", "LIMIT", _] => Command::Own(Own::Warnings),
+        ["SHOW", "ERRORS"] | ["SHOW", "ERRORS", "LIMIT", _] => Command::Own(Own::Errors),
         _ => return Err("this is no command of Lockstead's; SHOW COMMANDS lists them".to_owned()),
     })
+}
+
+/// Takes a CLUSTER 'name' off the end of an order that may have one.
+fn cluster(words: &mut Vec<Word>) -> Result<Option<String>, String> {
+    let orders = ["RELEASE", "KILL"];
+    let has = match words.as_slice() {
+        [first, .., word, _] => {
+            orders.contains(&first.upper().as_str()) && word.upper() == "CLUSTER"
+        }
+        _ => false,
+    };
+    let name = words.pop_if(|_| has).as_ref().map(quoted_word).transpose()?;
+    words.pop_if(|_| has);
+    Ok(name)
 }
 
 fn quoted_word(word: &Word) -> Result<String, String> {
@@ -153,15 +194,6 @@ fn number(word: Option<&Word>) -> Result<u64, String> {
         }
         _ => Err("a number stands without quotes".to_owned()),
     }
-}
-
-/// What stands between SELECT and a LIMIT.
-fn asked(text: &str) -> Vec<String> {
-    let text = text.trim().trim_end_matches(';');
-    let text = text.get(6..).unwrap_or_default();
-    let lower = text.to_ascii_lowercase();
-    let end = lower.find(" limit ").unwrap_or(text.len());
-    text[..end].split(',').map(|one| one.trim().to_owned()).collect()
 }
 
 #[derive(Debug)]
@@ -243,12 +275,22 @@ mod tests {
         assert_eq!(parse("SHOW LOCKS LIKE 'a''b%'"), like("a'b%"));
         assert_eq!(parse("SHOW LOCKS LIKE \"é'\\_;\";"), like("é'\\_;"));
         assert_eq!(parse(r"SHOW LOCKS LIKE 'a\'b\\\%\n'"), like("a'b\\\\%\n"));
-        let release = |token| Ok(Command::Release("k".to_owned(), token));
-        assert_eq!(parse("release lock 'k'"), release(None));
-        assert_eq!(parse("RELEASE LOCK 'k' TOKEN 18446744073709551615;"), release(Some(u64::MAX)));
-        assert_eq!(parse("kill connection 7"), Ok(Command::Kill(7)));
-        let select = Own::Select(vec!["@@version_comment".to_owned()]);
-        assert_eq!(parse("select @@version_comment limit 1"), Ok(Command::Own(select)));
+        let release = |token, cluster: Option<&str>| {
+            let cluster = cluster.map(str::to_owned);
+            Ok(Command::Release { name: "k".to_owned(), token, cluster })
+        };
+        assert_eq!(parse("release lock 'k'"), release(None, None));
+        let most = "RELEASE LOCK 'k' TOKEN 18446744073709551615";
+        assert_eq!(parse(&format!("{most};")), release(Some(u64::MAX), None));
+        assert_eq!(parse(&format!("{most} cluster 'b'")), release(Some(u64::MAX), Some("b")));
+        assert_eq!(parse("RELEASE LOCK 'k' CLUSTER 'b'"), release(None, Some("b")));
+        assert_eq!(parse("kill connection 7"), Ok(Command::Kill { id: 7, cluster: None }));
+        let there = Ok(Command::Kill { id: 7, cluster: Some("b".to_owned()) });
+        assert_eq!(parse("KILL 7 CLUSTER 'b'"), there);
+        for text in ["/* c */ SHOW LEASE", "-- x\nSHOW LEASE", "# 'x\nSHOW/* */LEASE -- y"] {
+            assert_eq!(parse(text), Ok(Command::Lease), "{text}");
+        }
+        assert_eq!(parse("SHOW LOCKS LIKE '/* -- # */'"), like("/* -- # */"));
         assert_eq!(parse("upgrade if needed"), Ok(Command::UpgradeIfNeeded));
         for wrong in [
             "",
@@ -257,6 +299,10 @@ mod tests {
             "SHOW",
             "KILL x",
             "KILL -1",
+            "KILL 1 CLUSTER b",
+            "KILL CLUSTER 'b'",
+            "SHOW LEASE CLUSTER 'b'",
+            "/* SHOW LEASE",
             "RELEASE LOCK k",
             "RELEASE LOCK 'k' TOKEN x",
             "SHOW LOCKS LIKE x",

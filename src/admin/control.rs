@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 use super::command::{Command, HELP, Own};
+use super::login::Who;
 use super::own;
-use super::table::{Cell, Kind, Table};
+use super::table::{Cell, Kind, NOTES, Table};
 use super::upgrade::Upgrade;
 use crate::backend::reach::Reach;
 use crate::config::Change;
@@ -65,17 +66,43 @@ pub(super) enum Reply {
     Rows(Table),
     /// One row of what clients ask for themselves, under the names they asked by.
     Values(Vec<(String, Cell)>),
+    /// What the answer before came with.
+    Notes,
     /// Done.
     Done,
+    /// Done, with the rows that there are, and what it came to in words for the audit log.
+    Did(Option<Table>, String),
+}
+
+/// Who gives a command.
+pub(super) struct Asker<'a> {
+    pub(super) who: &'a Who,
+    /// Of the answer before.
+    pub(super) notes: &'a [String],
 }
 
 pub(super) fn failed(message: String) -> ErrorReply {
     ErrorReply { code: 1105, state: "HY000", message }
 }
 
+/// A question to the lock tables that has failed.
+pub(super) fn unanswered(why: &str) -> ErrorReply {
+    let down = ["cannot connect", "connection lost", "no answer"];
+    let hint = if down.iter().any(|word| why.starts_with(word)) {
+        ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
+    } else {
+        ""
+    };
+    failed(format!("the lock tables do not answer: {why}{hint}"))
+}
+
 impl Control {
     /// Carries a command of somebody's out.
-    pub(super) async fn run(&self, command: Command, who: &str) -> Result<Reply, ErrorReply> {
+    pub(super) async fn run(
+        &self,
+        command: Command,
+        asker: &Asker<'_>,
+    ) -> Result<Reply, ErrorReply> {
         Ok(Reply::Rows(match command {
             Command::Locks(like) => self.locks(like.as_deref()).await?,
             Command::Waiters => self.waiters().await,
@@ -87,20 +114,44 @@ impl Control {
             Command::Backends => self.backends(),
             Command::Config => self.config(),
             Command::Metrics => self.metrics(),
-            Command::Release(name, token) => self.release(&name, token, who).await?,
-            Command::Kill(id) => return self.kill(id).await.map(|()| Reply::Done),
+            Command::Release { name, token, cluster } => {
+                let who = &asker.who.name;
+                return self.release(&name, token, cluster.as_deref(), who).await;
+            }
+            Command::Kill { id, cluster } => return self.kill(id, cluster.as_deref()).await,
             Command::Drain => return Ok(self.set_aside(true)),
             Command::Resume => return Ok(self.set_aside(false)),
-            Command::Reload => Self::told(self.read_again()?),
-            Command::Upgrade => self.upgrade().await?,
-            Command::UpgradeIfNeeded => self.upgrade_if_needed().await?,
+            Command::Reload => return Ok(Self::told(self.read_again()?)),
+            Command::Upgrade => return self.upgrade().await,
+            Command::UpgradeIfNeeded => return self.upgrade_if_needed().await,
             Command::Help => help(),
             Command::Own(Own::Set) => return Ok(Reply::Done),
-            Command::Own(Own::Select(asked)) => {
-                let values: Result<_, _> = asked.iter().map(|what| own::value(what)).collect();
+            Command::Own(Own::Warnings) => return Ok(Reply::Notes),
+            Command::Own(Own::Errors) => Table { columns: NOTES, cut: false, rows: Vec::new() },
+            Command::Own(Own::Select(list)) => {
+                let value = |(what, name): (String, String)| {
+                    Ok((name, own::value(&what, asker.who, asker.notes.len())?))
+                };
+                let values: Result<_, _> = list.into_iter().map(value).collect();
                 return values.map(Reply::Values);
             }
         }))
+    }
+
+    /// The clusters that are meant: all, or the one of this name.
+    pub(super) fn meant(&self, name: Option<&str>) -> Result<Vec<&Cluster>, ErrorReply> {
+        let of = |cluster: &&Cluster| name.is_none_or(|name| cluster.name.as_deref() == Some(name));
+        let meant: Vec<_> = self.clusters.iter().filter(of).collect();
+        if meant.is_empty() {
+            let names: Vec<_> = self.clusters.iter().filter_map(|c| c.name.as_deref()).collect();
+            let there = match names.as_slice() {
+                [] => "there is one, without a name".to_owned(),
+                names => format!("there are {}", names.join(", ")),
+            };
+            let name = name.unwrap_or_default();
+            return Err(failed(format!("there is no cluster {name:?}; {there}")));
+        }
+        Ok(meant)
     }
 
     pub(super) fn engines(&self) -> impl Iterator<Item = (Cell, &Engine)> {
@@ -118,25 +169,46 @@ impl Control {
         (self.reload)().map_err(|e| failed(format!("all stays as it was: {e}")))
     }
 
-    pub(super) fn told(changes: Vec<Change>) -> Table {
+    pub(super) fn told(changes: Vec<Change>) -> Reply {
+        let all: Vec<_> = changes.iter().map(|c| format!("{} {}", c.what, c.result)).collect();
         let row = |change: Change| vec![Cell::Text(change.what), Cell::Text(change.result)];
         let columns = &[("what", Kind::Text), ("result", Kind::Text)];
-        Table { columns, rows: changes.into_iter().map(row).collect() }
+        let rows = changes.into_iter().map(row).collect();
+        Reply::Did(Some(Table { columns, cut: false, rows }), all.join("; "))
     }
 
-    async fn kill(&self, id: u64) -> Result<(), ErrorReply> {
+    /// Of two clusters' servers, connections may have the same id: then nobody is hit by chance.
+    async fn kill(&self, id: u64, cluster: Option<&str>) -> Result<Reply, ErrorReply> {
         let conn = ConnectionId(id);
+        let meant = self.meant(cluster)?;
         let sessions = self.registry.shown(usize::MAX);
-        let Some(session) = sessions.iter().find(|session| session.connection == conn) else {
-            let message = format!("Unknown thread id: {id}; SHOW SESSIONS lists this proxy's");
-            return Err(ErrorReply { code: 1094, state: "HY000", message });
+        let of = |cluster: &&Cluster| {
+            let mut own = sessions.iter().filter(|session| session.cluster == cluster.name);
+            own.find(|session| session.connection == conn).cloned()
         };
-        let of = self.clusters.iter().find(|cluster| cluster.name == session.cluster);
-        let Some(engine) = of.and_then(|cluster| cluster.engine.as_ref()) else {
+        let found: Vec<_> = meant.iter().filter_map(|c| Some((c, of(c)?))).collect();
+        let (cluster, session) = match found.as_slice() {
+            [] => {
+                let message = format!("Unknown thread id: {id}; SHOW SESSIONS lists this proxy's");
+                return Err(ErrorReply { code: 1094, state: "HY000", message });
+            }
+            [found] => found,
+            several => {
+                let names: Vec<_> =
+                    several.iter().filter_map(|(cluster, _)| cluster.name.as_deref()).collect();
+                return Err(failed(format!(
+                    "the clusters {} have a session {id} each: say which, KILL {id} CLUSTER '{}'",
+                    names.join(", "),
+                    names.first().copied().unwrap_or_default()
+                )));
+            }
+        };
+        let Some(engine) = cluster.engine.as_ref() else {
             return Err(failed("a proxy that observes has no account to end sessions by".into()));
         };
-        if engine.kill(conn).await.map_err(failed)? {
-            return Ok(());
+        if engine.kill(conn).await.map_err(|e| unanswered(&e))? {
+            let owner = String::from_utf8_lossy(&session.owner);
+            return Ok(Reply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
         }
         let message = "the store account may not end sessions of others: GRANT CONNECTION_ADMIN \
                        (MariaDB: CONNECTION ADMIN) ON *.* to it"
@@ -145,10 +217,15 @@ impl Control {
     }
 }
 
+/// For the audit log, where there may be several.
+pub(super) fn in_cluster(cluster: &Cluster) -> String {
+    cluster.name.as_ref().map(|name| format!(" in cluster {name}")).unwrap_or_default()
+}
+
 fn help() -> Table {
     let row = |(command, what): &(&str, &str)| {
         vec![Cell::Text((*command).to_owned()), Cell::Text((*what).to_owned())]
     };
     let columns = &[("command", Kind::Text), ("what", Kind::Text)];
-    Table { columns, rows: HELP.iter().map(row).collect() }
+    Table { columns, cut: false, rows: HELP.iter().map(row).collect() }
 }

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use rand::RngExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
 use super::accounts::{Accounts, Role};
+use super::desk::Desk;
 use super::{MAX_COMMAND, VERSION};
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
@@ -41,6 +43,8 @@ pub(super) enum Door {
 pub(super) struct Who {
     /// For the audit log.
     pub(super) name: String,
+    /// As CURRENT_USER() tells it.
+    pub(super) account: String,
     pub(super) role: Role,
 }
 
@@ -49,15 +53,20 @@ pub(super) struct Entered {
     pub(super) stream: Box<dyn Stream>,
     pub(super) capabilities: Capabilities,
     pub(super) who: Who,
+    /// Held to the end of the connection.
+    _place: OwnedSemaphorePermit,
 }
 
-/// The next packet, header included.
+/// The next packet, header included. Of one that is too long nothing is kept, and the error is
+/// [`io::ErrorKind::InvalidData`]: the client listens when it has said all.
 pub(super) async fn read(stream: &mut dyn Stream) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; HEADER];
     stream.read_exact(&mut frame).await?;
     let header = FrameHeader::peek(&frame).ok_or(io::ErrorKind::InvalidData)?;
     if header.len > MAX_COMMAND {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a command that is too long"));
+        let mut rest = stream.take(header.len as u64);
+        tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet that is too long"));
     }
     frame.resize(HEADER + header.len, 0);
     stream.read_exact(&mut frame[HEADER..]).await?;
@@ -65,33 +74,44 @@ pub(super) async fn read(stream: &mut dyn Stream) -> io::Result<Vec<u8>> {
 }
 
 /// Greets and hears who it is; an error ends the connection, which has been told.
-pub(super) async fn enter(mut stream: Box<dyn Stream>, door: Door) -> io::Result<Entered> {
+pub(super) async fn enter(
+    mut stream: Box<dyn Stream>,
+    door: Door,
+    desk: &Desk,
+) -> io::Result<Entered> {
     let nonce: [u8; 20] = std::array::from_fn(|_| rand::rng().random_range(1..=127));
     let id = rand::rng().random_range(1..=u32::MAX >> 1);
     let offers_tls = matches!(&door, Door::Port { tls: Some(_), .. });
     let offered = if offers_tls { OFFERED.with(Capabilities::SSL) } else { OFFERED };
     let mut out = Vec::new();
     put_frame(&mut out, 0, &greeting(VERSION, id, &nonce, offered));
-    stream.write_all(&out).await?;
-    let mut frame = read(&mut *stream).await?;
+    say(&mut *stream, &out).await?;
+    let mut frame = first(&mut *stream).await?;
     let mut encrypted = false;
     if let Door::Port { tls: Some(tls), .. } = &door
         && Login::asks_for_tls(&frame[HEADER..])
     {
         stream = Box::new(TlsAcceptor::from(Arc::clone(tls)).accept(stream).await?);
         encrypted = true;
-        frame = read(&mut *stream).await?;
+        frame = first(&mut *stream).await?;
     }
-    let login = Login::parse(&frame[HEADER..]).ok_or(io::ErrorKind::InvalidData)?;
-    let capabilities = login.capabilities.both(OFFERED);
     let seq = frame[HEADER - 1].wrapping_add(1);
-    let who = match door {
+    let Some(login) = Login::parse(&frame[HEADER..]) else {
+        return refuse(&mut *stream, seq, &codes::bad_handshake()).await;
+    };
+    let capabilities = login.capabilities.both(OFFERED);
+    let (who, place) = match door {
         // A password that comes from an option file is not looked at.
         Door::Socket { uid } => {
             let proves = login.plugin == PLUGIN.as_bytes() && !matches!(login.proof, [] | [0]);
-            let who = Who { name: format!("uid {uid}"), role: Role::Operator };
+            let account = "admin@localhost".to_owned();
+            let who = Who { name: format!("uid {uid}"), account, role: Role::Operator };
+            let place = match desk.place() {
+                Ok(place) => place,
+                Err(full) => return refuse(&mut *stream, seq, &full).await,
+            };
             welcome(&mut *stream, seq, proves).await?;
-            who
+            (who, place)
         }
         Door::Port { peer, accounts, .. } => {
             if !encrypted && !peer.ip().to_canonical().is_loopback() {
@@ -104,17 +124,44 @@ pub(super) async fn enter(mut stream: Box<dyn Stream>, door: Door) -> io::Result
                 switch(&mut *stream, seq, &nonce).await?
             };
             let role = check(accounts, user.clone(), nonce, proof.clone()).await?;
-            let shown = format!("{}@{}", String::from_utf8_lossy(&user), peer.ip().to_canonical());
+            let shown = format!("{}@{}", shown(&user), peer.ip().to_canonical());
             let Some(role) = role else {
                 tracing::warn!(target: "lockstead::audit", who = shown, "refused as an administrator");
                 sleep(PENALTY).await;
                 return refuse(&mut *stream, seq, &denied(&user, peer, &proof)).await;
             };
+            let place = match desk.place() {
+                Ok(place) => place,
+                Err(full) => return refuse(&mut *stream, seq, &full).await,
+            };
             welcome(&mut *stream, seq, true).await?;
-            Who { name: shown, role }
+            (Who { name: shown.clone(), account: shown, role }, place)
         }
     };
-    Ok(Entered { stream, capabilities, who })
+    Ok(Entered { stream, capabilities, who, _place: place })
+}
+
+/// What the client says to the greeting.
+async fn first(stream: &mut dyn Stream) -> io::Result<Vec<u8>> {
+    match read(stream).await {
+        Err(e) if e.kind() == io::ErrorKind::InvalidData => {
+            refuse(stream, 2, &codes::bad_handshake()).await
+        }
+        read => read,
+    }
+}
+
+/// Only tells why there is no greeting.
+pub(super) async fn turn_away(stream: &mut dyn Stream, refusal: &ErrorReply) -> io::Result<()> {
+    let mut out = Vec::new();
+    refusal.encode(&mut out, 0, true);
+    say(stream, &out).await
+}
+
+/// Sends all of it; TLS may keep some back.
+pub(super) async fn say(stream: &mut dyn Stream, bytes: &[u8]) -> io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
 }
 
 /// Who proves a password waits for the word that the proof is good.
@@ -125,7 +172,7 @@ async fn welcome(stream: &mut dyn Stream, mut seq: u8, proves: bool) -> io::Resu
         seq = seq.wrapping_add(1);
     }
     put_ok(&mut out, seq, Status(Status::AUTOCOMMIT));
-    stream.write_all(&out).await
+    say(stream, &out).await
 }
 
 /// Asks for the proof of another plugin than the client began with.
@@ -133,7 +180,7 @@ async fn switch(stream: &mut dyn Stream, seq: u8, nonce: &[u8; 20]) -> io::Resul
     let ask = [&[0xfe], PLUGIN.as_bytes(), &[0], &nonce[..], &[0]].concat();
     let mut out = Vec::new();
     put_frame(&mut out, seq, &ask);
-    stream.write_all(&out).await?;
+    say(stream, &out).await?;
     let frame = read(stream).await?;
     Ok((frame[HEADER - 1].wrapping_add(1), frame[HEADER..].to_vec()))
 }
@@ -161,15 +208,19 @@ async fn check(
 async fn refuse<T>(stream: &mut dyn Stream, seq: u8, error: &ErrorReply) -> io::Result<T> {
     let mut out = Vec::new();
     error.encode(&mut out, seq, false);
-    stream.write_all(&out).await?;
+    say(stream, &out).await?;
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "refused"))
+}
+
+/// A name before it has proved anything: not at the length that it came in.
+fn shown(user: &[u8]) -> String {
+    String::from_utf8_lossy(user).chars().take(64).collect()
 }
 
 /// ER_ACCESS_DENIED_ERROR, as servers say it.
 fn denied(user: &[u8], peer: SocketAddr, proof: &[u8]) -> ErrorReply {
     let using = if matches!(proof, [] | [0]) { "NO" } else { "YES" };
-    let (user, host) = (String::from_utf8_lossy(user), peer.ip().to_canonical());
-    let user: String = user.chars().take(64).collect();
+    let (user, host) = (shown(user), peer.ip().to_canonical());
     ErrorReply {
         code: 1045,
         state: "28000",

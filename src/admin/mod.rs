@@ -7,6 +7,7 @@ pub mod accounts;
 mod command;
 mod connection;
 mod control;
+mod desk;
 mod login;
 mod own;
 mod release;
@@ -18,32 +19,38 @@ pub use control::{Cluster, Control, Reloaded, Replaced};
 pub use table::{Cell, EXACT, Kind, Table};
 pub use upgrade::Upgrade;
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
 
-use self::login::{Door, Stream};
+use self::desk::Desk;
+use self::login::{Door, Entered, Stream};
 use crate::frontend::in_force::InForce;
-use crate::lock::codes;
 use crate::net::certificates::Acceptor;
+use crate::net::socket::set_tcp_options;
 use crate::protocol::reply::ErrorReply;
 
 /// What clients are told: a version that they take for one of a server, and whose it is.
 const VERSION: &str = concat!("8.4.0-lockstead-", env!("CARGO_PKG_VERSION"));
 /// Longest command taken, in bytes.
 const MAX_COMMAND: usize = 64 * 1024;
-/// An administrator who says nothing for this long is gone.
+/// An administrator who says nothing for this long is gone. A machine that is gone is noticed sooner
+/// ([`set_tcp_options`]).
 const IDLE: Duration = Duration::from_hours(8);
 /// For a login.
 const LOGIN: Duration = Duration::from_secs(10);
-/// Connections at once.
+/// For the client to take an answer.
+const ANSWER: Duration = Duration::from_mins(1);
+/// Connections at once, of one entrance.
 const CONNECTIONS: usize = 32;
+/// Logins under way at once, of one entrance.
+const LOGINS: usize = 32;
 
 /// Where administrators come in.
 pub enum Entrance {
@@ -73,7 +80,8 @@ impl Entrance {
             }
             Self::Port { listener, accounts, shown } => {
                 let (stream, peer) = listener.accept().await?;
-                let _ = stream.set_nodelay(true);
+                // Who has left again fails later.
+                let _ = set_tcp_options(&stream);
                 let tls = shown.both().1.acceptor().map(Acceptor::config);
                 let door = Door::Port { peer, accounts: Arc::clone(accounts), tls };
                 Ok((Box::new(stream), Ok(door)))
@@ -84,8 +92,13 @@ impl Entrance {
 
 /// Serves until dropped, and all connections with it. New ones are another process's when that has
 /// taken this one's place.
+///
+/// Who has not logged in yet takes no place of those who have. Of too many logins the oldest gives
+/// way: silent connections keep nobody out.
 pub async fn serve(entrance: Entrance, control: Control) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let desk = Arc::new(Desk::new(control.clone()));
+    let mut logins = JoinSet::new();
+    let mut begun: VecDeque<AbortHandle> = VecDeque::new();
     let mut connections = JoinSet::new();
     let mut retired = control.retired.clone();
     let mut entrance = Some(entrance);
@@ -100,38 +113,55 @@ pub async fn serve(entrance: Entrance, control: Control) {
             Ok(()) = retired.changed(), if entrance.is_some() => entrance = None,
             next = next => match next {
                 Ok((stream, door)) => {
-                    let place = Arc::clone(&room).try_acquire_owned().ok();
-                    connections.spawn(connection(stream, door, control.clone(), place));
+                    begun.retain(|login| !login.is_finished());
+                    if begun.len() >= LOGINS && let Some(oldest) = begun.pop_front() {
+                        oldest.abort();
+                        desk.refuse();
+                    }
+                    begun.push_back(logins.spawn(login(stream, door, Arc::clone(&desk))));
                 }
                 Err(e) => {
                     tracing::warn!(error = %e, "cannot accept an administrator");
                     sleep(Duration::from_millis(100)).await;
                 }
             },
+            Some(entered) = logins.join_next() => if let Ok(Some(entered)) = entered {
+                connections.spawn(connection(entered, control.clone(), Arc::clone(&desk)));
+            },
             Some(_) = connections.join_next() => {}
         }
     }
 }
 
-/// `place` is held to the end of the connection.
-async fn connection(
-    stream: Box<dyn Stream>,
+/// Lets somebody in, or not.
+async fn login(
+    mut stream: Box<dyn Stream>,
     door: Result<Door, ErrorReply>,
-    control: Control,
-    place: Option<OwnedSemaphorePermit>,
-) {
-    let ended = match door {
-        Err(refusal) => {
-            tracing::warn!(target: "lockstead::audit", refusal = refusal.message, "refused as an administrator");
-            connection::refuse(stream, &refusal).await
+    desk: Arc<Desk>,
+) -> Option<Entered> {
+    let entering = async {
+        match door {
+            Ok(door) => login::enter(stream, door, &desk).await.map(Some),
+            Err(refusal) => {
+                tracing::warn!(target: "lockstead::audit", refusal = refusal.message, "refused as an administrator");
+                login::turn_away(&mut *stream, &refusal).await.map(|()| None)
+            }
         }
-        Ok(_) if place.is_none() => {
-            connection::refuse(stream, &codes::too_many_connections()).await
-        }
-        Ok(door) => connection::serve(stream, door, control).await,
     };
+    match timeout(LOGIN, entering).await {
+        Ok(Ok(entered)) => entered,
+        // A client that leaves is no event, nor is one that says nothing.
+        Ok(Err(e)) => {
+            tracing::debug!(error = %e, "no administrator has come of it");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+async fn connection(entered: Entered, control: Control, desk: Arc<Desk>) {
     // A client that leaves is no event.
-    if let Err(e) = ended {
+    if let Err(e) = connection::serve(entered, control, desk).await {
         tracing::debug!(error = %e, "an administrator's connection has ended");
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::control::{Control, failed};
+use super::control::{Cluster, Control, Reply, failed, in_cluster, unanswered};
 use super::table::{Cell, Kind, Table};
 use crate::engine::handle::Engine;
 use crate::lock::lease::Terms;
@@ -28,38 +28,46 @@ impl Control {
         &self,
         name: &str,
         token: Option<u64>,
+        cluster: Option<&str>,
         who: &str,
-    ) -> Result<Table, ErrorReply> {
-        let mut found: Vec<(&Engine, LockRow)> = Vec::new();
-        for (_, engine) in self.engines() {
-            let rows = engine.locks(Which::Named(name.to_owned())).await.map_err(failed)?;
-            found.extend(rows.into_iter().map(|row| (engine, row)));
+    ) -> Result<Reply, ErrorReply> {
+        let mut found: Vec<(&Cluster, &Engine, LockRow)> = Vec::new();
+        for cluster in self.meant(cluster)? {
+            let Some(engine) = &cluster.engine else { continue };
+            let rows =
+                engine.locks(Which::Named(name.to_owned())).await.map_err(|e| unanswered(&e))?;
+            found.extend(rows.into_iter().map(|row| (cluster, engine, row)));
         }
         let held = !found.is_empty();
-        found.retain(|(_, row)| token.is_none_or(|token| token == row.token));
+        found.retain(|(_, _, row)| token.is_none_or(|token| token == row.token));
         let begun = Instant::now();
-        let (token, result) = match found.as_slice() {
+        let (token, result, whose) = match found.as_slice() {
             [] => match token {
                 Some(token) if held => {
                     return Err(failed(format!(
                         "token changed: it is not held under {token} any more"
                     )));
                 }
-                _ => (token, "already free"),
+                _ => (token, "already free", String::new()),
             },
-            [(engine, row)] => {
+            [(cluster, engine, row)] => {
                 let grant = (row.key.clone(), row.token);
-                engine.ask_release(grant.clone(), who.to_owned()).await.map_err(failed)?;
-                (Some(row.token), until_free(engine, grant, row).await?)
+                engine
+                    .ask_release(grant.clone(), who.to_owned())
+                    .await
+                    .map_err(|e| unanswered(&e))?;
+                let whose = format!(
+                    ": token {}, connection {} of {}{}",
+                    row.token,
+                    row.conn,
+                    row.owner,
+                    in_cluster(cluster)
+                );
+                (Some(row.token), until_free(engine, grant, row).await?, whose)
             }
-            _ => {
-                let tokens: Vec<_> = found.iter().map(|(_, row)| row.token.to_string()).collect();
-                let tokens = tokens.join(", ");
-                return Err(failed(format!(
-                    "several locks are shown by this name, with tokens {tokens}: give the TOKEN"
-                )));
-            }
+            several => return Err(ambiguous(several)),
         };
+        let told = format!("{result}{whose}");
         let row = vec![
             Cell::Text(name.to_owned()),
             token.map_or(Cell::Null, Cell::Number),
@@ -72,8 +80,19 @@ impl Control {
             ("result", Kind::Text),
             ("seconds", Kind::Fraction),
         ];
-        Ok(Table { columns, rows: vec![row] })
+        Ok(Reply::Did(Some(Table { columns, cut: false, rows: vec![row] }), told))
     }
+}
+
+fn ambiguous(found: &[(&Cluster, &Engine, LockRow)]) -> ErrorReply {
+    let one = |(cluster, _, row): &(&Cluster, &Engine, LockRow)| {
+        format!("token {}{}", row.token, in_cluster(cluster))
+    };
+    let all: Vec<_> = found.iter().map(one).collect();
+    let names: Vec<_> = found.iter().map(|(cluster, ..)| &cluster.name).collect();
+    let say = if names.windows(2).all(|two| two[0] == two[1]) { "TOKEN" } else { "CLUSTER" };
+    let all = all.join("; ");
+    failed(format!("several locks are shown by this name: {all}. Give the {say}"))
 }
 
 /// Waits until it is known what becomes of it.
@@ -85,7 +104,7 @@ async fn until_free(
     let begun = Instant::now();
     let mut seen: Option<(u64, Instant)> = None;
     loop {
-        let proxy = match engine.fate(grant.clone()).await.map_err(failed)? {
+        let proxy = match engine.fate(grant.clone()).await.map_err(|e| unanswered(&e))? {
             Fate::Free | Fate::Later(_) => return Ok("released"),
             Fate::Held(proxy) => proxy,
         };

@@ -2,11 +2,18 @@
 
 use serde_json::Value;
 
+use crate::engine::desk;
 use crate::lock::name;
 pub use crate::protocol::serve::Kind;
 
 /// Up to here readers of JSON keep integers exact; beyond stand fencing tokens, as text.
 pub const EXACT: u64 = (1 << 53) - 1;
+
+/// Rows of a cluster that are shown at most.
+pub(super) const MOST: usize = desk::MOST;
+/// Columns of SHOW WARNINGS and SHOW ERRORS.
+pub(super) const NOTES: &[(&str, Kind)] =
+    &[("Level", Kind::Text), ("Code", Kind::Number), ("Message", Kind::Text)];
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +33,8 @@ pub enum Cell {
 pub struct Table {
     /// Names and kinds.
     pub columns: &'static [(&'static str, Kind)],
+    /// Whether there may be more rows than are shown.
+    pub cut: bool,
     /// As many values in each as there are columns.
     pub rows: Vec<Vec<Cell>>,
 }

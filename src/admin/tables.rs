@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::{Cluster, Control, failed};
-use super::table::{Cell, Kind, Table};
+use super::control::{Cluster, Control, failed, unanswered};
+use super::table::{Cell, Kind, MOST, Table};
 use crate::clock;
 use crate::engine::handle::Engine;
 use crate::frontend::digests::Digest;
@@ -14,9 +14,6 @@ use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::{ProxyRow, Which};
 use crate::types::ConnectionId;
-
-/// Sessions that are shown at most.
-const MOST: usize = 10_000;
 
 impl Control {
     /// Held locks, by whatever proxy; those whose names match a LIKE pattern.
@@ -33,7 +30,7 @@ impl Control {
             ("held_seconds", Kind::Fraction),
             ("waiters_here", Kind::Number),
         ];
-        let mut rows = Vec::new();
+        let (mut rows, mut cut) = (Vec::new(), false);
         for (cluster, engine) in self.engines() {
             let sight = engine.sight().await;
             let mut waiting: HashMap<&[u8], u64> = HashMap::new();
@@ -41,7 +38,9 @@ impl Control {
                 *waiting.entry(wait.key.as_bytes()).or_default() += 1;
             }
             let which = like.map_or(Which::All, |pattern| Which::Like(pattern.to_owned()));
-            for lock in engine.locks(which).await.map_err(failed)? {
+            let locks = engine.locks(which).await.map_err(|e| unanswered(&e))?;
+            cut |= locks.len() >= MOST;
+            for lock in locks {
                 let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
                 rows.push(vec![
                     cluster.clone(),
@@ -57,7 +56,7 @@ impl Control {
                 ]);
             }
         }
-        Ok(Table { columns: COLUMNS, rows })
+        Ok(Table { columns: COLUMNS, cut, rows })
     }
 
     /// Sessions of this proxy that wait for a lock, the longest wait first.
@@ -71,11 +70,12 @@ impl Control {
             ("place", Kind::Number),
             ("holder_here", Kind::Number),
         ];
-        let mut rows = Vec::new();
+        let (mut rows, mut cut) = (Vec::new(), false);
         for (cluster, engine) in self.engines() {
             let mut waiting = engine.sight().await.waiting;
             waiting.sort_by_key(|w| std::cmp::Reverse(w.waited));
-            rows.extend(waiting.into_iter().map(|w| {
+            cut |= waiting.len() > MOST;
+            rows.extend(waiting.into_iter().take(MOST).map(|w| {
                 vec![
                     cluster.clone(),
                     Cell::name(&w.name),
@@ -87,7 +87,7 @@ impl Control {
                 ]
             }));
         }
-        Table { columns: COLUMNS, rows }
+        Table { columns: COLUMNS, cut, rows }
     }
 
     /// Sessions of this proxy.
@@ -114,8 +114,10 @@ impl Control {
             let name = |conn| (cluster.name.clone(), conn);
             waits.extend(sight.waiting.iter().map(|w| (name(w.conn), Cell::name(&w.name))));
         }
-        let mut sessions = self.registry.shown(MOST);
+        let mut sessions = self.registry.shown(usize::MAX);
         sessions.sort_by_key(|session| session.connection.0);
+        let cut = sessions.len() > MOST;
+        sessions.truncate(MOST);
         let row = |session: &Arc<Shown>| {
             let age = clock::now().saturating_sub(session.opened);
             let key = (session.cluster.clone(), session.connection);
@@ -130,7 +132,7 @@ impl Control {
                 waits.get(&key).cloned().unwrap_or(Cell::Null),
             ]
         };
-        Table { columns: COLUMNS, rows: sessions.iter().map(row).collect() }
+        Table { columns: COLUMNS, cut, rows: sessions.iter().map(row).collect() }
     }
 
     /// All proxies that share the lock tables.
@@ -144,10 +146,12 @@ impl Control {
             ("lease_seconds", Kind::Fraction),
             ("epoch", Kind::Number),
         ];
-        let mut rows = Vec::new();
+        let (mut rows, mut cut) = (Vec::new(), false);
         for (cluster, engine) in self.engines() {
             let me = engine.lease().proxy();
-            for proxy in engine.proxies().await.map_err(failed)? {
+            let proxies = engine.proxies().await.map_err(|e| unanswered(&e))?;
+            cut |= proxies.len() >= MOST;
+            for proxy in proxies {
                 let ProxyRow { id, state, addr, ttl_ms, epoch } = proxy;
                 let state = match state {
                     1 => "live",
@@ -165,7 +169,7 @@ impl Control {
                 ]);
             }
         }
-        Ok(Table { columns: COLUMNS, rows })
+        Ok(Table { columns: COLUMNS, cut, rows })
     }
 
     /// The last deadlocks that this proxy has ended: a row for each wait of the circle.
@@ -198,7 +202,7 @@ impl Control {
                 }));
             }
         }
-        Table { columns: COLUMNS, rows }
+        Table { columns: COLUMNS, cut: false, rows }
     }
 
     /// Shapes of statements with lock calls, that with the most time first; NULL stands for all
@@ -238,7 +242,11 @@ impl Control {
             };
             cluster.digests.shown().into_iter().map(row).collect::<Vec<_>>()
         };
-        Ok(Table { columns: COLUMNS, rows: self.clusters.iter().flat_map(of).collect() })
+        Ok(Table {
+            columns: COLUMNS,
+            cut: false,
+            rows: self.clusters.iter().flat_map(of).collect(),
+        })
     }
 
     /// Whether this proxy may grant locks, and for how long its own are certain.
@@ -269,7 +277,7 @@ impl Control {
                 Cell::text(problem),
             ])
         };
-        Table { columns: COLUMNS, rows: self.clusters.iter().filter_map(row).collect() }
+        Table { columns: COLUMNS, cut: false, rows: self.clusters.iter().filter_map(row).collect() }
     }
 
     /// Whether load balancers are to send no more clients.
@@ -298,7 +306,7 @@ impl Control {
                 answers.map_or(Cell::Null, Cell::yes),
             ]
         };
-        Table { columns: COLUMNS, rows: self.clusters.iter().map(row).collect() }
+        Table { columns: COLUMNS, cut: false, rows: self.clusters.iter().map(row).collect() }
     }
 
     /// What the proxy runs with; no password.
@@ -312,7 +320,7 @@ impl Control {
             };
             cluster.in_force.config().shown.iter().cloned().map(row).collect::<Vec<_>>()
         };
-        Table { columns: COLUMNS, rows: self.clusters.iter().flat_map(of).collect() }
+        Table { columns: COLUMNS, cut: false, rows: self.clusters.iter().flat_map(of).collect() }
     }
 
     /// What Prometheus is told.
@@ -323,7 +331,7 @@ impl Control {
             Some(vec![Cell::Text(series.to_owned()), Cell::Text(value.to_owned())])
         };
         let rows = text.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect();
-        Table { columns: &[("series", Kind::Text), ("value", Kind::Text)], rows }
+        Table { columns: &[("series", Kind::Text), ("value", Kind::Text)], cut: false, rows }
     }
 }
 

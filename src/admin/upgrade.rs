@@ -1,8 +1,10 @@
 //! A new process takes this one's place: always, or if there is a reason.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::sync::oneshot;
 
-use super::control::{Control, failed};
+use super::control::{Control, Reply, failed};
 use super::table::{Cell, Kind, Table};
 use crate::config::Change;
 use crate::protocol::reply::ErrorReply;
@@ -11,17 +13,18 @@ use crate::protocol::reply::ErrorReply;
 pub struct Upgrade(pub oneshot::Sender<Result<u32, String>>);
 
 impl Control {
-    pub(super) async fn upgrade(&self) -> Result<Table, ErrorReply> {
+    pub(super) async fn upgrade(&self) -> Result<Reply, ErrorReply> {
         let process = self.next_process().await;
         let process =
             process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
         let columns = &[("process", Kind::Number)];
-        Ok(Table { columns, rows: vec![vec![Cell::Number(u64::from(process))]] })
+        let rows = vec![vec![Cell::Number(u64::from(process))]];
+        Ok(Reply::Did(Some(Table { columns, cut: false, rows }), format!("process {process}")))
     }
 
     /// Reads the settings again. There is a new process if one of them needs it, or if the program
     /// is another one by now.
-    pub(super) async fn upgrade_if_needed(&self) -> Result<Table, ErrorReply> {
+    pub(super) async fn upgrade_if_needed(&self) -> Result<Reply, ErrorReply> {
         let (late, mut changes): (Vec<_>, Vec<_>) =
             self.read_again()?.into_iter().partition(|change| change.at_start);
         let read = |e| failed(format!("no upgrade, but the settings are read again: {e}"));
@@ -44,8 +47,43 @@ impl Control {
 
     async fn next_process(&self) -> Result<u32, String> {
         let gone = || "another process has taken this one's place already".to_owned();
+        let Some(_turn) = Turn::take() else {
+            let message = "one is under way already, whose answer and log say how it ends";
+            return Err(message.to_owned());
+        };
         let (tell, told) = oneshot::channel();
         self.upgrade.send(Upgrade(tell)).await.map_err(|_| gone())?;
         told.await.map_err(|_| gone())?
+    }
+}
+
+/// An administrator's upgrade of this process, of which there is one at a time.
+struct Turn;
+
+/// Whether there is one.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+impl Turn {
+    fn take() -> Option<Self> {
+        (!TAKEN.swap(true, Ordering::Relaxed)).then_some(Self)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TAKEN.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_one_upgrade_at_a_time() {
+        let first = Turn::take();
+        assert!(first.is_some() && Turn::take().is_none());
+        drop(first);
+        assert!(Turn::take().is_some());
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::print::print_line;
 use crate::admin::accounts::{Role, line};
 
 #[derive(Debug, Args)]
@@ -36,7 +37,7 @@ pub(super) fn run(account: AdminAccount) -> ExitCode {
     };
     match printed {
         Ok(line) => {
-            println!("{line}");
+            print_line(format_args!("{line}"));
             ExitCode::SUCCESS
         }
         Err(problem) => {

@@ -1,12 +1,14 @@
 //! `lockstead adopt`
 
-use std::io::{BufRead, IsTerminal, Write, stdin, stdout};
+use std::fmt::Arguments;
+use std::io::{self, BufRead, IsTerminal, stdin};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, value_parser};
 use tokio::time::sleep;
 
+use super::print::try_print;
 use super::{Settings, failed, runtime, start_logs, usage};
 use crate::clock;
 use crate::config::{Config, StoreUrl};
@@ -94,14 +96,18 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     let schema = &store.schema;
     let mut conn = StoreConnection::open(store, config.connect_timeout).await?;
     let mut from = look(&mut conn, schema).await?;
-    println!("lock schema     `{schema}` at {store:?}");
-    println!("belongs to      {}, epoch {}", from.meta.ident, from.meta.epoch);
-    println!("this server     {}", from.meta.server);
+    say(format_args!("lock schema     `{schema}` at {store:?}"))?;
+    say(format_args!("belongs to      {}, epoch {}", from.meta.ident, from.meta.epoch))?;
+    say(format_args!("this server     {}", from.meta.server))?;
     check(&mut conn, schema, &from, above).await?;
     let addresses: Vec<&str> = from.alive().map(|p| p.addr.as_str()).collect();
-    println!("proxies there   {} alive at the last: {}", addresses.len(), addresses.join(" "));
+    say(format_args!(
+        "proxies there   {} alive at the last: {}",
+        addresses.len(),
+        addresses.join(" ")
+    ))?;
     let longest = Duration::from_millis(from.longest_lease().into()).max(config.lease);
-    println!("longest lease   {longest:?}");
+    say(format_args!("longest lease   {longest:?}"))?;
     if !yes {
         confirm()?;
         from = look(&mut conn, schema).await?;
@@ -114,7 +120,8 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     if !open(config, store, &mut conn, opening).await? {
         return Err(Refusal::Unfit("something has changed in the last moment: begin again".into()));
     }
-    println!("adopted         epoch {epoch}, by {who}");
+    // It is done, whoever hears of it; the log tells, too.
+    let _ = say(format_args!("adopted         epoch {epoch}, by {who}"));
     tracing::warn!(
         epoch,
         old_epoch = from.meta.epoch,
@@ -125,6 +132,10 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     );
     conn.close().await;
     Ok(())
+}
+
+fn say(line: Arguments<'_>) -> io::Result<()> {
+    try_print(format_args!("{line}\n"))
 }
 
 async fn look(conn: &mut StoreConnection, schema: &str) -> Result<Standing, Refusal> {
@@ -173,12 +184,11 @@ fn confirm() -> Result<(), Refusal> {
     if !stdin().is_terminal() {
         return Err(Refusal::Unconfirmed("standard input is no terminal to ask at: give --yes"));
     }
-    println!(
+    say(format_args!(
         "\nLocks that were held on the old server end. This is right only if this server is the\n\
          primary now and the old one takes no more writes."
-    );
-    print!("Type yes to go on: ");
-    stdout().flush()?;
+    ))?;
+    try_print("Type yes to go on: ")?;
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer)?;
     if answer.trim() == "yes" { Ok(()) } else { Err(Refusal::Unconfirmed("nothing was changed")) }
@@ -199,7 +209,7 @@ async fn wait(
         let left = end.saturating_sub(clock::now());
         if said.saturating_sub(left) >= step {
             said = left;
-            println!("waiting         {}s", left.as_secs_f64().ceil());
+            say(format_args!("waiting         {}s", left.as_secs_f64().ceil()))?;
         }
         // Ends a lease from its beginning, on this machine's boot clock.
         sleep(left.min(terms.heartbeat())).await;

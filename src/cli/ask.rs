@@ -1,18 +1,21 @@
 //! `lockstead locks` and its companions: what a running proxy is asked on its socket for administrators.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Value};
 use serde_json::{Map, Number};
+use tokio::time::timeout;
 
 use super::doctor::plain;
+use super::place::Place;
+use super::print::{print, safe};
 use super::{failed, runtime, table, usage};
 use crate::admin::EXACT;
-use crate::config::{ConfigError, Plan, Raw};
 
 /// What stands behind the options in --help.
 pub(super) const HELP: &str = "\
@@ -22,28 +25,16 @@ as. docs/administration.md explains the columns.
 Exit status:
   0  done
   1  the proxy refused, or failed
-  2  wrong usage or configuration, or no proxy answers";
+  2  wrong usage or configuration, or no proxy answers in time";
 
-/// Where systemd puts the socket of the service.
-const SERVICE: &str = "/run/lockstead/admin.sock";
-
-/// How a proxy is found, and how it is answered.
-#[derive(Debug, Args)]
-pub(super) struct Place {
-    /// The proxy's configuration file
-    #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
-    config: Option<PathBuf>,
-    /// Its socket for administrators: unix:PATH [default: as the proxy itself finds it, or that of the service]
-    #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
-    admin: Option<String>,
-    #[arg(long, env = "LOCKSTEAD_LISTEN", hide = true)]
-    listen: Option<String>,
-    #[arg(long, env = "LOCKSTEAD_STATE_DIR", hide = true)]
-    state_dir: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
+/// For a connection, its greeting included.
+const CONNECT: Duration = Duration::from_secs(5);
+/// For an answer.
+const READ: Duration = Duration::from_secs(30);
+/// For an order: a session may take its time to end.
+const ACT: Duration = Duration::from_mins(2);
+/// For a new process, which waits for up to two leases.
+const UPGRADE: Duration = Duration::from_hours(3);
 
 /// A question or an order.
 #[derive(Debug, Subcommand)]
@@ -83,6 +74,9 @@ pub(super) enum Ask {
         /// Only if it is held under this token
         #[arg(long, value_name = "N")]
         token: Option<u64>,
+        /// Only in this cluster, where the proxy has several
+        #[arg(long, value_name = "NAME")]
+        cluster: Option<String>,
         #[command(flatten)]
         place: Place,
     },
@@ -91,6 +85,9 @@ pub(super) enum Ask {
     Kill {
         /// As CONNECTION_ID() and `lockstead sessions` tell it
         connection_id: u64,
+        /// Only in this cluster, where the proxy has several
+        #[arg(long, value_name = "NAME")]
+        cluster: Option<String>,
         #[command(flatten)]
         place: Place,
     },
@@ -128,11 +125,13 @@ impl Ask {
             Self::Deadlocks(place) => ("SHOW DEADLOCKS".to_owned(), place),
             Self::Digests(place) => ("SHOW DIGESTS".to_owned(), place),
             Self::Lease(place) => ("SHOW LEASE".to_owned(), place),
-            Self::Release { name, token, place } => {
+            Self::Release { name, token, cluster, place } => {
                 let token = token.map(|token| format!(" TOKEN {token}")).unwrap_or_default();
-                (format!("RELEASE LOCK {}{token}", quoted(&name)), place)
+                (format!("RELEASE LOCK {}{token}{}", quoted(&name), within(cluster)), place)
             }
-            Self::Kill { connection_id, place } => (format!("KILL {connection_id}"), place),
+            Self::Kill { connection_id, cluster, place } => {
+                (format!("KILL {connection_id}{}", within(cluster)), place)
+            }
             Self::Drain(place) => ("DRAIN".to_owned(), place),
             Self::Resume(place) => ("RESUME".to_owned(), place),
             Self::Reload(place) => ("RELOAD".to_owned(), place),
@@ -142,21 +141,30 @@ impl Ask {
     }
 }
 
+fn within(cluster: Option<String>) -> String {
+    cluster.map(|name| format!(" CLUSTER {}", quoted(&name))).unwrap_or_default()
+}
+
 /// As SQL's text.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', r"\\").replace('\'', "''"))
 }
 
+/// For how long an answer is waited for.
+fn patience(command: &str) -> Duration {
+    match command.split(' ').next() {
+        Some("SHOW") => READ,
+        Some("UPGRADE") => UPGRADE,
+        _ => ACT,
+    }
+}
+
 pub(super) fn run(ask: Ask) -> ExitCode {
     let (command, place) = ask.into_command();
     let json = place.json;
-    let socket = match socket(place) {
-        Ok(Some(socket)) => socket,
-        Ok(None) => {
-            eprintln!("lockstead: `admin` is off, so there is nobody to ask");
-            return ExitCode::from(2);
-        }
-        Err(e) => return usage(&e),
+    let socket = match place.socket() {
+        Ok(socket) => socket,
+        Err(problem) => return usage(&problem),
     };
     let runtime = match runtime() {
         Ok(runtime) => runtime,
@@ -164,68 +172,106 @@ pub(super) fn run(ask: Ask) -> ExitCode {
     };
     match runtime.block_on(ask_at(&socket, &command)) {
         Ok(answer) => {
-            print!("{}", if json { answer.json() } else { answer.text() });
+            print(if json { answer.json() } else { answer.text() });
+            for note in &answer.notes {
+                eprintln!("({})", plain(note));
+            }
             ExitCode::SUCCESS
         }
         Err(e) => told(&socket, e),
     }
 }
 
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoAnswer {
+    /// It said so, or the connection failed.
+    #[error(transparent)]
+    Failed(#[from] mysql_async::Error),
+    /// Nothing in this time.
+    #[error("no answer within {0:?}")]
+    Silent(Duration),
+}
+
+impl NoAnswer {
+    /// What the proxy itself says, if it says something.
+    pub(super) fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Failed(mysql_async::Error::Server(refused)) => Some(plain(&refused.message)),
+            _ => None,
+        }
+    }
+}
+
 /// Says why there is no answer.
-pub(super) fn told(socket: &Path, error: mysql_async::Error) -> ExitCode {
+pub(super) fn told(socket: &Path, error: NoAnswer) -> ExitCode {
+    let socket = socket.display();
     match error {
-        mysql_async::Error::Server(refused) => {
+        NoAnswer::Failed(mysql_async::Error::Server(refused)) => {
             eprintln!("lockstead: {}", plain(&refused.message));
             // Refused at the door.
             if refused.code == 1045 { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
-        e => {
+        NoAnswer::Failed(e) => {
             eprintln!(
-                "lockstead: no proxy answers at unix:{}: {e}. Does it run on this machine, and as this user? \
+                "lockstead: no proxy answers at unix:{socket}: {e}. Does it run on this machine, and as this user? \
                  --config or --admin say where it is",
-                socket.display()
+            );
+            ExitCode::from(2)
+        }
+        e @ NoAnswer::Silent(_) => {
+            eprintln!(
+                "lockstead: the proxy at unix:{socket} does not answer: {e}. Is it stopped, or overloaded? \
+                 What it was told to do it may still do",
             );
             ExitCode::from(2)
         }
     }
 }
 
-pub(super) fn socket(place: Place) -> Result<Option<PathBuf>, ConfigError> {
-    let Place { config, admin, listen, state_dir, .. } = place;
-    let told = config.is_some() || admin.is_some();
-    let listen = listen.and_then(|text| text.parse().ok());
-    let over = Raw { listen, admin, state_dir, ..Raw::default() };
-    let found = Plan::admin(config.as_deref(), over)?;
-    let there = found.as_ref().is_some_and(|path| path.exists());
-    let service = !told && !there && Path::new(SERVICE).exists();
-    Ok(if service { Some(PathBuf::from(SERVICE)) } else { found })
-}
-
 /// Rows under named columns.
 pub(super) struct Answer {
     columns: Vec<(String, bool)>,
     rows: Vec<Vec<Value>>,
+    /// What it was warned with.
+    notes: Vec<String>,
 }
 
 /// A connection to the proxy that listens there.
-pub(super) async fn connect(socket: &Path) -> Result<Conn, mysql_async::Error> {
+pub(super) async fn connect(socket: &Path) -> Result<Conn, NoAnswer> {
     let options = OptsBuilder::default()
         .socket(Some(socket.display().to_string()))
         .user(Some("admin"))
+        // What is too long the proxy says.
+        .max_allowed_packet(Some(1 << 24))
         .prefer_socket(true);
-    Conn::new(options).await
+    let connected = timeout(CONNECT, Conn::new(options)).await;
+    Ok(connected.map_err(|_| NoAnswer::Silent(CONNECT))??)
 }
 
-async fn ask_at(socket: &Path, command: &str) -> Result<Answer, mysql_async::Error> {
+async fn ask_at(socket: &Path, command: &str) -> Result<Answer, NoAnswer> {
     let mut conn = connect(socket).await?;
-    let answer = ask(&mut conn, command).await;
+    let answer = ask(&mut conn, command).await?;
     // Only for politeness.
-    let _ = conn.disconnect().await;
-    answer
+    let _ = timeout(CONNECT, conn.disconnect()).await;
+    Ok(answer)
 }
 
 /// Asks once.
-pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<Answer, mysql_async::Error> {
+pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<Answer, NoAnswer> {
+    let limit = patience(command);
+    let asked = timeout(limit, async {
+        let mut answer = rows(conn, command).await?;
+        if conn.get_warnings() > 0 {
+            let notes = rows(conn, "SHOW WARNINGS").await?;
+            answer.notes = notes.rows.iter().filter_map(|row| shown(row.get(2)?)).collect();
+        }
+        Ok(answer)
+    });
+    asked.await.unwrap_or(Err(NoAnswer::Silent(limit)))
+}
+
+async fn rows(conn: &mut Conn, command: &str) -> Result<Answer, mysql_async::Error> {
     let mut result = conn.query_iter(command).await?;
     let number =
         |kind| matches!(kind, ColumnType::MYSQL_TYPE_LONGLONG | ColumnType::MYSQL_TYPE_DOUBLE);
@@ -233,7 +279,7 @@ pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<Answer, mysql_
     let columns = columns.map(|c| (c.name_str().into_owned(), number(c.column_type()))).collect();
     let rows: Vec<mysql_async::Row> = result.collect().await?;
     let rows = rows.into_iter().map(mysql_async::Row::unwrap).collect();
-    Ok(Answer { columns, rows })
+    Ok(Answer { columns, rows, notes: Vec::new() })
 }
 
 fn shown(value: &Value) -> Option<String> {
@@ -285,6 +331,6 @@ impl Answer {
         } else {
             serde_json::Value::Array(self.rows.iter().map(row).collect())
         };
-        format!("{value:#}\n")
+        safe(&format!("{value:#}\n"))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::print::print_line;
 use super::{Settings, failed, runtime, usage};
 use crate::app::{StartError, inspect, too_old};
 use crate::backend::greeted::connect;
@@ -15,7 +16,7 @@ pub(super) fn run(settings: Settings) -> ExitCode {
         Ok(plan) => plan,
         Err(e) => return usage(&e),
     };
-    println!("configuration   ok");
+    print_line("configuration   ok");
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),
@@ -24,7 +25,7 @@ pub(super) fn run(settings: Settings) -> ExitCode {
         let mut good = true;
         for cluster in plan.clusters {
             if let Some(name) = &cluster.name {
-                println!("cluster         {name}");
+                print_line(format_args!("cluster         {name}"));
             }
             for config in &cluster.listeners {
                 good &= certificates(config);
@@ -42,11 +43,11 @@ fn certificates(config: &Config) -> bool {
     let makes_one = config.tls.pair.is_none();
     let state_dir = config.state_dir.clone().filter(|_| !makes_one);
     match Hops::load(&Config { state_dir, ..config.clone() }) {
-        Ok(_) if config.tls.offer == Offer::Off => println!("TLS             off"),
-        Ok(_) if makes_one => println!("TLS             ok, with a certificate of its own"),
-        Ok(_) => println!("TLS             ok"),
+        Ok(_) if config.tls.offer == Offer::Off => print_line("TLS             off"),
+        Ok(_) if makes_one => print_line("TLS             ok, with a certificate of its own"),
+        Ok(_) => print_line("TLS             ok"),
         Err(e) => {
-            println!("TLS             FAILED: {e}");
+            print_line(format_args!("TLS             FAILED: {e}"));
             return false;
         }
     }
@@ -58,14 +59,17 @@ async fn check(config: Config, creates: bool) -> bool {
     let mut good = true;
     match connect(&config.backend, config.connect_timeout, None).await {
         Ok(greeted) => {
-            println!("backend         ok: {} at {}", greeted.greeting.version, config.backend);
+            print_line(format_args!(
+                "backend         ok: {} at {}",
+                greeted.greeting.version, config.backend
+            ));
             if let Some(warning) = too_old(&greeted).filter(|_| config.mode == Mode::Observe) {
-                println!("warning: {warning}");
+                print_line(format_args!("warning: {warning}"));
             }
         }
         Err(e) => {
             good = false;
-            println!("backend         FAILED: {}: {e}", config.backend);
+            print_line(format_args!("backend         FAILED: {}: {e}", config.backend));
         }
     }
     if config.mode == Mode::Observe {
@@ -74,20 +78,20 @@ async fn check(config: Config, creates: bool) -> bool {
     match inspect(&config).await {
         Ok(readiness) => {
             if let Some(store) = &config.store {
-                println!("store           ok: {} at {store:?}", readiness.version);
-                println!(
+                print_line(format_args!("store           ok: {} at {store:?}", readiness.version));
+                print_line(format_args!(
                     "lock schema     ok: `{}` belongs to this server ({}), epoch {}",
                     store.schema, readiness.meta.ident, readiness.meta.epoch
-                );
+                ));
             }
             let state = |has| if has { "ok" } else { "MISSING" };
-            println!(
+            print_line(format_args!(
                 "see sessions    {}",
                 state(readiness.rights.process && readiness.rights.performance_schema)
-            );
-            println!("kill sessions   {}", state(readiness.rights.kill));
+            ));
+            print_line(format_args!("kill sessions   {}", state(readiness.rights.kill)));
             for warning in &readiness.warnings {
-                println!("warning: {warning}");
+                print_line(format_args!("warning: {warning}"));
             }
         }
         Err(StartError::NoSchema { .. }) if creates => {
@@ -95,27 +99,27 @@ async fn check(config: Config, creates: bool) -> bool {
         }
         Err(e) => {
             good = false;
-            println!("store           FAILED: {e}");
+            print_line(format_args!("store           FAILED: {e}"));
         }
     }
     match &config.state_dir {
-        None => println!("state directory none: a restart behind kill -9 waits for the lease"),
+        None => print_line("state directory none: a restart behind kill -9 waits for the lease"),
         // Not tried: it would be made, perhaps by another user than the one that serves.
-        Some(path) => println!("state directory {}", path.display()),
+        Some(path) => print_line(format_args!("state directory {}", path.display())),
     }
     good
 }
 
 /// What there is to say of a proxy that only observes.
 fn observing(config: &Config, good: bool) -> bool {
-    println!("mode            observe: lock calls stay the server's own, and are reported");
+    print_line("mode            observe: lock calls stay the server's own, and are reported");
     let store = match config.store {
         Some(_) => "not looked at: `lockstead check --mode durable` does that",
         None => "none: durable locks need one",
     };
-    println!("store           {store}");
+    print_line(format_args!("store           {store}"));
     if let Some(dir) = &config.state_dir {
-        println!("report          in {}", dir.display());
+        print_line(format_args!("report          in {}", dir.display()));
     }
     good
 }

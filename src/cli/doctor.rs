@@ -11,6 +11,7 @@ use clap::Args;
 pub(super) use self::calls::plain;
 use self::calls::{Line, Verdict, judge};
 use self::report::{Finding, Place, Report, Severity};
+use super::print::{print, print_line, safe};
 use super::{Settings, runtime, usage};
 use crate::app::inspect;
 use crate::config::{Config, StoreUrl};
@@ -74,11 +75,11 @@ pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
     };
     if json {
         match serde_json::to_string_pretty(&report) {
-            Ok(text) => println!("{text}"),
+            Ok(text) => print_line(safe(&text)),
             Err(e) => return usage(&e),
         }
     } else {
-        print!("{report}");
+        print(&report);
     }
     if report.problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,12 +1,12 @@
 //! `lockstead completions` and `lockstead man`: made from the definition of the command line.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
+use super::print::print;
 use super::{Cli, failed};
 
 #[derive(Debug, Args)]
@@ -25,7 +25,8 @@ pub(super) struct Man {
 pub(super) fn completions(Completions { shell }: Completions) -> ExitCode {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "lockstead", &mut text);
-    print(&text)
+    print(String::from_utf8_lossy(&text));
+    ExitCode::SUCCESS
 }
 
 pub(super) fn man(Man { out }: Man) -> ExitCode {
@@ -35,17 +36,11 @@ pub(super) fn man(Man { out }: Man) -> ExitCode {
     } else {
         let mut text = Vec::new();
         clap_mangen::Man::new(command).render(&mut text).map(|()| {
-            print(&text);
+            print(String::from_utf8_lossy(&text));
         })
     };
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => failed(&e),
     }
-}
-
-/// A reader that has seen enough is no failure.
-fn print(text: &[u8]) -> ExitCode {
-    let _ = stdout().write_all(text);
-    ExitCode::SUCCESS
 }

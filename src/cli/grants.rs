@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::print::print as put;
 use super::schema::{Family, NO_NAME, is_name};
 use super::{Settings, runtime};
 use crate::backend::greeted::connect;
@@ -59,7 +60,7 @@ enum Refusal {
 pub(super) fn run(grants: Grants) -> ExitCode {
     match print(grants) {
         Ok(sql) => {
-            print!("{sql}");
+            put(sql);
             ExitCode::SUCCESS
         }
         Err(Refusal::Usage(problem)) => {

@@ -7,12 +7,16 @@ mod check;
 mod doctor;
 mod generated;
 mod grants;
+mod place;
+mod print;
 mod report;
 mod schema;
 mod serve;
 mod table;
 mod top;
 
+use std::fmt::Display;
+use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,6 +24,7 @@ use clap::{Args, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
+use self::print::print_line;
 use crate::app::SetFilter;
 use crate::config::{Config, ConfigError, LogFormat, Plan, Raw};
 
@@ -104,7 +109,16 @@ impl Settings {
 /// Parses the arguments and runs the subcommand. Exit codes: 0 done, 1 failed, 2 wrong usage or
 /// configuration.
 pub fn run() -> ExitCode {
-    match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // --help and --version are such, too.
+        Err(e) => {
+            let printed = e.print().and_then(|()| stdout().flush());
+            let code = printed.map_or_else(|lost| print::give_up(&lost), |()| e.exit_code());
+            return ExitCode::from(u8::try_from(code).unwrap_or(1));
+        }
+    };
+    match cli.command {
         Command::Serve(settings) => serve::run(settings),
         Command::Check(settings) => check::run(settings),
         Command::Doctor(arguments) => doctor::run(arguments),
@@ -118,7 +132,7 @@ pub fn run() -> ExitCode {
         Command::Completions(shell) => generated::completions(shell),
         Command::Man(out) => generated::man(out),
         Command::Version => {
-            println!("lockstead {}", env!("CARGO_PKG_VERSION"));
+            print_line(format_args!("lockstead {}", env!("CARGO_PKG_VERSION")));
             ExitCode::SUCCESS
         }
     }
@@ -161,12 +175,12 @@ fn filter(level: &str) -> Result<EnvFilter, ConfigError> {
     EnvFilter::try_new(level).map_err(|e| wrong(&e))
 }
 
-fn usage(e: &dyn std::error::Error) -> ExitCode {
+fn usage(e: &impl Display) -> ExitCode {
     eprintln!("lockstead: {e}");
     ExitCode::from(2)
 }
 
-fn failed(e: &dyn std::error::Error) -> ExitCode {
+fn failed(e: &impl Display) -> ExitCode {
     eprintln!("lockstead: {e}");
     ExitCode::FAILURE
 }

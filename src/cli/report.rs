@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use self::tables::Tables;
+use super::print::{print, print_line, safe};
 use super::{Settings, failed, usage};
 use crate::config::Plan;
 use crate::observe::file::read;
@@ -56,11 +57,11 @@ pub(super) fn run(Arguments { json, settings }: Arguments) -> ExitCode {
     };
     if json {
         match serde_json::to_string_pretty(&report) {
-            Ok(text) => println!("{text}"),
+            Ok(text) => print_line(safe(&text)),
             Err(e) => return failed(&e),
         }
     } else {
-        print!("{}", Tables(&report));
+        print(Tables(&report));
     }
     ExitCode::SUCCESS
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 
+use super::print::print_line;
 use super::{Settings, failed, runtime, usage};
 use crate::app::inspect;
 use crate::config::Config;
@@ -54,7 +55,7 @@ pub(super) fn run(command: Schema) -> ExitCode {
                 return ExitCode::from(2);
             }
             for statement in statements(&schema, flavour.into()) {
-                println!("{statement};\n");
+                print_line(format_args!("{statement};\n"));
             }
             ExitCode::SUCCESS
         }
@@ -78,7 +79,7 @@ fn install(settings: Settings) -> ExitCode {
     match runtime.block_on(inspect(&config)) {
         Ok(readiness) => {
             let did = if readiness.fresh { "created" } else { "already there" };
-            println!("lock schema `{schema}`: {did}");
+            print_line(format_args!("lock schema `{schema}`: {did}"));
             ExitCode::SUCCESS
         }
         Err(e) => failed(&e),

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write, stdout};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use crossterm::cursor::{Hide, MoveTo, Show};
@@ -15,8 +16,17 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-use super::ask::{self, Place};
-use super::{failed, runtime, usage};
+use mysql_async::Conn;
+
+use super::ask::{self, NoAnswer};
+use super::doctor::plain;
+use super::place::Place;
+use super::{failed, runtime, table, usage};
+
+/// Between looks at what has come.
+const TICK: Duration = Duration::from_millis(500);
+/// A picture that is older by this than it should be is not the present.
+const LATE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(super) struct Top {
@@ -32,24 +42,27 @@ pub(super) const HELP: &str = "\
 q ends it. It asks the proxy that runs on this machine, and needs to be root or the user that the
 proxy runs as.
 
-Exit status: 0 ended, 1 the proxy refused, or failed, 2 wrong usage, or no proxy answers";
+Exit status: 0 ended, 1 the proxy refused, or failed, 2 wrong usage, or no proxy answers
+in time. What it shows is the present, unless the first line says how old it is.";
 
 pub(super) fn run(Top { every, place }: Top) -> ExitCode {
-    let socket = match ask::socket(place) {
-        Ok(Some(socket)) => socket,
-        Ok(None) => {
-            eprintln!("lockstead: `admin` is off, so there is nobody to ask");
-            return ExitCode::from(2);
-        }
-        Err(e) => return usage(&e),
+    let socket = match place.socket() {
+        Ok(socket) => socket,
+        Err(problem) => return usage(&problem),
     };
     if !stdout().is_terminal() {
         eprintln!("lockstead: top needs a terminal; `lockstead locks --json` is for scripts");
         return ExitCode::from(2);
     }
-    match watch(&socket, Duration::from_secs(every)) {
-        Ok(None) => ExitCode::SUCCESS,
-        Ok(Some(e)) => ask::told(&socket, e),
+    // The first answer comes in front of the screen: what goes wrong is said on the old one.
+    let looker = Looker::start(socket.clone(), Duration::from_secs(every));
+    let first = match looker.recv() {
+        Ok(Ok(text)) => text,
+        Ok(Err(e)) => return ask::told(&socket, e),
+        Err(e) => return failed(&e),
+    };
+    match watch(first, &looker, Duration::from_secs(every)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(e) => failed(&e),
     }
 }
@@ -72,39 +85,41 @@ impl Drop for Screen {
     }
 }
 
-/// Draws until somebody has seen enough; why the proxy did not answer, if it did not.
-fn watch(socket: &Path, every: Duration) -> io::Result<Option<mysql_async::Error>> {
-    let runtime = runtime()?;
-    // The first answer comes in front of the screen: what goes wrong is said on the old one.
-    let mut conn = match runtime.block_on(ask::connect(socket)) {
-        Ok(conn) => conn,
-        Err(e) => return Ok(Some(e)),
-    };
-    let mut text = match runtime.block_on(look(&mut conn)) {
-        Ok(text) => text,
-        Err(e) => return Ok(Some(e)),
-    };
-    let _screen = Screen::open()?;
-    loop {
-        draw(&text)?;
-        if is_enough(every)? {
-            return Ok(None);
-        }
-        text = match runtime.block_on(look(&mut conn)) {
-            Ok(text) => text,
-            Err(e) => match runtime.block_on(ask::connect(socket)) {
-                // It was restarted.
-                Ok(new) => {
-                    conn = new;
-                    continue;
+/// Asks on a thread of its own, so that keys work while a question is open.
+struct Looker {
+    socket: PathBuf,
+    conn: Option<Conn>,
+}
+
+impl Looker {
+    /// Looks now and then until nobody wants to know any more.
+    fn start(socket: PathBuf, every: Duration) -> Receiver<Result<String, NoAnswer>> {
+        let (seen, looks) = sync_channel(1);
+        std::thread::spawn(move || {
+            let Ok(runtime) = runtime() else { return };
+            let mut looker = Self { socket, conn: None };
+            runtime.block_on(async {
+                while seen.send(looker.look().await).is_ok() {
+                    tokio::time::sleep(every).await;
                 }
-                Err(_) => return Ok(Some(e)),
-            },
+            });
+        });
+        looks
+    }
+
+    async fn look(&mut self) -> Result<String, NoAnswer> {
+        let mut conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => ask::connect(&self.socket).await?,
         };
+        let text = tables(&mut conn).await?;
+        // One that has failed is replaced at the next look: the proxy may have been restarted.
+        self.conn = Some(conn);
+        Ok(text)
     }
 }
 
-async fn look(conn: &mut mysql_async::Conn) -> Result<String, mysql_async::Error> {
+async fn tables(conn: &mut Conn) -> Result<String, NoAnswer> {
     let mut text = String::new();
     for (title, command) in [
         ("", "SHOW LEASE"),
@@ -112,7 +127,13 @@ async fn look(conn: &mut mysql_async::Conn) -> Result<String, mysql_async::Error
         ("LOCKS", "SHOW LOCKS"),
         ("PROXIES", "SHOW PROXIES"),
     ] {
-        let table = ask::ask(conn, command).await?.text();
+        let table = match ask::ask(conn, command).await {
+            Ok(answer) => answer.text(),
+            Err(e) => match e.refusal() {
+                Some(refusal) => format!("not known: {refusal}\n"),
+                None => return Err(e),
+            },
+        };
         // A string takes everything.
         let _ = match title {
             "" => writeln!(text, "{table}"),
@@ -122,25 +143,54 @@ async fn look(conn: &mut mysql_async::Conn) -> Result<String, mysql_async::Error
     Ok(text)
 }
 
+/// Draws until somebody has seen enough.
+fn watch(
+    first: String,
+    looks: &Receiver<Result<String, NoAnswer>>,
+    every: Duration,
+) -> io::Result<()> {
+    let _screen = Screen::open()?;
+    let (mut text, mut seen, mut problem) = (first, Instant::now(), None);
+    loop {
+        draw(&text, &age(seen.elapsed(), every, problem.as_deref()))?;
+        if is_enough(TICK)? {
+            return Ok(());
+        }
+        match looks.try_recv() {
+            Ok(Ok(new)) => (text, seen, problem) = (new, Instant::now(), None),
+            Ok(Err(e)) => problem = Some(plain(&e.to_string())),
+            Err(_) => {}
+        }
+    }
+}
+
+/// What is to be known of a picture that is not the present.
+fn age(since: Duration, every: Duration, problem: Option<&str>) -> String {
+    if problem.is_none() && since <= every + LATE {
+        return String::new();
+    }
+    let why = problem.unwrap_or("the proxy has not answered yet");
+    format!("   OLD: this was {}s ago; {why}", since.as_secs())
+}
+
 /// As much as there is room for.
-fn draw(text: &str) -> io::Result<()> {
+fn draw(text: &str, age: &str) -> io::Result<()> {
     // A terminal that does not know its size has none.
     let (columns, rows) = size().ok().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or((80, 24));
     let mut out = stdout().lock();
-    let head = format!("lockstead top   q ends it\n\n{text}");
+    let head = format!("lockstead top   q ends it{age}\n\n{text}");
     for (row, line) in (0..rows).zip(head.lines().chain(std::iter::repeat(""))) {
-        let line: String = line.chars().take(columns.into()).collect();
         queue!(out, MoveTo(0, row), Clear(ClearType::CurrentLine))?;
-        write!(out, "{line}")?;
+        write!(out, "{}", table::cut(line, columns.into()))?;
     }
     out.flush()
 }
 
 /// Whether somebody says so within the time.
-fn is_enough(every: Duration) -> io::Result<bool> {
-    let end = std::time::Instant::now() + every;
+fn is_enough(within: Duration) -> io::Result<bool> {
+    let end = Instant::now() + within;
     loop {
-        let left = end.saturating_duration_since(std::time::Instant::now());
+        let left = end.saturating_duration_since(Instant::now());
         if !event::poll(left)? {
             return Ok(false);
         }

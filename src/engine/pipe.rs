@@ -96,7 +96,12 @@ impl Line {
     pub async fn get_any(&mut self) -> Result<&mut StoreConnection, StoreError> {
         if self.conn.is_none() {
             let opened = self.access.connect().await;
-            self.conn = Some(opened.map_err(|e| StoreError::Connect(e.to_string()))?);
+            let url = &self.access.url;
+            let why = |e| match e {
+                StoreError::Connect(why) => format!("{}:{}: {why}", url.host, url.port),
+                e => e.to_string(),
+            };
+            self.conn = Some(opened.map_err(|e| StoreError::Connect(why(e)))?);
         }
         self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
     }

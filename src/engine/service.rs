@@ -38,6 +38,7 @@ use super::sight::Deadlock;
 use super::waits::Waits;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
+use crate::store::releases::AskedFor;
 use crate::store::statement::{Others, Writer};
 use crate::types::{ConnectionId, ProxyId};
 
@@ -60,8 +61,8 @@ pub(super) enum LeaseEvent {
     Fenced(ProxyId),
     /// The other incarnations have changed.
     Others(Others),
-    /// An administrator wants these locks released, under these tokens.
-    Asked(Vec<(Key, u64)>),
+    /// Administrators want these locks released.
+    Asked(Vec<AskedFor>),
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.

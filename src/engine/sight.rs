@@ -6,16 +6,12 @@ use std::time::{Duration, SystemTime};
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
-/// Locks, and waits, that are shown at most.
-pub const MOST: usize = 10_000;
 /// Deadlocks that are remembered.
 pub const DEADLOCKS: usize = 100;
 
 /// A lock that a session of this proxy holds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct HeldHere {
-    /// The lock.
-    pub key: Key,
     /// Whose it is.
     pub conn: ConnectionId,
 }
@@ -52,7 +48,7 @@ pub struct Deadlock {
     pub circle: Vec<(ConnectionId, String)>,
 }
 
-/// All of it, at one moment.
+/// All of it, at one moment: whoever counts must not count a part.
 #[derive(Debug, Clone, Default)]
 pub struct Sight {
     /// Locks held here.

@@ -49,9 +49,15 @@ impl CallOutcome {
     }
 }
 
-/// Limits of the configuration: the label `limit`.
-const LIMITS: [&str; 5] =
-    ["max_connections", "max_login_rate", "max_session_locks", "max_session_memory", "max_waiters"];
+/// Limits, most of them of the configuration: the label `limit`.
+const LIMITS: [&str; 6] = [
+    "admin_connections",
+    "max_connections",
+    "max_login_rate",
+    "max_session_locks",
+    "max_session_memory",
+    "max_waiters",
+];
 
 /// Why the proxy refuses or ends a session: the label `reason`.
 const CLOSED: [&str; 14] = [

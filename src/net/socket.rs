@@ -18,7 +18,8 @@ use tokio::net::{TcpStream, UnixStream};
 /// slowly, too.
 pub const PEER_TIMEOUT: Duration = Duration::from_mins(2);
 
-fn set_tcp_options(stream: &TcpStream) -> io::Result<()> {
+/// No delay, and a bound on how long a vanished peer goes unnoticed.
+pub fn set_tcp_options(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let probes = TcpKeepalive::new()
         .with_time(PEER_TIMEOUT / 2)

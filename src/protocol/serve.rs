@@ -61,12 +61,12 @@ pub enum Kind {
     Fraction,
 }
 
-/// Appends a result set in the text protocol, the answer to packet 0.
+/// Appends a result set in the text protocol, the answer to packet 0, that comes with so many warnings.
 pub fn put_result_set<'a>(
     out: &mut Vec<u8>,
     columns: &[(&str, Kind)],
     rows: impl Iterator<Item = Vec<Option<&'a [u8]>>>,
-    capabilities: Capabilities,
+    (capabilities, warnings): (Capabilities, u16),
 ) {
     let mut seq = 0_u8;
     let mut put = |payload: &[u8]| {
@@ -93,10 +93,11 @@ pub fn put_result_set<'a>(
         }
         put(&payload);
     }
+    let warnings = warnings.to_le_bytes();
     if newer {
-        put(&[&[0xfe, 0, 0][..], &status, &[0, 0]].concat());
+        put(&[&[0xfe, 0, 0][..], &status, &warnings].concat());
     } else {
-        put(&[&[0xfe, 0, 0][..], &status].concat());
+        put(&[&[0xfe][..], &warnings, &status].concat());
     }
 }
 

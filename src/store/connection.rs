@@ -84,6 +84,8 @@ impl From<mysql_async::Error> for StoreError {
     fn from(e: mysql_async::Error) -> Self {
         match e {
             mysql_async::Error::Server(e) => Self::Refused { code: e.code, message: e.message },
+            // Its own words for these say twice what kind of error it is.
+            mysql_async::Error::Io(mysql_async::IoError::Io(e)) => Self::Lost(e.to_string()),
             e => Self::Lost(e.to_string()),
         }
     }

@@ -1,10 +1,9 @@
 //! The proxies table: registering, renewing, observing, revoking, cleaning.
 
 use super::connection::{StoreConnection, StoreError, column};
-use super::releases::{asked_sql, to_asked};
+use super::releases::{AskedFor, asked_sql, to_asked};
 use super::schema::{Meta, meta_sql, to_meta};
 use super::statement::{Others, ident_expression, literal};
-use crate::lock::name::Key;
 use crate::types::ProxyId;
 
 /// State of an incarnation; it only ever grows.
@@ -46,8 +45,8 @@ pub struct Renewal {
     pub meta: Meta,
     /// All proxies, this one included.
     pub proxies: Vec<ProxyRow>,
-    /// Locks of this proxy that an administrator wants released, with their tokens.
-    pub asked: Vec<(Key, u64)>,
+    /// Locks of this proxy that administrators want released.
+    pub asked: Vec<AskedFor>,
 }
 
 impl Renewal {

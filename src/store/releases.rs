@@ -7,17 +7,31 @@ use super::statement::{ROW, literal};
 use crate::lock::name::Key;
 use crate::types::ProxyId;
 
+/// A lock that an administrator wants released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedFor {
+    /// Which.
+    pub key: Key,
+    /// The grant's token.
+    pub token: u64,
+    /// Who asked.
+    pub who: String,
+}
+
 /// Reads the releases asked of `id`, for [`to_asked`].
 pub(super) fn asked_sql(schema: &str, id: ProxyId) -> String {
     format!(
-        "SELECT r.k,r.tok FROM `{schema}`.releases r JOIN `{schema}`.locks l ON l.k=r.k AND l.tok=r.tok \
+        "SELECT r.k,r.tok,r.who FROM `{schema}`.releases r JOIN `{schema}`.locks l ON l.k=r.k AND l.tok=r.tok \
          WHERE l.holder={}",
         id.0
     )
 }
 
-pub(super) fn to_asked(rows: &[mysql_async::Row]) -> Vec<(Key, u64)> {
-    let asked = |r| Some((Key::from_row(&column::<Vec<u8>>(r, 0))?, column(r, 1)));
+pub(super) fn to_asked(rows: &[mysql_async::Row]) -> Vec<AskedFor> {
+    let asked = |r| {
+        let key = Key::from_row(&column::<Vec<u8>>(r, 0))?;
+        Some(AskedFor { key, token: column(r, 1), who: column(r, 2) })
+    };
     rows.iter().filter_map(asked).collect()
 }
 

@@ -43,7 +43,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.file("admin.sock")
     }
 }
@@ -390,8 +390,17 @@ fn top_shows_locks_as_they_come_and_go(server: &Server) {
     shows("first job");
     holder.lock("second job");
     shows("second job");
+    // What cannot be shown is not shown as it was.
+    let locks = format!("{}.locks", desk.proxy.schema);
+    server.root().run(&format!("RENAME TABLE {locks} TO {locks}_away"));
+    shows("not known: the lock tables do not answer");
+    server.root().run(&format!("RENAME TABLE {locks}_away TO {locks}"));
+    // Keys are heard while a question is open.
+    desk.proxy.signal("STOP");
+    shows("OLD: this was ");
     terminal.stdin.take().expect("piped").write_all(b"q").expect("sent");
     assert!(terminal.wait().expect("it ends").success());
+    desk.proxy.signal("CONT");
     reader.join().expect("read");
     assert!(seen.lock().expect("seen").contains("\u{1b}[?1049l"), "the old screen is back");
     assert_eq!(desk.ask(&["top"]).status.code(), Some(2), "without a terminal");

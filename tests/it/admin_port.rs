@@ -1,24 +1,28 @@
 //! The administration over TCP: accounts, roles, TLS.
 
 use std::fs::{self, Permissions};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use crate::admin::cache;
+use crate::admin::{Folder, cache};
 use crate::cli::text;
 use crate::launch::{program, run};
 use crate::proxy::{Proxy, free_port, fresh_schema};
 use crate::script::Server;
 use crate::session::Session;
-use crate::stage::on_both;
-use crate::wire::Client;
+use crate::stage::{eventually, on_both};
+use crate::wire::render::summary;
+use crate::wire::{Account, Client};
 
 on_both! {
     accounts_get_in_and_nobody_else
     viewers_ask_and_operators_act
     two_greetings_differ
+    silent_connections_and_many_administrators_keep_nobody_else_out
+    a_login_that_is_none_is_told
     a_port_without_accounts_or_with_open_ones_is_refused
 }
 
@@ -150,7 +154,9 @@ fn viewers_ask_and_operators_act(server: &Server) {
     assert!(text(&said).contains("released"), "{}", text(&said));
     let log = proxy.log();
     assert!(
-        log.contains("who=\"ops@127.0.0.1\" command=\"RELEASE LOCK 'job'\" result=\"done\""),
+        log.contains(
+            "who=\"ops@127.0.0.1\" command=\"RELEASE LOCK 'job'\" result=\"released: token "
+        ),
         "{log}"
     );
     assert!(
@@ -159,11 +165,66 @@ fn viewers_ask_and_operators_act(server: &Server) {
     );
 }
 
+fn silent_connections_and_many_administrators_keep_nobody_else_out(server: &Server) {
+    let accounts = Accounts::new();
+    let folder = Folder::new();
+    let (port, file) = (free_port(), accounts.0.display().to_string());
+    let (listen, admin) =
+        (format!("127.0.0.1:{port}"), format!("unix:{}", folder.socket().display()));
+    let extra = ["--admin-listen", &listen, "--admin-accounts", &file, "--admin", &admin];
+    let proxy = Proxy::start(&server.url, &extra);
+    let silent: Vec<_> =
+        (0..100).map(|_| TcpStream::connect(&listen).expect("the port listens")).collect();
+    let eve = Account::new("eve", VIEWER);
+    let come = || Client::connect("127.0.0.1", port, &eve).expect("the port listens");
+    let inside: Vec<_> = (0..32).map(|_| come()).collect();
+    assert!(inside.iter().all(|client| client.login.succeeded()));
+    let refused = || proxy.metric("lockstead_limits_met_total{limit=\"admin_connections\"}");
+    let before = refused();
+    assert!(before >= 1.0, "the oldest silent ones have given way");
+    let said = client("mysql", port, ("eve", VIEWER), &[], "SHOW LEASE");
+    assert!(text(&said).contains("ERROR 1040"), "{}", text(&said));
+    assert!(refused() > before);
+    assert!(proxy.log().contains("administrators are refused"), "{}", proxy.log());
+    let said = run(&["lease", "--admin", &admin]);
+    assert_eq!(said.status.code(), Some(0), "{}", text(&said));
+    drop(inside);
+    eventually("there is room again", || {
+        client("mysql", port, ("eve", VIEWER), &[], "SHOW LEASE").status.success().then_some(())
+    });
+    drop(silent);
+}
+
+fn a_login_that_is_none_is_told(server: &Server) {
+    let accounts = Accounts::new();
+    let (proxy, port) = proxy(server, &accounts);
+    let too_long = [&[0x70, 0x11, 1, 1][..], &vec![b'x'; 70_000]].concat();
+    for bytes in [&b"\x05\0\0\x01hello"[..], &too_long] {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the port listens");
+        stream.write_all(bytes).expect("sent");
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(said.contains("#08S01Bad handshake"), "{said:?}");
+    }
+    let endless = Account::new(&"y".repeat(2000), VIEWER);
+    let client_of = Client::connect("127.0.0.1", port, &endless).expect("the port listens");
+    assert!(!client_of.login.succeeded());
+    let log = proxy.log();
+    assert!(log.contains(&format!("\"{}@127.0.0.1\"", "y".repeat(64))), "{log}");
+    let mut eve =
+        Client::connect("127.0.0.1", port, &Account::new("eve", VIEWER)).expect("it listens");
+    let said = summary(&eve.query(b"-- x\nSHOW LEASE"));
+    assert!(!said.is_empty() && !said.contains("ERR"), "{said}");
+    let said = client("mysql", port, ("eve", VIEWER), &[], "SELECT CURRENT_USER()");
+    assert!(text(&said).contains("eve@127.0.0.1"), "{}", text(&said));
+}
+
 fn two_greetings_differ(server: &Server) {
     let accounts = Accounts::new();
     let (_proxy, port) = proxy(server, &accounts);
     let greeting = || {
-        let nobody = crate::wire::Account::new("nobody", "a password of some length");
+        let nobody = Account::new("nobody", "a password of some length");
         let client = Client::connect("127.0.0.1", port, &nobody).expect("the port listens");
         assert!(!client.login.succeeded());
         let greeting = client.login.greeting.expect("a greeting");

@@ -1,6 +1,7 @@
 //! Lockstead against real servers. `make test` starts them.
 
 mod admin;
+mod admin_edges;
 mod admin_port;
 mod adopt;
 mod cli;

@@ -5,16 +5,16 @@ use tokio::sync::oneshot;
 use super::super::desk;
 use super::super::handle::SessionEvent;
 use super::Service;
-use crate::lock::name::Key;
+use crate::store::releases::AskedFor;
 
 impl Service {
     /// Told with each renewal until the row is free: a session that is closing already closes on.
-    pub(super) fn release_by_force(&mut self, locks: Vec<(Key, u64)>) {
+    pub(super) fn release_by_force(&mut self, locks: Vec<AskedFor>) {
         let Some(proxy) = self.writer.as_ref().map(|writer| writer.proxy) else {
             return;
         };
         let mut nobodys = Vec::new();
-        for (key, token) in locks {
+        for AskedFor { key, token, who } in locks {
             let state = self.keys.get(&key);
             if state.is_some_and(|s| s.release.is_some()) {
                 continue;
@@ -25,7 +25,7 @@ impl Service {
                 continue;
             };
             if held.events.send(SessionEvent::Revoke(token)).is_ok() {
-                tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, "a lock is released by force: its session is closed");
+                tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, who, "a lock is released by force: its session is closed");
             }
             // A statement that runs would hold the lock to its end. Without the right to kill, it does.
             let kill = desk::Asked::Kill(held.conn, oneshot::channel().0);

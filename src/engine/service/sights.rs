@@ -5,26 +5,22 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::super::keys::{KeyState, Waiter};
-use super::super::sight::{DEADLOCKS, Deadlock, HeldHere, MOST, Sight, Waiting};
+use super::super::sight::{DEADLOCKS, Deadlock, HeldHere, Sight, Waiting};
 use super::Service;
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
 impl Service {
-    /// Locks and waits of this moment, as many as are shown.
+    /// Locks and waits of this moment.
     pub(super) fn sight(&self) -> Sight {
         let deadlocks = self.deadlocks.iter().cloned().collect();
         let mut sight = Sight { deadlocks, ..Sight::default() };
         for (key, state) in &self.keys {
-            if sight.held.len() < MOST
-                && let Some(held) = state.held.as_ref().filter(|_| state.release.is_none())
-            {
-                sight.held.push(HeldHere { key: key.clone(), conn: held.conn });
-            }
+            let held = state.held.as_ref().filter(|_| state.release.is_none());
+            sight.held.extend(held.map(|held| HeldHere { conn: held.conn }));
             // One whose grant is at the store still waits for it.
             let first = state.granting.iter().filter(|w| w.reply.is_some());
-            let room = MOST - sight.waiting.len();
-            let waiters = first.chain(&state.queue).take(room).enumerate();
+            let waiters = first.chain(&state.queue).enumerate();
             sight.waiting.extend(waiters.map(|(place, w)| shown(key, state, place + 1, w)));
         }
         sight

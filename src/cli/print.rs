@@ -1,0 +1,47 @@
+//! What the program says on standard output.
+
+use std::fmt::{self, Display};
+use std::io::{self, ErrorKind, Write, stdout};
+
+/// Prints a text; the program ends where nobody takes it: quietly if a reader has seen enough, else
+/// with a message.
+pub(super) fn print(text: impl Display) {
+    if let Err(e) = try_print(text) {
+        std::process::exit(give_up(&e));
+    }
+}
+
+/// The same with an end of line.
+pub(super) fn print_line(text: impl Display) {
+    print(format_args!("{text}\n"));
+}
+
+/// For who has something to finish.
+pub(super) fn try_print(text: impl Display) -> io::Result<()> {
+    let mut out = stdout().lock();
+    write!(out, "{text}")?;
+    out.flush()
+}
+
+/// Says why nothing more is printed, if that is a failure; the exit status.
+pub(super) fn give_up(e: &io::Error) -> i32 {
+    if e.kind() == ErrorKind::BrokenPipe {
+        return 0;
+    }
+    eprintln!("lockstead: cannot write the output: {e}");
+    1
+}
+
+/// JSON that does nothing to a terminal either: what JSON need not escape, C1 controls, is.
+pub(super) fn safe(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if matches!(c, '\u{7f}'..='\u{9f}') {
+            // A string takes everything.
+            let _ = fmt::Write::write_fmt(&mut out, format_args!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
