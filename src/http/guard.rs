@@ -19,10 +19,11 @@ const ELSEWHERE: (StatusCode, &str) = (
     "this page is for this machine alone: ask for it as localhost or by its address\n",
 );
 
-/// Lets a request for metrics and probes through, but not if they are private and a name of somebody
-/// else's led here.
+/// Lets a request for metrics through, but not if they are private and a name of somebody
+/// else's led here. Every browser says the name.
 pub(super) async fn host(State(private): State<bool>, request: Request, next: Next) -> Response {
-    if private && !is_local(request.headers()) {
+    let headers = request.headers();
+    if private && headers.contains_key(header::HOST) && !is_local(headers) {
         return ELSEWHERE.into_response();
     }
     next.run(request).await

@@ -73,11 +73,10 @@ impl Windows {
         let mut beside = JoinSet::new();
         let host = middleware::from_fn_with_state(self.private, guard::host);
         let mut router = Router::new()
-            .route("/metrics", get(metrics))
+            .route("/metrics", get(metrics).layer(host))
             .route("/livez", get(async || "ok\n"))
             .route("/readyz", get(ready))
-            .with_state(control.clone())
-            .layer(host);
+            .with_state(control.clone());
         if self.page {
             let rates: Vec<Rates> =
                 control.clusters.iter().map(|c| Rates::new(Arc::clone(&c.metrics))).collect();

@@ -293,6 +293,7 @@ fn metrics_that_name_locks_are_for_this_machine(server: &Server) {
         ("Host: 127.0.0.1\r\n", 200),
     ] {
         assert_eq!(get_with(proxy.http, "/metrics", headers).code, code, "{headers}");
+        assert_eq!(get_with(proxy.http, "/readyz", headers).code, 200, "{headers}");
     }
 }
 
