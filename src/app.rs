@@ -7,12 +7,14 @@ mod observing;
 mod open_files;
 mod reload;
 mod sockets;
+mod start_error;
 mod upgrade;
 mod work;
 
 pub use inspect::inspect;
 pub use observing::too_old;
 pub use reload::{SetFilter, Source};
+pub use start_error::StartError;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,107 +32,13 @@ use self::reload::Reload;
 use self::sockets::{Bound, Sockets};
 use self::upgrade::{Asked, Origin};
 use crate::admin::{self, Control, Entrance, Reloaded, Upgrade};
-use crate::config::{ConfigError, Http, Plan};
+use crate::config::{Http, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;
 use crate::frontend::in_force::InForce;
 use crate::frontend::listener::{Listener, Workers, accept};
 use crate::frontend::registry::Registry;
-use crate::http::{HttpError, Windows};
-use crate::net::certificates::TlsError;
-use crate::observe::file::FileError;
-
-/// Why the start was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// An address cannot be bound.
-    #[error("cannot listen on {addr} for {what}: {source}. Is another proxy running there?")]
-    Bind {
-        /// `clients`, `administrators` or `http`.
-        what: &'static str,
-        /// The address.
-        addr: String,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// The store is not fit.
-    #[error("the lock store {url}: {problem}")]
-    Store {
-        /// Where, without the password.
-        url: String,
-        /// What is wrong, and what to do.
-        problem: String,
-    },
-    /// Its lock tables are not there.
-    #[error("the lock store {url}: {problem}")]
-    NoSchema {
-        /// Where, without the password.
-        url: String,
-        /// Which, and what to do.
-        problem: String,
-    },
-    /// Two clusters have one store.
-    #[error(
-        "the clusters {one} and {other} have the same lock schema, `{schema}` on the same server: each needs one of its own"
-    )]
-    Shared {
-        /// A cluster.
-        one: String,
-        /// The other.
-        other: String,
-        /// Their schema.
-        schema: String,
-    },
-    /// A setting is missing.
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    /// The server does not greet.
-    #[error("the server {backend}: {problem}. Is it up, and are host and port in `backend` right?")]
-    Backend {
-        /// Where.
-        backend: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// There is no TLS as the settings want it.
-    #[error("TLS: {0}")]
-    Tls(#[from] TlsError),
-    /// The windows cannot be opened as the settings want it.
-    #[error(transparent)]
-    Http(#[from] HttpError),
-    /// The administrators' accounts cannot be read.
-    #[error("admin_accounts {0}")]
-    Accounts(String),
-    /// There is no place for the report.
-    #[error("the report: {0}")]
-    Report(#[from] FileError),
-    /// The operating system refused a thread or a signal handler.
-    #[error("cannot start: {0}")]
-    Io(#[from] std::io::Error),
-    /// The metrics are inconsistent.
-    #[error("metrics: {0}")]
-    Metrics(#[from] prometheus::Error),
-}
-
-impl StartError {
-    /// Whether another start comes to the same as long as nobody changes the configuration or its files.
-    pub fn is_of_settings(&self) -> bool {
-        match self {
-            Self::Shared { .. }
-            | Self::Config(_)
-            | Self::Tls(_)
-            | Self::Http(_)
-            | Self::Accounts(_) => true,
-            Self::Bind { .. }
-            | Self::Store { .. }
-            | Self::NoSchema { .. }
-            | Self::Backend { .. }
-            | Self::Report(_)
-            | Self::Io(_)
-            | Self::Metrics(_) => false,
-        }
-    }
-}
+use crate::http::Windows;
 
 /// A proxy that is bound and ready to run.
 pub struct App {
