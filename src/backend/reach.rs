@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::greeted::{GreetError, Greeted, connect};
 use super::spares::Spares;
 use crate::config::Config;
+use crate::net::peer::Peer;
 
 /// How often a server that could not be reached is tried.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -52,7 +53,9 @@ impl Reach {
                 continue;
             }
             let config = settings();
-            let tried = connect(&config.backend, config.connect_timeout, None).await;
+            // Some servers hear nobody without it.
+            let header = config.backend_proxy_protocol.then_some(Peer(None));
+            let tried = connect(&config.backend, config.connect_timeout, header).await;
             self.heard(&tried);
             if let Ok(greeted) = tried {
                 tracing::info!(backend = %config.backend, "the server can be reached again");
