@@ -309,7 +309,7 @@ def clusters(browser):
     select.select_option("watched")
     expect(watched.page.locator("#lease")).to_be_hidden()
     watched.until_row("locks", "hot", there=False)
-    assert watched.rows("backends")[0][1:] == ["none", "–"], watched.rows("backends")
+    assert watched.rows("backends")[0][1:] == ["yes", "none", "–"], watched.rows("backends")
     select.select_option("shop")
     watched.until_row("locks", "hot")
     watched.check_silent()
