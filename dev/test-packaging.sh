@@ -266,6 +266,9 @@ test_systemd() {
   inside dpkg --purge lockstead >"$tmp/dpkg" 2>&1 || die "dpkg: $(cat "$tmp/dpkg")"
   refused inside pgrep -x lockstead
   refused inside ls -d /var/lib/lockstead
+  # The image has a server of its own.
+  "$dev/server.sh" stop "$tmp/server"
+  rm -rf "$tmp/server"
   say "systemd: installed, started, reloaded, upgraded three times behind $answers clients, stopped, purged"
 }
 
