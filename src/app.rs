@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -147,7 +147,7 @@ impl App {
             registry: registry.clone(),
             reload,
             replaced,
-            upgrade,
+            upgrade: Arc::new(Mutex::new(upgrade)),
             retired,
         };
         let pages =

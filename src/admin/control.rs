@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 
 use super::command::{Command, HELP, Own};
 use super::login::Who;
@@ -54,7 +54,7 @@ pub struct Control {
     /// Looks whether the program is another one by now.
     pub replaced: Arc<dyn Fn() -> Replaced + Send + Sync>,
     /// Starts a new process.
-    pub upgrade: mpsc::Sender<Upgrade>,
+    pub upgrade: Arc<Mutex<mpsc::Sender<Upgrade>>>,
     /// Changes when another process takes this one's place.
     pub retired: watch::Receiver<bool>,
 }

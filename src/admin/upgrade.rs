@@ -1,7 +1,5 @@
 //! A new process takes this one's place: always, or if there is a reason.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use tokio::sync::oneshot;
 
 use super::control::{Control, Reply, failed};
@@ -47,43 +45,13 @@ impl Control {
 
     async fn next_process(&self) -> Result<u32, String> {
         let gone = || "another process has taken this one's place already".to_owned();
-        let Some(_turn) = Turn::take() else {
+        // Held until the answer: there is one at a time.
+        let Ok(asked) = self.upgrade.try_lock() else {
             let message = "one is under way already, whose answer and log say how it ends";
             return Err(message.to_owned());
         };
         let (tell, told) = oneshot::channel();
-        self.upgrade.send(Upgrade(tell)).await.map_err(|_| gone())?;
+        asked.send(Upgrade(tell)).await.map_err(|_| gone())?;
         told.await.map_err(|_| gone())?
-    }
-}
-
-/// An administrator's upgrade of this process, of which there is one at a time.
-struct Turn;
-
-/// Whether there is one.
-static TAKEN: AtomicBool = AtomicBool::new(false);
-
-impl Turn {
-    fn take() -> Option<Self> {
-        (!TAKEN.swap(true, Ordering::Relaxed)).then_some(Self)
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        TAKEN.store(false, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_is_one_upgrade_at_a_time() {
-        let first = Turn::take();
-        assert!(first.is_some() && Turn::take().is_none());
-        drop(first);
-        assert!(Turn::take().is_some());
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// Writes columns as wide as they must be; `right` says which are set to the right.
 pub(super) fn write(
     f: &mut impl fmt::Write,
@@ -9,12 +11,13 @@ pub(super) fn write(
     right: impl Fn(usize) -> bool,
 ) -> fmt::Result {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let widest =
-        |n: usize| rows.iter().filter_map(|r| r.get(n)).map(|c| width(c)).max().unwrap_or_default();
+    let widest = |n: usize| {
+        rows.iter().filter_map(|r| r.get(n)).map(|c| c.width()).max().unwrap_or_default()
+    };
     let widths: Vec<usize> = (0..columns).map(widest).collect();
     for row in rows {
         let cell = |(n, text): (usize, &String)| {
-            let room = " ".repeat(widths[n] - width(text));
+            let room = " ".repeat(widths[n].saturating_sub(text.width()));
             if right(n) { format!("{room}{text}") } else { format!("{text}{room}") }
         };
         let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
@@ -23,51 +26,16 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Columns that a text takes in a terminal.
-fn width(text: &str) -> usize {
-    text.chars().map(columns).sum()
-}
-
 /// As much of a line as there are columns for.
 pub(super) fn cut(line: &str, columns_there: usize) -> String {
     let mut left = columns_there;
     let fits = |c: &char| {
-        let fits = columns(*c) <= left;
-        left = left.saturating_sub(columns(*c));
+        let columns = c.width().unwrap_or_default();
+        let fits = columns <= left;
+        left = left.saturating_sub(columns);
         fits
     };
     line.chars().take_while(fits).collect()
-}
-
-/// Two for what East Asian scripts and emoji are written with, none for marks on the letter before.
-///
-/// <https://www.unicode.org/reports/tr11/>
-fn columns(c: char) -> usize {
-    match c {
-        '\u{300}'..='\u{36f}'
-        | '\u{483}'..='\u{489}'
-        | '\u{591}'..='\u{5bd}'
-        | '\u{64b}'..='\u{65f}'
-        | '\u{1ab0}'..='\u{1aff}'
-        | '\u{1dc0}'..='\u{1dff}'
-        | '\u{20d0}'..='\u{20ff}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{fe20}'..='\u{fe2f}' => 0,
-        '\u{1100}'..='\u{115f}'
-        | '\u{2e80}'..='\u{303e}'
-        | '\u{3041}'..='\u{a4cf}'
-        | '\u{a960}'..='\u{a97f}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe30}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{1f300}'..='\u{1f64f}'
-        | '\u{1f680}'..='\u{1f6ff}'
-        | '\u{1f900}'..='\u{1f9ff}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
-    }
 }
 
 #[cfg(test)]

@@ -279,16 +279,14 @@ fn peer_ip(address: &SocketAddr) -> IpAddr {
 
 async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
     let config = &context.config;
-    if config.backend_proxy_protocol {
-        // A connection that was announced for another client serves nobody else.
-        let made = connect(&config.backend, config.connect_timeout, Some(peer)).await;
-        context.reach.heard(&made);
-        return made;
-    }
-    if let Some(greeted) = context.spares.take() {
+    // A connection that was announced for another client serves nobody else.
+    let announced = config.backend_proxy_protocol.then_some(peer);
+    if announced.is_none()
+        && let Some(greeted) = context.spares.take()
+    {
         return Ok(greeted);
     }
-    let made = connect(&config.backend, config.connect_timeout, None).await;
+    let made = connect(&config.backend, config.connect_timeout, announced).await;
     context.reach.heard(&made);
     made
 }

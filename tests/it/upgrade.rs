@@ -27,6 +27,7 @@ on_both! {
     a_proxy_set_aside_stays_so_and_its_pages_are_the_new_ones
     sessions_that_stay_too_long_are_closed_and_their_locks_are_free
     a_program_that_fails_leaves_the_old_process_serving
+    one_upgrade_is_under_way_at_a_time
     a_new_process_may_be_replaced_in_its_turn
     the_program_is_the_file_that_is_there_now
     systemd_is_told_which_process_is_the_service
@@ -270,6 +271,30 @@ fn a_program_that_fails_leaves_the_old_process_serving(server: &Server) {
     assert!(!new.is_free("kept"));
     assert_eq!(desk.rows(&["sessions"]).len(), 2);
     assert!(desk.proxy.page("/readyz").contains("200 OK"));
+}
+
+fn one_upgrade_is_under_way_at_a_time(server: &Server) {
+    let desk = Desk::short(server, &[]);
+    let settings = desk.folder.file("settings.toml");
+    // The new process reads until somebody has written.
+    std::fs::remove_file(&settings).expect("removed");
+    assert!(Command::new("mkfifo").arg(&settings).status().expect("mkfifo runs").success());
+    let first = std::thread::scope(|threads| {
+        let first = threads.spawn(|| desk.ask(&["upgrade"]));
+        eventually("it is under way", || {
+            desk.proxy.log().contains("a new process is started").then_some(())
+        });
+        let second = desk.ask(&["upgrade"]);
+        assert_eq!(second.status.code(), Some(1));
+        assert!(text(&second).contains("one is under way already"), "{}", text(&second));
+        std::fs::write(&settings, "lease = 'never'\n").expect("written");
+        first.join().expect("a thread")
+    });
+    assert!(text(&first).contains("the new process ended"), "{}", text(&first));
+    // There may be another one.
+    std::fs::remove_file(&settings).expect("removed");
+    std::fs::write(&settings, "lease = '9s'\n").expect("written");
+    assert!(desk.upgrade().is_there());
 }
 
 fn a_new_process_may_be_replaced_in_its_turn(server: &Server) {
