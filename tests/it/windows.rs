@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -297,6 +297,16 @@ fn metrics_that_name_locks_are_for_this_machine(server: &Server) {
     }
 }
 
+/// A process that is killed with this.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn a_server_that_cannot_be_reached_is_told(server: &Server) {
     let to_server = Forwarder::start(free_port(), Ipv4Addr::LOCALHOST);
     let (backend, http) = (format!("127.0.0.1:{}", to_server.port), free_port());
@@ -304,7 +314,8 @@ fn a_server_that_cannot_be_reached_is_told(server: &Server) {
         (format!("{}{}", server.url, fresh_schema()), format!("127.0.0.1:{http}"));
     let place = ["serve", "--backend", &backend, "--store", &store, "--http", &windows];
     let rest = ["--create-schema", "--state-dir", "off", "--listen", "127.0.0.1:0"];
-    let mut proxy = program(&[&place[..], &rest].concat()).spawn().expect("the program runs");
+    let proxy = program(&[&place[..], &rest].concat()).spawn().expect("the program runs");
+    let _proxy = Ended(proxy);
     let says = |what: &str| {
         eventually(what, || {
             let mut stream = TcpStream::connect(("127.0.0.1", http)).ok()?;
@@ -321,8 +332,6 @@ fn a_server_that_cannot_be_reached_is_told(server: &Server) {
     assert_eq!(says("ok"), 200);
     let metrics = get(http, "/metrics").body;
     assert!(metrics.contains("\nlockstead_backend_up 1"), "{metrics}");
-    proxy.kill().expect("killed");
-    proxy.wait().expect("ends");
 }
 
 fn a_page_of_somebody_elses_gets_no_answer(server: &Server) {
