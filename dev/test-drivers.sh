@@ -165,11 +165,14 @@ compare() {
     "$(wc -l <"$file.direct")" $((SECONDS - before))
   [ $verdict != ok ] || return 0
   failures=$((failures + 1))
-  case $verdict in
-  FAILED) tail -n 8 "$file".{direct,proxy} "$file".{direct,proxy}.err ;;
-  DIFFERS) cut -c 1-300 "$file.diff" | head -n 60 ;;
-  UNSTABLE) diff -au "$file.direct" "$file.again" | cut -c 1-300 | head -n 60 ;;
-  esac 2>/dev/null
+  {
+    printf '\n--- %s %s tls %s: %s\n' "$flavour" "$row" "$tls" "$verdict"
+    case $verdict in
+    FAILED) tail -n 8 "$file".{direct,proxy} "$file".{direct,proxy}.err ;;
+    DIFFERS) cut -c 1-300 "$file.diff" | head -n 60 ;;
+    UNSTABLE) diff -au "$file.direct" "$file.again" | cut -c 1-300 | head -n 60 ;;
+    esac 2>/dev/null || true
+  } >>"$tmp/why"
 }
 
 # --- all runs ----------------------------------------------------------------------
@@ -241,4 +244,7 @@ for row in "${rows[@]}"; do
   done
   echo
 done
-[ $failures -eq 0 ] || die "$failures of the comparisons above are not ok"
+if [ $failures -gt 0 ]; then
+  cat "$tmp/why" # behind the table, since of a long run people see the end
+  die "$failures of the comparisons above are not ok"
+fi

@@ -269,6 +269,8 @@ fn reconnect(client: &Client) {
         let mut first = pool.take().expect("a connection");
         let id = first.number("SELECT CONNECTION_ID()", &[]);
         first.close();
+        // Some give it back behind our back, with COM_RESET_CONNECTION, during which a server forgets a KILL.
+        nap(300);
         s.listed("kill", &format!("KILL {id}"), &[]);
         nap(100);
         let mut next = pool.take().expect("another connection");
