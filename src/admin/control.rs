@@ -11,6 +11,7 @@ use super::table::{Cell, Kind, NOTES, Table};
 use super::upgrade::Upgrade;
 use crate::backend::reach::Reach;
 use crate::config::Change;
+use crate::engine::desk::NoAnswer;
 use crate::engine::handle::Engine;
 use crate::frontend::digests::Digests;
 use crate::frontend::in_force::InForce;
@@ -86,12 +87,12 @@ pub(super) fn failed(message: String) -> ErrorReply {
 }
 
 /// A question to the lock tables that has failed.
-pub(super) fn unanswered(why: &str) -> ErrorReply {
-    let down = ["cannot connect", "connection lost", "no answer"];
-    let hint = if down.iter().any(|word| why.starts_with(word)) {
-        ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
-    } else {
-        ""
+pub(super) fn unanswered(why: NoAnswer) -> ErrorReply {
+    let hint = match &why {
+        NoAnswer::Store(e) if e.is_silence() => {
+            ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
+        }
+        _ => "",
     };
     failed(format!("the lock tables do not answer: {why}{hint}"))
 }
@@ -206,7 +207,7 @@ impl Control {
         let Some(engine) = cluster.engine.as_ref() else {
             return Err(failed("a proxy that observes has no account to end sessions by".into()));
         };
-        if engine.kill(conn).await.map_err(|e| unanswered(&e))? {
+        if engine.kill(conn).await.map_err(unanswered)? {
             let owner = String::from_utf8_lossy(&session.owner);
             return Ok(Reply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
         }

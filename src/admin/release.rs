@@ -34,8 +34,7 @@ impl Control {
         let mut found: Vec<(&Cluster, &Engine, LockRow)> = Vec::new();
         for cluster in self.meant(cluster)? {
             let Some(engine) = &cluster.engine else { continue };
-            let rows =
-                engine.locks(Which::Named(name.to_owned())).await.map_err(|e| unanswered(&e))?;
+            let rows = engine.locks(Which::Named(name.to_owned())).await.map_err(unanswered)?;
             found.extend(rows.into_iter().map(|row| (cluster, engine, row)));
         }
         let held = !found.is_empty();
@@ -52,10 +51,7 @@ impl Control {
             },
             [(cluster, engine, row)] => {
                 let grant = (row.key.clone(), row.token);
-                engine
-                    .ask_release(grant.clone(), who.to_owned())
-                    .await
-                    .map_err(|e| unanswered(&e))?;
+                engine.ask_release(grant.clone(), who.to_owned()).await.map_err(unanswered)?;
                 let whose = format!(
                     ": token {}, connection {} of {}{}",
                     row.token,
@@ -104,7 +100,7 @@ async fn until_free(
     let begun = Instant::now();
     let mut seen: Option<(u64, Instant)> = None;
     loop {
-        let proxy = match engine.fate(grant.clone()).await.map_err(|e| unanswered(&e))? {
+        let proxy = match engine.fate(grant.clone()).await.map_err(unanswered)? {
             Fate::Free | Fate::Later(_) => return Ok("released"),
             Fate::Held(proxy) => proxy,
         };

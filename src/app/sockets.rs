@@ -1,6 +1,6 @@
 //! Sockets that clients connect to.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcp};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,6 +9,8 @@ use std::os::unix::net::{UnixListener as StdUnix, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
@@ -176,6 +178,7 @@ impl Drop for Bound {
             return;
         };
         // Somebody may have removed it, and another process bound its own in its place.
+        let _alone = alone_in(path);
         if *file == identity(path) {
             let _ = fs::remove_file(path);
         }
@@ -198,6 +201,8 @@ fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
 
 /// A socket that another process left behind is taken over; one that somebody listens on is not.
 fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    // Between the look and the bind, another start would take ours for one left behind.
+    let _alone = alone_in(path);
     if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
         match UnixStream::connect(path) {
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
@@ -209,8 +214,29 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// How long another start may take to bind.
+const OTHER_START: Duration = Duration::from_secs(1);
+
+/// Keeps other starts out of the folder until it is dropped. Without a lock, where there is none to
+/// be had: what else locks the folder must not keep a proxy from starting.
+fn alone_in(path: &Path) -> Option<File> {
+    // Before a name alone, there is nothing.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folder = File::open(parent.unwrap_or(Path::new("."))).ok()?;
+    let until = Instant::now() + OTHER_START;
+    while let Err(TryLockError::WouldBlock) = folder.try_lock() {
+        if Instant::now() > until {
+            break;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Some(folder)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     fn folder() -> PathBuf {
@@ -231,6 +257,29 @@ mod tests {
         let _second = bind();
         drop(first);
         assert!(path.exists());
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[tokio::test]
+    async fn of_two_starts_at_once_one_is_refused() {
+        let folder = folder();
+        let path = folder.join("socket");
+        for _ in 0..500 {
+            drop(StdUnix::bind(&path).expect("one that is left behind"));
+            let ready = Arc::new(Barrier::new(2));
+            let start = || {
+                let (path, ready) = (path.clone(), Arc::clone(&ready));
+                tokio::task::spawn_blocking(move || {
+                    ready.wait();
+                    bind_unix(&path, 0o600)
+                })
+            };
+            let (one, other) = (start(), start());
+            let (one, other) = (one.await.expect("no panic"), other.await.expect("no panic"));
+            assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
+            assert!(path.exists());
+            fs::remove_file(&path).expect("removed");
+        }
         fs::remove_dir_all(&folder).expect("removed");
     }
 

@@ -14,8 +14,19 @@ use crate::types::ConnectionId;
 /// Rows of an answer at most.
 pub const MOST: usize = 10_000;
 
-/// Where an answer goes; an error in words for people.
-pub(super) type Reply<T> = oneshot::Sender<Result<T, String>>;
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum NoAnswer {
+    /// Nobody is there to ask.
+    #[error("there is no lock engine")]
+    NoEngine,
+    /// The lock tables have not answered, or refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Where an answer goes.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, NoAnswer>>;
 
 /// A grant of a lock: key and token.
 pub type Grant = (Vec<u8>, u64);
@@ -133,12 +144,12 @@ async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Ask
 async fn twice<T>(
     line: &mut Line,
     ask: impl AsyncFn(&mut Line) -> Result<T, StoreError>,
-) -> Result<T, String> {
+) -> Result<T, NoAnswer> {
     let mut last = ask(line).await;
     line.judge(&last);
     if last.as_ref().is_err_and(StoreError::is_unknown) {
         last = ask(line).await;
         line.judge(&last);
     }
-    last.map_err(|e| e.to_string())
+    Ok(last?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::census::{self, Census};
-use super::desk;
+use super::desk::{self, NoAnswer};
 use super::lease::Lease;
 use super::sight::Sight;
 use crate::lock::name::{Key, Name};
@@ -205,37 +205,37 @@ impl Engine {
     }
 
     /// Held locks, by whatever proxy.
-    pub async fn locks(&self, which: Which) -> Result<Vec<LockRow>, String> {
+    pub async fn locks(&self, which: Which) -> Result<Vec<LockRow>, NoAnswer> {
         self.ask_desk(|reply| desk::Asked::Locks(which, reply)).await
     }
 
     /// Asks its proxy to release a grant, in the name of `who`.
-    pub async fn ask_release(&self, grant: desk::Grant, who: String) -> Result<(), String> {
+    pub async fn ask_release(&self, grant: desk::Grant, who: String) -> Result<(), NoAnswer> {
         self.ask_desk(|reply| desk::Asked::Release(grant, who, reply)).await
     }
 
     /// What has become of a grant.
-    pub async fn fate(&self, grant: desk::Grant) -> Result<Fate, String> {
+    pub async fn fate(&self, grant: desk::Grant) -> Result<Fate, NoAnswer> {
         self.ask_desk(|reply| desk::Asked::Fate(grant, reply)).await
     }
 
     /// All proxies of the cluster.
-    pub async fn proxies(&self) -> Result<Vec<ProxyRow>, String> {
+    pub async fn proxies(&self) -> Result<Vec<ProxyRow>, NoAnswer> {
         self.ask_desk(desk::Asked::Proxies).await
     }
 
     /// Ends a connection at the server. False when the store account may not.
-    pub async fn kill(&self, conn: ConnectionId) -> Result<bool, String> {
+    pub async fn kill(&self, conn: ConnectionId) -> Result<bool, NoAnswer> {
         self.ask_desk(|reply| desk::Asked::Kill(conn, reply)).await
     }
 
     async fn ask_desk<T>(
         &self,
-        question: impl FnOnce(oneshot::Sender<Result<T, String>>) -> desk::Asked,
-    ) -> Result<T, String> {
+        question: impl FnOnce(oneshot::Sender<Result<T, NoAnswer>>) -> desk::Asked,
+    ) -> Result<T, NoAnswer> {
         let (reply, answer) = oneshot::channel();
         self.desk.send(question(reply));
-        answer.await.unwrap_or_else(|_| Err("there is no lock engine".to_owned()))
+        answer.await.unwrap_or_else(|_| Err(NoAnswer::NoEngine))
     }
 
     /// Waits until every release asked for is done.

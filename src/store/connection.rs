@@ -51,6 +51,11 @@ impl StoreError {
         matches!(self, Self::Refused { code: 1213 | 1205 | 1615 | 3572, .. })
     }
 
+    /// Whether no server has answered.
+    pub fn is_silence(&self) -> bool {
+        matches!(self, Self::Connect(_) | Self::Lost(_) | Self::Silent(_))
+    }
+
     /// The label `kind` in metrics.
     pub fn label(&self) -> &'static str {
         match self {
