@@ -76,8 +76,10 @@ impl Command {
 /// What clients ask when they connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Own {
-    /// Settings that mean nothing here.
+    /// Settings and comments, which mean nothing here.
     Set,
+    /// Nothing.
+    Empty,
     /// Variables and functions, as they were written, and the names of their columns.
     Select(Vec<(String, String)>),
     /// `SHOW WARNINGS`; errors are told where they are made.
@@ -122,12 +124,16 @@ pub(super) const HELP: [(&str, &str); 18] = [
 
 /// Reads a command; an error in words.
 pub(super) fn parse(text: &str) -> Result<Command, String> {
+    let whole = text;
     let text = &own::without_comments(text);
     let mut words = words(text)?;
     let cluster = cluster(&mut words)?;
     let upper: Vec<String> = words.iter().map(Word::upper).collect();
     let upper: Vec<&str> = upper.iter().map(String::as_str).collect();
     Ok(match upper.as_slice() {
+        // Some clients send a line that is a comment by itself.
+        [] if text != whole => Command::Own(Own::Set),
+        [] => Command::Own(Own::Empty),
         ["SHOW", "LOCKS"] => Command::Locks(None),
         ["SHOW", "LOCKS", "LIKE", _] => Command::Locks(Some(quoted_word(&words[3])?)),
         ["SHOW", "WAITERS"] => Command::Waiters,

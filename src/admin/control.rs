@@ -86,15 +86,21 @@ pub(super) fn failed(message: String) -> ErrorReply {
     ErrorReply { code: 1105, state: "HY000", message }
 }
 
-/// A question to the lock tables that has failed.
-pub(super) fn unanswered(why: NoAnswer) -> ErrorReply {
-    let hint = match &why {
-        NoAnswer::Store(e) if e.is_silence() => {
-            ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
-        }
-        _ => "",
-    };
-    failed(format!("the lock tables do not answer: {why}{hint}"))
+/// `ER_EMPTY_QUERY`, as at a server.
+fn empty() -> ErrorReply {
+    ErrorReply { code: 1065, state: "42000", message: "Query was empty".to_owned() }
+}
+
+impl From<NoAnswer> for ErrorReply {
+    fn from(why: NoAnswer) -> Self {
+        let hint = match &why {
+            NoAnswer::Store(e) if e.is_silence() => {
+                ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
+            }
+            _ => "",
+        };
+        failed(format!("the lock tables do not answer: {why}{hint}"))
+    }
 }
 
 impl Control {
@@ -127,6 +133,7 @@ impl Control {
             Command::UpgradeIfNeeded => return self.upgrade_if_needed().await,
             Command::Help => help(),
             Command::Own(Own::Set) => return Ok(Reply::Done),
+            Command::Own(Own::Empty) => return Err(empty()),
             Command::Own(Own::Warnings) => return Ok(Reply::Notes),
             Command::Own(Own::Errors) => Table { columns: NOTES, cut: false, rows: Vec::new() },
             Command::Own(Own::Select(list)) => {
@@ -207,7 +214,7 @@ impl Control {
         let Some(engine) = cluster.engine.as_ref() else {
             return Err(failed("a proxy that observes has no account to end sessions by".into()));
         };
-        if engine.kill(conn).await.map_err(unanswered)? {
+        if engine.kill(conn).await? {
             let owner = String::from_utf8_lossy(&session.owner);
             return Ok(Reply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
         }

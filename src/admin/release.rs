@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::control::{Cluster, Control, Reply, failed, in_cluster, unanswered};
+use super::control::{Cluster, Control, Reply, failed, in_cluster};
 use super::table::{Cell, Kind, Table};
 use crate::engine::handle::Engine;
 use crate::lock::lease::Terms;
@@ -34,7 +34,7 @@ impl Control {
         let mut found: Vec<(&Cluster, &Engine, LockRow)> = Vec::new();
         for cluster in self.meant(cluster)? {
             let Some(engine) = &cluster.engine else { continue };
-            let rows = engine.locks(Which::Named(name.to_owned())).await.map_err(unanswered)?;
+            let rows = engine.locks(Which::Named(name.to_owned())).await?;
             found.extend(rows.into_iter().map(|row| (cluster, engine, row)));
         }
         let held = !found.is_empty();
@@ -51,7 +51,7 @@ impl Control {
             },
             [(cluster, engine, row)] => {
                 let grant = (row.key.clone(), row.token);
-                engine.ask_release(grant.clone(), who.to_owned()).await.map_err(unanswered)?;
+                engine.ask_release(grant.clone(), who.to_owned()).await?;
                 let whose = format!(
                     ": token {}, connection {} of {}{}",
                     row.token,
@@ -100,7 +100,7 @@ async fn until_free(
     let begun = Instant::now();
     let mut seen: Option<(u64, Instant)> = None;
     loop {
-        let proxy = match engine.fate(grant.clone()).await.map_err(unanswered)? {
+        let proxy = match engine.fate(grant.clone()).await? {
             Fate::Free | Fate::Later(_) => return Ok("released"),
             Fate::Held(proxy) => proxy,
         };

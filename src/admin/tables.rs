@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::{Cluster, Control, failed, unanswered};
+use super::control::{Cluster, Control, failed};
 use super::table::{Cell, Kind, MOST, Table};
 use crate::clock;
 use crate::engine::handle::Engine;
@@ -38,7 +38,7 @@ impl Control {
                 *waiting.entry(wait.key.as_bytes()).or_default() += 1;
             }
             let which = like.map_or(Which::All, |pattern| Which::Like(pattern.to_owned()));
-            let locks = engine.locks(which).await.map_err(unanswered)?;
+            let locks = engine.locks(which).await?;
             cut |= locks.len() >= MOST;
             for lock in locks {
                 let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
@@ -149,7 +149,7 @@ impl Control {
         let (mut rows, mut cut) = (Vec::new(), false);
         for (cluster, engine) in self.engines() {
             let me = engine.lease().proxy();
-            let proxies = engine.proxies().await.map_err(unanswered)?;
+            let proxies = engine.proxies().await?;
             cut |= proxies.len() >= MOST;
             for proxy in proxies {
                 let ProxyRow { id, state, addr, ttl_ms, epoch } = proxy;

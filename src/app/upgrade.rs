@@ -142,8 +142,9 @@ pub(super) async fn successor(
     loop {
         let answer = asked.next().await;
         let copies = sockets.copies().map_err(|e| e.to_string());
+        let limits = (START + lease * 2, PATIENCE);
         let started = match copies {
-            Ok(copies) => start(origin, copies, registry, START + lease * 2).await,
+            Ok(copies) => start(origin, copies, registry, limits).await,
             Err(e) => Err(e),
         };
         match started {
@@ -157,12 +158,12 @@ pub(super) async fn successor(
     }
 }
 
-/// Starts a process, and waits until it serves, beside this one.
+/// Starts a process, and waits until it is ready, and then until it serves, beside this one.
 async fn start(
     origin: &Arc<Origin>,
     sockets: Vec<Named>,
     registry: &Registry,
-    limit: Duration,
+    (ready, serves): (Duration, Duration),
 ) -> Result<Process, String> {
     if std::process::id() == 1 {
         return Err(
@@ -179,14 +180,14 @@ async fn start(
         return Err(format!("it does not take the sockets ({e}): {}", process.failed().await));
     }
     let mut line = Line::new(line).map_err(|e| e.to_string())?;
-    match timeout(limit, line.is_ready()).await {
+    match timeout(ready, line.is_ready()).await {
         Ok(true) => {}
         Ok(false) => return Err(process.failed().await),
         Err(_) => {
-            return Err(format!("the new process is not ready after {limit:?}, and is ended"));
+            return Err(format!("the new process is not ready after {ready:?}, and is ended"));
         }
     }
-    match timeout(PATIENCE, line.gives(registry.is_aside())).await {
+    match timeout(serves, line.gives(registry.is_aside())).await {
         Ok(true) => Ok(process),
         Ok(false) => Err(process.failed().await),
         Err(_) => Err("the new process is ready and does not serve, and is ended".to_owned()),
@@ -273,8 +274,24 @@ mod tests {
     async fn a_new_process_that_is_never_ready_is_ended() {
         let argument = format!("600.{}", rand::random::<u32>());
         let origin = Origin { program: "sleep".into(), arguments: vec![argument.clone().into()] };
-        let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), LOOK).await;
+        let limits = (LOOK, LOOK);
+        let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), limits).await;
         assert!(started.is_err_and(|e| e.contains("is not ready after 5ms, and is ended")));
+        assert!(!is_there(&argument));
+    }
+
+    #[tokio::test]
+    async fn a_new_process_that_is_ready_and_never_serves_is_ended() {
+        let argument = format!("600.{}", rand::random::<u32>());
+        let script = format!("printf ready >&0; exec sleep {argument}");
+        let arguments = vec!["-c".into(), script.into()];
+        let origin = Origin { program: "sh".into(), arguments };
+        let limits = (START, LOOK);
+        let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), limits).await;
+        assert!(
+            started
+                .is_err_and(|e| e == "the new process is ready and does not serve, and is ended")
+        );
         assert!(!is_there(&argument));
     }
 }

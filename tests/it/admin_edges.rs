@@ -180,6 +180,9 @@ fn clients_ask_what_they_ask_of_servers(server: &Server) {
     for (sql, says) in [
         (connector, "auto_increment_increment\tcharacter_set_client"),
         ("/* c */ SHOW LEASE", "certain_for_seconds"),
+        // The client sends a line that is a comment by itself.
+        ("-- c\nSHOW LEASE", "certain_for_seconds"),
+        ("# c\nSHOW LEASE;\n-- c", "certain_for_seconds"),
         ("SELECT 1 AS x", "x\n1\n"),
         ("SELECT 1 `x`, CURRENT_USER()", "x\tCURRENT_USER()\n1\tadmin@localhost\n"),
         ("SHOW WARNINGS", ""),

@@ -12,7 +12,7 @@ use crate::cli::text;
 use crate::launch::{program, run};
 use crate::proxy::{Proxy, free_port, fresh_schema};
 use crate::script::Server;
-use crate::session::Session;
+use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::render::summary;
 use crate::wire::{Account, Client};
@@ -21,6 +21,7 @@ on_both! {
     accounts_get_in_and_nobody_else
     viewers_ask_and_operators_act
     two_greetings_differ
+    what_is_empty_is_answered_as_by_a_server
     silent_connections_and_many_administrators_keep_nobody_else_out
     a_login_that_is_none_is_told
     a_port_without_accounts_or_with_open_ones_is_refused
@@ -163,6 +164,18 @@ fn viewers_ask_and_operators_act(server: &Server) {
         log.contains("who=\"eve@127.0.0.1\" command=\"DRAIN\" result=\"Access denied"),
         "{log}"
     );
+}
+
+fn what_is_empty_is_answered_as_by_a_server(server: &Server) {
+    let accounts = Accounts::new();
+    let (_proxy, port) = proxy(server, &accounts);
+    let mut here = Session::of(port, &Account::new("eve", VIEWER));
+    let mut there = Session::of(server.port, &account());
+    for sql in ["-- c", "# c", "/* c */", "-- c\n", "", " \n", ";"] {
+        let [here, there] =
+            [&mut here, &mut there].map(|of| summary(&of.client.query(sql.as_bytes())));
+        assert_eq!(here, there, "{sql:?}");
+    }
 }
 
 fn silent_connections_and_many_administrators_keep_nobody_else_out(server: &Server) {
