@@ -68,7 +68,13 @@ impl App {
             clusters.push(running);
         }
         // Behind the start of the engines, which makes the state directory.
-        let admin = plan_admin.socket.and_then(|path| sockets.admin(&path));
+        let admin = plan_admin.socket.map(|path| sockets.admin(&path)).transpose();
+        if admin.is_err() {
+            for cluster in clusters.drain(..) {
+                cluster.stop().await;
+            }
+        }
+        let admin = admin?.flatten();
         Ok(Self { clusters, http, admin, port, registry, sockets })
     }
 

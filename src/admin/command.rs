@@ -297,11 +297,11 @@ mod tests {
             assert_eq!(parse(text), Ok(Command::Lease), "{text}");
         }
         assert_eq!(parse("SHOW LOCKS LIKE '/* -- # */'"), like("/* -- # */"));
+        assert_eq!(parse(" ;"), Ok(Command::Own(Own::Empty)));
+        assert_eq!(parse("-- c"), Ok(Command::Own(Own::Set)));
         assert_eq!(parse("upgrade if needed"), Ok(Command::UpgradeIfNeeded));
         for wrong in [
-            "",
             "UPGRADE IF",
-            ";",
             "SHOW",
             "KILL x",
             "KILL -1",

@@ -58,16 +58,19 @@ impl Sockets {
     }
 
     /// Binds for administrators: for those alone who may write into the file system's socket. A
-    /// proxy serves without them.
-    pub(super) fn admin(&mut self, path: &Path) -> Option<Bound> {
+    /// proxy serves without them, but not where their orders would reach another one.
+    pub(super) fn admin(&mut self, path: &Path) -> Result<Option<Bound>, StartError> {
         match self.unix("admin", path, 0o600) {
             Ok(bound) => {
                 tracing::debug!(path = %path.display(), "administrators connect here");
-                Some(bound)
+                Ok(Some(bound))
+            }
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse => {
+                Err(StartError::OthersSocket(path.to_owned()))
             }
             Err(e) => {
                 tracing::warn!(path = %path.display(), error = %e, "no socket for administrators; another place is `admin = \"unix:/path\"`");
-                None
+                Ok(None)
             }
         }
     }

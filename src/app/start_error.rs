@@ -1,5 +1,7 @@
 //! Why a start is refused, in words for who started it.
 
+use std::path::PathBuf;
+
 use crate::config::ConfigError;
 use crate::http::HttpError;
 use crate::net::certificates::TlsError;
@@ -18,6 +20,12 @@ pub enum StartError {
         /// The cause.
         source: std::io::Error,
     },
+    /// Orders for this proxy would reach another one.
+    #[error(
+        "administrators of another process that runs connect to {}: wait for its end, or give each proxy a `state_dir`, or \
+         an `admin = \"unix:/path\"`, of its own", .0.display()
+    )]
+    OthersSocket(PathBuf),
     /// The store is not fit.
     #[error("the lock store {url}: {problem}")]
     Store {
@@ -87,6 +95,7 @@ impl StartError {
             | Self::Http(_)
             | Self::Accounts(_) => true,
             Self::Bind { .. }
+            | Self::OthersSocket(_)
             | Self::Store { .. }
             | Self::NoSchema { .. }
             | Self::Backend { .. }

@@ -2,8 +2,9 @@
 //! asking, and proxies that do not answer.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::net::UnixListener;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use crate::admin::{Desk, Folder, cache};
 use crate::cli::text;
@@ -22,6 +23,7 @@ on_both! {
     the_audit_tells_what_became_of_an_order
     a_proxy_is_found_by_a_file_that_it_will_refuse
     a_store_that_is_gone_is_named_once
+    a_proxy_whose_orders_would_reach_another_is_refused
 }
 
 /// Two servers whose connections have the same ids, in one proxy.
@@ -192,6 +194,25 @@ fn clients_ask_what_they_ask_of_servers(server: &Server) {
         let said = client(&desk, "mysql", &["--comments", "--batch", "-e", sql]);
         assert!(said.status.success() && text(&said).contains(says), "{sql}: {}", text(&said));
     }
+}
+
+fn a_proxy_whose_orders_would_reach_another_is_refused(server: &Server) {
+    let desk = Desk::with(server, "", &[]);
+    let state = desk.folder.file("").display().to_string();
+    let (port, store) = (server.port, format!("{}{}", server.url, desk.proxy.schema));
+    let (listen, backend) = (format!("127.0.0.1:{}", free_port()), format!("127.0.0.1:{port}"));
+    let place = ["--listen", &listen, "--backend", &backend, "--store", &store];
+    let second =
+        program(&[&["serve", "--http", "off", "--state-dir", &state][..], &place].concat())
+            .stderr(Stdio::piped())
+            .spawn();
+    let mut second = Running(second.expect("the program runs"));
+    let status = eventually("it ends", || second.0.try_wait().expect("a child"));
+    let mut said = String::new();
+    second.0.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert_eq!(status.code(), Some(1), "{said}");
+    assert!(said.contains("administrators of another process that runs connect to"), "{said}");
+    assert_eq!(desk.rows(&["proxies"]).len(), 1, "the second leaves nothing behind: {said}");
 }
 
 fn a_command_that_is_too_long_is_answered(server: &Server) {

@@ -162,7 +162,7 @@ fn a_live_proxy_is_not_taken_for_a_dead_predecessor(server: &Server) {
     let a = Proxy::start(&server.url, &extra);
     let mut holder = Session::at(a.port);
     holder.lock("k");
-    let mut b = join(server, &a, &extra);
+    let mut b = join(server, &a, &[&extra[..], &["--admin", "off"]].concat());
     let mut other = Session::at(b.port);
     other.lock("of b");
     assert_eq!(other.value("SELECT GET_LOCK('k', 0.5)").as_deref(), Some("0"));
