@@ -70,6 +70,7 @@ impl App {
         // Behind the start of the engines, which makes the state directory.
         let admin = plan_admin.socket.map(|path| sockets.admin(&path)).transpose();
         if admin.is_err() {
+            // They have rows among the proxies by now.
             for cluster in clusters.drain(..) {
                 cluster.stop().await;
             }

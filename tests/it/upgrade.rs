@@ -3,14 +3,13 @@
 use std::io;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::admin::{Desk, Folder};
 use crate::cli::text;
@@ -77,6 +76,9 @@ impl Desk {
     }
 }
 
+/// Between what a client asks: one that never waits keeps a small machine from all else.
+const BREATH: Duration = Duration::from_millis(3);
+
 fn is_good(answer: &Response) -> bool {
     answer.error().is_none() && answer.end == End::Complete
 }
@@ -111,6 +113,7 @@ impl Clients {
                     }
                     client.quit();
                     answers += 1;
+                    std::thread::park_timeout(BREATH);
                 }
                 Ok(answers)
             })
@@ -142,6 +145,7 @@ fn no_client_is_refused_while_a_new_process_takes_over(server: &Server) {
                 if !ready.contains("200 OK") {
                     return Err("a page that is cut short");
                 }
+                std::thread::park_timeout(BREATH);
             }
             Ok(())
         })
@@ -324,9 +328,20 @@ fn a_new_process_may_be_replaced_in_its_turn(server: &Server) {
 
 /// Puts a script in the place of a program, as a package does.
 pub(crate) fn replace(program: &Path, script: &str) {
+    let text = program.with_extension("text");
+    std::fs::write(&text, script).expect("written");
+    place(program, &text);
+}
+
+/// The program that is tested.
+pub(crate) const REAL: &str = env!("CARGO_BIN_EXE_lockstead");
+
+/// Puts a copy of a file in a program's place. By a process of its own: a file that this one has open
+/// to write is open in whatever another test starts at that moment too, and cannot be run (ETXTBSY).
+pub(crate) fn place(program: &Path, file: &Path) {
     let new = program.with_extension("new");
-    std::fs::write(&new, script).expect("written");
-    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o700)).expect("a program");
+    let status = Command::new("install").args(["-m", "700"]).args([file, &new]).status();
+    assert!(status.expect("install runs").success(), "no copy of {}", file.display());
     std::fs::rename(&new, program).expect("replaced");
 }
 
@@ -375,8 +390,7 @@ impl Drop for Bare {
 fn the_program_is_the_file_that_is_there_now(server: &Server) {
     let folder = Folder::new();
     let file = folder.file("program");
-    let real = env!("CARGO_BIN_EXE_lockstead");
-    std::fs::copy(real, &file).expect("copied");
+    place(&file, REAL.as_ref());
     let proxy = Bare::start(server, || Command::new(&file));
     replace(&file, "#!/bin/sh\nexit 7\n");
     proxy.ask("the new process ended (exit status: 7)");
@@ -384,7 +398,7 @@ fn the_program_is_the_file_that_is_there_now(server: &Server) {
     std::fs::remove_file(&file).expect("removed");
     proxy.ask("cannot start");
     proxy.serves();
-    replace(&file, &format!("#!/bin/sh\necho the newer one >&2\nexec {real} \"$@\"\n"));
+    replace(&file, &format!("#!/bin/sh\necho the newer one >&2\nexec {REAL} \"$@\"\n"));
     proxy.ask("taken over: serving");
     let _new = Process::taken(1, || proxy.launched.log());
     assert!(proxy.launched.log().contains("the newer one"));
@@ -439,7 +453,7 @@ exit 8
 fn a_new_process_that_dies_before_it_serves_costs_no_client(server: &Server) {
     let folder = Folder::new();
     let file = folder.file("program");
-    std::fs::copy(env!("CARGO_BIN_EXE_lockstead"), &file).expect("copied");
+    place(&file, REAL.as_ref());
     let proxy = Bare::start(server, || Command::new(&file));
     let port = proxy.launched.port;
     let clients = Clients::start(4, move || Client::connect("127.0.0.1", port, &account()));

@@ -12,7 +12,7 @@ use crate::proxy::{free_port, fresh_schema};
 use crate::script::Server;
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
-use crate::upgrade::{Process, replace};
+use crate::upgrade::{Process, REAL, place, replace};
 use crate::wire::Client;
 
 on_both! {
@@ -191,26 +191,20 @@ fn a_setting_that_needs_a_start_gets_a_new_process(server: &Server) {
     assert_eq!(open.value("SELECT IS_USED_LOCK('kept')"), Some(open.id().to_string()));
 }
 
-fn copy(to: &Path) {
-    let new = to.with_extension("new");
-    std::fs::copy(env!("CARGO_BIN_EXE_lockstead"), &new).expect("copied");
-    std::fs::rename(&new, to).expect("replaced");
-}
-
 fn program_in(folder: &Folder) -> PathBuf {
     folder.file("program")
 }
 
 /// A copy of the program, which may be replaced.
 fn copied(folder: &Folder) -> Command {
-    copy(&program_in(folder));
+    place(&program_in(folder), REAL.as_ref());
     Command::new(program_in(folder))
 }
 
 fn a_newer_program_gets_a_new_process(server: &Server) {
     let own = Own::start(server, copied, "");
     own.stays();
-    copy(&program_in(&own.folder));
+    place(&program_in(&own.folder), REAL.as_ref());
     let (told, process) = own.upgrade_if_needed();
     let done = |file: &Path| {
         format!("upgrade: done: {} is another file than the one that ran", file.display())
@@ -224,7 +218,7 @@ fn a_newer_program_gets_a_new_process(server: &Server) {
     let own = Own::start(
         server,
         |folder| {
-            copy(&folder.file("one"));
+            place(&folder.file("one"), REAL.as_ref());
             symlink(folder.file("one"), folder.file("link")).expect("a link");
             Command::new(folder.file("link"))
         },
@@ -232,19 +226,19 @@ fn a_newer_program_gets_a_new_process(server: &Server) {
     );
     own.stays();
     std::fs::remove_file(own.folder.file("link")).expect("removed");
-    symlink(env!("CARGO_BIN_EXE_lockstead"), own.folder.file("link")).expect("a link");
+    symlink(REAL, own.folder.file("link")).expect("a link");
     let (told, process) = own.upgrade_if_needed();
     assert_eq!(told, [UNCHANGED, READ, &done(&own.folder.file("link"))]);
     let process = process.expect("a new process");
     let runs = std::fs::read_link(format!("/proc/{}/exe", process.0)).expect("it runs");
-    assert_eq!(runs, Path::new(env!("CARGO_BIN_EXE_lockstead")));
+    assert_eq!(runs, Path::new(REAL));
     own.stays();
 }
 
 fn a_wrong_setting_is_refused_and_nothing_changes(server: &Server) {
     let own = Own::start(server, copied, "max_connections = 50\n");
     let _open = Session::at(own.port);
-    copy(&program_in(&own.folder));
+    place(&program_in(&own.folder), REAL.as_ref());
     own.write("max_connections = 1\nlogin_timeout = 'never'\n");
     let said = own.is_refused();
     assert!(said.contains("all stays as it was") && said.contains("`login_timeout`"), "{said}");
