@@ -74,16 +74,24 @@ impl Spares {
         }
     }
 
-    /// A connection that still waits for a login, if there is one.
+    /// A connection that still waits for a login, if there is one: long enough for a client's.
     pub fn take(&self) -> Option<Greeted> {
         loop {
-            let Spare { stream, frame, greeting, opened, .. } = self.list.lock().pop()?;
+            let Spare { stream, frame, greeting, opened } = self.youngest()?;
             // One that the server has closed or spoken on meanwhile is dropped.
             if stream.is_quiet() {
                 let stream = stream.attach().ok()?;
                 return Some(Greeted { stream, frame, greeting, opened });
             }
         }
+    }
+
+    fn youngest(&self) -> Option<Spare> {
+        let mut list = self.list.lock();
+        let (at, spare) = list.iter().enumerate().max_by_key(|(_, spare)| spare.opened)?;
+        // One that a client has sat on is to be completed, and not the next one's.
+        let young = clock::now().saturating_sub(spare.opened) < self.patience();
+        young.then(|| list.swap_remove(at))
     }
 
     /// Completes spares that have waited long enough; runs as long as the process.

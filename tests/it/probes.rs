@@ -135,8 +135,15 @@ fn probes_that_stay_as_long_as_they_may_are_no_errors(server: &Server) {
     // Halfway, some leave: what they leave behind is no younger for that.
     std::thread::park_timeout(Duration::from_secs(6));
     probes.truncate(10);
-    for probe in &mut probes {
+    for (nth, probe) in probes.iter_mut().enumerate() {
         assert_eq!(probe.read(&mut [0; 64]).expect("the proxy's end"), 0);
+        // What time a probe has used up is not taken from the next client.
+        if nth == 0 {
+            let mut next = greet(seen.probe());
+            next.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+            let end = next.read(&mut [0; 64]);
+            assert!(end.is_err(), "a client has a second for its login: {end:?}");
+        }
     }
     seen.assert_unharmed();
 }
