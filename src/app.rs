@@ -68,14 +68,7 @@ impl App {
             clusters.push(running);
         }
         // Behind the start of the engines, which makes the state directory.
-        let admin = plan_admin.socket.map(|path| sockets.admin(&path)).transpose();
-        if admin.is_err() {
-            // They have rows among the proxies by now.
-            for cluster in clusters.drain(..) {
-                cluster.stop().await;
-            }
-        }
-        let admin = admin?.flatten();
+        let admin = plan_admin.socket.map(|path| sockets.admin(&path)).transpose()?.flatten();
         Ok(Self { clusters, http, admin, port, registry, sockets })
     }
 

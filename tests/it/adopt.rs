@@ -105,10 +105,15 @@ fn until_refused(proxy: &Proxy, reason: &str, words: &str) {
         let page = proxy.page("/readyz");
         (page.contains(" 503 ") && page.contains(words)).then_some(())
     });
-    for label in ["identity", "epoch"] {
-        let metric = format!("lockstead_store_foreign{{reason=\"{label}\"}}");
-        assert_eq!(proxy.metric(&metric) > 0.0, label == reason, "{metric}");
-    }
+    eventually("its metrics say so", || {
+        let says = |label: &str| {
+            proxy.metric(&format!("lockstead_store_foreign{{reason=\"{label}\"}}")) > 0.0
+        };
+        ["identity", "epoch"]
+            .into_iter()
+            .all(|label| says(label) == (label == reason))
+            .then_some(())
+    });
     eventually("its log says so", || proxy.log().contains(words).then_some(()));
 }
 
