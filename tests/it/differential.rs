@@ -97,7 +97,7 @@ macro_rules! scripts {
 
 scripts! {
     mysql: crate::script::Flavour::MySql =>
-        assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
+        applications assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
         expressions operators order_in_clauses order_in_operators several_calls several_statements subqueries
         named_statements named_texts shows larger_cursors differences corpus statements_wait names_by_row prepared_statements arguments attributes big_packets cache_metadata charsets column_names commands comments cursors deadlocks diagnostics infile kill_query
         lifecycle listing lock_cursors logins long_columns many mentions names_emoji names_folding names_lenient names_length names_literals
@@ -105,7 +105,7 @@ scripts! {
         smoke sql_modes temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings
         trackers transactions values versioned wait_states wait_trackers waits;
     mariadb: crate::script::Flavour::MariaDb =>
-        assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
+        applications assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
         expressions operators order_in_clauses order_in_operators several_calls several_statements subqueries
         set_statement shows named_immediate named_statements named_texts larger_cursors differences corpus statements_wait names_by_row prepared_statements arguments big_packets cache_metadata charsets column_names commands comments cursors deadlocks diagnostics infile kill_query lifecycle listing lock_cursors
         logins many mentions names_emoji names_folding names_lenient names_length names_literals one_statement ordinary
