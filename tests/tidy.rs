@@ -13,6 +13,8 @@ use lockstead::config::{Plan, Raw};
 
 #[path = "tidy/documents.rs"]
 mod documents;
+#[path = "tidy/pages.rs"]
+mod pages;
 
 /// The floors of src/, lowest first, as ARCHITECTURE.md draws them.
 const FLOORS: [&[&str]; 10] = [
@@ -419,26 +421,6 @@ fn names_place(line: &str, place: &str) -> bool {
         let before = before.strip_suffix('"').unwrap_or(before);
         !before.ends_with(|c: char| c.is_alphanumeric() || "_-.})".contains(c))
     })
-}
-
-#[test]
-fn links_in_documents_lead_to_files() {
-    let mut findings = Findings::default();
-    let documents =
-        files().into_iter().filter(|p| Path::new(p).extension().is_some_and(|e| e == "md"));
-    for path in documents {
-        let text = read(&path);
-        let folder = root().join(&path).parent().map(Path::to_path_buf).unwrap_or_default();
-        for (at, _) in text.match_indices("](") {
-            let target = text[at + 2..].split([')', ' ', '\n']).next().unwrap_or_default();
-            let file = target.split('#').next().unwrap_or_default();
-            let elsewhere = target.contains("://") || target.starts_with("mailto:");
-            if !elsewhere && !file.is_empty() && !folder.join(file).exists() {
-                findings.add(&path, format!("{target} does not exist"));
-            }
-        }
-    }
-    findings.check("Links lead to files of the repository");
 }
 
 #[test]

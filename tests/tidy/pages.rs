@@ -1,0 +1,134 @@
+//! The pages of the documentation: what they link to is there, and the site has all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::{Findings, files, read, root};
+
+/// The index of the site, which dev/docs.sh builds.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// All Markdown files of the repository.
+fn markdown() -> Vec<String> {
+    files().into_iter().filter(|p| Path::new(p).extension().is_some_and(|e| e == "md")).collect()
+}
+
+/// The lines of a text that are not in a code block.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut code = false;
+    text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        !code && !fence
+    })
+}
+
+/// Targets of the links and pictures in a text that are not on another host.
+fn links(text: &str) -> Vec<&str> {
+    let after = |line: &'static str, end: [char; 3]| {
+        text.match_indices(line)
+            .map(move |(at, _)| text[at + line.len()..].split(end).next().unwrap_or_default())
+    };
+    after("](", [')', ' ', '\n'])
+        .chain(after("src=\"", ['"', ' ', '\n']))
+        .filter(|target| !target.contains("://") && !target.starts_with("mailto:"))
+        .collect()
+}
+
+/// A link's file, as a path from the root, and its anchor.
+fn resolve<'a>(from: &str, target: &'a str) -> (String, &'a str) {
+    let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+    if file.is_empty() {
+        return (from.to_owned(), anchor);
+    }
+    let mut path: Vec<&str> = from.split('/').collect();
+    path.pop();
+    for part in file.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if part != ".." {
+            path.push(part);
+        } else if path.pop().is_none() {
+            return (format!("{file} leads out of the repository"), anchor);
+        }
+    }
+    (path.join("/"), anchor)
+}
+
+/// The anchors of a page's headings, as GitHub and mdBook make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut all = BTreeSet::new();
+    for line in prose(text).filter(|line| line.starts_with('#')) {
+        let heading = line.trim_start_matches('#').trim();
+        // Of a link its text counts.
+        let heading: String = heading
+            .split("](")
+            .enumerate()
+            .map(|(n, part)| if n == 0 { part } else { part.split_once(')').unwrap_or(("", "")).1 })
+            .collect();
+        let letter = |c: char| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
+            _ => None,
+        };
+        let anchor: String = heading.to_lowercase().chars().filter_map(letter).collect();
+        let times = seen.entry(anchor.clone()).or_default();
+        all.insert(if *times == 0 { anchor } else { format!("{anchor}-{times}") });
+        *times += 1;
+    }
+    all
+}
+
+#[test]
+fn anchors_are_those_of_the_site() {
+    let text =
+        "# `lockstead doctor`\n## 1. What's *new*?\n```\n# no\n```\n## A [b](c.md) d\n## A b d\n";
+    let expected = ["lockstead-doctor", "1-whats-new", "a-b-d", "a-b-d-1"];
+    assert_eq!(anchors(text), expected.map(str::to_owned).into());
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let mut findings = Findings::default();
+    for path in markdown() {
+        let text = read(&path);
+        for target in links(&text) {
+            let (file, anchor) = resolve(&path, target);
+            if !root().join(&file).exists() {
+                findings.add(&path, format!("{target} does not exist"));
+            } else if !anchor.is_empty()
+                && Path::new(&file).extension().is_some_and(|e| e == "md")
+                && !anchors(&read(&file)).contains(anchor)
+            {
+                findings.add(&path, format!("{target}: {file} has no such heading"));
+            }
+        }
+    }
+    findings.check("Links lead to files of the repository, and to headings that are there");
+}
+
+#[test]
+fn the_site_has_every_page() {
+    let summary = read(SUMMARY);
+    let listed: Vec<String> =
+        links(&summary).into_iter().map(|target| resolve(SUMMARY, target).0).collect();
+    let mut findings = Findings::default();
+    let mut seen = BTreeSet::new();
+    for page in listed.iter().filter(|page| !seen.insert(page.as_str())) {
+        findings.add(SUMMARY, format!("lists {page} twice"));
+    }
+    for page in markdown().iter().filter(|p| p.starts_with("docs/") && *p != SUMMARY) {
+        if !listed.contains(page) {
+            findings.add(page, format!("is not in {SUMMARY}"));
+        }
+    }
+    // A page that is not on the site cannot be reached there.
+    for page in &listed {
+        for target in links(&read(page)) {
+            let (file, _) = resolve(page, target);
+            if Path::new(&file).extension().is_some_and(|e| e == "md") && !listed.contains(&file) {
+                findings.add(page, format!("links to {file}, which is not in {SUMMARY}"));
+            }
+        }
+    }
+    findings.check("The site has every page, once, and every page that one links to");
+}
