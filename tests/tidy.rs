@@ -13,6 +13,8 @@ use lockstead::config::{Plan, Raw};
 
 #[path = "tidy/documents.rs"]
 mod documents;
+#[path = "tidy/english.rs"]
+mod english;
 #[path = "tidy/pages.rs"]
 mod pages;
 

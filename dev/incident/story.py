@@ -40,10 +40,10 @@ def before(paper, a, b):
     paper.say("# An incident, step by step")
     server = os.environ["SERVER_VERSION"]
     paper.say(
-        "What is seen of a deadlock, a proxy that hangs and a lock that is stuck, and what is done. All of it comes from one run of",
-        f"`make incident`, with {'MariaDB' if 'MariaDB' in server else 'MySQL'} {server}: two proxies, a and b, with a lease of {LEASE} s, on one machine, but shown as",
-        "if each had its own: `a$` is a shell at proxy a. Paths of sockets and logs are replaced by those of the unit. Two applications",
-        "lock: `orders` and `billing`.",
+        "This page shows a deadlock, a proxy that hangs and a lock that is stuck: what an administrator sees, and what to do. It is the output of",
+        f"one run of `make incident`, with {'MariaDB' if 'MariaDB' in server else 'MySQL'} {server}: two proxies, a and b, with a lease of {LEASE} s. Both run on one machine, but",
+        "the page shows them as if each had its own: `a$` is a shell on the machine of proxy a. Paths of sockets and logs are those of the",
+        "systemd unit. Two applications take locks: `orders` and `billing`.",
     )
     nightly = Session(b.port, "billing")
     nightly.lock("nightly:report")
@@ -59,7 +59,7 @@ def deadlock(paper, a):
     orders, billing = Session(a.port, "orders"), Session(a.port, "billing")
     orders.lock("stock:17")
     billing.lock("invoice:88")
-    paper.say("`orders` has `stock:17` and asks for `invoice:88`; `billing` has that, and asks for `stock:17`. One of them hears of it at once:")
+    paper.say("`orders` holds `stock:17` and asks for `invoice:88`; `billing` holds `invoice:88` and asks for `stock:17`. One of them gets an error at once:")
     orders.ask_for("invoice:88")
     waits(a, "invoice:88")
     billing.ask_for("stock:17")
@@ -67,14 +67,14 @@ def deadlock(paper, a):
     error = eventually("one is refused", lambda: victim.answers.queue and victim.answers.get())
     assert isinstance(error, pymysql.Error), error
     paper.heard(name, error)
-    paper.say("That is the server's own error, which applications know. The other one waits until the first gives back what it has. Afterwards:")
+    paper.say("That is the server's own error, which applications can handle. The other session waits until the first one releases its lock. Afterwards:")
     victim.value("SELECT RELEASE_ALL_LOCKS()")
     assert orders.answer() == 1
     paper.show(a, "lockstead deadlocks", f"mysql -S {SOCKET} -e 'SHOW DEADLOCKS'", metrics(a, "deadlocks_total"),
                must=["invoice:88", "stock:17", "yes"])  # fmt: skip
-    paper.picture(a, "deadlock", "the page's table of deadlocks, with both waits and who gave up",
+    paper.picture(a, "deadlock", "the page's table of deadlocks, with both waits and the one that failed",
                   "document.querySelectorAll('#deadlocks tbody tr').length === 2", "section:has(#deadlocks)")  # fmt: skip
-    paper.say("Nothing is to be done by an administrator: the applications should take locks in one order. No alert goes off.")
+    paper.say("The administrator need not act: the applications should take locks in one order. No alert fires.")
     orders.value("SELECT RELEASE_ALL_LOCKS()")
 
 
@@ -86,38 +86,38 @@ def hanging(paper, a, b, nightly):
         orders.ask_for("nightly:report")
         waits(a, "nightly:report")
         paper.say(
-            "Proxy b stops (here by SIGSTOP; it might as well be a machine that is suspended) while `billing` holds `nightly:report`",
-            "through it. `orders` waits for that at proxy a:",
+            "Proxy b stops (here by SIGSTOP; a suspended machine looks the same) while `billing` holds `nightly:report`",
+            "through it. `orders` waits for this lock at proxy a:",
         )
         paper.show(a, "lockstead waiters", f"mysql -S {SOCKET} -t -e \"SHOW LOCKS LIKE 'nightly:%'\"", "lockstead proxies",
                    metrics(a, "locks_waiting|lease_age|store_up"), must=["nightly:report", "billing@127.0.0.1"])  # fmt: skip
-        paper.picture(a, "hanging", "the page of proxy a: the lock, its holder at proxy b, and who waits for it",
+        paper.picture(a, "hanging", "the page of proxy a: the lock, its holder at proxy b, and its waiter",
                       "document.querySelectorAll('#graph rect.waiter').length === 1", "#contended")  # fmt: skip
-        paper.say("The tables cannot tell yet that b is not well: its lease is good for some seconds more. Who asks it for the lock learns it:")
+        paper.say("The tables do not show yet that b has failed: its lease is good for some more seconds. An administrator who tries to release the lock sees it:")
         paper.show(a, "lockstead release nightly:report", must=["owner silent", "status 1"])
         paper.say(
-            "A release by force frees nothing: only b may free the row, and b says nothing. What it would have been good for will come by",
-            "itself: b's lease runs out.",
+            "The forced release frees nothing: only b may free the row, and b does not answer. It is not needed either, since b's lease",
+            "runs out.",
         )
-        paper.say(f"Prometheus gets no answer from b: alert `LocksteadDown` ([runbook](runbook.md#locksteaddown)).")
+        paper.say(f"Prometheus gets no answer from b, and the alert `LocksteadDown` fires ([runbook](runbook.md#locksteaddown)).")
         paper.show(b, f"curl -s --max-time 2 127.0.0.1:{b.http}/metrics", must=["status 28"])
         got = orders.answer()
         assert got == 1, got
-        paper.say("When the lease has run out, a ends what b's sessions have at the server, and `orders` has the lock, under a greater token:")
+        paper.say("When the lease has run out, a ends b's sessions at the server. Then `orders` gets the lock, with a greater token:")
         paper.show(a, "lockstead locks", "lockstead proxies", metrics(a, "takeovers_total|live_peers"),
                    must=["orders@127.0.0.1", "takeovers_total 1"])  # fmt: skip
     finally:
         os.kill(b.pid, signal.SIGCONT)
     nightly.ask("SELECT 1")
     error = refused(nightly)
-    paper.say("Then b goes on. It has lost its lease, and knows: the session that held the lock is closed before it can do anything. `billing` hears:")
+    paper.say("Then b continues. It finds that its lease is over, and closes the session that held the lock before the session can do anything. `billing` gets:")
     paper.heard("billing", error)
     eventually("b is ready again", lambda: "200 OK" in b.run(f"curl -si 127.0.0.1:{b.http}/readyz"))
     paper.show(b, metrics(b, "fenced_sessions_total|lease_good"), "grep ERROR /var/log/lockstead",
                must=["fenced_sessions_total"])  # fmt: skip
     paper.say(
-        "`LocksteadSessionsFenced` goes off when b is scraped again ([runbook](runbook.md#locksteadsessionsfenced)): what `billing` did in",
-        "the database was rolled back, what it did elsewhere somebody has to look at.",
+        "`LocksteadSessionsFenced` fires when Prometheus scrapes b again ([runbook](runbook.md#locksteadsessionsfenced)). The database has rolled",
+        "back the transaction of `billing`. Check what `billing` did outside the database.",
     )
     orders.value("SELECT RELEASE_ALL_LOCKS()")
 
@@ -132,16 +132,16 @@ def stuck(paper, a):
         waiter.ask_for("import")
         eventually(f"{number} wait", lambda n=number: a.run("lockstead waiters").count("import") == n)
     paper.say(
-        "`billing` has `import`, and a statement that does not come to an end. Three of `orders` wait. `LocksteadLockHeldTooLong` and",
-        "`LocksteadWaitsSlow` would say so after a while ([runbook](runbook.md#locksteadlockheldtoolong)): these are what they look at.",
+        "`billing` holds `import` and runs a statement that does not end. Three sessions of `orders` wait. After a while the alerts",
+        "`LocksteadLockHeldTooLong` and `LocksteadWaitsSlow` fire ([runbook](runbook.md#locksteadlockheldtoolong)). They watch these metrics:",
     )
     paper.show(a, metrics(a, "lock_longest_hold|lock_longest_wait|locks_waiting"), must=["locks_waiting 3"])
-    paper.say("Who has it, and who waits?")
+    paper.say("Which session holds it, and which ones wait?")
     paper.show(a, "lockstead locks --like import", f"mysql -S {SOCKET} -t -e 'SHOW WAITERS'", must=["billing@127.0.0.1", "orders@127.0.0.1"])
     paper.picture(a, "stuck", "the page: the lock in the middle, its holder to the left, three that wait to the right",
                   "document.querySelectorAll('#graph rect.waiter').length === 3 && document.querySelectorAll('#waits tbody tr').length === 3",
                   "header", "section:has(#waits)")  # fmt: skip
-    paper.say("Its session may end; somebody has asked. The token makes sure that it is this grant that is meant, and not the next one:")
+    paper.say("The owner of `billing` agrees that the session may end. The token makes sure that the command releases this grant and not a later one:")
     token = json.loads(a.run("lockstead locks --like import --json"))[0]["token"]
     paper.show(a, f"lockstead release import --token {token}", must=["released"])
     paper.heard("billing", refused(holder))
@@ -156,7 +156,7 @@ def stuck(paper, a):
 def after(paper, a):
     paper.head("Afterwards")
     paper.show(a, "lockstead locks", "lockstead proxies", must=["live"])
-    paper.say("What the columns mean is in [administration](administration.md), what the metrics mean in [monitoring](monitoring.md).")
+    paper.say("[Administration](administration.md) explains the columns, [monitoring](monitoring.md) the metrics.")
 
 
 def main():

@@ -9,12 +9,12 @@ use super::{Findings, files, read, root};
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// All Markdown files of the repository.
-fn markdown() -> Vec<String> {
+pub(super) fn markdown() -> Vec<String> {
     files().into_iter().filter(|p| Path::new(p).extension().is_some_and(|e| e == "md")).collect()
 }
 
 /// The lines of a text that are not in a code block.
-fn prose(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut code = false;
     text.lines().filter(move |line| {
         let fence = line.trim_start().starts_with("```");

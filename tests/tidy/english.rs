@@ -1,0 +1,169 @@
+//! Phrases that pages must not use: plain English is subject, verb, object, in the field's words.
+
+use std::fmt::Write as _;
+
+use super::pages::{markdown, prose};
+use super::{Findings, read};
+
+/// Pages that were not rewritten yet: take one out of this list when it has been.
+const LATER: [&str; 14] = [
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "docs/administration.md",
+    "docs/adr/0004-proven-endings.md",
+    "docs/adr/0006-state-directory.md",
+    "docs/adr/0012-composite-statements.md",
+    "docs/adr/0013-listed-locks.md",
+    "docs/configuration.md",
+    "docs/connections.md",
+    "docs/differences.md",
+    "docs/monitoring.md",
+    "docs/runbook.md",
+    "docs/troubleshooting.md",
+    "tests/drivers/README.md",
+];
+
+/// What not to write, and what to write instead.
+const REFUSED: [(&str, &str); 21] = [
+    ("all the same", "nevertheless, still"),
+    ("anew", "again, new"),
+    ("as ever", "as usual, as before"),
+    ("as it stands", "unchanged"),
+    ("as natively", "as in the server"),
+    ("as they stand", "unchanged"),
+    ("be had", "say which client gets what"),
+    ("became of", "say what happened"),
+    ("becomes of", "say what happens"),
+    ("for itself", "separately"),
+    ("for people", "for display"),
+    ("hears of", "learns of, gets"),
+    ("in the place of", "in place of, instead of"),
+    ("it comes to", "say what it is"),
+    ("leaves no doubt", "is certain"),
+    ("of somebody else", "of another client"),
+    ("somebody's", "another client's"),
+    ("stands in", "is in"),
+    ("stood still", "was stopped, was suspended"),
+    ("takes the place of", "replaces"),
+    ("wants root", "needs root"),
+];
+
+/// Where "behind" is a place: a balancer in front, a proxy behind. For time there is "after".
+const BEHIND: [&str; 7] = [
+    "behind a balancer",
+    "behind a load balancer",
+    "behind a proxy",
+    "behind a real haproxy",
+    "behind a service",
+    "behind haproxy",
+    "proxies behind",
+];
+
+/// How a clause begins that must not be a sentence's subject; a question may.
+const CLAUSES: [&str; 5] = ["who", "whoever", "what", "whatever", "whose"];
+
+/// The paragraphs, list items, headings and table cells of a page, in lower case; code is left out.
+fn passages(text: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    for line in prose(text) {
+        let line = without_code(line).to_lowercase();
+        let line = line.trim();
+        let cells = line.starts_with('|');
+        let item = line.starts_with("- ") || line.starts_with(|c: char| c.is_ascii_digit());
+        if line.is_empty() || cells || item || line.starts_with('#') {
+            all.push(String::new());
+        }
+        for (n, part) in line.split('|').enumerate() {
+            if n > 0 {
+                all.push(String::new());
+            }
+            if let Some(last) = all.last_mut() {
+                write!(last, "{} ", part.trim()).expect("a string takes it");
+            }
+        }
+        if line.starts_with('#') {
+            all.push(String::new());
+        }
+    }
+    all.retain(|passage| !passage.trim().is_empty());
+    all
+}
+
+/// A line with what stands between backticks as one letter, and without emphasis.
+fn without_code(line: &str) -> String {
+    let parts = line.split('`').enumerate();
+    parts.map(|(n, part)| if n % 2 == 1 { "x" } else { part }).collect::<String>().replace('*', "")
+}
+
+/// Whether a phrase is there as whole words.
+fn has_phrase(text: &str, phrase: &str) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    text.match_indices(phrase).any(|(at, _)| {
+        !letter(text[..at].chars().next_back()) && !letter(text[at + phrase.len()..].chars().next())
+    })
+}
+
+/// The sentences of a passage.
+fn sentences(passage: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    let mut start = 0;
+    for (at, c) in passage.char_indices() {
+        if matches!(c, '.' | '?' | '!') && passage[at + 1..].starts_with(' ') {
+            all.push(passage[start..=at].trim());
+            start = at + 1;
+        }
+    }
+    all.push(passage[start..].trim());
+    all
+}
+
+/// What a passage has of all that is refused.
+fn refused(passage: &str) -> Vec<String> {
+    let mut found: Vec<String> = REFUSED
+        .iter()
+        .filter(|(phrase, _)| has_phrase(passage, phrase))
+        .map(|(phrase, instead)| format!("{phrase:?} (write: {instead})"))
+        .collect();
+    let mut rest = passage.to_owned();
+    for place in BEHIND {
+        rest = rest.replace(place, "");
+    }
+    if has_phrase(&rest, "behind") {
+        found.push("\"behind\" (of time write: after)".to_owned());
+    }
+    // A heading is no sentence, nor are the few words in a table's cell.
+    for sentence in sentences(passage).into_iter().filter(|s| !s.starts_with('#')) {
+        let words = sentence.trim_start_matches(|c: char| !c.is_alphabetic());
+        let first = words.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        if CLAUSES.contains(&first) && sentence.ends_with('.') {
+            found.push(format!("a sentence that begins with {first:?}: {words:?}"));
+        }
+    }
+    found
+}
+
+#[test]
+fn refused_phrases_are_found() {
+    let text = "# What it does\n- A row, as it\n  stands. Who asks? `for people`\n| Who waits, waits. | what it is |\n\n\
+                1. Released behind it, behind a balancer\n";
+    let found: Vec<Vec<String>> = passages(text).iter().map(|p| refused(p)).collect();
+    let count: Vec<usize> = found.iter().map(Vec::len).collect();
+    assert_eq!(count, [0, 1, 1, 0, 1], "{found:?}");
+}
+
+#[test]
+fn pages_are_in_plain_english() {
+    let mut findings = Findings::default();
+    let pages = markdown();
+    for page in LATER.iter().filter(|page| !pages.iter().any(|p| p == *page)) {
+        findings.add(page, "is not there: take it out of LATER");
+    }
+    for page in pages.iter().filter(|page| !LATER.contains(&page.as_str())) {
+        for passage in passages(&read(page)) {
+            for phrase in refused(&passage) {
+                findings.add(page, phrase);
+            }
+        }
+    }
+    findings.check("Pages are in plain English");
+}
