@@ -190,7 +190,7 @@ fn taken(port: u16, text: &[u8]) -> (Duration, Duration) {
         let (mut session, mut other) = (Session::at(port), Session::at(port));
         other.lock("a");
         other.unlock("a");
-        let sender = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let sender = scope.spawn(move || {
                 let began = Instant::now();
                 session.client.send_query(text, &[]);
@@ -205,8 +205,7 @@ fn taken(port: u16, text: &[u8]) -> (Duration, Duration) {
                 longest = longest.max(began.elapsed());
             }
             (sender.join().expect("answered"), longest)
-        });
-        sender
+        })
     };
     let all: Vec<_> = std::iter::repeat_with(once).take(3).collect();
     let least = |nth: fn(&(Duration, Duration)) -> Duration| all.iter().map(nth).min();
