@@ -156,6 +156,17 @@ pub fn tls_required() -> ErrorReply {
     }
 }
 
+/// ER_ACCESS_DENIED_ERROR, as servers say it to accounts that REQUIRE X509.
+pub fn certificate_required() -> ErrorReply {
+    ErrorReply {
+        code: 1045,
+        state: "28000",
+        message: "Access denied: Lockstead lets in clients with a certificate only \
+                  (tls_client_cert). Connect with TLS, and with a certificate and its key"
+            .into(),
+    }
+}
+
 /// ER_SECURE_TRANSPORT_REQUIRED, for a password that would cross a leg in clear.
 pub fn clear_password(plugin: &[u8], leg: &str) -> ErrorReply {
     ErrorReply {

@@ -4,6 +4,7 @@ pub mod announce;
 pub mod buffers;
 pub mod certificates;
 pub mod compression;
+pub mod dates;
 pub mod leg;
 mod packing;
 pub mod peer;
