@@ -38,6 +38,7 @@ mod own_settings;
 mod pipelining;
 mod probes;
 mod proxy;
+mod refusals;
 mod relay;
 mod reload;
 mod script;
