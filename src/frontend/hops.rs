@@ -110,7 +110,6 @@ impl Hops {
         if config.tls.offer == Offer::Require && !client.is_secure() {
             return Some(Refusal::of("no_tls", codes::tls_required()));
         }
-        // Over TLS, whoever has none has not come this far.
         let certified = client.tls().is_some_and(|tls| tls.peer_certificate().is_some());
         (config.tls.asked == Asked::Require && !certified)
             .then(|| Refusal::of("no_certificate", codes::certificate_required()))

@@ -53,12 +53,22 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 #[derive(Debug)]
 pub struct Acceptor {
     config: Arc<ServerConfig>,
+    /// The same for clients of the server: whoever has no certificate is told so in its language.
+    clients: Arc<ServerConfig>,
 }
 
 impl Acceptor {
     /// Reads the certificate, or makes one: in `state_dir`, if there is one.
     pub fn load(settings: &ClientTls, state_dir: Option<&Path>) -> Result<Self, TlsError> {
-        Ok(Self { config: Arc::new(server_config(settings, state_dir)?) })
+        let config = Arc::new(server_config(settings, state_dir)?);
+        let clients = match settings.asked {
+            Asked::Require => {
+                let asked = ClientTls { asked: Asked::Request, ..settings.clone() };
+                Arc::new(server_config(&asked, state_dir)?)
+            }
+            Asked::Request | Asked::Off => Arc::clone(&config),
+        };
+        Ok(Self { config, clients })
     }
 
     /// What is shown now.
@@ -66,9 +76,10 @@ impl Acceptor {
         Arc::clone(&self.config)
     }
 
-    /// Its side of one connection.
+    /// Its side of one connection. A certificate that is shown is a good one; that one is shown is
+    /// for the caller to see.
     pub fn begin(&self) -> io::Result<Tls> {
-        let connection = ServerConnection::new(self.config());
+        let connection = ServerConnection::new(Arc::clone(&self.clients));
         connection.map(Tls::server).map_err(io::Error::other)
     }
 }

@@ -39,6 +39,7 @@ fn what_the_proxy_says_before_a_login_reaches_every_client(server: &Server) {
     let asks = ["--tls-client-cert", "require", "--tls-client-ca", &ca];
     let proxy = start(&asks);
     assert_told(proxy.port, root, WITHOUT_TLS, (1045, "tls_client_cert"));
+    assert_told(proxy.port, root, ["--ssl-mode=REQUIRED", "--ssl"], (1045, "tls_client_cert"));
     let proxy = start(&["--tls", "require"]);
     assert_told(proxy.port, root, WITHOUT_TLS, (3159, "insecure transport"));
     let proxy = start(&["--max-connections", "1"]);
