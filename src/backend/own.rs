@@ -171,6 +171,14 @@ async fn secure(
     })
 }
 
+/// Ends a connection of which no more than the greeting was wanted: hung up, it would count as a
+/// failed handshake.
+pub async fn leave(greeted: Greeted) {
+    let guard = Guard { connector: None, mode: BackendMode::Off, of_everybody: false };
+    // Nobody has no secrets, and needs no TLS.
+    let _ = log_in(greeted, &guard, &Account::nobody()).await;
+}
+
 /// Ends a connection on which TLS was asked for by the `head` of a login, to somebody who must not
 /// hear the rest of it.
 pub async fn leave_as_nobody(server: &mut Leg, greeting: &Greeting, head: &[u8]) {

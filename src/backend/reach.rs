@@ -142,3 +142,38 @@ fn refusal(frame: &[u8]) -> (u16, String) {
         _ => (0, String::new()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::protocol::reply::ErrorReply;
+
+    fn refused(code: u16, message: &str) -> Result<Greeted, GreetError> {
+        let mut frame = Vec::new();
+        let error = ErrorReply { code, state: "HY000", message: message.to_owned() };
+        error.encode(&mut frame, 0, true);
+        Err(GreetError::Refused(frame))
+    }
+
+    #[test]
+    fn only_a_login_opens_what_is_closed() {
+        let up = IntGauge::new("up", "of a test").expect("a gauge");
+        let reach = Reach::new(Some("gone".to_owned()), up.clone());
+        let backend = HostPort { host: "db".to_owned(), port: 3306 };
+        let problem = || reach.problem(&backend).unwrap_or_default();
+        assert_eq!((problem().as_str(), up.get()), ("no connection to db:3306: gone", 0));
+        reach.heard(&refused(1040, "Too many connections"));
+        assert_eq!((problem().as_str(), up.get()), ("", 1));
+        reach.heard(&refused(1129, "Host 'a' is blocked"));
+        assert_eq!(problem(), "nobody can log in at db:3306: Host 'a' is blocked");
+        reach.heard(&refused(1040, "Too many connections"));
+        assert_eq!(up.get(), 0, "{}", problem());
+        reach.open();
+        assert_eq!(up.get(), 1);
+        let broken = io::Error::from(io::ErrorKind::UnexpectedEof);
+        reach.heard(&Err(GreetError::Io(broken)));
+        assert_eq!(up.get(), 0);
+    }
+}

@@ -9,7 +9,7 @@ use super::print::print_line;
 use super::{Settings, failed, runtime, usage};
 use crate::app::{StartError, inspect, too_old};
 use crate::backend::greeted::{Greeted, connect};
-use crate::backend::own::{Account, Guard, log_in};
+use crate::backend::own::{Account, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
 use crate::config::{Config, Mode};
 use crate::frontend::hops::Hops;
@@ -121,7 +121,9 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
     let offered = greeted.greeting.capabilities.has(Capabilities::SSL);
     let guards = (Guard::of_clients(config, offered), Guard::load(config));
     // Certificates that cannot be read have been told of.
-    let (Ok(clients), Ok(own)) = guards else { return };
+    let (Ok(clients), Ok(own)) = guards else {
+        return leave(greeted).await;
+    };
     let account = match &config.store {
         Some(store) if config.mode == Mode::Durable && clients.mode() == own.mode() => {
             Account::of_store(store)

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::forwarder::Forwarder;
-use crate::launch::Launched;
+use crate::launch::{Launched, run};
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -23,6 +23,7 @@ on_both! {
     what_a_probe_leaves_behind_has_the_globals_of_its_time
     probes_are_no_errors_where_tls_is_demanded
     a_server_that_is_not_trusted_counts_no_errors_either
+    commands_that_ask_for_a_greeting_are_no_errors
 }
 
 /// A proxy that the server sees at an address of its own, where its errors are counted.
@@ -206,6 +207,12 @@ fn probes_are_no_errors_where_tls_is_demanded(server: &Server) {
         let left: Vec<TcpStream> = (0..20).map(|_| greet(seen.probe())).collect();
         drop(left);
         seen.assert_unharmed();
+        // They end with the store's account, and not as nobody. MySQL does not count that.
+        let refused = seen.server.root().column(&format!(
+            "SELECT COUNT_AUTHENTICATION_ERRORS FROM performance_schema.host_cache WHERE IP='{}'",
+            seen.address
+        ));
+        assert_eq!(refused, ["0"], "{mode}");
     }
 }
 
@@ -229,4 +236,16 @@ fn a_server_that_is_not_trusted_counts_no_errors_either(server: &Server) {
     eventually("no connection is left over", || (seen.link.open() == 0).then_some(()));
     assert_eq!(seen.errors(), seen.before, "errors of connections, blocks, handshakes");
     Session::at(seen.link.port);
+}
+
+fn commands_that_ask_for_a_greeting_are_no_errors(server: &Server) {
+    let seen = Seen::start(server, &[]);
+    let backend = format!("127.0.0.1:{}", seen.link.port);
+    let store = format!("{}{}", seen.server.url, fresh_schema());
+    let place = ["--backend", &backend, "--store", &store, "--state-dir", "off"];
+    for command in [&["grants"][..], &["check", "--create-schema"]] {
+        let done = run(&[command, &place].concat());
+        assert!(done.status.success(), "{command:?}: {done:?}");
+    }
+    seen.assert_unharmed();
 }
