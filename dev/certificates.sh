@@ -4,7 +4,8 @@
 #   dev/certificates.sh DIR
 #
 # DIR gets ca.pem, server-cert.pem and -key.pem (for localhost, 127.0.0.1 and ::1),
-# and two clients' certificates: client (CN=app) and other (CN=other).
+# the same for no name (nameless), and two clients' certificates: client (CN=app) and
+# other (CN=other).
 set -euo pipefail
 
 die() { printf 'certificates: %s\n' "$*" >&2; exit 1; }
@@ -32,6 +33,7 @@ quietly openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -da
   -addext keyUsage=critical,keyCertSign,cRLSign
 issue server '/O=Lockstead tests/CN=localhost' extendedKeyUsage=serverAuth \
   'subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1'
+issue nameless '/CN=Server_Auto_Generated_Server_Certificate'
 issue client '/O=Lockstead tests/CN=app' extendedKeyUsage=clientAuth
 issue other '/O=Lockstead tests/CN=other' extendedKeyUsage=clientAuth
 rm -f request extensions log ca.srl

@@ -301,7 +301,7 @@ impl Control {
             vec![
                 Cell::text(cluster.name.as_deref()),
                 Cell::Text(config.backend.to_string()),
-                Cell::yes(cluster.reach.problem().is_none()),
+                Cell::yes(cluster.reach.problem(&config.backend).is_none()),
                 Cell::text(store.map(|store| format!("{store:?}"))),
                 answers.map_or(Cell::Null, Cell::yes),
             ]
@@ -339,9 +339,9 @@ impl Cluster {
     /// Why its clients are not served as they should be; or how well it is.
     pub fn health(&self) -> Result<&'static str, String> {
         let good = problem(self.engine.as_ref())?;
-        match self.reach.problem() {
+        match self.reach.problem(&self.in_force.config().backend) {
             None => Ok(good),
-            Some(e) => Err(format!("no connection to {}: {e}", self.in_force.config().backend)),
+            Some(why) => Err(why),
         }
     }
 }

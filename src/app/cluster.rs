@@ -10,8 +10,9 @@ use super::sockets::{Bound, Sockets};
 use super::work::Work;
 use super::{StartError, inspect, observing};
 use crate::admin;
+use crate::backend::own::Account;
 use crate::backend::reach::Reach;
-use crate::backend::spares::{Account, Spares};
+use crate::backend::spares::Spares;
 use crate::config::plan::Cluster;
 use crate::config::{Config, Mode, StoreUrl};
 use crate::engine::gates::Gates;
@@ -116,6 +117,13 @@ impl Running {
         let flavour = Flavour::from_version(&server).name();
         metrics.server_info.with_label_values(&[flavour]).set(1);
         let (now, hops) = bound[0].0.both();
+        // Without TLS, a login of the proxy's own tells no more than a greeting does.
+        if reach.problem(&now.backend).is_none() && hops.guard().mode().demands() {
+            reach.look(&now, hops.guard(), &account).await;
+            if let Some(why) = reach.problem(&now.backend) {
+                tracing::warn!(cluster = name, "{why}");
+            }
+        }
         let first = Context {
             cluster: name.as_deref().map(Arc::from),
             config: now,
@@ -156,18 +164,17 @@ impl Running {
         &self.any().engine
     }
 
-    pub(super) fn spares(&self) -> &Spares {
-        &self.any().spares
-    }
-
     /// What goes on beside the sessions; runs as long as the process.
     pub(super) fn tend(&self) -> impl Future<Output = ()> + use<> {
         let Context { spares, reach, in_force, .. } = self.any();
-        let tended = spares.clone().tend(self.account.clone());
-        let watched = {
-            let in_force = in_force.clone();
-            reach.clone().watch(move || in_force.config(), spares.clone())
+        let settings = |in_force: &InForce| {
+            let (config, hops) = in_force.both();
+            (config, Arc::clone(hops.guard()))
         };
+        let (one, other) = (in_force.clone(), in_force.clone());
+        let guard = move || settings(&one).1;
+        let tended = spares.clone().tend(self.account.clone(), guard, reach.clone());
+        let watched = reach.clone().watch(move || settings(&other), self.account.clone());
         async { tokio::join!(tended, watched).0 }
     }
 
@@ -194,7 +201,10 @@ impl Running {
 
     /// Ends it, when all sessions are over.
     pub(super) async fn stop(self) {
-        let _ = timeout(LAST_MOMENT, self.spares().finish(&self.account)).await;
+        let Context { spares, reach, in_force, .. } = self.any();
+        let (_, hops) = in_force.both();
+        let finished = spares.finish(&self.account, hops.guard(), reach);
+        let _ = timeout(LAST_MOMENT, finished).await;
         self.work.stop().await;
     }
 }
@@ -202,7 +212,7 @@ impl Running {
 async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<Parts, StartError> {
     let store = config.store()?.clone();
     let readiness = inspect(config).await?;
-    for warning in &readiness.warnings {
+    for warning in readiness.warnings.iter().chain(&readiness.closed) {
         tracing::warn!(cluster = name, "{warning}");
     }
     let metrics = Arc::new(Metrics::new(name)?.naming(&config.metrics_locks)?);
@@ -227,7 +237,7 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         collect_after: config.collect_after,
         state: open_state(config, &store),
     })?;
-    let account = Account { user: store.user.clone(), password: store.password.clone() };
+    let account = Account::of_store(&store);
     Ok(Parts {
         engine,
         gates,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::StartError;
+use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, StoreUrl};
 use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::grants::Need;
@@ -25,11 +26,15 @@ pub struct Readiness {
     pub meta: Meta,
     /// Why `backend` cannot be reached, as far as that was tried: not where it is the store itself.
     pub unreachable: Option<String>,
+    /// Why no client can log in, by the server's settings.
+    pub closed: Option<String>,
     /// What works less well than it could, and how to mend it.
     pub warnings: Vec<String>,
 }
 
 const HOW_TO_INSTALL: &str = "Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA";
+
+const NO_TLS: &str = "the server has require_secure_transport=ON and lets nobody in without TLS, and backend_tls = \"off\" uses none";
 
 /// Connects to the store and finds out whether it can hold locks; creates the schema if told to.
 pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
@@ -102,6 +107,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         version: settings.version,
         meta,
         unreachable,
+        closed: (settings.tls_only && config.backend_tls.mode == BackendMode::Off)
+            .then(|| NO_TLS.to_owned()),
         warnings,
     })
 }
@@ -117,7 +124,10 @@ async fn compare_servers(
     if (host, *port) == (&url.host, url.port) {
         return Ok(None);
     }
-    let there = StoreUrl { host: host.clone(), port: *port, ..url.clone() };
+    // What is demanded there counts as well: it is the same account.
+    let demanded = config.backend_tls.of_everybody(&config.tls).or_stricter(&url.tls);
+    let tls = demanded.for_store();
+    let there = StoreUrl { host: host.clone(), port: *port, tls, ..url.clone() };
     let mut compared = async || {
         let mut backend = StoreConnection::open(&there, config.connect_timeout).await?;
         let same = backend.identity().await? == store.identity().await?

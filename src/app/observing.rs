@@ -7,8 +7,9 @@ use super::StartError;
 use super::cluster::Parts;
 use super::work::Work;
 use crate::backend::greeted::{GreetError, Greeted, connect};
+use crate::backend::own::Account;
 use crate::backend::reach::Reach;
-use crate::backend::spares::{Account, Spares};
+use crate::backend::spares::Spares;
 use crate::config::{Config, ConfigError};
 use crate::engine::threads;
 use crate::metrics::Metrics;
@@ -51,16 +52,10 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
         spares,
         reach,
         work: Work::Report(recorder),
-        account: nobody(),
+        account: Account::nobody(),
         tables: None,
         server,
     })
-}
-
-/// There is no account for greetings that nobody answers: a login that is refused is not counted
-/// as a failed handshake either.
-fn nobody() -> Account {
-    Account { user: "lockstead_probe".to_owned(), password: String::new() }
 }
 
 async fn greet(config: &Config) -> Result<Greeted, StartError> {

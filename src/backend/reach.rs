@@ -1,5 +1,6 @@
-//! Whether the server behind the proxy can be reached, as clients find it. While it cannot, it is tried
-//! again and again, so that its coming back is noticed where load balancers send no clients meanwhile.
+//! Whether clients can log in at the server, as far as the proxy knows: from their connections, from
+//! logins of its own. While they cannot, that is tried again and again, so that its end is noticed where
+//! load balancers send no clients meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,59 +10,170 @@ use prometheus::IntGauge;
 use tokio::time::sleep;
 
 use super::greeted::{GreetError, Greeted, connect};
-use super::spares::Spares;
-use crate::config::Config;
+use super::own::{Account, Guard, Obstacle, log_in};
+use crate::config::{Config, HostPort};
 use crate::net::peer::Peer;
+use crate::protocol::frame::HEADER;
 
-/// How often a server that could not be reached is tried.
+/// How often a server that cannot be reached is tried.
 const AGAIN: Duration = Duration::from_secs(1);
+/// `ER_HOST_IS_BLOCKED`, `ER_HOST_NOT_PRIVILEGED`: the server takes no connection of this host's.
+const SHUT_OUT: [u16; 2] = [1129, 1130];
+
+/// Why clients cannot log in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Problem {
+    /// Nobody greets.
+    Unreachable(String),
+    /// A greeting, but no login.
+    Closed(String),
+}
 
 /// What is known of one cluster's server.
 #[derive(Clone)]
 pub struct Reach {
-    problem: Arc<Mutex<Option<String>>>,
+    problem: Arc<Mutex<Option<Problem>>>,
     up: IntGauge,
 }
 
 impl Reach {
     /// It is as the start has found it.
     pub fn new(problem: Option<String>, up: IntGauge) -> Self {
-        up.set(i64::from(problem.is_none()));
-        Self { problem: Arc::new(Mutex::new(problem)), up }
+        let reach = Self { problem: Arc::default(), up };
+        reach.set(problem.map(Problem::Unreachable));
+        reach
     }
 
-    /// Takes in what became of a connection. A server that refuses one is there.
-    pub fn heard(&self, result: &Result<Greeted, GreetError>) {
-        let problem = match result {
-            Ok(_) | Err(GreetError::Refused(_)) => None,
-            Err(e) => Some(e.to_string()),
-        };
+    fn set(&self, problem: Option<Problem>) {
         self.up.set(i64::from(problem.is_none()));
         *self.problem.lock() = problem;
     }
 
-    /// Why it cannot be reached.
-    pub fn problem(&self) -> Option<String> {
-        self.problem.lock().clone()
+    /// Takes in what became of a connection. A server that refuses one for the moment is there.
+    pub fn heard(&self, result: &Result<Greeted, GreetError>) {
+        match result {
+            Err(GreetError::Refused(frame)) => match refusal(frame) {
+                (code, message) if SHUT_OUT.contains(&code) => self.closed(&message),
+                _ => self.answers(),
+            },
+            Err(e) => self.set(Some(Problem::Unreachable(e.to_string()))),
+            Ok(_) => self.answers(),
+        }
     }
 
-    /// Tries it while it cannot be reached; runs as long as the process.
-    pub async fn watch(self, settings: impl Fn() -> Arc<Config>, spares: Spares) {
+    /// That it greets says nothing of logins.
+    fn answers(&self) {
+        let unreachable = matches!(*self.problem.lock(), Some(Problem::Unreachable(_)));
+        if unreachable {
+            self.set(None);
+        }
+    }
+
+    /// Takes in what became of a login of the proxy's own.
+    pub fn tried<T>(&self, result: &Result<T, Obstacle>, guard: &Guard) {
+        match result {
+            Ok(_) => self.open(),
+            Err(e) if e.is_lasting() && guard.is_of_everybody() => self.closed(&e.to_string()),
+            Err(_) => {}
+        }
+    }
+
+    /// A client has logged in.
+    pub fn open(&self) {
+        if self.problem.lock().is_some() {
+            self.set(None);
+        }
+    }
+
+    /// Nobody can log in.
+    pub fn closed(&self, why: &str) {
+        self.set(Some(Problem::Closed(why.to_owned())));
+    }
+
+    /// Why clients cannot log in at that server.
+    pub fn problem(&self, backend: &HostPort) -> Option<String> {
+        self.problem.lock().as_ref().map(|problem| match problem {
+            Problem::Unreachable(why) => format!("no connection to {backend}: {why}"),
+            Problem::Closed(why) => format!("nobody can log in at {backend}: {why}"),
+        })
+    }
+
+    /// Connects and logs in.
+    pub async fn look(&self, config: &Config, guard: &Guard, account: &Account) {
+        // Some servers hear nobody without it.
+        let header = config.backend_proxy_protocol.then_some(Peer(None));
+        match connect(&config.backend, config.connect_timeout, header).await {
+            // Not hung up: that would count as a failed handshake there.
+            Ok(greeted) => self.tried(&log_in(greeted, guard, account).await, guard),
+            failed => self.heard(&failed),
+        }
+    }
+
+    /// How long a problem is left to itself. Logins are seen at the server, and may be logged there.
+    fn pause(&self) -> Duration {
+        match *self.problem.lock() {
+            Some(Problem::Closed(_)) => AGAIN * 5,
+            _ => AGAIN,
+        }
+    }
+
+    /// Tries it while nobody can log in; runs as long as the process.
+    pub async fn watch(self, settings: impl Fn() -> (Arc<Config>, Arc<Guard>), account: Account) {
         loop {
-            sleep(AGAIN).await;
+            sleep(self.pause()).await;
             if self.problem.lock().is_none() {
                 continue;
             }
-            let config = settings();
-            // Some servers hear nobody without it.
-            let header = config.backend_proxy_protocol.then_some(Peer(None));
-            let tried = connect(&config.backend, config.connect_timeout, header).await;
-            self.heard(&tried);
-            if let Ok(greeted) = tried {
-                tracing::info!(backend = %config.backend, "the server can be reached again");
-                // To be completed: to hang up would count as a failed handshake there.
-                spares.keep(greeted);
+            let (config, guard) = settings();
+            self.look(&config, &guard, &account).await;
+            if self.problem.lock().is_none() {
+                tracing::info!(backend = %config.backend, "clients can log in again");
             }
         }
+    }
+}
+
+/// An error in the place of a greeting.
+fn refusal(frame: &[u8]) -> (u16, String) {
+    match frame.get(HEADER..) {
+        Some([0xff, low, high, text @ ..]) => {
+            (u16::from_le_bytes([*low, *high]), String::from_utf8_lossy(text).into_owned())
+        }
+        _ => (0, String::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::protocol::reply::ErrorReply;
+
+    fn refused(code: u16, message: &str) -> Result<Greeted, GreetError> {
+        let mut frame = Vec::new();
+        let error = ErrorReply { code, state: "HY000", message: message.to_owned() };
+        error.encode(&mut frame, 0, true);
+        Err(GreetError::Refused(frame))
+    }
+
+    #[test]
+    fn only_a_login_opens_what_is_closed() {
+        let up = IntGauge::new("up", "of a test").expect("a gauge");
+        let reach = Reach::new(Some("gone".to_owned()), up.clone());
+        let backend = HostPort { host: "db".to_owned(), port: 3306 };
+        let problem = || reach.problem(&backend).unwrap_or_default();
+        assert_eq!((problem().as_str(), up.get()), ("no connection to db:3306: gone", 0));
+        reach.heard(&refused(1040, "Too many connections"));
+        assert_eq!((problem().as_str(), up.get()), ("", 1));
+        reach.heard(&refused(1129, "Host 'a' is blocked"));
+        assert_eq!(problem(), "nobody can log in at db:3306: Host 'a' is blocked");
+        reach.heard(&refused(1040, "Too many connections"));
+        assert_eq!(up.get(), 0, "{}", problem());
+        reach.open();
+        assert_eq!(up.get(), 1);
+        let broken = io::Error::from(io::ErrorKind::UnexpectedEof);
+        reach.heard(&Err(GreetError::Io(broken)));
+        assert_eq!(up.get(), 0);
     }
 }

@@ -5,29 +5,18 @@
 //! the proxy's host. So the connection is kept for the next client, and before the server loses
 //! patience it is completed with the proxy's own account.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::greeted::Greeted;
+use super::own::{Account, Guard, log_in};
+use super::reach::Reach;
 use crate::clock;
-use crate::net::leg::Leg;
 use crate::net::socket::Detached;
-use crate::protocol::auth;
-use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::handshake::Greeting;
-
-/// An account for logins nobody else makes.
-#[derive(Clone)]
-pub struct Account {
-    /// User.
-    pub user: String,
-    /// Password.
-    pub password: String,
-}
 
 struct Spare {
     stream: Detached,
@@ -95,21 +84,22 @@ impl Spares {
     }
 
     /// Completes spares that have waited long enough; runs as long as the process.
-    pub async fn tend(self, account: Account) {
+    pub async fn tend(self, account: Account, guard: impl Fn() -> Arc<Guard>, reach: Reach) {
         let mut tick = interval(Duration::from_millis(250));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
             for spare in self.expired(self.patience()) {
-                tokio::spawn(retire(spare, account.clone()));
+                let (account, guard, reach) = (account.clone(), guard(), reach.clone());
+                tokio::spawn(async move { retire(spare, &account, &guard, &reach).await });
             }
         }
     }
 
     /// Completes all spares, at shutdown.
-    pub async fn finish(&self, account: &Account) {
+    pub async fn finish(&self, account: &Account, guard: &Guard, reach: &Reach) {
         for spare in self.expired(Duration::ZERO) {
-            retire(spare, account.clone()).await;
+            retire(spare, account, guard, reach).await;
         }
     }
 
@@ -123,55 +113,14 @@ impl Spares {
     }
 }
 
-async fn retire(spare: Spare, account: Account) {
-    let login = complete(spare, &account);
-    match timeout(Duration::from_secs(3), login).await {
-        Ok(Ok(())) => {}
-        Ok(Err(e)) => tracing::debug!(error = %e, "a spare connection could not be completed"),
-        Err(_) => tracing::debug!("a spare connection could not be completed in time"),
+async fn retire(spare: Spare, account: &Account, guard: &Guard, reach: &Reach) {
+    let Spare { stream, frame, greeting, opened } = spare;
+    let Ok(stream) = stream.attach() else {
+        return;
+    };
+    let tried = log_in(Greeted { stream, frame, greeting, opened }, guard, account).await;
+    if let Err(e) = &tried {
+        tracing::debug!(error = %e, "a spare connection could not be completed");
     }
-}
-
-async fn complete(spare: Spare, account: &Account) -> io::Result<()> {
-    let greeting = spare.greeting;
-    let mut server = Leg::new(spare.stream.attach()?);
-    let mut out = Vec::new();
-    put_frame(&mut out, 1, &auth::own_login(&greeting, &account.user, &account.password));
-    let mut nonce = greeting.nonce;
-    let mut plugin = greeting.plugin;
-    loop {
-        server.send_all(&out).await?;
-        out.clear();
-        let frame = loop {
-            let frame = server.read_frame(4096).await?;
-            // "Fast authentication worked": the OK follows.
-            if frame[HEADER..] != [1, 3] {
-                break frame;
-            }
-        };
-        let seq = frame[3].wrapping_add(1);
-        match frame.get(HEADER) {
-            Some(0) => {
-                put_frame(&mut out, 0, &[1]);
-                return server.send_all(&out).await;
-            }
-            Some(0xfe) => {
-                let rest = &frame[HEADER + 1..];
-                let end = memchr::memchr(0, rest).unwrap_or(rest.len());
-                plugin = rest[..end].to_vec();
-                nonce = rest.get(end + 1..).unwrap_or_default().to_vec();
-                let proof = auth::proof(&plugin, &nonce, &account.password);
-                put_frame(&mut out, seq, &proof);
-            }
-            // Full authentication: ask for the key, then send the password under it.
-            Some(1) if frame.get(HEADER + 1) == Some(&4) => put_frame(&mut out, seq, &[2]),
-            Some(1) if plugin == b"caching_sha2_password" && nonce.len() >= 20 => {
-                let password = [account.password.as_bytes(), &[0]].concat();
-                let encrypted = auth::encrypted_password(&frame[HEADER + 1..], &nonce, &password)
-                    .ok_or_else(|| io::Error::other("the server's key is no PEM"))?;
-                put_frame(&mut out, seq, &encrypted);
-            }
-            _ => return Err(io::Error::other("the server refused the login")),
-        }
-    }
+    reach.tried(&tried, guard);
 }

@@ -1,14 +1,50 @@
 //! `lockstead check`
 
+mod files;
+
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use super::print::print_line;
 use super::{Settings, failed, runtime, usage};
 use crate::app::{StartError, inspect, too_old};
-use crate::backend::greeted::connect;
-use crate::config::tls::Offer;
+use crate::backend::greeted::{Greeted, connect};
+use crate::backend::own::{Account, Guard, leave, log_in};
+use crate::config::tls::{BackendMode, Offer, StoreTls};
 use crate::config::{Config, Mode};
 use crate::frontend::hops::Hops;
+use crate::net::dates;
+use crate::net::peer::Peer;
+use crate::protocol::capabilities::Capabilities;
+
+/// What stands behind the options in --help.
+pub(super) const HELP: &str = "\
+Exit status, by the worst that is found:
+  0  all is well, but perhaps for warnings
+  1  something FAILED
+  2  wrong usage or configuration";
+
+const LOGIN: &str = "backend login";
+
+/// What was found: a line each.
+struct Findings {
+    good: bool,
+}
+
+impl Findings {
+    fn fine(label: &str, what: impl Display) {
+        print_line(format_args!("{label:<16}{what}"));
+    }
+
+    fn warn(what: impl Display) {
+        print_line(format_args!("warning: {what}"));
+    }
+
+    fn failed(&mut self, label: &str, why: impl Display) {
+        self.good = false;
+        Self::fine(label, format_args!("FAILED: {why}"));
+    }
+}
 
 pub(super) fn run(settings: Settings) -> ExitCode {
     let one = settings.cluster.clone();
@@ -22,104 +58,148 @@ pub(super) fn run(settings: Settings) -> ExitCode {
         Err(e) => return failed(&e),
     };
     runtime.block_on(async {
-        let mut good = true;
+        let mut findings = Findings { good: true };
+        files::pages(plan.process(), &mut findings);
         for cluster in plan.clusters {
             if let Some(name) = &cluster.name {
-                print_line(format_args!("cluster         {name}"));
+                Findings::fine("cluster", name);
             }
             for config in &cluster.listeners {
-                good &= certificates(config);
+                certificates(config, &mut findings);
             }
             let creates = cluster.config().create_schema;
             let config = Config { create_schema: false, ..cluster.config().clone() };
-            good &= check(config, creates).await;
+            check(config, creates, &mut findings).await;
         }
-        if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        if findings.good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     })
 }
 
 /// Whether the files for TLS are good. What the proxy makes itself is not made here.
-fn certificates(config: &Config) -> bool {
+fn certificates(config: &Config, findings: &mut Findings) {
     let makes_one = config.tls.pair.is_none();
     let state_dir = config.state_dir.clone().filter(|_| !makes_one);
     match Hops::load(&Config { state_dir, ..config.clone() }) {
-        Ok(_) if config.tls.offer == Offer::Off => print_line("TLS             off"),
-        Ok(_) if makes_one => print_line("TLS             ok, with a certificate of its own"),
-        Ok(_) => print_line("TLS             ok"),
-        Err(e) => {
-            print_line(format_args!("TLS             FAILED: {e}"));
-            return false;
-        }
+        Ok(_) if config.tls.offer == Offer::Off => Findings::fine("TLS", "off"),
+        Ok(_) if makes_one => Findings::fine("TLS", "ok, with a certificate of its own"),
+        Ok(_) => Findings::fine("TLS", "ok"),
+        Err(e) => findings.failed("TLS", e),
     }
-    true
+    files::certificates(config, findings);
 }
 
 /// `creates`: a start would make the lock tables, which a check does not.
-async fn check(config: Config, creates: bool) -> bool {
-    let mut good = true;
-    match connect(&config.backend, config.connect_timeout, None).await {
+async fn check(config: Config, creates: bool, findings: &mut Findings) {
+    let header = config.backend_proxy_protocol.then_some(Peer(None));
+    let greeted = match connect(&config.backend, config.connect_timeout, header).await {
         Ok(greeted) => {
-            print_line(format_args!(
-                "backend         ok: {} at {}",
-                greeted.greeting.version, config.backend
-            ));
+            let version = &greeted.greeting.version;
+            Findings::fine("backend", format_args!("ok: {version} at {}", config.backend));
             if let Some(warning) = too_old(&greeted).filter(|_| config.mode == Mode::Observe) {
-                print_line(format_args!("warning: {warning}"));
+                Findings::warn(warning);
             }
+            Some(greeted)
         }
         Err(e) => {
-            good = false;
-            print_line(format_args!("backend         FAILED: {}: {e}", config.backend));
+            findings.failed("backend", format_args!("{}: {e}", config.backend));
+            None
+        }
+    };
+    match config.mode {
+        Mode::Observe => observing(&config),
+        Mode::Durable => store(&config, creates, findings).await,
+    }
+    // Behind the store: a server that has seen the account asks for its proof alone.
+    if let Some(greeted) = greeted {
+        logins(&config, greeted, findings).await;
+    }
+    files::state_dir(&config, findings);
+}
+
+/// Whether clients get as far as the server's own answer to a login.
+async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
+    let offered = greeted.greeting.capabilities.has(Capabilities::SSL);
+    let guards = (Guard::of_clients(config, offered), Guard::load(config));
+    // Certificates that cannot be read have been told of.
+    let (Ok(clients), Ok(own)) = guards else {
+        return leave(greeted).await;
+    };
+    let account = match &config.store {
+        Some(store) if config.mode == Mode::Durable && clients.mode() == own.mode() => {
+            Account::of_store(store)
+        }
+        _ => Account::nobody(),
+    };
+    match log_in(greeted, &clients, &account).await {
+        Err(e) => findings.failed(LOGIN, format_args!("{}: {e}", config.backend)),
+        Ok(shown) => {
+            Findings::fine(
+                LOGIN,
+                match clients.mode() {
+                    BackendMode::VerifyIdentity => "ok: TLS, with the certificate of this host",
+                    BackendMode::VerifyCa => {
+                        "ok: TLS, with a certificate that backend_tls_ca vouches for"
+                    }
+                    BackendMode::Required => "ok: TLS, with whatever certificate there is",
+                    BackendMode::Match | BackendMode::Off => "ok: no TLS",
+                },
+            );
+            if let Some(shown) = shown {
+                files::warn_of(&dates::of(&shown), "the server's certificate");
+            }
         }
     }
-    if config.mode == Mode::Observe {
-        return observing(&config, good);
+}
+
+async fn store(config: &Config, creates: bool, findings: &mut Findings) {
+    if let Some(store) = &config.store
+        && store.tls == StoreTls::Off
+        && config.backend_tls.mode.demands()
+    {
+        Findings::warn(
+            "backend_tls demands TLS, and store_tls is off: the proxy's own connections to the lock tables have none",
+        );
     }
-    match inspect(&config).await {
+    match inspect(config).await {
         Ok(readiness) => {
             if let Some(store) = &config.store {
-                print_line(format_args!("store           ok: {} at {store:?}", readiness.version));
-                print_line(format_args!(
-                    "lock schema     ok: `{}` belongs to this server ({}), epoch {}",
-                    store.schema, readiness.meta.ident, readiness.meta.epoch
-                ));
+                let meta = &readiness.meta;
+                Findings::fine("store", format_args!("ok: {} at {store:?}", readiness.version));
+                Findings::fine(
+                    "lock schema",
+                    format_args!(
+                        "ok: `{}` belongs to this server ({}), epoch {}",
+                        store.schema, meta.ident, meta.epoch
+                    ),
+                );
             }
             let state = |has| if has { "ok" } else { "MISSING" };
-            print_line(format_args!(
-                "see sessions    {}",
-                state(readiness.rights.process && readiness.rights.performance_schema)
-            ));
-            print_line(format_args!("kill sessions   {}", state(readiness.rights.kill)));
-            for warning in &readiness.warnings {
-                print_line(format_args!("warning: {warning}"));
+            let sees = readiness.rights.process && readiness.rights.performance_schema;
+            Findings::fine("see sessions", state(sees));
+            Findings::fine("kill sessions", state(readiness.rights.kill));
+            readiness.warnings.iter().for_each(Findings::warn);
+            if let Some(why) = &readiness.closed {
+                findings.failed(LOGIN, why);
             }
         }
         Err(StartError::NoSchema { .. }) if creates => {
-            println!("lock schema     none: it is made at start (create_schema)");
+            Findings::fine("lock schema", "none: it is made at start (create_schema)");
         }
-        Err(e) => {
-            good = false;
-            print_line(format_args!("store           FAILED: {e}"));
-        }
+        Err(e) => findings.failed("store", e),
     }
-    match &config.state_dir {
-        None => print_line("state directory none: a restart behind kill -9 waits for the lease"),
-        // Not tried: it would be made, perhaps by another user than the one that serves.
-        Some(path) => print_line(format_args!("state directory {}", path.display())),
-    }
-    good
 }
 
 /// What there is to say of a proxy that only observes.
-fn observing(config: &Config, good: bool) -> bool {
-    print_line("mode            observe: lock calls stay the server's own, and are reported");
-    let store = match config.store {
-        Some(_) => "not looked at: `lockstead check --mode durable` does that",
-        None => "none: durable locks need one",
-    };
-    print_line(format_args!("store           {store}"));
+fn observing(config: &Config) {
+    Findings::fine("mode", "observe: lock calls stay the server's own, and are reported");
+    Findings::fine(
+        "store",
+        match config.store {
+            Some(_) => "not looked at: `lockstead check --mode durable` does that",
+            None => "none: durable locks need one",
+        },
+    );
     if let Some(dir) = &config.state_dir {
-        print_line(format_args!("report          in {}", dir.display()));
+        Findings::fine("report", format_args!("in {}", dir.display()));
     }
-    good
 }

@@ -8,7 +8,8 @@ use clap::Args;
 use super::print::print as put;
 use super::schema::{Family, NO_NAME, is_name};
 use super::{Settings, runtime};
-use crate::backend::greeted::connect;
+use crate::backend::greeted::{GreetError, connect};
+use crate::backend::own::leave;
 use crate::config::Config;
 use crate::store::grants::{Account, PLACEHOLDER, password, store_account, viewer_account};
 use crate::types::Flavour;
@@ -121,15 +122,20 @@ fn read_password(path: &Path) -> Result<String, Refusal> {
 fn ask(config: &Config) -> Result<Known, Refusal> {
     let store = config.store().map_err(|e| Refusal::Usage(e.to_string()))?;
     let runtime = runtime().map_err(|e| Refusal::Server(e.to_string()))?;
-    let greeted = runtime.block_on(connect(&config.backend, config.connect_timeout, None));
-    let greeted = greeted.map_err(|e| {
+    let asked = runtime.block_on(async {
+        let greeted = connect(&config.backend, config.connect_timeout, None).await?;
+        let version = greeted.greeting.version.clone();
+        leave(greeted).await;
+        Ok(version)
+    });
+    let version = asked.map_err(|e: GreetError| {
         Refusal::Server(format!(
             "the server {}: {e}. --flavour prints without asking it",
             config.backend
         ))
     })?;
     Ok(Known {
-        flavour: Flavour::from_version(&greeted.greeting.version),
+        flavour: Flavour::from_version(&version),
         schema: store.schema.clone(),
         user: store.user.clone(),
         create_schema: config.create_schema,

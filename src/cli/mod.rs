@@ -48,6 +48,7 @@ enum Command {
     )]
     Serve(Settings),
     /// Check the configuration, the servers and the store account's rights, then exit
+    #[command(after_help = check::HELP)]
     Check(Settings),
     /// Look for lock calls that no proxy sees, and for settings that make locks unsafe
     #[command(after_help = doctor::HELP)]

@@ -93,6 +93,68 @@ pub enum StoreTls {
     VerifyIdentity(PathBuf),
 }
 
+impl BackendMode {
+    /// Whether there is TLS, whoever the client is.
+    pub fn demands(self) -> bool {
+        !matches!(self, Self::Match | Self::Off)
+    }
+
+    /// Of two, the one that demands more of the server.
+    fn or_stricter(self, other: Self) -> Self {
+        let demands = |mode| match mode {
+            Self::Match | Self::Off => 0,
+            Self::Required => 1,
+            Self::VerifyCa => 2,
+            Self::VerifyIdentity => 3,
+        };
+        if demands(other) > demands(self) { other } else { self }
+    }
+}
+
+impl BackendTls {
+    /// The same as it is for every client: `match` demands nothing, unless all clients have TLS.
+    #[must_use]
+    pub fn of_everybody(&self, clients: &ClientTls) -> Self {
+        // Then the client's leg always has TLS.
+        let always = clients.offer == Offer::Require || clients.asked == Asked::Require;
+        let mode = match (self.mode, &self.ca) {
+            (BackendMode::Match, None) if always => BackendMode::Required,
+            (BackendMode::Match, Some(_)) if always => BackendMode::VerifyCa,
+            // A CA that is given is asked.
+            (BackendMode::Required, Some(_)) => BackendMode::VerifyCa,
+            (mode, _) => mode,
+        };
+        Self { mode, ..self.clone() }
+    }
+
+    /// The same, or what is demanded for the lock tables, if that is more.
+    #[must_use]
+    pub fn or_stricter(self, store: &StoreTls) -> Self {
+        Self { mode: self.mode.or_stricter(store.mode()), ..self }
+    }
+
+    /// As it is for connections to the lock tables.
+    pub fn for_store(&self) -> StoreTls {
+        match (self.mode, &self.ca) {
+            (BackendMode::VerifyCa, Some(ca)) => StoreTls::VerifyCa(ca.clone()),
+            (BackendMode::VerifyIdentity, Some(ca)) => StoreTls::VerifyIdentity(ca.clone()),
+            (BackendMode::Match | BackendMode::Off, _) => StoreTls::Off,
+            _ => StoreTls::Required,
+        }
+    }
+}
+
+impl StoreTls {
+    fn mode(&self) -> BackendMode {
+        match self {
+            Self::Off => BackendMode::Off,
+            Self::Required => BackendMode::Required,
+            Self::VerifyCa(_) => BackendMode::VerifyCa,
+            Self::VerifyIdentity(_) => BackendMode::VerifyIdentity,
+        }
+    }
+}
+
 /// Reads that of the store.
 pub(super) fn store(raw: &Raw) -> Result<StoreTls, Wrong> {
     let ca = raw.backend_tls_ca.as_ref().filter(|file| !file.is_empty()).map(PathBuf::from);

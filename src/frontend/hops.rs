@@ -4,10 +4,11 @@ use std::io;
 use std::sync::Arc;
 
 use super::login::Refusal;
+use crate::backend::own::{self, Guard};
 use crate::config::Config;
-use crate::config::tls::{BackendMode, Offer};
+use crate::config::tls::{Asked, BackendMode, Offer};
 use crate::lock::codes;
-use crate::net::certificates::{Acceptor, Connector, TlsError};
+use crate::net::certificates::{Acceptor, Connector, NoTls, TlsError};
 use crate::net::compression::Compression;
 use crate::net::expiry::Ends;
 use crate::net::leg::Leg;
@@ -15,7 +16,7 @@ use crate::net::peer::Peer;
 use crate::protocol::auth::OwnKey;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::put_frame;
-use crate::protocol::handshake::LOGIN_HEAD;
+use crate::protocol::handshake::{Greeting, LOGIN_HEAD};
 use crate::protocol::reply::ErrorReply;
 
 /// What the proxy can do on its legs.
@@ -25,6 +26,7 @@ pub struct Hops {
     connector: Option<Connector>,
     own_key: Option<Arc<OwnKey>>,
     ends: Ends,
+    guard: Arc<Guard>,
 }
 
 impl Hops {
@@ -56,12 +58,18 @@ impl Hops {
         let make = || OwnKey::generate().map(Arc::new);
         let own_key = mixed.then(|| own_key.map_or_else(make, Ok)).transpose();
         let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
-        Ok(Self { acceptor, connector, own_key, ends: Ends::read(config) })
+        let guard = Arc::new(Guard::load(config)?);
+        Ok(Self { acceptor, connector, own_key, ends: Ends::read(config), guard })
     }
 
     /// Until when the certificates are good.
     pub fn ends(&self) -> &Ends {
         &self.ends
+    }
+
+    /// What protects the proxy's own logins at the server.
+    pub fn guard(&self) -> &Arc<Guard> {
+        &self.guard
     }
 
     /// What is shown to clients that want TLS.
@@ -90,11 +98,28 @@ impl Hops {
 
     /// Why nobody is let in, whatever the client offers.
     pub(super) fn refusal(config: &Config, server: Capabilities) -> Option<ErrorReply> {
-        let demands = !matches!(config.backend_tls.mode, BackendMode::Off | BackendMode::Match);
-        (demands && !server.has(Capabilities::SSL)).then(|| {
-            let backend = config.backend.to_string();
-            codes::backend_tls(&backend, "the server offers none, and backend_tls demands it")
-        })
+        if server.has(Capabilities::SSL) {
+            return None;
+        }
+        let mode = config.backend_tls.mode;
+        let why = if mode.demands() {
+            "the server offers none, and backend_tls demands it"
+        } else if mode == BackendMode::Match && config.tls.asked == Asked::Require {
+            "the server offers none, tls_client_cert demands it of clients, and with backend_tls = \"match\" clients get what the server offers"
+        } else {
+            return None;
+        };
+        Some(codes::backend_tls(&config.backend.to_string(), why))
+    }
+
+    /// Why a client is not let in over this leg.
+    pub(super) fn too_open(config: &Config, client: &Leg) -> Option<Refusal> {
+        if config.tls.offer == Offer::Require && !client.is_secure() {
+            return Some(Refusal::of("no_tls", codes::tls_required()));
+        }
+        let certified = client.tls().is_some_and(|tls| tls.peer_certificate().is_some());
+        (config.tls.asked == Asked::Require && !certified)
+            .then(|| Refusal::of("no_certificate", codes::certificate_required()))
     }
 
     /// Encrypts the client's leg, as it has asked.
@@ -128,28 +153,32 @@ impl Hops {
         &self,
         config: &Config,
         client: &Leg,
-        server: &mut Leg,
+        (server, greeting): (&mut Leg, &Greeting),
         login: &[u8],
     ) -> Result<(), Refusal> {
         let Some(connector) = &self.connector else {
             return Ok(());
         };
-        let failed = |why: &str| {
-            Refusal::of("backend_tls", codes::backend_tls(&config.backend.to_string(), why))
-        };
         let mut frame = Vec::with_capacity(LOGIN_HEAD + 4);
         put_frame(&mut frame, 1, &login[..LOGIN_HEAD]);
         let begun = async {
             server.send_all(&frame).await?;
-            server.encrypt(connector.begin(client.tls())?).await
+            connector.encrypt(server, client.tls()).await
         };
-        match begun.await {
-            Ok(()) => Ok(()),
-            Err(e) => {
-                tracing::warn!(backend = %config.backend, error = %e, "no TLS with the server");
-                Err(failed(&e.to_string()))
-            }
+        let Err(e) = begun.await else {
+            return Ok(());
+        };
+        if matches!(e, NoTls::Untrusted(_)) {
+            own::leave_as_nobody(server, greeting, &login[..LOGIN_HEAD]).await;
         }
+        tracing::warn!(backend = %config.backend, error = %e, "no TLS with the server");
+        let backend = config.backend.to_string();
+        Err(Refusal::of("backend_tls", codes::backend_tls(&backend, &e.to_string())))
+    }
+
+    /// Whether a leg to the server that could not be encrypted is no better for any other client.
+    pub(super) fn keeps_all_out(config: &Config) -> bool {
+        config.backend_tls.of_everybody(&config.tls).mode.demands()
     }
 }
 

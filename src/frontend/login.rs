@@ -15,7 +15,6 @@ use super::context::Context;
 use super::hops::{Hops, compression};
 use super::watching::who_logs_in;
 use crate::backend::greeted::{GreetError, Greeted, connect};
-use crate::config::tls::Offer;
 use crate::lock::codes;
 use crate::net::announce;
 use crate::net::compression::Role;
@@ -68,6 +67,11 @@ impl Refusal {
         Self { reason, error: Some(error) }
     }
 
+    /// What the client is told.
+    fn text(&self) -> &str {
+        self.error.as_ref().map_or("", |error| &error.message)
+    }
+
     /// The client has left, or has been told.
     fn silent(reason: &'static str) -> Self {
         Self { reason, error: None }
@@ -102,6 +106,7 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
     };
     if let Some(error) = Hops::refusal(&context.config, greeted.greeting.capabilities) {
         context.spares.keep(greeted);
+        context.reach.closed(&error.message);
         turn_away((&mut client, peer), Refusal::of("backend_tls", error), 0, context).await;
         return None;
     }
@@ -168,8 +173,8 @@ async fn hear_login(
         }
     };
     let seq = frame[HEADER - 1];
-    if context.config.tls.offer == Offer::Require && !client.is_secure() {
-        return Err((Refusal::of("no_tls", codes::tls_required()), seq.wrapping_add(1)));
+    if let Some(refusal) = Hops::too_open(&context.config, client) {
+        return Err((refusal, seq.wrapping_add(1)));
     }
     Ok((frame[HEADER..].to_vec(), seq))
 }
@@ -197,10 +202,16 @@ async fn authenticated(
     let mut to_server = 1;
     if hops.has(Capabilities::SSL) {
         let packet = packet(None);
-        let encrypted = context.hops.encrypt_server(config, &client, &mut server, &packet);
+        let leg = (&mut server, &greeting);
+        let encrypted = context.hops.encrypt_server(config, &client, leg, &packet);
         match timeout_at(deadline, encrypted).await {
             Ok(Ok(())) => to_server = 2,
-            Ok(Err(refusal)) => return Err((client, refusal)),
+            Ok(Err(refusal)) => {
+                if Hops::keeps_all_out(config) {
+                    context.reach.closed(refusal.text());
+                }
+                return Err((client, refusal));
+            }
             Err(_) => return Err((client, Refusal::silent("backend_tls"))),
         }
     }
@@ -233,6 +244,7 @@ async fn authenticated(
             return Err((client, Refusal::silent("login_failed")));
         }
     };
+    context.reach.open();
     let asked = login.capabilities;
     let client_compression =
         compression(if config.compression { asked } else { Capabilities(0) }, login.zstd_level());

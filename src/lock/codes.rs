@@ -131,11 +131,15 @@ pub fn draining() -> ErrorReply {
     ErrorReply { code: 1053, state: "08S01", message: "Server shutdown in progress".into() }
 }
 
-/// CR_CONN_HOST_ERROR as a greeting.
+/// ER_CONNECT_TO_FOREIGN_DATA_SOURCE: a server has errors of its own alone. At one of those that clients
+/// raise themselves (from 2000 on) MariaDB's take the packet for broken, and hide its text.
+const NO_SERVER: u16 = 1429;
+
+/// In the place of a greeting.
 pub fn unreachable(backend: &str, why: &str) -> ErrorReply {
     ErrorReply {
-        code: 2003,
-        state: "HY000",
+        code: NO_SERVER,
+        state: "08S01",
         message: format!("Lockstead can't connect to the MySQL server on '{backend}' ({why})"),
     }
 }
@@ -156,6 +160,17 @@ pub fn tls_required() -> ErrorReply {
     }
 }
 
+/// ER_ACCESS_DENIED_ERROR, as servers say it to accounts that REQUIRE X509.
+pub fn certificate_required() -> ErrorReply {
+    ErrorReply {
+        code: 1045,
+        state: "28000",
+        message: "Access denied: Lockstead lets in clients with a certificate only \
+                  (tls_client_cert). Connect with TLS, and with a certificate and its key"
+            .into(),
+    }
+}
+
 /// ER_SECURE_TRANSPORT_REQUIRED, for a password that would cross a leg in clear.
 pub fn clear_password(plugin: &[u8], leg: &str) -> ErrorReply {
     ErrorReply {
@@ -168,25 +183,25 @@ pub fn clear_password(plugin: &[u8], leg: &str) -> ErrorReply {
     }
 }
 
-/// CR_SSL_CONNECTION_ERROR, for the leg to the server.
+/// For the leg to the server.
 pub fn backend_tls(backend: &str, why: &str) -> ErrorReply {
     ErrorReply {
-        code: 2026,
-        state: "HY000",
+        code: NO_SERVER,
+        state: "08S01",
         message: format!(
             "Lockstead has no TLS connection to the MySQL server on '{backend}': {why}"
         ),
     }
 }
 
-/// CR_AUTH_PLUGIN_ERR, for a password that was encrypted with another key than the proxy's.
+/// ER_ACCESS_DENIED_ERROR, as servers say it to a password that was encrypted with another key.
 pub fn wrong_key(plugin: &[u8]) -> ErrorReply {
     ErrorReply {
-        code: 2061,
-        state: "HY000",
+        code: 1045,
+        state: "28000",
         message: format!(
-            "Authentication plugin '{}' reported error: the password is encrypted with another \
-             public key than Lockstead's; let the client ask for the key, or use TLS",
+            "Access denied: the password is encrypted with another public key than Lockstead's \
+             ({}); let the client ask for the key, or use TLS",
             String::from_utf8_lossy(plugin)
         ),
     }

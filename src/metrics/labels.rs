@@ -61,7 +61,7 @@ const LIMITS: [&str; 7] = [
 ];
 
 /// Why the proxy refuses or ends a session: the label `reason`.
-const CLOSED: [&str; 14] = [
+const CLOSED: [&str; 15] = [
     "backend_tls",
     "bad_handshake",
     "broken",
@@ -70,6 +70,7 @@ const CLOSED: [&str; 14] = [
     "left_before_login",
     "login_failed",
     "moved",
+    "no_certificate",
     "no_proxy_header",
     "no_tls",
     "refused_by_server",

@@ -16,6 +16,7 @@ use rustls::{
     ServerConfig, ServerConnection, SignatureScheme,
 };
 
+use super::leg::Leg;
 use super::self_signed;
 use super::tls::Tls;
 use crate::config::tls::{Asked, BackendMode, BackendTls, ClientTls, Pair};
@@ -60,12 +61,22 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 #[derive(Debug)]
 pub struct Acceptor {
     config: Arc<ServerConfig>,
+    /// The same for clients of the server: whoever has no certificate is told so in its language.
+    clients: Arc<ServerConfig>,
 }
 
 impl Acceptor {
     /// Reads the certificate, or makes one: in `state_dir`, if there is one.
     pub fn load(settings: &ClientTls, state_dir: Option<&Path>) -> Result<Self, TlsError> {
-        Ok(Self { config: Arc::new(server_config(settings, state_dir)?) })
+        let config = Arc::new(server_config(settings, state_dir)?);
+        let clients = match settings.asked {
+            Asked::Require => {
+                let asked = ClientTls { asked: Asked::Request, ..settings.clone() };
+                Arc::new(server_config(&asked, state_dir)?)
+            }
+            Asked::Request | Asked::Off => Arc::clone(&config),
+        };
+        Ok(Self { config, clients })
     }
 
     /// What is shown now.
@@ -73,9 +84,10 @@ impl Acceptor {
         Arc::clone(&self.config)
     }
 
-    /// Its side of one connection.
+    /// Its side of one connection. A certificate that is shown is a good one; that one is shown is
+    /// for the caller to see.
     pub fn begin(&self) -> io::Result<Tls> {
-        let connection = ServerConnection::new(self.config());
+        let connection = ServerConnection::new(Arc::clone(&self.clients));
         connection.map(Tls::server).map_err(io::Error::other)
     }
 }
@@ -118,9 +130,21 @@ pub fn http_config(pair: &Pair) -> Result<ServerConfig, TlsError> {
         .map_err(|e| in_file(&pair.cert, &format!("{e}; does the key belong to it?")))
 }
 
+/// Why a leg to the server is not encrypted as it must be.
+#[derive(Debug, thiserror::Error)]
+pub enum NoTls {
+    /// The connection broke: nothing can be told to the peer any more.
+    #[error("{0}")]
+    Broken(#[from] io::Error),
+    /// It is encrypted, but the peer has not shown that it is the server: no secret may be told to it.
+    #[error("{0}")]
+    Untrusted(rustls::Error),
+}
+
 /// TLS as the server gets it.
 #[derive(Debug)]
 pub struct Connector {
+    trust: Trust,
     config: Arc<ClientConfig>,
     /// With a client's certificate, of which the proxy has the key too.
     certified: Vec<(CertificateDer<'static>, Arc<ClientConfig>)>,
@@ -143,7 +167,7 @@ impl Connector {
             }
             _ => None,
         };
-        let verifier = Arc::new(Trust { provider: provider(), ca, host });
+        let verifier = Arc::new(LookAtItLater(provider()));
         let builder = || {
             ClientConfig::builder_with_provider(provider())
                 .with_safe_default_protocol_versions()
@@ -157,13 +181,22 @@ impl Connector {
             let config = builder()?.with_client_auth_cert(chain, key);
             certified.push((own, Arc::new(config.map_err(|e| in_file(&pair.cert, &e))?)));
         }
-        Ok(Self { config: Arc::new(builder()?.with_no_client_auth()), certified })
+        let config = Arc::new(builder()?.with_no_client_auth());
+        Ok(Self { trust: Trust { ca, host }, config, certified })
+    }
+
+    /// Encrypts the leg to the server, on behalf of a client if there is one, and looks at the
+    /// server's certificate.
+    pub async fn encrypt(&self, server: &mut Leg, client: Option<&Tls>) -> Result<(), NoTls> {
+        server.encrypt(self.begin(client)?).await?;
+        let shown = server.tls().map(Tls::peer_certificates).unwrap_or_default();
+        self.trust.judge(shown).map_err(NoTls::Untrusted)
     }
 
     /// The proxy's side of one connection of a client's. To the server it shows what the client has
     /// shown, if that is one of those that it has: what an account demands of a certificate keeps
     /// its meaning. The server is called as the client called the proxy (SNI), or by no name.
-    pub fn begin(&self, client: Option<&Tls>) -> io::Result<Tls> {
+    fn begin(&self, client: Option<&Tls>) -> io::Result<Tls> {
         let shown = client.and_then(Tls::peer_certificate);
         let same = |(own, _): &&(CertificateDer<'_>, _)| shown == Some(own);
         let certified = self.certified.iter().find(same).map(|(_, config)| config);
@@ -201,37 +234,53 @@ fn read_roots(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
     Ok(Arc::new(roots))
 }
 
-/// What is demanded of the server's certificate. That the server has its key is checked always.
+/// What is demanded of the server's certificate.
 #[derive(Debug)]
 struct Trust {
-    provider: Arc<CryptoProvider>,
     /// Without a CA any certificate will do, as for clients that are not told what to trust.
     ca: Option<Arc<WebPkiServerVerifier>>,
     /// The host that it must be for. Not the name that is asked for: that one is the client's.
     host: Option<ServerName<'static>>,
 }
 
-impl ServerCertVerifier for Trust {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        asked: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
+impl Trust {
+    fn judge(&self, shown: &[CertificateDer<'_>]) -> Result<(), rustls::Error> {
         use CertificateError::{NotValidForName, NotValidForNameContext};
         let Some(ca) = &self.ca else {
-            return Ok(ServerCertVerified::assertion());
+            return Ok(());
         };
-        let name = self.host.as_ref().unwrap_or(asked);
-        match ca.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+        let Some((own, intermediates)) = shown.split_first() else {
+            return Err(rustls::Error::NoCertificatesPresented);
+        };
+        // A CA alone vouches for any name: which one is looked at then does not matter.
+        let any = Ipv4Addr::UNSPECIFIED.into();
+        let name = self.host.as_ref().unwrap_or(&any);
+        match ca.verify_server_cert(own, intermediates, name, &[], UnixTime::now()) {
             // The name is looked at last.
             Err(rustls::Error::InvalidCertificate(
                 NotValidForName | NotValidForNameContext { .. },
-            )) if self.host.is_none() => Ok(ServerCertVerified::assertion()),
-            judged => judged,
+            )) if self.host.is_none() => Ok(()),
+            judged => judged.map(|_| ()),
         }
+    }
+}
+
+/// Lets the exchange of keys come to its end: one that breaks off counts as a failed handshake at
+/// the server, which blocks the proxy's host after some. [`Connector::encrypt`] looks at the
+/// certificate then. That the peer has its key is checked here, and always.
+#[derive(Debug)]
+struct LookAtItLater(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for LookAtItLater {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _asked: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -240,7 +289,7 @@ impl ServerCertVerifier for Trust {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
+        let algorithms = &self.0.signature_verification_algorithms;
         rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
     }
 
@@ -250,11 +299,11 @@ impl ServerCertVerifier for Trust {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
+        let algorithms = &self.0.signature_verification_algorithms;
         rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -54,7 +54,12 @@ impl Tls {
 
     /// The peer's certificate, if it has shown one.
     pub fn peer_certificate(&self) -> Option<&CertificateDer<'static>> {
-        self.connection.peer_certificates()?.first()
+        self.peer_certificates().first()
+    }
+
+    /// The same, and behind it those that vouch for it.
+    pub fn peer_certificates(&self) -> &[CertificateDer<'static>] {
+        self.connection.peer_certificates().unwrap_or_default()
     }
 
     /// The name by which a client has called this side.

@@ -1,5 +1,5 @@
-//! Password proofs: for the one login that the proxy performs itself, completing a greeted
-//! connection nobody wants with its own account, and for a client's password that has to be
+//! Password proofs: for the logins that the proxy performs itself, completing greeted connections
+//! nobody wants with its own account, and for a client's password that has to be
 //! encrypted on one leg and not on the other.
 
 use std::fmt;
@@ -14,27 +14,52 @@ use mysql_common::scramble::{scramble_native, scramble_sha256};
 use pem::{EncodeConfig, LineEnding, Pem, encode_config};
 
 use super::capabilities::Capabilities;
-use super::handshake::Greeting;
+use super::handshake::{Greeting, Login};
 
-/// The first answer of a login with the proxy's own account.
-pub fn own_login(greeting: &Greeting, user: &str, password: &str) -> Vec<u8> {
-    let bits = Capabilities::MYSQL
+/// The first answer of a login with an account of the proxy's own. With TLS, its first
+/// [`LOGIN_HEAD`](super::handshake::LOGIN_HEAD) bytes ask for that.
+pub fn own_login(greeting: &Greeting, user: &str, proof: &[u8], tls: bool) -> Vec<u8> {
+    let asked = Capabilities::MYSQL
         .with(Capabilities::PROTOCOL_41)
         .with(Capabilities::SECURE_CONNECTION)
-        .with(Capabilities::PLUGIN_AUTH)
-        .0
-        .to_le_bytes();
+        .with(Capabilities::PLUGIN_AUTH);
+    let bits = if tls { asked.with(Capabilities::SSL) } else { asked }.0.to_le_bytes();
     let mut p = bits[..4].to_vec();
     p.extend_from_slice(&0x00ff_ffff_u32.to_le_bytes());
     p.push(45);
     p.extend_from_slice(&[0; 23]);
     p.extend_from_slice(user.as_bytes());
     p.push(0);
-    let proof = proof(&greeting.plugin, &greeting.nonce, password);
     p.push(u8::try_from(proof.len()).unwrap_or(0));
-    p.extend_from_slice(&proof);
+    p.extend_from_slice(proof);
     p.extend_from_slice(&greeting.plugin);
     p.push(0);
+    p
+}
+
+/// The user of a login that gives nothing away.
+pub const NOBODY: &str = "lockstead_probe";
+
+/// A login that gives nothing away, in the place of another one that begins with `head`: a server
+/// that has read that in a question for TLS takes its capabilities for those of the login.
+pub fn nobodys_login(head: &[u8]) -> Vec<u8> {
+    let asked = Login::bits(head);
+    let mut p = head.to_vec();
+    p.extend_from_slice(NOBODY.as_bytes());
+    // The name's end, and no proof.
+    p.extend_from_slice(&[0, 0]);
+    if asked.has(Capabilities::CONNECT_WITH_DB) {
+        p.push(0);
+    }
+    if asked.has(Capabilities::PLUGIN_AUTH) {
+        p.extend_from_slice(b"mysql_native_password\0");
+    }
+    if asked.has(Capabilities::CONNECT_ATTRS) {
+        p.push(0);
+    }
+    if asked.has(Capabilities::ZSTD) {
+        p.push(3);
+    }
     p
 }
 

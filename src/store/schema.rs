@@ -168,13 +168,21 @@ impl StoreConnection {
     /// Server settings that decide whether the lock tables can work: (binlog format and whether
     /// the binlog is on, read-only).
     pub async fn read_settings(&mut self) -> Result<Settings, StoreError> {
-        let read_only = match self.flavour() {
-            Flavour::MySql => "@@global.super_read_only OR @@global.read_only",
-            Flavour::MariaDb => "@@global.read_only",
+        let (read_only, tls_only) = match self.flavour() {
+            Flavour::MySql => (
+                "@@global.super_read_only OR @@global.read_only",
+                "@@global.require_secure_transport",
+            ),
+            // Old ones do not know the latter, and are to be told of their age.
+            Flavour::MariaDb => (
+                "@@global.read_only",
+                "(SELECT variable_value='ON' FROM information_schema.global_variables \
+                  WHERE variable_name='REQUIRE_SECURE_TRANSPORT')",
+            ),
         };
         let sql = format!(
             "SELECT @@global.log_bin, @@session.binlog_format, {read_only}, @@version, \
-             @@global.connect_timeout"
+             @@global.connect_timeout, {tls_only}"
         );
         let rows = self.query(sql, 1).await?;
         let row = &rows[0][0];
@@ -184,6 +192,7 @@ impl StoreConnection {
             read_only: column::<u8>(row, 2) == 1,
             version: column(row, 3),
             connect_timeout: column(row, 4),
+            tls_only: column::<u8>(row, 5) == 1,
         })
     }
 }
@@ -226,4 +235,6 @@ pub struct Settings {
     pub version: String,
     /// Seconds the server waits for a handshake.
     pub connect_timeout: u64,
+    /// The server lets nobody in without TLS.
+    pub tls_only: bool,
 }

@@ -11,6 +11,7 @@ use crate::script::{Flavour, Server};
 use crate::stage::{Database, on_both};
 use crate::wire::capability::{LOCAL_FILES, MULTI_STATEMENTS};
 use crate::wire::render::summary;
+use crate::wire::response::ErrPacket;
 use crate::wire::{Account, Client, End, Packet};
 
 on_both! {
@@ -20,7 +21,10 @@ on_both! {
     the_lock_tables_are_reached_by_tls_as_told
     who_requires_tls_refuses_others_as_the_server_would
     accounts_that_require_a_certificate
+    clients_without_a_certificate_are_refused_where_it_is_required
+    a_required_certificate_that_none_can_show_lets_nobody_in
     the_server_s_certificate_is_verified_as_told
+    a_ca_alone_is_enough_for_a_certificate_without_names
     certificates_are_read_again_without_a_connection_lost
     the_server_is_called_as_the_client_called_the_proxy
     a_divided_packet_over_a_compressed_leg_passes
@@ -220,6 +224,132 @@ fn the_server_s_certificate_is_verified_as_told(server: &Server) {
     }
 }
 
+/// As MySQL makes its own: signed by its own CA, and for no name.
+fn a_ca_alone_is_enough_for_a_certificate_without_names(server: &Server) {
+    let made = Made::new();
+    let file = |name: &str| made.file(name);
+    let options = [
+        format!("--ssl-ca={}", file("ca.pem")),
+        format!("--ssl-cert={}", file("nameless-cert.pem")),
+        format!("--ssl-key={}", file("nameless-key.pem")),
+    ];
+    let options = options.each_ref().map(String::as_str);
+    let own = OwnServer::start(flavour_of(server), &options);
+    let server = &own.server;
+    let store = format!("{}{}", server.url, fresh_schema());
+    let backend = format!("127.0.0.1:{}", server.port);
+    let (ca, other) = (file("ca.pem"), file("client-cert.pem"));
+    for (mode, ca, good) in
+        [("verify-ca", &ca, true), ("verify-ca", &other, false), ("verify-identity", &ca, false)]
+    {
+        let place = ["--backend", &backend, "--store", &store, "--backend-tls-ca", ca];
+        let ask = |key: &str| {
+            text(&run(&[&["check", "--create-schema", key, mode][..], &place].concat()))
+        };
+        let said = ask("--store-tls");
+        assert_eq!(!said.contains("FAILED"), good, "store_tls {mode} {ca}: {said}");
+        let said = ask("--backend-tls");
+        assert_eq!(!said.contains("FAILED"), good, "backend_tls {mode} {ca}: {said}");
+    }
+    let extra = ["--create-schema", "--backend-tls", "verify-ca", "--store-tls", "verify-ca"];
+    let extra = [&extra[..], &["--backend-tls-ca", &ca]].concat();
+    let proxy = Launched::start(&backend, &store, &extra);
+    for tls in [false, true] {
+        let mut account = server.root.clone();
+        account.wrap.tls = tls;
+        assert_eq!(told(&log_in(proxy.port, &account)), "in", "client tls={tls}");
+    }
+}
+
+/// Certificates of a test's own; removed when dropped.
+struct Made(std::path::PathBuf);
+
+impl Made {
+    fn new() -> Self {
+        let dir = std::env::temp_dir().join(fresh_schema());
+        let dev = std::env::var("LOCKSTEAD_DEV_DIR").expect("LOCKSTEAD_DEV_DIR");
+        let made = Command::new(format!("{dev}/certificates.sh")).arg(&dir).status();
+        assert!(made.expect("certificates.sh runs").success());
+        Self(dir)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn refused(client: &Client) -> ErrPacket {
+    ErrPacket::parse(&client.login.packets.last().expect("an answer").payload)
+}
+
+fn clients_without_a_certificate_are_refused_where_it_is_required(server: &Server) {
+    let (dir, flavour) = (certificates(server), flavour_of(server));
+    let ca = format!("{dir}/ca.pem");
+    let plugin = plugins(server)[0];
+    let user = User::create(server, plugin, "X509");
+    let native = log_in(server.port, &user.account(false, PASSWORD));
+    let native = refused(&native).code;
+    for extra in [&[][..], &["--backend-tls", "required"], &["--backend-tls", "off"]] {
+        let asks = ["--tls-client-ca", &ca, "--tls-client-cert", "require"];
+        let proxy = Proxy::start(&server.url, &[&asks[..], extra].concat());
+        for tls in [false, true] {
+            let mut account = server.root.clone();
+            account.wrap.tls = tls;
+            let told = refused(&log_in(proxy.port, &account));
+            let said = String::from_utf8_lossy(&told.message);
+            assert_eq!(told.code, native, "{extra:?} tls={tls}: {said}");
+            assert!(said.contains("tls_client_cert"), "{extra:?} tls={tls}: {said}");
+        }
+        let tls = match flavour {
+            Flavour::MySql => "--ssl-mode=REQUIRED",
+            Flavour::MariaDb => "--ssl",
+        };
+        let shows = [
+            tls.to_owned(),
+            format!("--ssl-cert={dir}/client-cert.pem"),
+            format!("--ssl-key={dir}/client-key.pem"),
+        ];
+        let said = text(&client(flavour, &server.root, proxy.port, &shows));
+        assert!(said.contains("got in"), "{extra:?}: {said}");
+        // One that another authority has signed is no certificate.
+        let another = Made::new();
+        let shows = [
+            tls.to_owned(),
+            format!("--ssl-cert={}", another.file("client-cert.pem")),
+            format!("--ssl-key={}", another.file("client-key.pem")),
+        ];
+        let said = text(&client(flavour, &server.root, proxy.port, &shows));
+        assert!(!said.contains("got in"), "{extra:?}: {said}");
+    }
+}
+
+fn a_required_certificate_that_none_can_show_lets_nobody_in(server: &Server) {
+    let ca = format!("{}/ca.pem", certificates(server));
+    let off = match flavour_of(server) {
+        Flavour::MySql => "--tls-version=",
+        Flavour::MariaDb => "--skip-ssl",
+    };
+    let own = OwnServer::start(flavour_of(server), &[off]);
+    let asks = ["--tls-client-ca", &ca, "--tls-client-cert", "require"];
+    let proxy = Proxy::start(&own.server.url, &asks);
+    let refused = told(&log_in(proxy.port, &own.server.root));
+    assert!(refused.contains("tls_client_cert"), "{refused}");
+    let ready = proxy.page("/readyz");
+    assert!(ready.contains(" 503 ") && ready.contains("nobody can log in"), "{ready}");
+    let off = run(&[
+        &["check", "--backend", "h:1", "--store", "mysql://a:b@h/x", "--tls", "off"][..],
+        &asks,
+    ]
+    .concat());
+    assert!(text(&off).contains("tls_client_cert"), "{}", text(&off));
+}
+
 fn the_lock_tables_are_reached_by_tls_as_told(server: &Server) {
     let dir = certificates(server);
     let (good, bad) = (format!("{dir}/ca.pem"), format!("{dir}/client-cert.pem"));
@@ -379,8 +509,8 @@ fn accounts_that_require_a_certificate(server: &Server) {
     assert!(text(&asks_nobody).contains("backend_tls_cert"), "{}", text(&asks_nobody));
 }
 
-/// The command line client of the server's family.
-fn client(flavour: Flavour, account: &Account, port: u16, options: &[String]) -> Output {
+/// The command line client of a family.
+pub(crate) fn client(flavour: Flavour, account: &Account, port: u16, options: &[String]) -> Output {
     ask_by_client("SELECT 'got in'", flavour, account, port, options)
 }
 
@@ -407,7 +537,7 @@ fn ask_by_client(
         .expect("the client runs")
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
 }
 

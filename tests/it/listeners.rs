@@ -19,6 +19,7 @@ on_both! {
     a_client_is_whom_the_proxy_protocol_tells_of
     a_header_that_is_missing_or_wrong_ends_the_connection
     what_a_client_is_told_at_connect_is_what_the_server_calls_it
+    a_unix_socket_is_no_certificate
 }
 
 /// A folder of a test's own, removed with it.
@@ -100,6 +101,33 @@ fn clients_connect_by_any_of_several_addresses(server: &Server) {
     assert!(child.wait().expect("it ends").success());
     assert!(!Path::new(&socket).exists(), "the socket is left behind");
     server.root().run(&format!("DROP DATABASE {schema}"));
+}
+
+fn a_unix_socket_is_no_certificate(server: &Server) {
+    let folder = Folder::create();
+    let socket = folder.path("s");
+    let listen = format!("unix:{socket}");
+    let schema = fresh_schema();
+    let store = format!("{}{schema}", server.url);
+    let backend = format!("127.0.0.1:{}", server.port);
+    let ca = server.root().column("SELECT @@ssl_ca").concat();
+    let arguments = ["serve", "--http", "off", "--state-dir", "off", "--create-schema"];
+    let place = ["--listen", &listen, "--backend", &backend, "--store", &store];
+    let asks = ["--tls-client-ca", &ca, "--tls-client-cert", "require"];
+    let mut child = crate::launch::program(&[&arguments[..], &place, &asks].concat())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the proxy starts");
+    eventually("the socket is there", || Path::new(&socket).exists().then_some(()));
+    let said = eventually("a client is answered", || {
+        let client = Client::connect_unix(Path::new(&socket), &server.root).ok()?;
+        let last = client.login.packets.last()?;
+        Some(String::from_utf8_lossy(&last.payload).into_owned())
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(said.contains("tls_client_cert"), "{said}");
+    server.root().run(&format!("DROP DATABASE IF EXISTS {schema}"));
 }
 
 fn a_socket_left_behind_is_taken_over_and_one_in_use_is_not(server: &Server) {

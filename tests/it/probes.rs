@@ -6,12 +6,13 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::forwarder::Forwarder;
-use crate::launch::Launched;
+use crate::launch::{Launched, run};
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{PATIENCE, eventually, on_both};
+use crate::wire::Client;
 use crate::wire::frame::Frames;
 
 on_both! {
@@ -20,6 +21,9 @@ on_both! {
     probes_that_stay_are_no_errors
     probes_that_stay_as_long_as_they_may_are_no_errors
     what_a_probe_leaves_behind_has_the_globals_of_its_time
+    probes_are_no_errors_where_tls_is_demanded
+    a_server_that_is_not_trusted_counts_no_errors_either
+    commands_that_ask_for_a_greeting_are_no_errors
 }
 
 /// A proxy that the server sees at an address of its own, where its errors are counted.
@@ -35,6 +39,11 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn start(server: &Server, extra: &[&str]) -> Self {
+        Self::start_with(server, |_| extra.iter().map(|&e| e.to_owned()).collect())
+    }
+
+    /// The same with arguments that the server tells.
+    fn start_with(server: &Server, extra: impl Fn(&Server) -> Vec<String>) -> Self {
         // MariaDB shows its counts only with the performance schema, which is off by default.
         let own = (flavour_of(server) == Flavour::MariaDb)
             .then(|| OwnServer::start(Flavour::MariaDb, &["--performance-schema=ON"]));
@@ -43,11 +52,12 @@ impl Seen {
         let link = Forwarder::start(server.port, address);
         let backend = format!("127.0.0.1:{}", link.port);
         let store = format!("{}{}", server.url, fresh_schema());
-        let extra = [&["--create-schema"], extra].concat();
-        let proxy = Launched::start(&backend, &store, &extra);
+        let extra = extra(&server);
+        let extra: Vec<&str> = extra.iter().map(String::as_str).collect();
+        let proxy = Launched::start(&backend, &store, &[&["--create-schema"], &extra[..]].concat());
         let mut seen = Self { proxy, link, address, server, before: Vec::new(), _own: own };
         // The first connection makes the server remember the address.
-        drop(Session::at(seen.proxy.port));
+        drop(Session::at(seen.link.port));
         seen.before = seen.errors();
         seen
     }
@@ -178,4 +188,64 @@ fn what_a_probe_leaves_behind_has_the_globals_of_its_time(server: &Server) {
     let mut newer = newer.expect("a connection opened for its client");
     assert_eq!(precision(&mut newer).as_deref(), Some("9"), "of a connection of its own");
     assert_eq!(precision(&mut heir).as_deref(), Some("4"), "of the probe's connection");
+}
+
+/// The file with the CA of the server's certificate.
+fn ca(server: &Server) -> String {
+    server.root().column("SELECT @@ssl_ca").concat()
+}
+
+fn probes_are_no_errors_where_tls_is_demanded(server: &Server) {
+    for mode in ["required", "verify-ca"] {
+        let extra = |server: &Server| {
+            ["--backend-tls", mode, "--backend-tls-ca", &ca(server)].map(str::to_owned).to_vec()
+        };
+        let seen = Seen::start_with(server, extra);
+        for _ in 0..20 {
+            drop(greet(seen.probe()));
+        }
+        let left: Vec<TcpStream> = (0..20).map(|_| greet(seen.probe())).collect();
+        drop(left);
+        seen.assert_unharmed();
+        // They end with the store's account, and not as nobody. MySQL does not count that.
+        let refused = seen.server.root().column(&format!(
+            "SELECT COUNT_AUTHENTICATION_ERRORS FROM performance_schema.host_cache WHERE IP='{}'",
+            seen.address
+        ));
+        assert_eq!(refused, ["0"], "{mode}");
+    }
+}
+
+fn a_server_that_is_not_trusted_counts_no_errors_either(server: &Server) {
+    let extra = |server: &Server| {
+        let another = ca(server).replace("/ca.pem", "/client-cert.pem");
+        ["--backend-tls", "verify-ca", "--backend-tls-ca", &another].map(str::to_owned).to_vec()
+    };
+    let seen = Seen::start_with(server, extra);
+    for tls in [false, true] {
+        let mut account = server.root.clone();
+        account.wrap.tls = tls;
+        for _ in 0..5 {
+            let client = Client::connect("127.0.0.1", seen.proxy.port, &account);
+            let client = client.expect("a connection");
+            assert!(!client.login.succeeded(), "the server is not trusted");
+        }
+    }
+    let left: Vec<TcpStream> = (0..10).map(|_| greet(seen.probe())).collect();
+    drop(left);
+    eventually("no connection is left over", || (seen.link.open() == 0).then_some(()));
+    assert_eq!(seen.errors(), seen.before, "errors of connections, blocks, handshakes");
+    Session::at(seen.link.port);
+}
+
+fn commands_that_ask_for_a_greeting_are_no_errors(server: &Server) {
+    let seen = Seen::start(server, &[]);
+    let backend = format!("127.0.0.1:{}", seen.link.port);
+    let store = format!("{}{}", seen.server.url, fresh_schema());
+    let place = ["--backend", &backend, "--store", &store, "--state-dir", "off"];
+    for command in [&["grants"][..], &["check", "--create-schema"]] {
+        let done = run(&[command, &place].concat());
+        assert!(done.status.success(), "{command:?}: {done:?}");
+    }
+    seen.assert_unharmed();
 }

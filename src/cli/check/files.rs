@@ -1,0 +1,132 @@
+//! Files and folders: whether certificates are good by their dates, and whether the state directory
+//! can be written.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use humantime::format_rfc3339_seconds;
+
+use super::Findings;
+use crate::config::{Config, Mode};
+use crate::net::dates::{self, Standing};
+
+const DATES: &str = "certificates";
+
+/// Those that the windows over HTTP show.
+pub(super) fn pages(config: &Config, findings: &mut Findings) {
+    if let Some(pair) = config.http.as_ref().and_then(|http| http.tls.as_ref()) {
+        shown("http_tls_cert", &pair.cert, findings);
+    }
+}
+
+/// Those of one listener's clients, and of its server.
+pub(super) fn certificates(config: &Config, findings: &mut Findings) {
+    if let Some(pair) = &config.tls.pair {
+        shown("tls_cert", &pair.cert, findings);
+    }
+    for pair in &config.backend_tls.pairs {
+        shown("backend_tls_cert", &pair.cert, findings);
+    }
+    let trusted = [("tls_client_ca", &config.tls.ca), ("backend_tls_ca", &config.backend_tls.ca)];
+    for (key, path) in trusted {
+        if let Some(path) = path {
+            vouching(key, path, findings);
+        }
+    }
+}
+
+/// None of what is shown may be out of its time.
+fn shown(key: &str, path: &Path, findings: &mut Findings) {
+    // A file that cannot be read is told of with the others that TLS needs.
+    for standing in dates::of_file(path).unwrap_or_default() {
+        tell(&standing, &named(key, path), findings);
+    }
+}
+
+/// Of several that may vouch, one that is good suffices.
+fn vouching(key: &str, path: &Path, findings: &mut Findings) {
+    let all = dates::of_file(path).unwrap_or_default();
+    let good = |standing: &Standing| matches!(standing, Standing::Good | Standing::EndsSoon(_));
+    let one_is_good = all.iter().any(good);
+    for standing in &all {
+        if one_is_good {
+            warn_of(standing, &named(key, path));
+        } else {
+            tell(standing, &named(key, path), findings);
+        }
+    }
+}
+
+fn named(key: &str, path: &Path) -> String {
+    format!("{key}, {}", path.display())
+}
+
+fn tell(standing: &Standing, whose: &str, findings: &mut Findings) {
+    match standing {
+        Standing::Expired(_) | Standing::NotYet(_) => {
+            findings.failed(DATES, said(standing, whose).unwrap_or_default());
+        }
+        Standing::Good | Standing::EndsSoon(_) => warn_of(standing, whose),
+    }
+}
+
+/// The same where it keeps nobody out.
+pub(super) fn warn_of(standing: &Standing, whose: &str) {
+    if let Some(said) = said(standing, whose) {
+        Findings::warn(said);
+    }
+}
+
+fn said(standing: &Standing, whose: &str) -> Option<String> {
+    Some(match *standing {
+        Standing::Good => return None,
+        Standing::EndsSoon(end) => {
+            format!("{whose}: expires at {}, renew it", format_rfc3339_seconds(end))
+        }
+        Standing::Expired(end) => {
+            format!("{whose}: expired at {}, renew it", format_rfc3339_seconds(end))
+        }
+        Standing::NotYet(begin) => format!(
+            "{whose}: is not good before {}; is the clock right?",
+            format_rfc3339_seconds(begin)
+        ),
+    })
+}
+
+/// Whether the state directory can be written. One that is not there is not made: another user than
+/// this one may serve.
+pub(super) fn state_dir(config: &Config, findings: &mut Findings) {
+    const LABEL: &str = "state directory";
+    let Some(path) = config.state_dir.as_deref() else {
+        return Findings::fine(LABEL, "none: a restart behind kill -9 waits for the lease");
+    };
+    let shown = path.display();
+    let tried = if path.exists() { try_to_write(path) } else { try_to_make(path) };
+    match tried {
+        Ok(()) if path.exists() => Findings::fine(LABEL, format_args!("ok: {shown}")),
+        Ok(()) => Findings::fine(LABEL, format_args!("ok: {shown}, made at start")),
+        Err(e) => {
+            let lost = match config.mode {
+                Mode::Durable => "a restart behind kill -9 waits for the lease",
+                Mode::Observe => "there is no report",
+            };
+            findings.failed(LABEL, format_args!("{shown}: {e}; without it, {lost}"));
+        }
+    }
+}
+
+fn try_to_write(dir: &Path) -> io::Result<()> {
+    let file = dir.join(format!("check-{}", std::process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&file)?;
+    fs::remove_file(&file)
+}
+
+/// Makes another one in its place: what is made of the way to it cannot be told from what was there.
+fn try_to_make(dir: &Path) -> io::Result<()> {
+    let mut above = dir.to_path_buf();
+    while !above.exists() && above.pop() {}
+    let tried = above.join(format!("lockstead-check-{}", std::process::id()));
+    fs::create_dir(&tried)?;
+    fs::remove_dir(&tried)
+}
