@@ -125,6 +125,7 @@ impl Running {
             observer,
             shapes: Shapes::default(),
             digests: Digests::default(),
+            lines: Arc::default(),
             metrics,
             hops,
             spares,

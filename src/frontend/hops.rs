@@ -16,6 +16,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::put_frame;
 use crate::protocol::handshake::LOGIN_HEAD;
 use crate::protocol::reply::ErrorReply;
+use crate::seldom::{Seldom, Turn};
 
 /// What the proxy can do on its legs.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub struct Hops {
     acceptor: Option<Acceptor>,
     connector: Option<Connector>,
     own_key: Option<Arc<OwnKey>>,
+    failures: Seldom,
 }
 
 impl Hops {
@@ -54,7 +56,7 @@ impl Hops {
         let make = || OwnKey::generate().map(Arc::new);
         let own_key = mixed.then(|| own_key.map_or_else(make, Ok)).transpose();
         let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
-        Ok(Self { acceptor, connector, own_key })
+        Ok(Self { acceptor, connector, own_key, failures: Seldom::default() })
     }
 
     /// What is shown to clients that want TLS.
@@ -139,7 +141,9 @@ impl Hops {
         match begun.await {
             Ok(()) => Ok(()),
             Err(e) => {
-                tracing::warn!(backend = %config.backend, error = %e, "no TLS with the server");
+                if let Some(Turn { left_out }) = self.failures.turn() {
+                    tracing::warn!(backend = %config.backend, error = %e, left_out, "no TLS with the server");
+                }
                 Err(failed(&e.to_string()))
             }
         }

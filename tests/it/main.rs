@@ -42,6 +42,7 @@ mod script;
 mod scripted;
 mod session;
 mod stage;
+mod strangers;
 mod takeover;
 mod trials;
 mod turns;

@@ -8,6 +8,7 @@ use super::super::keys::{KeyState, Waiter};
 use super::super::sight::{DEADLOCKS, Deadlock, HeldHere, Sight, Waiting};
 use super::Service;
 use crate::lock::name::Key;
+use crate::seldom::Turn;
 use crate::types::ConnectionId;
 
 impl Service {
@@ -35,7 +36,9 @@ impl Service {
     ) {
         let way = if across { "across" } else { "here" };
         self.metrics.deadlocks.with_label_values(&[way]).inc();
-        tracing::info!(target: "lockstead::locks", connection = %victim, ?circle, way, "a deadlock is ended");
+        if let Some(Turn { left_out }) = self.lines.deadlocks.turn() {
+            tracing::info!(target: "lockstead::locks", connection = %victim, ?circle, way, left_out, "a deadlock is ended");
+        }
         if self.deadlocks.len() == DEADLOCKS {
             self.deadlocks.pop_front();
         }
