@@ -18,7 +18,7 @@ mod documents;
 const FLOORS: [&[&str]; 10] = [
     &["types", "mutants"],
     &["lock", "protocol"],
-    &["sql", "clock", "config", "metrics", "seldom"],
+    &["sql", "clock", "config", "metrics", "private", "seldom"],
     &["net", "observe", "state", "store"],
     &["backend", "engine"],
     &["frontend"],

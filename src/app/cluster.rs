@@ -27,6 +27,7 @@ use crate::frontend::unsupported::Shapes;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
+use crate::private;
 use crate::state::StateDir;
 use crate::store::reads::Rights;
 use crate::types::Flavour;
@@ -246,9 +247,13 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
 /// The state directory, if there is one to be had.
 fn open_state(config: &Config, store: &StoreUrl) -> Option<StateDir> {
     let path = config.state_dir.as_deref()?;
-    StateDir::open(path, &format!("{store:?}"))
+    let opened = StateDir::open(path, &format!("{store:?}"))
         .inspect_err(|e| {
             tracing::warn!(error = %e, "no state directory: a restart behind a kill waits for the lease");
         })
-        .ok()
+        .ok();
+    if let Some(warning) = private::shared_folder(path) {
+        tracing::warn!("{warning}");
+    }
+    opened
 }

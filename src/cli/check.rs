@@ -9,14 +9,19 @@ use crate::backend::greeted::connect;
 use crate::config::tls::Offer;
 use crate::config::{Config, Mode};
 use crate::frontend::hops::Hops;
+use crate::private;
 
 pub(super) fn run(settings: Settings) -> ExitCode {
     let one = settings.cluster.clone();
+    let warning = settings.warning();
     let plan = match settings.plan().and_then(|plan| plan.only_cluster(one.as_deref())) {
         Ok(plan) => plan,
         Err(e) => return usage(&e),
     };
     print_line("configuration   ok");
+    if let Some(warning) = warning {
+        print_line(format_args!("warning: {warning}"));
+    }
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),
@@ -105,7 +110,12 @@ async fn check(config: Config, creates: bool) -> bool {
     match &config.state_dir {
         None => print_line("state directory none: a restart behind kill -9 waits for the lease"),
         // Not tried: it would be made, perhaps by another user than the one that serves.
-        Some(path) => print_line(format_args!("state directory {}", path.display())),
+        Some(path) => {
+            print_line(format_args!("state directory {}", path.display()));
+            if let Some(warning) = private::shared_folder(path) {
+                print_line(format_args!("warning: {warning}"));
+            }
+        }
     }
     good
 }

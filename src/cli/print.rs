@@ -1,6 +1,6 @@
 //! What the program says on standard output.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stdout};
 
 /// Prints a text; the program ends where nobody takes it: quietly if a reader has seen enough, else
@@ -30,18 +30,4 @@ pub(super) fn give_up(e: &io::Error) -> i32 {
     }
     eprintln!("lockstead: cannot write the output: {e}");
     1
-}
-
-/// JSON that does nothing to a terminal either: what JSON need not escape, C1 controls, is.
-pub(super) fn safe(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if matches!(c, '\u{7f}'..='\u{9f}') {
-            // A string takes everything.
-            let _ = fmt::Write::write_fmt(&mut out, format_args!("\\u{:04x}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }

@@ -40,6 +40,7 @@ mod relay;
 mod reload;
 mod script;
 mod scripted;
+mod secrets;
 mod session;
 mod stage;
 mod strangers;
