@@ -8,6 +8,7 @@ mod command;
 mod connection;
 mod control;
 mod desk;
+mod locks;
 mod login;
 mod own;
 mod release;
@@ -16,7 +17,7 @@ mod table;
 mod tables;
 mod upgrade;
 
-pub use control::{Cluster, Control, Reloaded, Replaced};
+pub use control::{Cluster, Control, Reloaded, Replaced, failed};
 pub use table::{Cell, EXACT, Kind, Table};
 pub use upgrade::Upgrade;
 

@@ -18,7 +18,12 @@ impl Service {
         let mut sight = Sight { deadlocks, ..Sight::default() };
         for (key, state) in &self.keys {
             let held = state.held.as_ref().filter(|_| state.release.is_none());
-            sight.held.extend(held.map(|held| HeldHere { conn: held.conn }));
+            sight.held.extend(held.map(|held| HeldHere {
+                key: key.clone(),
+                token: held.token,
+                conn: held.conn,
+                held: held.since.elapsed(),
+            }));
             // One whose grant is at the store still waits for it.
             let first = state.granting.iter().filter(|w| w.reply.is_some());
             let waiters = first.chain(&state.queue).enumerate();
