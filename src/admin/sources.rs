@@ -31,7 +31,7 @@ impl Source {
     pub(super) fn of(address: IpAddr) -> Self {
         Self::Net(match address.to_canonical() {
             IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
-            v4 => v4,
+            v4 @ IpAddr::V4(_) => v4,
         })
     }
 }
@@ -104,15 +104,18 @@ impl Sources {
     /// Which of the logins under way, the oldest first, gives way to another one of `source`: the oldest
     /// of the source that has the most. `None`: that is the newcomer itself.
     pub(super) fn gives_way(&self, under_way: &[Source], source: Source) -> Option<usize> {
-        let weight = |of: Source| {
-            let logins = under_way.iter().chain([&source]).filter(|other| **other == of).count();
-            if self.known.contains(&of) { logins.saturating_sub(KEPT) } else { logins }
-        };
-        let most = under_way.iter().map(|of| weight(*of)).max()?;
-        if most < weight(source) {
-            return None;
+        let mut weights: HashMap<Source, usize> = HashMap::new();
+        for of in under_way.iter().chain([&source]) {
+            *weights.entry(*of).or_default() += 1;
         }
-        under_way.iter().position(|of| weight(*of) == most)
+        for known in &self.known {
+            if let Some(weight) = weights.get_mut(known) {
+                *weight = weight.saturating_sub(KEPT);
+            }
+        }
+        let most = weights.values().copied().max()?;
+        // None of them where the newcomer's is the greatest alone.
+        under_way.iter().position(|of| weights.get(of) == Some(&most))
     }
 }
 

@@ -100,7 +100,7 @@ async fn check(config: Config, creates: bool) -> bool {
             }
         }
         Err(StartError::NoSchema { .. }) if creates => {
-            println!("lock schema     none: it is made at start (create_schema)");
+            print_line("lock schema     none: it is made at start (create_schema)");
         }
         Err(e) => {
             good = false;

@@ -24,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use self::plain::lines;
 use self::print::print_line;
 use crate::config::{Config, ConfigError, Plan, Raw};
 use crate::private;
@@ -152,12 +153,12 @@ pub fn run() -> ExitCode {
 }
 
 fn usage(e: &impl Display) -> ExitCode {
-    eprintln!("lockstead: {e}");
+    eprintln!("lockstead: {}", lines(&e.to_string()));
     ExitCode::from(2)
 }
 
 fn failed(e: &impl Display) -> ExitCode {
-    eprintln!("lockstead: {e}");
+    eprintln!("lockstead: {}", lines(&e.to_string()));
     ExitCode::FAILURE
 }
 

@@ -42,6 +42,11 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
+/// Lines of the program's own, with parts of others: their ends stay.
+pub(super) fn lines(text: &str) -> String {
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+}
+
 /// JSON, of which people may be shown the text: what JSON need not escape is escaped, too. Its own
 /// ends of lines stay.
 pub(super) fn safe(json: &str) -> String {
@@ -65,6 +70,7 @@ mod tests {
 
     #[test]
     fn what_is_hidden_is_shown_by_its_number() {
+        assert_eq!(lines("a\n\u{1b}[2J b\n"), "a\n\\u{1b}[2J b\n");
         for (text, shown) in [
             ("two\nlines\t\u{1b}[31m", "two\\nlines\\t\\u{1b}[31m"),
             ("\u{61c}\u{202e}\u{180e}\u{e0041}", "\\u{61c}\\u{202e}\\u{180e}\\u{e0041}"),

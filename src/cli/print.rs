@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stdout};
 
+use super::plain::lines;
+
 /// Prints a text; the program ends where nobody takes it: quietly if a reader has seen enough, else
 /// with a message.
 pub(super) fn print(text: impl Display) {
@@ -11,9 +13,9 @@ pub(super) fn print(text: impl Display) {
     }
 }
 
-/// The same with an end of line.
+/// The same with an end of line. What servers say in it does nothing to a terminal.
 pub(super) fn print_line(text: impl Display) {
-    print(format_args!("{text}\n"));
+    print(lines(&text.to_string()) + "\n");
 }
 
 /// For who has something to finish.

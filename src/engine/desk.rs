@@ -14,6 +14,9 @@ use crate::store::overview::{LockRow, ProxyRow, Which};
 use crate::store::releases::Fate;
 use crate::types::ConnectionId;
 
+/// When to look for the first time, if nobody asks before: the engine may have registered by then.
+const FIRST: Duration = Duration::from_secs(1);
+
 /// Rows of an answer at most.
 pub const MOST: usize = 10_000;
 
@@ -111,7 +114,7 @@ async fn look(
 ) {
     let mut line = Line::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
-    let mut next = Instant::now() + known.refresh_after(Duration::ZERO);
+    let mut next = Instant::now() + FIRST;
     loop {
         match timeout_at(next, asked.recv()).await {
             Ok(None) => return,
@@ -149,7 +152,7 @@ async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&K
             });
             let rows = rows.await;
             if let Some(known) = known {
-                known.heard(&rows);
+                known.heard(&rows, which != Which::All);
                 if let (Which::All, Ok(rows)) = (&which, &rows) {
                     known.saw_locks(rows);
                 }
@@ -161,7 +164,7 @@ async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&K
                 twice(line, async |line| line.get().await?.overview_proxies(schema, MOST).await);
             let rows = rows.await;
             if let Some(known) = known {
-                known.heard(&rows);
+                known.heard(&rows, false);
                 if let Ok(rows) = &rows {
                     known.saw_proxies(rows);
                 }

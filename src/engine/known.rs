@@ -84,7 +84,8 @@ impl Known {
                 match answer.await {
                     Some(Ok(rows)) => return Ok(Rows { rows, old: None }),
                     Some(Err(NoAnswer::NoEngine)) => return Err(NoAnswer::NoEngine),
-                    Some(Err(e)) if !known => return Err(e),
+                    // Of one question alone, or with nothing to be shown instead.
+                    Some(Err(e)) if !known || self.silent.lock().is_none() => return Err(e),
                     Some(Err(e)) => e.to_string(),
                     None => {
                         let why = format!("no answer within {:?}", self.patience);
@@ -130,11 +131,13 @@ impl Known {
         *self.proxies.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
-    /// Takes in whether the lock tables have answered.
-    pub(super) fn heard<T>(&self, result: &Result<T, NoAnswer>) {
+    /// Takes in whether the lock tables have answered. What they refuse of a question of somebody's own says
+    /// nothing about others.
+    pub(super) fn heard<T>(&self, result: &Result<T, NoAnswer>, own: bool) {
         let mut silent = self.silent.lock();
         match result {
             Ok(_) => *silent = None,
+            Err(NoAnswer::Store(e)) if own && !e.is_silence() => {}
             Err(e) => {
                 let since = silent.as_ref().map_or_else(Instant::now, |(since, _)| *since);
                 *silent = Some((since, e.to_string()));
@@ -225,7 +228,7 @@ mod tests {
         let lost = || async { Err(NoAnswer::Store(StoreError::Lost("gone".into()))) };
         assert!(known.locks(Which::All, lost()).await.is_err(), "nothing is known");
         known.saw_locks(&[row("a"), row("b")]);
-        known.heard(&Ok(()));
+        known.heard(&Ok(()), false);
         let fresh = known.locks(Which::All, async { Ok(vec![row("c")]) }).await.expect("rows");
         assert_eq!(fresh, Rows { rows: vec![row("c")], old: None });
         let rows = known.locks(Which::Like("A%".into()), never()).await.expect("rows");
@@ -237,7 +240,11 @@ mod tests {
             let rows = known.locks(Which::All, asked).await.expect("rows");
             assert!(rows.old.is_some_and(|old| old.why.contains("no answer")));
         }
-        known.heard(&Ok(()));
+        known.heard(&Ok(()), false);
+        let refused = StoreError::Refused { code: 1267, message: "a pattern".into() };
+        let refused = Err::<Vec<LockRow>, _>(NoAnswer::Store(refused));
+        known.heard(&refused, true);
+        assert!(known.locks(Which::Like("x".into()), async { refused }).await.is_err());
         let rows = known.locks(Which::All, async { Ok(Vec::new()) }).await.expect("rows");
         assert_eq!(rows.old, None);
     }

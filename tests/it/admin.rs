@@ -398,7 +398,7 @@ fn top_shows_locks_as_they_come_and_go(server: &Server) {
     // What cannot be shown is not shown as it was.
     let locks = format!("{}.locks", desk.proxy.schema);
     server.root().run(&format!("RENAME TABLE {locks} TO {locks}_away"));
-    shows("not known: the lock tables do not answer");
+    shows("(the lock tables do not answer");
     server.root().run(&format!("RENAME TABLE {locks}_away TO {locks}"));
     // Keys are heard while a question is open.
     desk.proxy.signal("STOP");
