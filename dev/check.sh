@@ -26,8 +26,8 @@ if [ ! -x "$tool/bin/cargo-deny" ]; then
   # Not among the user's own programs, and with nothing left but the program.
   cargo install --quiet --locked --root "$tool" --version "=$deny" cargo-deny
 fi
-say 'licences and duplicate crates'
-"$tool/bin/cargo-deny" --locked check --hide-inclusion-graph licenses bans
+say 'licences, duplicate crates and where they come from'
+"$tool/bin/cargo-deny" --locked check --hide-inclusion-graph licenses bans sources
 
 say 'rules of this repository'
 cargo test --quiet --locked --test tidy

@@ -13,6 +13,8 @@ pub mod protocol;
 pub mod clock;
 pub mod config;
 pub mod metrics;
+pub mod private;
+pub mod seldom;
 pub mod sql;
 
 pub mod net;

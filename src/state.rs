@@ -4,9 +4,10 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::private;
 use crate::types::ProxyId;
 
 /// Why there is no state directory.
@@ -58,7 +59,7 @@ pub struct StateDir {
 impl StateDir {
     /// Makes the directory if it is missing. `store` says whose incarnations are meant.
     pub fn open(path: &Path, store: &str) -> Result<Self, StateError> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io_at(path))?;
+        private::make_folder(path).map_err(io_at(path))?;
         let kind = rustix::fs::statfs(path).map_err(|e| io_at(path)(e.into()))?.f_type;
         let kind = u64::try_from(kind).unwrap_or_default() & 0xffff_ffff;
         if !LOCAL.contains(&kind) {
@@ -114,6 +115,10 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
+        // What somebody else has put there proves nothing.
+        if !private::is_own(&file.metadata()?) {
+            return Ok(None);
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),

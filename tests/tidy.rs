@@ -22,7 +22,7 @@ mod pages;
 const FLOORS: [&[&str]; 10] = [
     &["types", "mutants"],
     &["lock", "protocol"],
-    &["sql", "clock", "config", "metrics"],
+    &["sql", "clock", "config", "metrics", "private", "seldom"],
     &["net", "observe", "state", "store"],
     &["backend", "engine"],
     &["frontend"],

@@ -10,7 +10,7 @@ use super::command;
 use super::control::{Asker, Control, Reply};
 use super::desk::Desk;
 use super::login::{Entered, read, say};
-use super::table::{Cell, Kind, MOST, NOTES, Table};
+use super::table::{Cell, Kind, NOTES, Table};
 use super::{ANSWER, IDLE};
 use crate::protocol::command::Command as Byte;
 use crate::protocol::frame::{HEADER, put_frame};
@@ -105,11 +105,11 @@ impl Connection {
         match reply {
             Ok(Reply::Done | Reply::Did(None, _)) => put_ok(out, 1, Status(Status::AUTOCOMMIT)),
             Ok(Reply::Rows(table) | Reply::Did(Some(table), _)) => {
-                self.notes.extend(table.cut.then(cut));
+                self.notes.extend(table.notes());
                 self.put(&table, out);
             }
             Ok(Reply::Notes) => {
-                self.put(&Table { columns: NOTES, cut: false, rows: told(&notes) }, out);
+                self.put(&Table { columns: NOTES, cut: false, old: None, rows: told(&notes) }, out);
                 self.notes = notes;
             }
             Ok(Reply::Values(values)) => {
@@ -132,7 +132,7 @@ impl Connection {
         let written: Vec<Vec<_>> =
             table.rows.iter().map(|row| row.iter().map(Cell::written).collect()).collect();
         let rows = written.iter().map(|row| row.iter().map(Option::as_deref).collect());
-        let warnings = u16::from(table.cut);
+        let warnings = u16::from(table.cut) + u16::from(table.old.is_some());
         put_result_set(out, table.columns, rows, (self.entered.capabilities, warnings));
     }
 }
@@ -142,10 +142,6 @@ fn told(notes: &[String]) -> Vec<Vec<Cell>> {
         vec![Cell::Text("Note".to_owned()), Cell::Number(1105), Cell::Text(note.clone())]
     };
     notes.iter().map(note).collect()
-}
-
-fn cut() -> String {
-    format!("only the first {MOST} rows of a cluster are shown: there may be more")
 }
 
 /// ER_SPECIFIC_ACCESS_DENIED_ERROR.

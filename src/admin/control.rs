@@ -82,7 +82,8 @@ pub(super) struct Asker<'a> {
     pub(super) notes: &'a [String],
 }
 
-pub(super) fn failed(message: String) -> ErrorReply {
+/// `ER_UNKNOWN_ERROR`.
+pub fn failed(message: String) -> ErrorReply {
     ErrorReply { code: 1105, state: "HY000", message }
 }
 
@@ -135,7 +136,9 @@ impl Control {
             Command::Own(Own::Set) => return Ok(Reply::Done),
             Command::Own(Own::Empty) => return Err(empty()),
             Command::Own(Own::Warnings) => return Ok(Reply::Notes),
-            Command::Own(Own::Errors) => Table { columns: NOTES, cut: false, rows: Vec::new() },
+            Command::Own(Own::Errors) => {
+                Table { columns: NOTES, cut: false, old: None, rows: Vec::new() }
+            }
             Command::Own(Own::Select(list)) => {
                 let value = |(what, name): (String, String)| {
                     Ok((name, own::value(&what, asker.who, asker.notes.len())?))
@@ -182,7 +185,7 @@ impl Control {
         let row = |change: Change| vec![Cell::Text(change.what), Cell::Text(change.result)];
         let columns = &[("what", Kind::Text), ("result", Kind::Text)];
         let rows = changes.into_iter().map(row).collect();
-        Reply::Did(Some(Table { columns, cut: false, rows }), all.join("; "))
+        Reply::Did(Some(Table { columns, cut: false, old: None, rows }), all.join("; "))
     }
 
     /// Of two clusters' servers, connections may have the same id: then nobody is hit by chance.
@@ -235,5 +238,5 @@ fn help() -> Table {
         vec![Cell::Text((*command).to_owned()), Cell::Text((*what).to_owned())]
     };
     let columns = &[("command", Kind::Text), ("what", Kind::Text)];
-    Table { columns, cut: false, rows: HELP.iter().map(row).collect() }
+    Table { columns, cut: false, old: None, rows: HELP.iter().map(row).collect() }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -10,11 +9,10 @@ use tokio::time::Instant;
 
 use super::CONNECTIONS;
 use super::control::Control;
+use super::sources::Sources;
 use crate::lock::codes;
 use crate::protocol::reply::ErrorReply;
-
-/// Between lines of the log that say that there is no place.
-const SAID: Duration = Duration::from_secs(10);
+use crate::seldom::{Seldom, Turn};
 
 /// An entrance's own: who fills one keeps nobody out of another.
 pub(super) struct Desk {
@@ -22,8 +20,13 @@ pub(super) struct Desk {
     control: Control,
     since: Instant,
     questions: AtomicU64,
-    /// When that was last said, and how many there were since.
-    refused: Mutex<(Option<Instant>, u64)>,
+    /// What those may take who have not logged in.
+    pub(super) sources: Mutex<Sources>,
+    full: Seldom,
+    /// Lines about those who are refused.
+    pub(super) refusals: Seldom,
+    /// Lines about what lets nobody in.
+    pub(super) failures: Seldom,
 }
 
 impl Desk {
@@ -33,7 +36,10 @@ impl Desk {
             control,
             since: Instant::now(),
             questions: AtomicU64::new(0),
-            refused: Mutex::new((None, 0)),
+            sources: Mutex::new(Sources::new()),
+            full: Seldom::default(),
+            refusals: Seldom::default(),
+            failures: Seldom::default(),
         }
     }
 
@@ -47,14 +53,19 @@ impl Desk {
 
     /// Counts somebody for whom there is no place, and says so now and then.
     pub(super) fn refuse(&self) {
-        let metrics = &self.control.clusters[0].metrics;
-        metrics.limits.with_label_values(&["admin_connections"]).inc();
-        let mut refused = self.refused.lock();
-        refused.1 += 1;
-        if refused.0.is_none_or(|said| said.elapsed() >= SAID) {
-            tracing::warn!(target: "lockstead::audit", times = refused.1, "administrators are refused: there are too many, or too many logins under way");
-            *refused = (Some(Instant::now()), 0);
+        self.met("admin_connections");
+        if let Some(Turn { left_out }) = self.full.turn() {
+            tracing::warn!(target: "lockstead::audit", left_out, "administrators are refused: there are too many, or too many logins under way");
         }
+    }
+
+    /// Counts somebody whose password is not looked at.
+    pub(super) fn block(&self) {
+        self.met("admin_passwords");
+    }
+
+    fn met(&self, limit: &str) {
+        self.control.clusters[0].metrics.limits.with_label_values(&[limit]).inc();
     }
 
     /// Counts a command.

@@ -9,11 +9,12 @@ use std::time::Duration;
 use rand::RngExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 
 use super::accounts::{Accounts, Role};
 use super::desk::Desk;
+use super::sources::Source;
 use super::{MAX_COMMAND, VERSION};
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
@@ -22,6 +23,7 @@ use crate::protocol::handshake::Login;
 use crate::protocol::reply::{ErrorReply, put_ok};
 use crate::protocol::serve::{OFFERED, PLUGIN, greeting};
 use crate::protocol::status::Status;
+use crate::seldom::Turn;
 
 /// How long a wrong password waits for its answer.
 const PENALTY: Duration = Duration::from_secs(1);
@@ -76,9 +78,17 @@ pub(super) async fn read(stream: &mut dyn Stream) -> io::Result<Vec<u8>> {
 /// Greets and hears who it is; an error ends the connection, which has been told.
 pub(super) async fn enter(
     mut stream: Box<dyn Stream>,
-    door: Door,
+    (source, door): (Source, Door),
     desk: &Desk,
 ) -> io::Result<Entered> {
+    if let Door::Port { peer, .. } = &door {
+        let wait = desk.sources.lock().wait(source, Instant::now());
+        if !wait.is_zero() {
+            desk.block();
+            turn_away(&mut *stream, &blocked(*peer, wait)).await?;
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "refused"));
+        }
+    }
     let nonce: [u8; 20] = std::array::from_fn(|_| rand::rng().random_range(1..=127));
     let id = rand::rng().random_range(1..=u32::MAX >> 1);
     let offers_tls = matches!(&door, Door::Port { tls: Some(_), .. });
@@ -123,13 +133,21 @@ pub(super) async fn enter(
             } else {
                 switch(&mut *stream, seq, &nonce).await?
             };
-            let role = check(accounts, user.clone(), nonce, proof.clone()).await?;
+            let budget = desk.sources.lock().spend(source, Instant::now());
+            if let Err(wait) = budget {
+                desk.block();
+                return refuse(&mut *stream, seq, &blocked(peer, wait)).await;
+            }
+            let role = check(accounts, user.clone(), nonce, proof.clone(), desk).await?;
             let shown = format!("{}@{}", shown(&user), peer.ip().to_canonical());
             let Some(role) = role else {
-                tracing::warn!(target: "lockstead::audit", who = shown, "refused as an administrator");
+                if let Some(Turn { left_out }) = desk.refusals.turn() {
+                    tracing::warn!(target: "lockstead::audit", who = shown, left_out, "refused as an administrator");
+                }
                 sleep(PENALTY).await;
                 return refuse(&mut *stream, seq, &denied(&user, peer, &proof)).await;
             };
+            desk.sources.lock().proved(source, Instant::now());
             let place = match desk.place() {
                 Ok(place) => place,
                 Err(full) => return refuse(&mut *stream, seq, &full).await,
@@ -191,6 +209,7 @@ async fn check(
     user: Vec<u8>,
     nonce: [u8; 20],
     proof: Vec<u8>,
+    desk: &Desk,
 ) -> io::Result<Option<Role>> {
     let path = PathBuf::from(&*accounts);
     let checked = tokio::task::spawn_blocking(move || {
@@ -199,7 +218,9 @@ async fn check(
     match checked.await.map_err(io::Error::other)? {
         Ok(role) => Ok(role),
         Err(e) => {
-            tracing::error!(error = e, "no administrator gets in over TCP");
+            if let Some(Turn { left_out }) = desk.failures.turn() {
+                tracing::error!(error = e, left_out, "no administrator gets in over TCP");
+            }
             Ok(None)
         }
     }
@@ -215,6 +236,16 @@ async fn refuse<T>(stream: &mut dyn Stream, seq: u8, error: &ErrorReply) -> io::
 /// A name before it has proved anything: not at the length that it came in.
 fn shown(user: &[u8]) -> String {
     String::from_utf8_lossy(user).chars().take(64).collect()
+}
+
+/// ER_HOST_IS_BLOCKED.
+fn blocked(peer: SocketAddr, wait: Duration) -> ErrorReply {
+    let message = format!(
+        "Host '{}' is blocked because of many wrong passwords; try again in {} s, or at the unix socket, which asks for none",
+        peer.ip().to_canonical(),
+        wait.as_secs() + 1
+    );
+    ErrorReply { code: 1129, state: "HY000", message }
 }
 
 /// ER_ACCESS_DENIED_ERROR, as servers say it.

@@ -8,18 +8,19 @@ mod command;
 mod connection;
 mod control;
 mod desk;
+mod locks;
 mod login;
 mod own;
 mod release;
+mod sources;
 mod table;
 mod tables;
 mod upgrade;
 
-pub use control::{Cluster, Control, Reloaded, Replaced};
+pub use control::{Cluster, Control, Reloaded, Replaced, failed};
 pub use table::{Cell, EXACT, Kind, Table};
 pub use upgrade::Upgrade;
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,10 +32,12 @@ use tokio::time::{sleep, timeout};
 
 use self::desk::Desk;
 use self::login::{Door, Entered, Stream};
+use self::sources::Source;
 use crate::frontend::in_force::InForce;
 use crate::net::certificates::Acceptor;
 use crate::net::socket::set_tcp_options;
 use crate::protocol::reply::ErrorReply;
+use crate::seldom::Turn;
 
 /// What clients are told: a version that they take for one of a server, and whose it is.
 const VERSION: &str = concat!("8.4.0-lockstead-", env!("CARGO_PKG_VERSION"));
@@ -68,15 +71,15 @@ pub enum Entrance {
 }
 
 impl Entrance {
-    /// The next one who comes, and by which door, if at all.
-    async fn next(&self) -> io::Result<(Box<dyn Stream>, Result<Door, ErrorReply>)> {
+    /// The next one who comes, from where, and by which door, if at all.
+    async fn next(&self) -> io::Result<Comer> {
         match self {
             Self::Socket(listener) => {
                 let (stream, _) = listener.accept().await?;
                 let uid = stream.peer_cred()?.uid();
                 let known = uid == 0 || uid == rustix::process::geteuid().as_raw();
                 let door = known.then_some(Door::Socket { uid }).ok_or_else(|| not_allowed(uid));
-                Ok((Box::new(stream), door))
+                Ok(Comer { stream: Box::new(stream), source: Source::User(uid), door })
             }
             Self::Port { listener, accounts, shown } => {
                 let (stream, peer) = listener.accept().await?;
@@ -84,21 +87,29 @@ impl Entrance {
                 let _ = set_tcp_options(&stream);
                 let tls = shown.both().1.acceptor().map(Acceptor::config);
                 let door = Door::Port { peer, accounts: Arc::clone(accounts), tls };
-                Ok((Box::new(stream), Ok(door)))
+                let source = Source::of(peer.ip());
+                Ok(Comer { stream: Box::new(stream), source, door: Ok(door) })
             }
         }
     }
 }
 
+/// Somebody who wants to be let in.
+struct Comer {
+    stream: Box<dyn Stream>,
+    source: Source,
+    door: Result<Door, ErrorReply>,
+}
+
 /// Serves until dropped, and all connections with it. New ones are another process's when that has
 /// taken this one's place.
 ///
-/// Who has not logged in yet takes no place of those who have. Of too many logins the oldest gives
-/// way: silent connections keep nobody out.
+/// Who has not logged in yet takes no place of those who have. Of too many logins the oldest of the
+/// source that has the most gives way: silent connections keep nobody out, nor do many of them.
 pub async fn serve(entrance: Entrance, control: Control) {
     let desk = Arc::new(Desk::new(control.clone()));
     let mut logins = JoinSet::new();
-    let mut begun: VecDeque<AbortHandle> = VecDeque::new();
+    let mut begun: Vec<(Source, AbortHandle)> = Vec::new();
     let mut connections = JoinSet::new();
     let mut retired = control.retired.clone();
     let mut entrance = Some(entrance);
@@ -112,16 +123,16 @@ pub async fn serve(entrance: Entrance, control: Control) {
         tokio::select! {
             Ok(()) = retired.changed(), if entrance.is_some() => entrance = None,
             next = next => match next {
-                Ok((stream, door)) => {
-                    begun.retain(|login| !login.is_finished());
-                    if begun.len() >= LOGINS && let Some(oldest) = begun.pop_front() {
-                        oldest.abort();
-                        desk.refuse();
+                Ok(comer) => {
+                    let source = comer.source;
+                    if make_room(&mut begun, source, &desk) {
+                        begun.push((source, logins.spawn(login(comer, Arc::clone(&desk)))));
                     }
-                    begun.push_back(logins.spawn(login(stream, door, Arc::clone(&desk))));
                 }
                 Err(e) => {
-                    tracing::warn!(error = %e, "cannot accept an administrator");
+                    if let Some(Turn { left_out }) = desk.failures.turn() {
+                        tracing::warn!(error = %e, left_out, "cannot accept an administrator");
+                    }
                     sleep(Duration::from_millis(100)).await;
                 }
             },
@@ -133,17 +144,31 @@ pub async fn serve(entrance: Entrance, control: Control) {
     }
 }
 
+/// Makes room for one more login, if there is to be room for it.
+fn make_room(begun: &mut Vec<(Source, AbortHandle)>, newcomer: Source, desk: &Desk) -> bool {
+    begun.retain(|(_, login)| !login.is_finished());
+    if begun.len() < LOGINS {
+        return true;
+    }
+    desk.refuse();
+    let sources: Vec<Source> = begun.iter().map(|(source, _)| *source).collect();
+    let Some(which) = desk.sources.lock().gives_way(&sources, newcomer) else {
+        return false;
+    };
+    begun.remove(which).1.abort();
+    true
+}
+
 /// Lets somebody in, or not.
-async fn login(
-    mut stream: Box<dyn Stream>,
-    door: Result<Door, ErrorReply>,
-    desk: Arc<Desk>,
-) -> Option<Entered> {
+async fn login(comer: Comer, desk: Arc<Desk>) -> Option<Entered> {
+    let Comer { mut stream, source, door } = comer;
     let entering = async {
         match door {
-            Ok(door) => login::enter(stream, door, &desk).await.map(Some),
+            Ok(door) => login::enter(stream, (source, door), &desk).await.map(Some),
             Err(refusal) => {
-                tracing::warn!(target: "lockstead::audit", refusal = refusal.message, "refused as an administrator");
+                if let Some(Turn { left_out }) = desk.refusals.turn() {
+                    tracing::warn!(target: "lockstead::audit", refusal = refusal.message, left_out, "refused as an administrator");
+                }
                 login::turn_away(&mut *stream, &refusal).await.map(|()| None)
             }
         }

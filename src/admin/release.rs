@@ -76,7 +76,7 @@ impl Control {
             ("result", Kind::Text),
             ("seconds", Kind::Fraction),
         ];
-        Ok(Reply::Did(Some(Table { columns, cut: false, rows: vec![row] }), told))
+        Ok(Reply::Did(Some(Table { columns, cut: false, old: None, rows: vec![row] }), told))
     }
 }
 

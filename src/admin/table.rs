@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::engine::desk;
+use crate::engine::known::Old;
 use crate::lock::name;
 pub use crate::protocol::serve::Kind;
 
@@ -11,6 +12,8 @@ pub const EXACT: u64 = (1 << 53) - 1;
 
 /// Rows of a cluster that are shown at most.
 pub(super) const MOST: usize = desk::MOST;
+/// How long ago a row was read, where that cannot be done now.
+pub(super) const SEEN: (&str, Kind) = ("seen_seconds_ago", Kind::Fraction);
 /// Columns of SHOW WARNINGS and SHOW ERRORS.
 pub(super) const NOTES: &[(&str, Kind)] =
     &[("Level", Kind::Text), ("Code", Kind::Number), ("Message", Kind::Text)];
@@ -35,11 +38,27 @@ pub struct Table {
     pub columns: &'static [(&'static str, Kind)],
     /// Whether there may be more rows than are shown.
     pub cut: bool,
+    /// Whether some of it was read before, and cannot be read now.
+    pub old: Option<Old>,
     /// As many values in each as there are columns.
     pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
+    /// What is to be known of the rows besides.
+    pub fn notes(&self) -> Vec<String> {
+        let cut =
+            || format!("only the first {MOST} rows of a cluster are shown: there may be more");
+        let old = |old: &Old| {
+            let age = old.age.as_secs();
+            format!(
+                "the lock tables do not answer ({}): what is shown of them is {age}s old",
+                old.why
+            )
+        };
+        self.cut.then(cut).into_iter().chain(self.old.as_ref().map(old)).collect()
+    }
+
     /// An object for each row.
     pub fn json(&self) -> Vec<Value> {
         let row = |row: &Vec<Cell>| {

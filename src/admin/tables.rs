@@ -5,60 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::{Cluster, Control, failed};
-use super::table::{Cell, Kind, MOST, Table};
+use super::table::{Cell, Kind, MOST, SEEN, Table};
 use crate::clock;
 use crate::engine::handle::Engine;
 use crate::frontend::digests::Digest;
 use crate::frontend::registry::Shown;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
-use crate::store::overview::{ProxyRow, Which};
+use crate::store::overview::ProxyRow;
 use crate::types::ConnectionId;
 
 impl Control {
-    /// Held locks, by whatever proxy; those whose names match a LIKE pattern.
-    pub async fn locks(&self, like: Option<&str>) -> Result<Table, ErrorReply> {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("name", Kind::Text),
-            ("token", Kind::Number),
-            ("proxy", Kind::Text),
-            ("proxy_state", Kind::Text),
-            ("connection_id", Kind::Number),
-            ("owner", Kind::Text),
-            ("since_utc", Kind::Text),
-            ("held_seconds", Kind::Fraction),
-            ("waiters_here", Kind::Number),
-        ];
-        let (mut rows, mut cut) = (Vec::new(), false);
-        for (cluster, engine) in self.engines() {
-            let sight = engine.sight().await;
-            let mut waiting: HashMap<&[u8], u64> = HashMap::new();
-            for wait in &sight.waiting {
-                *waiting.entry(wait.key.as_bytes()).or_default() += 1;
-            }
-            let which = like.map_or(Which::All, |pattern| Which::Like(pattern.to_owned()));
-            let locks = engine.locks(which).await?;
-            cut |= locks.len() >= MOST;
-            for lock in locks {
-                let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
-                rows.push(vec![
-                    cluster.clone(),
-                    Cell::Text(lock.name),
-                    Cell::Number(lock.token),
-                    Cell::text(lock.proxy),
-                    Cell::text(lock.proxy_state),
-                    Cell::Number(lock.conn),
-                    Cell::Text(lock.owner),
-                    Cell::Text(lock.since),
-                    Cell::Seconds(Duration::from_millis(lock.held_ms).as_secs_f64()),
-                    Cell::Number(here),
-                ]);
-            }
-        }
-        Ok(Table { columns: COLUMNS, cut, rows })
-    }
-
     /// Sessions of this proxy that wait for a lock, the longest wait first.
     pub async fn waiters(&self) -> Table {
         const COLUMNS: &[(&str, Kind)] = &[
@@ -87,7 +44,7 @@ impl Control {
                 ]
             }));
         }
-        Table { columns: COLUMNS, cut, rows }
+        Table { columns: COLUMNS, cut, old: None, rows }
     }
 
     /// Sessions of this proxy.
@@ -132,7 +89,7 @@ impl Control {
                 waits.get(&key).cloned().unwrap_or(Cell::Null),
             ]
         };
-        Table { columns: COLUMNS, cut, rows: sessions.iter().map(row).collect() }
+        Table { columns: COLUMNS, cut, old: None, rows: sessions.iter().map(row).collect() }
     }
 
     /// All proxies that share the lock tables.
@@ -145,13 +102,17 @@ impl Control {
             ("this_one", Kind::Text),
             ("lease_seconds", Kind::Fraction),
             ("epoch", Kind::Number),
+            SEEN,
         ];
-        let (mut rows, mut cut) = (Vec::new(), false);
+        let (mut rows, mut cut, mut old) = (Vec::new(), false, None);
         for (cluster, engine) in self.engines() {
             let me = engine.lease().proxy();
-            let proxies = engine.proxies().await?;
-            cut |= proxies.len() >= MOST;
-            for proxy in proxies {
+            let proxies = engine.known_proxies().await?;
+            cut |= proxies.rows.len() >= MOST;
+            let seen =
+                proxies.old.as_ref().map_or(Cell::Null, |old| Cell::Seconds(old.age.as_secs_f64()));
+            old = old.or(proxies.old);
+            for proxy in proxies.rows {
                 let ProxyRow { id, state, addr, ttl_ms, epoch } = proxy;
                 let state = match state {
                     1 => "live",
@@ -166,10 +127,11 @@ impl Control {
                     Cell::yes(me.is_some_and(|me| me.0 == id)),
                     Cell::Seconds(Duration::from_millis(ttl_ms).as_secs_f64()),
                     Cell::Number(epoch),
+                    seen.clone(),
                 ]);
             }
         }
-        Ok(Table { columns: COLUMNS, cut, rows })
+        Ok(Table { columns: COLUMNS, cut, old, rows })
     }
 
     /// The last deadlocks that this proxy has ended: a row for each wait of the circle.
@@ -202,7 +164,7 @@ impl Control {
                 }));
             }
         }
-        Table { columns: COLUMNS, cut: false, rows }
+        Table { columns: COLUMNS, cut: false, old: None, rows }
     }
 
     /// Shapes of statements with lock calls, that with the most time first; NULL stands for all
@@ -245,6 +207,7 @@ impl Control {
         Ok(Table {
             columns: COLUMNS,
             cut: false,
+            old: None,
             rows: self.clusters.iter().flat_map(of).collect(),
         })
     }
@@ -277,7 +240,12 @@ impl Control {
                 Cell::text(problem),
             ])
         };
-        Table { columns: COLUMNS, cut: false, rows: self.clusters.iter().filter_map(row).collect() }
+        Table {
+            columns: COLUMNS,
+            cut: false,
+            old: None,
+            rows: self.clusters.iter().filter_map(row).collect(),
+        }
     }
 
     /// Whether load balancers are to send no more clients.
@@ -306,7 +274,12 @@ impl Control {
                 answers.map_or(Cell::Null, Cell::yes),
             ]
         };
-        Table { columns: COLUMNS, cut: false, rows: self.clusters.iter().map(row).collect() }
+        Table {
+            columns: COLUMNS,
+            cut: false,
+            old: None,
+            rows: self.clusters.iter().map(row).collect(),
+        }
     }
 
     /// What the proxy runs with; no password.
@@ -320,7 +293,12 @@ impl Control {
             };
             cluster.in_force.config().shown.iter().cloned().map(row).collect::<Vec<_>>()
         };
-        Table { columns: COLUMNS, cut: false, rows: self.clusters.iter().flat_map(of).collect() }
+        Table {
+            columns: COLUMNS,
+            cut: false,
+            old: None,
+            rows: self.clusters.iter().flat_map(of).collect(),
+        }
     }
 
     /// What Prometheus is told.
@@ -331,7 +309,12 @@ impl Control {
             Some(vec![Cell::Text(series.to_owned()), Cell::Text(value.to_owned())])
         };
         let rows = text.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect();
-        Table { columns: &[("series", Kind::Text), ("value", Kind::Text)], cut: false, rows }
+        Table {
+            columns: &[("series", Kind::Text), ("value", Kind::Text)],
+            cut: false,
+            old: None,
+            rows,
+        }
     }
 }
 

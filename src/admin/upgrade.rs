@@ -17,7 +17,10 @@ impl Control {
             process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
         let columns = &[("process", Kind::Number)];
         let rows = vec![vec![Cell::Number(u64::from(process))]];
-        Ok(Reply::Did(Some(Table { columns, cut: false, rows }), format!("process {process}")))
+        Ok(Reply::Did(
+            Some(Table { columns, cut: false, old: None, rows }),
+            format!("process {process}"),
+        ))
     }
 
     /// Reads the settings again. There is a new process if one of them needs it, or if the program

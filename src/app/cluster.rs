@@ -28,6 +28,7 @@ use crate::frontend::unsupported::Shapes;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
+use crate::private;
 use crate::state::StateDir;
 use crate::store::reads::Rights;
 use crate::types::Flavour;
@@ -133,6 +134,7 @@ impl Running {
             observer,
             shapes: Shapes::default(),
             digests: Digests::default(),
+            lines: Arc::default(),
             metrics,
             hops,
             spares,
@@ -261,10 +263,14 @@ fn open_state(config: &Config, store: &StoreUrl) -> Option<StateDir> {
         );
         return None;
     };
-    StateDir::open(path, &format!("{store:?}"))
+    let opened = StateDir::open(path, &format!("{store:?}"))
         .inspect(|_| tracing::info!(path = %path.display(), "the state directory"))
         .inspect_err(|e| {
             tracing::warn!(error = %e, "no state directory: a restart behind a kill waits for the lease");
         })
-        .ok()
+        .ok();
+    if let Some(warning) = private::shared_folder(path) {
+        tracing::warn!("{warning}");
+    }
+    opened
 }

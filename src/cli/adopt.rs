@@ -9,7 +9,7 @@ use clap::{Args, value_parser};
 use tokio::time::sleep;
 
 use super::print::try_print;
-use super::{Settings, failed, runtime, start_logs, usage};
+use super::{Settings, failed, logs, runtime, usage};
 use crate::clock;
 use crate::config::{Config, StoreUrl};
 use crate::lock::lease::Terms;
@@ -72,7 +72,7 @@ pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> ExitCode {
         Ok(config) => config,
         Err(e) => return usage(&e),
     };
-    if let Err(e) = start_logs(&config) {
+    if let Err(e) = logs::start(&config) {
         return usage(&e);
     }
     let runtime = match runtime() {

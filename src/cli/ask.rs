@@ -11,9 +11,9 @@ use mysql_async::{Conn, OptsBuilder, Value};
 use serde_json::{Map, Number};
 use tokio::time::timeout;
 
-use super::doctor::plain;
 use super::place::Place;
-use super::print::{print, safe};
+use super::plain::{plain, safe};
+use super::print::print;
 use super::{failed, runtime, table, usage};
 use crate::admin::EXACT;
 
@@ -234,7 +234,7 @@ pub(super) struct Answer {
     columns: Vec<(String, bool)>,
     rows: Vec<Vec<Value>>,
     /// What it was warned with.
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 /// A connection to the proxy that listens there.
@@ -290,13 +290,15 @@ fn shown(value: &Value) -> Option<String> {
 }
 
 impl Answer {
-    /// A column without any value is left out: who has one cluster is not shown its name.
+    /// Two columns are left out where they have no value: who has one cluster is not shown its name, nor
+    /// the age of rows that were read just now.
     pub(super) fn text(&self) -> String {
         if self.columns.is_empty() {
             return "done\n".to_owned();
         }
         let has = |n: &usize| {
-            self.columns[*n].0 != "cluster" || self.rows.iter().any(|row| row[*n] != Value::NULL)
+            !matches!(&*self.columns[*n].0, "cluster" | "seen_seconds_ago")
+                || self.rows.iter().any(|row| row[*n] != Value::NULL)
         };
         let kept: Vec<usize> = (0..self.columns.len()).filter(has).collect();
         let head = kept.iter().map(|n| self.columns[*n].0.clone()).collect();

@@ -45,14 +45,19 @@ impl Findings {
         Self::fine(label, format_args!("FAILED: {why}"));
     }
 }
+use crate::private;
 
 pub(super) fn run(settings: Settings) -> ExitCode {
     let one = settings.cluster.clone();
+    let warning = settings.warning();
     let plan = match settings.plan().and_then(|plan| plan.only_cluster(one.as_deref())) {
         Ok(plan) => plan,
         Err(e) => return usage(&e),
     };
     print_line("configuration   ok");
+    if let Some(warning) = warning {
+        print_line(format_args!("warning: {warning}"));
+    }
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-pub(super) use self::calls::plain;
 use self::calls::{Line, Verdict, judge};
 use self::report::{Finding, Place, Report, Severity};
-use super::print::{print, print_line, safe};
+use super::plain::{plain, safe};
+use super::print::{print, print_line};
 use super::{Settings, runtime, usage};
 use crate::app::inspect;
 use crate::config::{Config, StoreUrl};

@@ -7,7 +7,9 @@ mod check;
 mod doctor;
 mod generated;
 mod grants;
+mod logs;
 mod place;
+mod plain;
 mod print;
 mod report;
 mod schema;
@@ -21,12 +23,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
 
+use self::plain::lines;
 use self::print::print_line;
-use crate::app::SetFilter;
-use crate::config::{Config, ConfigError, LogFormat, Plan, Raw};
+use crate::config::{Config, ConfigError, Plan, Raw};
+use crate::private;
 
 /// A MySQL proxy that turns GET_LOCK() into durable rows.
 ///
@@ -100,6 +101,19 @@ impl Settings {
         Plan::load(self.config.as_deref(), self.raw)
     }
 
+    /// What is to be said of the file: that it has a password, and everybody may read it.
+    fn warning(&self) -> Option<String> {
+        let path = self.config.as_deref()?;
+        let readable = private::readable(&std::fs::metadata(path).ok()?)?;
+        let text = std::fs::read_to_string(path).ok()?;
+        let has_password =
+            text.lines().filter(|line| line.trim_start().starts_with("store")).any(|line| {
+                let account = line.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+                account.is_some_and(|(account, _)| account.contains(':'))
+            });
+        has_password.then(|| format!("{} has the password of `store`: {readable}", path.display()))
+    }
+
     /// One cluster.
     fn load(self) -> Result<Config, ConfigError> {
         let name = self.cluster.clone();
@@ -139,50 +153,13 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn start_logs(config: &Config) -> Result<SetFilter, ConfigError> {
-    let first = filter(&config.log_level)?;
-    let logs = tracing_subscriber::fmt().with_env_filter(first).with_writer(std::io::stderr);
-    Ok(match config.log_format {
-        LogFormat::Text => {
-            let ansi = std::io::IsTerminal::is_terminal(&std::io::stderr());
-            let logs = logs.with_ansi(ansi).with_filter_reloading();
-            let handle = logs.reload_handle();
-            logs.init();
-            // It fails without logs alone.
-            Box::new(move |level| filter(level).map(|new| drop(handle.reload(new))))
-        }
-        LogFormat::Json => {
-            let logs = logs.json().with_filter_reloading();
-            let handle = logs.reload_handle();
-            logs.init();
-            Box::new(move |level| filter(level).map(|new| drop(handle.reload(new))))
-        }
-    })
-}
-
-fn filter(level: &str) -> Result<EnvFilter, ConfigError> {
-    let wrong = |problem: &dyn std::fmt::Display| ConfigError::Value {
-        place: String::new(),
-        key: "log_level",
-        problem: format!("{problem}; give for example info or info,lockstead=debug"),
-    };
-    // A level that is mistyped would be the name of a module, and nothing else be logged.
-    let alone = level.split(',').map(str::trim).filter(|part| !part.contains(['=', ':', '[']));
-    for part in alone {
-        part.parse::<LevelFilter>().map_err(|_| {
-            wrong(&format!("{part:?} is no level (error, warn, info, debug, trace)"))
-        })?;
-    }
-    EnvFilter::try_new(level).map_err(|e| wrong(&e))
-}
-
 fn usage(e: &impl Display) -> ExitCode {
-    eprintln!("lockstead: {e}");
+    eprintln!("lockstead: {}", lines(&e.to_string()));
     ExitCode::from(2)
 }
 
 fn failed(e: &impl Display) -> ExitCode {
-    eprintln!("lockstead: {e}");
+    eprintln!("lockstead: {}", lines(&e.to_string()));
     ExitCode::FAILURE
 }
 

@@ -1,7 +1,9 @@
 //! What the program says on standard output.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stdout};
+
+use super::plain::lines;
 
 /// Prints a text; the program ends where nobody takes it: quietly if a reader has seen enough, else
 /// with a message.
@@ -11,9 +13,9 @@ pub(super) fn print(text: impl Display) {
     }
 }
 
-/// The same with an end of line.
+/// The same with an end of line. What servers say in it does nothing to a terminal.
 pub(super) fn print_line(text: impl Display) {
-    print(format_args!("{text}\n"));
+    print(lines(&text.to_string()) + "\n");
 }
 
 /// For who has something to finish.
@@ -30,18 +32,4 @@ pub(super) fn give_up(e: &io::Error) -> i32 {
     }
     eprintln!("lockstead: cannot write the output: {e}");
     1
-}
-
-/// JSON that does nothing to a terminal either: what JSON need not escape, C1 controls, is.
-pub(super) fn safe(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if matches!(c, '\u{7f}'..='\u{9f}') {
-            // A string takes everything.
-            let _ = fmt::Write::write_fmt(&mut out, format_args!("\\u{:04x}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use self::tables::Tables;
-use super::print::{print, print_line, safe};
+use super::plain::safe;
+use super::print::{print, print_line};
 use super::{Settings, failed, usage};
 use crate::config::Plan;
 use crate::observe::file::read;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{Settings, failed, runtime, start_logs, usage};
+use super::{Settings, failed, logs, runtime, usage};
 use crate::app::{App, Source};
 
 pub(super) fn run(settings: Settings) -> ExitCode {
@@ -11,10 +11,13 @@ pub(super) fn run(settings: Settings) -> ExitCode {
         Ok(plan) => plan,
         Err(e) => return usage(&e),
     };
-    let filter = match start_logs(plan.process()) {
+    let filter = match logs::start(plan.process()) {
         Ok(filter) => filter,
         Err(e) => return usage(&e),
     };
+    if let Some(warning) = again.warning() {
+        tracing::warn!("{warning}");
+    }
     let source = Source { read: Box::new(move || again.clone().plan()), filter };
     let runtime = match runtime() {
         Ok(runtime) => runtime,

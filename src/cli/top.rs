@@ -19,8 +19,8 @@ use crossterm::{execute, queue};
 use mysql_async::Conn;
 
 use super::ask::{self, NoAnswer};
-use super::doctor::plain;
 use super::place::Place;
+use super::plain::plain;
 use super::{failed, runtime, table, usage};
 
 /// Between looks at what has come.
@@ -128,7 +128,10 @@ async fn tables(conn: &mut Conn) -> Result<String, NoAnswer> {
         ("PROXIES", "SHOW PROXIES"),
     ] {
         let table = match ask::ask(conn, command).await {
-            Ok(answer) => answer.text(),
+            Ok(answer) => {
+                let notes = answer.notes.iter().map(|note| format!("({})\n", plain(note)));
+                answer.text() + &notes.collect::<String>()
+            }
             Err(e) => match e.refusal() {
                 Some(refusal) => format!("not known: {refusal}\n"),
                 None => return Err(e),

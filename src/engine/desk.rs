@@ -1,15 +1,21 @@
 //! What administrators ask and order: about the lock tables, and for the end of a connection.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
+use tokio::time::{Instant, timeout_at};
 
+use super::known::Known;
 use super::pipe::{Line, StoreAccess};
 use crate::store::connection::StoreError;
 use crate::store::overview::{LockRow, ProxyRow, Which};
 use crate::store::releases::Fate;
 use crate::types::ConnectionId;
+
+/// When to look for the first time, if nobody asks before: the engine may have registered by then.
+const FIRST: Duration = Duration::from_secs(1);
 
 /// Rows of an answer at most.
 pub const MOST: usize = 10_000;
@@ -64,23 +70,25 @@ impl Asked {
 pub(super) struct Desk {
     looks: mpsc::UnboundedSender<Asked>,
     acts: mpsc::UnboundedSender<Asked>,
+    /// What was seen last.
+    pub(super) known: Arc<Known>,
 }
 
 impl Desk {
     /// One that is answered until its last copy is dropped.
     pub(super) fn open(access: &Arc<StoreAccess>) -> Self {
-        let line = || {
-            let (sender, asked) = mpsc::unbounded_channel();
-            spawn_local(answer(Arc::clone(access), asked));
-            sender
-        };
-        Self { looks: line(), acts: line() }
+        let known = Arc::new(Known::default());
+        let (looks, asked) = mpsc::unbounded_channel();
+        spawn_local(look(Arc::clone(access), asked, Arc::clone(&known)));
+        let (acts, asked) = mpsc::unbounded_channel();
+        spawn_local(act(Arc::clone(access), asked));
+        Self { looks, acts, known }
     }
 
     /// One that nobody answers.
     pub(super) fn closed() -> Self {
         let closed = || mpsc::unbounded_channel().0;
-        Self { looks: closed(), acts: closed() }
+        Self { looks: closed(), acts: closed(), known: Arc::default() }
     }
 
     /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
@@ -97,44 +105,85 @@ impl Desk {
     }
 }
 
-/// Answers, one question at a time.
-async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
+/// Answers those who look, and looks by itself now and then: what is shown while the lock tables do not
+/// answer is not to be old.
+async fn look(
+    access: Arc<StoreAccess>,
+    mut asked: mpsc::UnboundedReceiver<Asked>,
+    known: Arc<Known>,
+) {
+    let mut line = Line::new(Arc::clone(&access));
+    let schema = access.url.schema.clone();
+    let mut next = Instant::now() + FIRST;
+    loop {
+        match timeout_at(next, asked.recv()).await {
+            Ok(None) => return,
+            Ok(Some(question)) if question.is_vain() => {}
+            Ok(Some(question)) => answer(question, &mut line, &schema, Some(&known)).await,
+            Err(_) => {
+                let begun = Instant::now();
+                let (all, _) = oneshot::channel();
+                answer(Asked::Locks(Which::All, all), &mut line, &schema, Some(&known)).await;
+                let (all, _) = oneshot::channel();
+                answer(Asked::Proxies(all), &mut line, &schema, Some(&known)).await;
+                next = Instant::now() + known.refresh_after(begun.elapsed());
+            }
+        }
+    }
+}
+
+/// Answers those who act.
+async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
     let mut line = Line::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
     while let Some(question) = asked.recv().await {
-        if question.is_vain() {
-            continue;
+        if !question.is_vain() {
+            answer(question, &mut line, &schema, None).await;
         }
-        // Who asked may leave meanwhile: then nobody reads the answer.
-        match question {
-            Asked::Locks(which, reply) => {
-                let rows = twice(&mut line, async |line| {
-                    line.get().await?.overview_locks(&schema, &which, MOST).await
-                });
-                let _ = reply.send(rows.await);
+    }
+}
+
+/// Answers one question. Who asked may leave meanwhile: then nobody reads the answer.
+async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&Known>) {
+    match question {
+        Asked::Locks(which, reply) => {
+            let rows = twice(line, async |line| {
+                line.get().await?.overview_locks(schema, &which, MOST).await
+            });
+            let rows = rows.await;
+            if let Some(known) = known {
+                known.heard(&rows, which != Which::All);
+                if let (Which::All, Ok(rows)) = (&which, &rows) {
+                    known.saw_locks(rows);
+                }
             }
-            Asked::Proxies(reply) => {
-                let rows = twice(&mut line, async |line| {
-                    line.get().await?.overview_proxies(&schema, MOST).await
-                });
-                let _ = reply.send(rows.await);
+            let _ = reply.send(rows);
+        }
+        Asked::Proxies(reply) => {
+            let rows =
+                twice(line, async |line| line.get().await?.overview_proxies(schema, MOST).await);
+            let rows = rows.await;
+            if let Some(known) = known {
+                known.heard(&rows, false);
+                if let Ok(rows) = &rows {
+                    known.saw_proxies(rows);
+                }
             }
-            Asked::Kill(conn, reply) => {
-                let done = twice(&mut line, async |line| line.get().await?.kill(conn.0).await);
-                let _ = reply.send(done.await);
-            }
-            Asked::Release((key, token), who, reply) => {
-                let done = twice(&mut line, async |line| {
-                    line.get().await?.ask_release(&schema, (&key, token), &who).await
-                });
-                let _ = reply.send(done.await);
-            }
-            Asked::Fate((key, token), reply) => {
-                let fate = twice(&mut line, async |line| {
-                    line.get().await?.fate(&schema, &key, token).await
-                });
-                let _ = reply.send(fate.await);
-            }
+            let _ = reply.send(rows);
+        }
+        Asked::Kill(conn, reply) => {
+            let done = twice(line, async |line| line.get().await?.kill(conn.0).await);
+            let _ = reply.send(done.await);
+        }
+        Asked::Release((key, token), who, reply) => {
+            let done = twice(line, async |line| {
+                line.get().await?.ask_release(schema, (&key, token), &who).await
+            });
+            let _ = reply.send(done.await);
+        }
+        Asked::Fate((key, token), reply) => {
+            let fate = twice(line, async |line| line.get().await?.fate(schema, &key, token).await);
+            let _ = reply.send(fate.await);
         }
     }
 }

@@ -6,6 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::census::{self, Census};
 use super::desk::{self, NoAnswer};
+use super::known::Rows;
 use super::lease::Lease;
 use super::sight::Sight;
 use crate::lock::name::{Key, Name};
@@ -204,6 +205,18 @@ impl Engine {
         sight.await.unwrap_or_default()
     }
 
+    /// Held locks, by whatever proxy, those whose names match a LIKE pattern; of before, while the lock
+    /// tables do not answer.
+    pub async fn known_locks(&self, like: Option<&str>) -> Result<Rows<LockRow>, NoAnswer> {
+        let which = like.map_or(Which::All, |pattern| Which::Like(pattern.to_owned()));
+        self.desk.known.locks(which.clone(), self.locks(which)).await
+    }
+
+    /// All proxies of the cluster; of before, while the lock tables do not answer.
+    pub async fn known_proxies(&self) -> Result<Rows<ProxyRow>, NoAnswer> {
+        self.desk.known.proxies(self.ask_desk(desk::Asked::Proxies)).await
+    }
+
     /// Held locks, by whatever proxy.
     pub async fn locks(&self, which: Which) -> Result<Vec<LockRow>, NoAnswer> {
         self.ask_desk(|reply| desk::Asked::Locks(which, reply)).await
@@ -217,11 +230,6 @@ impl Engine {
     /// What has become of a grant.
     pub async fn fate(&self, grant: desk::Grant) -> Result<Fate, NoAnswer> {
         self.ask_desk(|reply| desk::Asked::Fate(grant, reply)).await
-    }
-
-    /// All proxies of the cluster.
-    pub async fn proxies(&self) -> Result<Vec<ProxyRow>, NoAnswer> {
-        self.ask_desk(desk::Asked::Proxies).await
     }
 
     /// Ends a connection at the server. False when the store account may not.

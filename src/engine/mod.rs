@@ -8,6 +8,7 @@ pub mod desk;
 pub mod endings;
 pub mod gates;
 pub mod handle;
+pub mod known;
 pub mod lease;
 pub mod pipe;
 pub mod service;

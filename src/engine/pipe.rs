@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use crate::config::StoreUrl;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
+use crate::seldom::{Seldom, Turn};
 use crate::store::batch::{BatchResult, Row};
 use crate::store::connection::{StoreConnection, StoreError, Thread, same_run};
 use crate::store::statement::{Change, Others, Writer};
@@ -158,9 +159,10 @@ pub(super) async fn run_pipe(
     finished: mpsc::UnboundedSender<Finished>,
 ) {
     let mut line = Line::new(Arc::clone(&access));
+    let unknown = Seldom::default();
     while let Some(batch) = work.recv().await {
         let started = Instant::now();
-        let result = run_batch(&access, &mut line, &batch).await;
+        let result = run_batch(&access, &mut line, &batch, &unknown).await;
         access.metrics.batch_seconds.observe(started.elapsed().as_secs_f64());
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
         access.metrics.batch_keys.observe(batch.changes.len() as f64);
@@ -174,6 +176,7 @@ async fn run_batch(
     access: &StoreAccess,
     line: &mut Line,
     batch: &Batch,
+    unknown: &Seldom,
 ) -> Result<(i64, BatchResult), StoreError> {
     let run = batch.writer.run;
     if !same_run(line.get().await?.started(), run) {
@@ -191,7 +194,9 @@ async fn run_batch(
     line.judge(&result);
     match result {
         Err(e) if e.is_unknown() => {
-            tracing::warn!(error = %e, keys = batch.changes.len(), "the outcome of a batch is unknown; reading it back");
+            if let Some(Turn { left_out }) = unknown.turn() {
+                tracing::warn!(error = %e, keys = batch.changes.len(), left_out, "the outcome of a batch is unknown; reading it back");
+            }
             Ok((started, resolve(access, line, &old, batch).await))
         }
         other => other.map(|result| (started, result)),

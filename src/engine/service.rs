@@ -91,6 +91,7 @@ pub(super) struct Service {
     suspects: HashSet<(Key, u64)>,
     /// A batch was refused, and that was said.
     complained: bool,
+    lines: events::Lines,
     /// Keys with something to send.
     ready: VecDeque<Key>,
     pipes: Vec<Pipe>,
@@ -168,6 +169,7 @@ pub(super) fn build(
         strays: VecDeque::new(),
         suspects: HashSet::new(),
         complained: false,
+        lines: events::Lines::default(),
         ready: VecDeque::new(),
         pipes,
         finished,

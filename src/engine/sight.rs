@@ -10,10 +10,16 @@ use crate::types::ConnectionId;
 pub const DEADLOCKS: usize = 100;
 
 /// A lock that a session of this proxy holds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct HeldHere {
+    /// The lock.
+    pub key: Key,
+    /// Fencing token.
+    pub token: u64,
     /// Whose it is.
     pub conn: ConnectionId,
+    /// For how long.
+    pub held: Duration,
 }
 
 /// A session of this proxy that waits for a lock.

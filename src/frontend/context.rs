@@ -7,6 +7,7 @@ use prometheus::IntCounter;
 use super::digests::Digests;
 use super::hops::Hops;
 use super::in_force::InForce;
+use super::lines::Lines;
 use super::registry::Registry;
 use super::unsupported::Shapes;
 use crate::backend::reach::Reach;
@@ -38,6 +39,8 @@ pub struct Context {
     pub shapes: Shapes,
     /// What statements with lock calls came to.
     pub digests: Digests,
+    /// Lines of the log that clients can cause.
+    pub lines: Arc<Lines>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// TLS and compression.

@@ -11,6 +11,7 @@ use crate::mutants::{self, Mutant};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::put_frame;
 use crate::protocol::status::Status;
+use crate::seldom::Turn;
 use crate::types::Flavour;
 
 impl End {
@@ -109,7 +110,9 @@ impl Session {
             End::Moved => codes::moved(),
             End::Revoked(name) => codes::revoked(name),
             End::Broken(why) => {
-                tracing::warn!(connection = %self.connection, why, "a session is closed");
+                if let Some(Turn { left_out }) = self.context.lines.broken.turn() {
+                    tracing::warn!(connection = %self.connection, why, left_out, "a session is closed");
+                }
                 return;
             }
             End::ClientGone | End::ServerGone => return,

@@ -18,6 +18,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::put_frame;
 use crate::protocol::handshake::{Greeting, LOGIN_HEAD};
 use crate::protocol::reply::ErrorReply;
+use crate::seldom::{Seldom, Turn};
 
 /// What the proxy can do on its legs.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub struct Hops {
     own_key: Option<Arc<OwnKey>>,
     ends: Ends,
     guard: Arc<Guard>,
+    failures: Seldom,
 }
 
 impl Hops {
@@ -59,7 +61,7 @@ impl Hops {
         let own_key = mixed.then(|| own_key.map_or_else(make, Ok)).transpose();
         let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
         let guard = Arc::new(Guard::load(config)?);
-        Ok(Self { acceptor, connector, own_key, ends: Ends::read(config), guard })
+        Ok(Self { acceptor, connector, own_key, ends: Ends::read(config), guard, failures: Seldom::default() })
     }
 
     /// Until when the certificates are good.
@@ -171,7 +173,9 @@ impl Hops {
         if matches!(e, NoTls::Untrusted(_)) {
             own::leave_as_nobody(server, greeting, &login[..LOGIN_HEAD]).await;
         }
-        tracing::warn!(backend = %config.backend, error = %e, "no TLS with the server");
+        if let Some(Turn { left_out }) = self.failures.turn() {
+            tracing::warn!(backend = %config.backend, error = %e, left_out, "no TLS with the server");
+        }
         let backend = config.backend.to_string();
         Err(Refusal::of("backend_tls", codes::backend_tls(&backend, &e.to_string())))
     }

@@ -16,6 +16,7 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Ending;
+use crate::seldom::Turn;
 use crate::sql::argument::Argument;
 use crate::sql::call::{self, Statement};
 
@@ -170,10 +171,13 @@ impl Session {
     /// Counts a definition whose calls Lockstead will not see.
     pub(super) fn note_definition(&self) {
         self.context.metrics.definitions.inc();
-        tracing::warn!(
-            connection = %self.connection,
-            "a stored program or view with a lock call was passed: its calls take the server's own locks"
-        );
+        if let Some(Turn { left_out }) = self.context.lines.definitions.turn() {
+            tracing::warn!(
+                connection = %self.connection,
+                left_out,
+                "a stored program or view with a lock call was passed: its calls take the server's own locks"
+            );
+        }
     }
 
     /// The server's refusal to prepare a text; `None` when it can be prepared, or when it is

@@ -27,6 +27,7 @@ use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{Greeting, Login};
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::tame;
+use crate::seldom::Turn;
 use crate::types::ProxyId;
 
 /// A logged-in client with its server connection.
@@ -84,7 +85,9 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
     let peer = match announced(&mut client, peer, context).await {
         Ok(peer) => peer,
         Err(e) => {
-            tracing::info!(%peer, error = %e, "a connection without its PROXY header");
+            if let Some(Turn { left_out }) = context.lines.unannounced.turn() {
+                tracing::info!(%peer, error = %e, left_out, "a connection without its PROXY header");
+            }
             turned_away(peer, "no_proxy_header", context);
             return None;
         }
@@ -98,7 +101,9 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
         }
         Err(e) => {
             let backend = context.config.backend.to_string();
-            tracing::warn!(backend, error = %e, "no connection to the server for a client");
+            if let Some(Turn { left_out }) = context.lines.unreachable.turn() {
+                tracing::warn!(backend, error = %e, left_out, "no connection to the server for a client");
+            }
             refuse(&mut client, &codes::unreachable(&backend, &e.to_string()), 0).await;
             turned_away(peer, "server_unreachable", context);
             return None;

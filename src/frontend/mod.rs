@@ -27,6 +27,7 @@ mod executing;
 mod execution;
 mod gate;
 mod limits;
+pub mod lines;
 mod listing;
 mod lock_text;
 mod named;

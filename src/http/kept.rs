@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::status::{Status, error};
-use crate::admin::{Control, Table};
+use crate::admin::{Control, Table, failed};
 use crate::protocol::reply::ErrorReply;
 
 const KEPT: Duration = Duration::from_secs(1);
@@ -63,7 +63,12 @@ impl Answers {
         if name == STATUS {
             return Ok(self.status.json().await.to_string());
         }
-        Ok(serde_json::Value::from(self.table(name).await?.json()).to_string())
+        let table = self.table(name).await?;
+        // Nothing that was seen before does not mean that there is nothing now.
+        if table.rows.is_empty() && table.old.is_some() {
+            return Err(failed(table.notes().join("; ")));
+        }
+        Ok(serde_json::Value::from(table.json()).to_string())
     }
 
     /// One of the administration's tables, whole.

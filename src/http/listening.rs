@@ -1,5 +1,5 @@
 //! Listeners that stop when another process takes this one's place, in clear and encrypted. What has
-//! been accepted by then is served.
+//! been accepted by then is served. Of too many connections one gives way ([`Crowd`]).
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -8,24 +8,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::serve::Listener;
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::crowd::{Crowd, Place, Seat};
 use super::keys::Keys;
 
-/// Handshakes at once; who comes later waits in the system's queue.
-const HANDSHAKES: usize = 64;
+/// Connections behind their handshakes that wait to be served.
+const READY: usize = 64;
 /// For a handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Connections at once: a flood of them must not take the descriptors of clients. Who comes later waits
-/// in the system's queue.
+/// Connections at once: a flood of them must not take the descriptors of clients.
 const CONNECTIONS: usize = 256;
 /// A connection is ended when the answer to a request is not begun so long after the request's first byte,
 /// however slowly the rest comes.
@@ -39,15 +40,15 @@ pub(super) struct Counted {
     stream: TcpStream,
     answering: bool,
     end: Pin<Box<Sleep>>,
-    _place: OwnedSemaphorePermit,
+    place: Place,
 }
 
 impl Counted {
-    fn new(stream: TcpStream, place: OwnedSemaphorePermit) -> Self {
-        Self { stream, answering: false, end: Box::pin(sleep(REQUEST)), _place: place }
+    fn new(stream: TcpStream, place: Place) -> Self {
+        Self { stream, answering: false, end: Box::pin(sleep(REQUEST)), place }
     }
 
-    /// What came of reading or writing, or that it has taken too long.
+    /// What came of reading or writing, or that it has taken too long, or gives way.
     fn judge<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -59,7 +60,7 @@ impl Counted {
             let time = if answering { ANSWER } else { REQUEST };
             self.end.as_mut().reset(Instant::now() + time);
         }
-        if self.end.as_mut().poll(cx).is_ready() {
+        if self.end.as_mut().poll(cx).is_ready() || self.place.gives_way(cx) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         poll
@@ -114,21 +115,13 @@ impl AsyncWrite for Counted {
 pub(super) struct Plain {
     listener: Option<TcpListener>,
     retired: watch::Receiver<bool>,
-    room: Arc<Semaphore>,
+    crowd: Arc<Crowd>,
 }
 
 impl Plain {
     pub(super) fn new(listener: TcpListener, retired: watch::Receiver<bool>) -> Self {
-        let room = Arc::new(Semaphore::new(CONNECTIONS));
-        Self { listener: Some(listener), retired, room }
+        Self { listener: Some(listener), retired, crowd: Crowd::new(CONNECTIONS) }
     }
-}
-
-/// The next client, when there is room for it.
-async fn next(listener: &TcpListener, room: &Arc<Semaphore>) -> io::Result<(Counted, SocketAddr)> {
-    let place = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    Ok((Counted::new(stream, place), peer))
 }
 
 impl Listener for Plain {
@@ -136,7 +129,7 @@ impl Listener for Plain {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Counted, SocketAddr) {
-        let Self { listener, retired, room } = self;
+        let Self { listener, retired, crowd } = self;
         loop {
             let Some(listening) = listener.as_ref() else { return std::future::pending().await };
             let over = async {
@@ -144,11 +137,13 @@ impl Listener for Plain {
             };
             let accepted = tokio::select! {
                 () = over => None,
-                accepted = next(listening, room) => Some(accepted),
+                accepted = listening.accept() => Some(accepted),
             };
             match accepted {
                 None => *listener = None,
-                Some(Ok(accepted)) => return accepted,
+                Some(Ok((stream, peer))) => {
+                    return (Counted::new(stream, crowd.enter().await), peer);
+                }
                 Some(Err(e)) => {
                     tracing::debug!(error = %e, "cannot accept for http");
                     sleep(Duration::from_millis(100)).await;
@@ -172,7 +167,7 @@ pub(super) struct Encrypted {
 
 impl Encrypted {
     pub(super) fn new(listener: Plain, keys: Keys) -> Self {
-        let (sender, ready) = mpsc::channel(HANDSHAKES);
+        let (sender, ready) = mpsc::channel(READY);
         let address = listener.local_addr().ok();
         let accepting = tokio::spawn(accept(listener, keys, sender));
         Self { ready, address, accepting }
@@ -190,15 +185,12 @@ async fn accept(
     keys: Keys,
     ready: mpsc::Sender<(TlsStream<Counted>, SocketAddr)>,
 ) {
-    let room = Arc::new(Semaphore::new(HANDSHAKES));
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         let (stream, peer) = listener.accept().await;
         // They are not taken away, only changed.
         let Some(tls) = keys.tls().map(TlsAcceptor::from) else { return };
         let ready = ready.clone();
         tokio::spawn(async move {
-            let _place = place;
             match timeout(PATIENCE, tls.accept(stream)).await {
                 Ok(Ok(stream)) => {
                     let _ = ready.send((stream, peer)).await;
@@ -224,5 +216,17 @@ impl Listener for Encrypted {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.address.ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Connected<IncomingStream<'_, Plain>> for Seat {
+    fn connect_info(stream: IncomingStream<'_, Plain>) -> Self {
+        stream.io().place.seat()
+    }
+}
+
+impl Connected<IncomingStream<'_, Encrypted>> for Seat {
+    fn connect_info(stream: IncomingStream<'_, Encrypted>) -> Self {
+        stream.io().get_ref().0.place.seat()
     }
 }

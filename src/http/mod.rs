@@ -1,6 +1,7 @@
 //! Windows: `/metrics`, `/livez`, `/readyz`, the status page, and the administration's tables as JSON.
 //! Nothing here changes anything.
 
+mod crowd;
 mod guard;
 mod kept;
 mod keys;
@@ -20,6 +21,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use self::crowd::Seat;
 use self::kept::Answers;
 pub use self::keys::Keys;
 use self::listening::{Encrypted, Plain};
@@ -87,6 +89,8 @@ impl Windows {
         }
         let retired = control.retired.clone();
         let router = router.layer(middleware::from_fn_with_state(retired, guard::send_on));
+        let router = router.layer(middleware::from_fn(crowd::keep));
+        let router = router.into_make_service_with_connect_info::<Seat>();
         let listener = Plain::new(listener, control.retired);
         if self.keys.tls().is_none() {
             axum::serve(listener, router).await

@@ -25,11 +25,9 @@ impl Status {
 
     /// That of this moment.
     pub(super) async fn json(&self) -> Value {
-        let (mut locks, failed) = told(self.control.locks(None).await);
-        let (proxies, failed) = match told(self.control.proxies().await) {
-            (rows, None) => (rows, failed),
-            (rows, later) => (rows, failed.or(later)),
-        };
+        let (mut locks, locks_failed) = told(self.control.locks(None).await);
+        let (proxies, proxies_failed) = told(self.control.proxies().await);
+        let failed = locks_failed.or(proxies_failed);
         let waiters = self.control.waiters().await.json();
         let of = |rows: &[Value], cluster: &Value| {
             rows.iter().filter(|row| row["cluster"] == *cluster).count()
@@ -56,7 +54,8 @@ impl Status {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "draining": self.control.is_leaving(),
-            "failed": failed,
+            "failed": failed.as_ref().map(|(why, _)| why),
+            "seen_seconds_ago": failed.as_ref().and_then(|(_, age)| *age),
             "clusters": clusters,
             "lease": self.control.lease().json(),
             "backends": self.control.backends().json(),
@@ -74,11 +73,18 @@ fn cut(mut rows: Vec<Value>, most: usize) -> Vec<Value> {
     rows
 }
 
-/// The rows; none, and why, when the store does not answer.
-fn told(table: Result<Table, ErrorReply>) -> (Vec<Value>, Option<String>) {
+/// The rows; and why they are not of this moment, with their age if there are any, when the store does
+/// not answer.
+fn told(table: Result<Table, ErrorReply>) -> (Vec<Value>, Option<(String, Option<u64>)>) {
     match table {
-        Ok(table) => (table.json(), None),
-        Err(e) => (Vec::new(), Some(e.message)),
+        Ok(table) => {
+            let old = table.old.as_ref();
+            let failed = old.map(|old| {
+                (format!("the lock tables do not answer: {}", old.why), Some(old.age.as_secs()))
+            });
+            (table.json(), failed)
+        }
+        Err(e) => (Vec::new(), Some((e.message, None))),
     }
 }
 

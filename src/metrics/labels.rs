@@ -52,6 +52,7 @@ impl CallOutcome {
 /// Limits, most of them of the configuration: the label `limit`.
 const LIMITS: [&str; 7] = [
     "admin_connections",
+    "admin_passwords",
     "max_connections",
     "max_login_rate",
     "max_session_locks",

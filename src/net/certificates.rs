@@ -20,6 +20,7 @@ use super::leg::Leg;
 use super::self_signed;
 use super::tls::Tls;
 use crate::config::tls::{Asked, BackendMode, BackendTls, ClientTls, Pair};
+use crate::private;
 
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
@@ -214,6 +215,9 @@ type CertificateAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn read_pair(pair: &Pair) -> Result<CertificateAndKey, TlsError> {
     let key = PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| in_file(&pair.key, &e))?;
+    if let Some(warning) = std::fs::metadata(&pair.key).ok().as_ref().and_then(private::readable) {
+        tracing::warn!(path = %pair.key.display(), "the key of a certificate: {warning}");
+    }
     Ok((read_certificates(&pair.cert)?, key))
 }
 

@@ -12,6 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::certificates::TlsError;
+use crate::private;
 
 const CERT: &str = "tls-cert.pem";
 const KEY: &str = "tls-key.pem";
@@ -28,11 +29,19 @@ pub fn pair(
     let (cert_path, key_path) = (dir.join(CERT), dir.join(KEY));
     if !(cert_path.exists() && key_path.exists()) {
         let (cert, key) = make().map_err(|e| failed(&e))?;
-        let written = fs::create_dir_all(dir)
+        let written = private::make_folder(dir)
             .and_then(|()| put(&key_path, &key, 0o600))
             .and_then(|()| put(&cert_path, &cert, 0o644));
         written.map_err(|e| not_written(dir, &e))?;
         tracing::info!(path = %cert_path.display(), "made a certificate for clients");
+    }
+    for path in [&cert_path, &key_path] {
+        let found = fs::metadata(path).map_err(|e| failed(&e))?;
+        let wrong = |problem| TlsError::File { path: path.clone(), problem };
+        let warning = private::judge_secret(&found).map_err(wrong)?;
+        if let Some(warning) = warning.filter(|_| *path == key_path) {
+            tracing::warn!(path = %path.display(), "the key of the certificate for clients: {warning}");
+        }
     }
     let cert = fs::read(&cert_path).map_err(|e| failed(&e))?;
     let key = fs::read(&key_path).map_err(|e| failed(&e))?;

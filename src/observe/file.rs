@@ -1,11 +1,12 @@
 //! The report's file in the state directory.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::report::{FORMAT, Report};
+use crate::private;
 
 /// Its name.
 const NAME: &str = "observed.json";
@@ -51,7 +52,7 @@ pub struct ReportFile {
 impl ReportFile {
     /// Makes the directory if it is missing, and keeps other writers out.
     pub fn open(dir: &Path) -> Result<Self, FileError> {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io_at(dir))?;
+        private::make_folder(dir).map_err(io_at(dir))?;
         let path = dir.join(LOCK);
         let lock = private().truncate(false).open(&path).map_err(io_at(&path))?;
         match lock.try_lock() {

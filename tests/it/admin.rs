@@ -67,11 +67,16 @@ impl Desk {
 
     /// One with a configuration file, whose text is given, beside its arguments.
     pub(crate) fn with(server: &Server, settings: &str, extra: &[&str]) -> Self {
+        Self::of(&server.url, settings, extra)
+    }
+
+    /// The same before the server at a URL.
+    pub(crate) fn of(url: &str, settings: &str, extra: &[&str]) -> Self {
         let folder = Folder::new();
         let (state, file) = (folder.0.display().to_string(), folder.file("settings.toml"));
         std::fs::write(&file, settings).expect("written");
         let fixed = ["--state-dir", &state, "--config", &file.display().to_string()];
-        let proxy = Proxy::start(&server.url, &[&fixed, extra].concat());
+        let proxy = Proxy::start(url, &[&fixed, extra].concat());
         Self { folder, proxy }
     }
 
@@ -393,7 +398,7 @@ fn top_shows_locks_as_they_come_and_go(server: &Server) {
     // What cannot be shown is not shown as it was.
     let locks = format!("{}.locks", desk.proxy.schema);
     server.root().run(&format!("RENAME TABLE {locks} TO {locks}_away"));
-    shows("not known: the lock tables do not answer");
+    shows("(the lock tables do not answer");
     server.root().run(&format!("RENAME TABLE {locks}_away TO {locks}"));
     // Keys are heard while a question is open.
     desk.proxy.signal("STOP");

@@ -27,7 +27,7 @@ on_both! {
     a_port_without_accounts_or_with_open_ones_is_refused
 }
 
-const VIEWER: &str = "a viewer's long password";
+pub(crate) const VIEWER: &str = "a viewer's long password";
 const OPERATOR: &str = "an operator's long password";
 
 /// The line of an account, as the program prints it.
@@ -45,10 +45,10 @@ fn line(name: &str, role: &str, password: &str) -> String {
 }
 
 /// A file of accounts, gone with it.
-struct Accounts(PathBuf);
+pub(crate) struct Accounts(PathBuf);
 
 impl Accounts {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let accounts = Self(std::env::temp_dir().join(fresh_schema()));
         accounts
             .write(&(line("eve", "viewer", VIEWER) + &line("ops", "operator", OPERATOR)), 0o600);
@@ -68,7 +68,7 @@ impl Drop for Accounts {
 }
 
 /// A proxy with a port for administrators.
-fn proxy(server: &Server, accounts: &Accounts) -> (Proxy, u16) {
+pub(crate) fn proxy(server: &Server, accounts: &Accounts) -> (Proxy, u16) {
     let port = free_port();
     let listen = format!("127.0.0.1:{port}");
     let file = accounts.0.display().to_string();
@@ -76,7 +76,7 @@ fn proxy(server: &Server, accounts: &Accounts) -> (Proxy, u16) {
 }
 
 /// What a command line client that comes with a server says.
-fn client(
+pub(crate) fn client(
     name: &str,
     port: u16,
     (user, password): (&str, &str),

@@ -128,7 +128,8 @@ fn forward(
     let _ = back.join();
 }
 
-fn connect(target: u16, source: Ipv4Addr) -> std::io::Result<TcpStream> {
+/// A connection to a port of this machine, from `source`.
+pub(crate) fn connect(target: u16, source: Ipv4Addr) -> std::io::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.bind(&SocketAddr::from((source, 0)).into())?;
     socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, target)).into())?;

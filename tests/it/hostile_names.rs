@@ -12,11 +12,13 @@ use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{eventually, on_both};
 use crate::windows::json;
+use crate::wire::{Account, Shape};
 
 on_both! {
     hostile_names_are_text_everywhere
     hostile_names_are_text_where_the_log_is_json
     a_deadlock_over_hostile_names_is_shown
+    a_hostile_owner_makes_no_line_of_the_log
 }
 
 /// A name as a client writes it in SQL, as people are shown it, and as they can type it in a shell.
@@ -51,6 +53,7 @@ fn names(flavour: Flavour) -> Vec<Name> {
         r#"{"json":[1,"#,
         "100% _under_ %s {} ${x}",
         "\u{feff}\u{200b}",
+        "\u{61c}mark\u{180e}\u{ad}",
     ]
     .map(Name::new)
     .into();
@@ -71,7 +74,8 @@ fn names(flavour: Flavour) -> Vec<Name> {
 /// What moves a cursor, ends a line, or turns one around.
 fn does_harm(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{e0000}'..='\u{e0fff}')
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
@@ -181,6 +185,34 @@ fn is_chosen_and_released(desk: &Desk, name: &Name) {
     let printed = text(&released);
     let lines = harmless(&printed);
     assert!(lines.len() == 2 && lines[1].contains("released"), "{printed}");
+}
+
+/// A user's name is the client's own, too.
+fn a_hostile_owner_makes_no_line_of_the_log(server: &Server) {
+    let user = "a\n\u{1b}[31mERROR\u{61c}";
+    let named = format!("{}@'%'", quoted(user));
+    let mut root = server.root();
+    root.run(&format!("DROP USER IF EXISTS {named}"));
+    root.run(&format!("CREATE USER {named} IDENTIFIED BY 'tulips'"));
+    root.run(&format!("GRANT SELECT ON *.* TO {named}"));
+    for form in ["text", "json"] {
+        let levels = "info,lockstead::locks=debug,lockstead::sessions=debug";
+        let desk = Desk::with(server, "", &["--log-format", form, "--log-level", levels]);
+        let mut session = Session::of(desk.proxy.port, &Account::new(user, "tulips"));
+        session.lock("job");
+        session.send("SELECT a FROM (SELECT 1 AS a) t ORDER BY GET_LOCK(CONCAT('b', a), 0)");
+        session.client.read_response(Shape::Query);
+        assert_eq!(desk.ask(&["release", "job"]).status.code(), Some(0));
+        eventually("its end is told", || desk.proxy.log().contains("revoked").then_some(()));
+        let log = desk.proxy.log();
+        let about: Vec<&str> =
+            harmless(&log).into_iter().filter(|line| line.contains("ERROR")).collect();
+        assert!(about.len() >= 3, "{log}");
+        for line in about {
+            assert!(line.contains("owner") || line.contains("released: token"), "{line:?}");
+        }
+    }
+    root.run(&format!("DROP USER {named}"));
 }
 
 fn a_deadlock_over_hostile_names_is_shown(server: &Server) {

@@ -1,7 +1,7 @@
 //! What is served over HTTP: the page, the tables as JSON, and to whom.
 
 use std::fs::{self, Permissions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::admin::Desk;
 use crate::cli::text;
 use crate::forwarder::Forwarder;
 use crate::launch::{program, run};
@@ -16,7 +17,7 @@ use crate::own_server::OwnServer;
 use crate::proxy::{Proxy, free_port, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::session::Session;
-use crate::stage::{eventually, on_both};
+use crate::stage::{eventually, join, on_both};
 
 on_both! {
     the_page_and_the_tables_are_served
@@ -25,8 +26,10 @@ on_both! {
     a_page_of_somebody_elses_gets_no_answer
     a_flood_of_connections_leaves_room_for_clients
     a_request_that_does_not_end_is_cut
+    idle_connections_give_way_to_requests
     metrics_that_name_locks_are_for_this_machine
     a_server_that_cannot_be_reached_is_told
+    a_hung_server_blinds_nobody
 }
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -274,6 +277,35 @@ fn a_flood_of_connections_leaves_room_for_clients(server: &Server) {
     assert_eq!(get(proxy.http, "/metrics").code, 200);
 }
 
+fn idle_connections_give_way_to_requests(server: &Server) {
+    let files = Files::new();
+    let (cert, key, token) =
+        (files.path("server-cert.pem"), files.path("server-key.pem"), files.path("token"));
+    let tls = ["--http-token-file", &token, "--http-tls-cert", &cert, "--http-tls-key", &key];
+    for (extra, asks) in [
+        (&[][..], &(|port| get(port, "/livez")) as &dyn Fn(u16) -> Answer),
+        (&tls[..], &|port| encrypted(&files, port, "/livez", "Host: localhost\r\n")),
+    ] {
+        let proxy = Proxy::start(&server.url, extra);
+        let idle: Vec<TcpStream> = (0..600)
+            .map(|_| TcpStream::connect(("127.0.0.1", proxy.http)).expect("it listens"))
+            .collect();
+        for _ in 0..8 {
+            assert_eq!(asks(proxy.http).code, 200);
+        }
+        // They have not only been waited for.
+        let is_open = |stream: &&TcpStream| {
+            let mut stream: &TcpStream = stream;
+            stream.set_nonblocking(true).expect("set");
+            stream.read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
+        };
+        let open = idle.iter().filter(is_open).count();
+        assert!(open >= 200, "{open} are open");
+        // The oldest are gone.
+        assert!(idle[..300].iter().filter(is_open).count() == 0);
+    }
+}
+
 fn a_request_that_does_not_end_is_cut(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let mut slow = TcpStream::connect(("127.0.0.1", proxy.http)).expect("connects");
@@ -363,4 +395,55 @@ fn a_store_that_does_not_answer_is_told() {
     assert!(locks.code == 503 && locks.body.contains("error"), "{}", locks.body);
     assert_eq!(get(proxy.http, "/readyz").code, 503);
     assert_eq!(get(proxy.http, "/").code, 200);
+}
+
+/// The server stands still, and says nothing.
+fn a_hung_server_blinds_nobody(server: &Server) {
+    let to_server = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
+    let url = server.url.replace(&format!(":{}", server.port), &format!(":{}", to_server.port));
+    let desk = Desk::of(&url, "", &["--lease", "1m"]);
+    let other = join(server, &desk.proxy, &["--lease", "1m"]);
+    let (mut mine, mut others) = (Session::at(desk.proxy.port), Session::at(other.port));
+    mine.lock("mine");
+    others.lock("theirs");
+    assert_eq!(desk.rows(&["locks"]).len(), 2);
+    assert_eq!(desk.rows(&["proxies"]).len(), 2);
+    mine.lock("mine, later");
+    to_server.stall();
+    let named = |rows: &[Value], name: &str| {
+        let row = rows.iter().find(|row| row["name"] == name);
+        row.unwrap_or_else(|| panic!("{name} is not shown: {rows:?}")).clone()
+    };
+    let are_shown = |rows: &[Value], at: &str| {
+        for name in ["mine", "mine, later"] {
+            let lock = named(rows, name);
+            assert_eq!(lock["connection_id"], mine.id(), "{at}: {lock}");
+            assert_eq!(lock["owner"], "root@127.0.0.1", "{at}: {lock}");
+            assert_eq!(lock["seen_seconds_ago"], Value::Null, "{at}: {lock}");
+        }
+        let theirs = named(rows, "theirs");
+        assert!(theirs["seen_seconds_ago"].is_f64(), "{at}: {theirs}");
+        assert_eq!(theirs["proxy"], format!("127.0.0.1:{}", other.port), "{at}");
+    };
+    are_shown(&desk.rows(&["locks"]), "the shell");
+    assert_eq!(desk.rows(&["locks", "--like", "THE%"]).len(), 1);
+    assert!(desk.rows(&["proxies"])[1]["seen_seconds_ago"].is_f64());
+    let said = desk.ask(&["locks"]);
+    let complaint = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(complaint.contains("no answer within") && complaint.contains("s old"), "{complaint}");
+    let told = json(desk.proxy.http, "/api/v1/locks");
+    are_shown(told.as_array().expect("a list"), "the API");
+    let status = json(desk.proxy.http, "/api/v1/status");
+    are_shown(status["locks"].as_array().expect("a list"), "the status");
+    assert!(status["seen_seconds_ago"].is_u64(), "{status}");
+    assert!(status["failed"].as_str().is_some_and(|why| why.contains("no answer")), "{status}");
+    assert_eq!(status["clusters"][0]["held"], 3);
+    let (out, _) = desk.client("mysql", "SHOW LOCKS; SHOW WARNINGS");
+    assert!(out.contains("theirs") && out.contains("the lock tables do not answer"), "{out}");
+    // And it is seen that it is back, whoever asks.
+    to_server.heal();
+    eventually("all is of this moment", || {
+        let rows = desk.rows(&["locks"]);
+        rows.iter().all(|row| row["seen_seconds_ago"].is_null()).then_some(())
+    });
 }

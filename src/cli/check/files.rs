@@ -10,6 +10,7 @@ use humantime::format_rfc3339_seconds;
 use super::Findings;
 use crate::config::{Config, Mode};
 use crate::net::dates::{self, Standing};
+use crate::private;
 
 const DATES: &str = "certificates";
 
@@ -113,6 +114,9 @@ pub(super) fn state_dir(config: &Config, findings: &mut Findings) {
             };
             findings.failed(LABEL, format_args!("{shown}: {e}; without it, {lost}"));
         }
+    }
+    if let Some(warning) = private::shared_folder(path) {
+        Findings::warn(warning);
     }
 }
 

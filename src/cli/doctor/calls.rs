@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::cli::plain::plain;
 use crate::lock::function::Function;
 use crate::sql::dialect::{Dialect, Multibyte};
 use crate::sql::finder::Finder;
@@ -100,16 +101,6 @@ fn excerpt(text: &[u8], at: usize) -> String {
     let head = if cut > 0 { "…" } else { "" };
     let tail = if rest.count() > SHOWN { "…" } else { "" };
     format!("{head}{}{tail}", plain(&shown))
-}
-
-/// Text of somebody else's that cannot move the cursor or turn the line around.
-pub(crate) fn plain(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    let escaped = |c: char| if hidden(c) { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escaped).collect()
 }
 
 #[cfg(test)]

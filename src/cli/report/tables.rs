@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::cli::doctor::plain;
+use crate::cli::plain::plain;
 use crate::cli::table;
 use crate::lock::function::Function;
 use crate::observe::event::Missed;

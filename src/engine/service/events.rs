@@ -3,6 +3,16 @@
 use super::super::keys::{Held, Waiter};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
+use crate::seldom::Seldom;
+
+/// Lines that clients can cause.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// The store did not take a batch.
+    pub(super) refusals: Seldom,
+    /// A deadlock is ended.
+    pub(super) deadlocks: Seldom,
+}
 
 /// A session has the lock.
 pub(super) fn granted(metrics: &Metrics, key: &Key, token: u64, waiter: &Waiter) {

@@ -11,6 +11,7 @@ use super::super::pipe::{Batch, Finished};
 use super::{POLL, Service, events};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
+use crate::seldom::Turn;
 use crate::store::batch::{BatchResult, Row};
 use crate::store::connection::StoreError;
 use crate::store::statement::{Change, Writer};
@@ -219,8 +220,11 @@ impl Service {
     /// A batch that was certainly not executed.
     fn undo(&mut self, batch: Batch, e: &StoreError) {
         let retry = e.is_retryable();
-        if !retry && !std::mem::replace(&mut self.complained, true) {
-            tracing::warn!(error = %e, keys = batch.changes.len(), "the lock store did not take a batch; trying again");
+        if !retry
+            && !std::mem::replace(&mut self.complained, true)
+            && let Some(Turn { left_out }) = self.lines.refusals.turn()
+        {
+            tracing::warn!(error = %e, keys = batch.changes.len(), left_out, "the lock store did not take a batch; trying again");
         }
         for change in batch.changes {
             let Some(state) = self.keys.get_mut(&change.key) else {

@@ -8,6 +8,7 @@ use super::super::keys::{KeyState, Waiter};
 use super::super::sight::{DEADLOCKS, Deadlock, HeldHere, Sight, Waiting};
 use super::Service;
 use crate::lock::name::Key;
+use crate::seldom::Turn;
 use crate::types::ConnectionId;
 
 impl Service {
@@ -17,7 +18,12 @@ impl Service {
         let mut sight = Sight { deadlocks, ..Sight::default() };
         for (key, state) in &self.keys {
             let held = state.held.as_ref().filter(|_| state.release.is_none());
-            sight.held.extend(held.map(|held| HeldHere { conn: held.conn }));
+            sight.held.extend(held.map(|held| HeldHere {
+                key: key.clone(),
+                token: held.token,
+                conn: held.conn,
+                held: held.since.elapsed(),
+            }));
             // One whose grant is at the store still waits for it.
             let first = state.granting.iter().filter(|w| w.reply.is_some());
             let waiters = first.chain(&state.queue).enumerate();
@@ -35,7 +41,9 @@ impl Service {
     ) {
         let way = if across { "across" } else { "here" };
         self.metrics.deadlocks.with_label_values(&[way]).inc();
-        tracing::info!(target: "lockstead::locks", connection = %victim, ?circle, way, "a deadlock is ended");
+        if let Some(Turn { left_out }) = self.lines.deadlocks.turn() {
+            tracing::info!(target: "lockstead::locks", connection = %victim, ?circle, way, left_out, "a deadlock is ended");
+        }
         if self.deadlocks.len() == DEADLOCKS {
             self.deadlocks.pop_front();
         }

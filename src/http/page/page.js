@@ -16,8 +16,8 @@ const svg = (name, attributes) => {
 
 // What would move the cursor or turn the line around is shown by its number.
 const plain = (text) =>
-  String(text).replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g,
-    (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+  String(text).replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb]|\udb40[\udc00-\udfff]/g,
+    (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
 
 const short = (text, most) => {
   const letters = Array.from(plain(text));
@@ -38,6 +38,7 @@ const rate = (n) => (n >= 100 ? count(Math.round(n)) : n.toFixed(1));
 
 // Columns: title, text, and how it is set.
 const number = (row, key) => (row[key] === null ? "–" : count(row[key]));
+const seen = (row) => (row.seen_seconds_ago === null ? "now" : duration(row.seen_seconds_ago) + " ago");
 const COLUMNS = {
   locks: [
     ["lock", (r) => r.name, "name"],
@@ -48,6 +49,7 @@ const COLUMNS = {
       (r) => (r.proxy_state === "live" ? "" : "bad")],
     ["token", (r) => String(r.token), "number"],
     ["wait here", (r) => number(r, "waiters_here"), "number"],
+    ["seen", seen, (r) => (r.seen_seconds_ago === null ? "" : "bad")],
   ],
   waits: [
     ["lock", (r) => r.name, "name"],
@@ -70,6 +72,7 @@ const COLUMNS = {
     ["state", (r) => r.state, (r) => (r.state === "dead" ? "bad" : "")],
     ["lease", (r) => duration(r.lease_seconds), "number"],
     ["id", (r) => r.proxy, ""],
+    ["seen", seen, (r) => (r.seen_seconds_ago === null ? "" : "bad")],
   ],
   backends: [
     ["server", (r) => r.backend, ""],
@@ -204,12 +207,15 @@ const show = (status) => {
   state.className = "pill " + (cluster.problem !== null ? "bad" : good ? "good" : "warn");
   put("state", cluster.problem !== null ? "no grants" : status.draining ? "draining" : "good");
   by("notice").hidden = cluster.problem === null && status.failed === null;
-  put("notice", plain(cluster.problem ?? status.failed ?? ""));
+  // Rows of before say for themselves how old they are.
+  const old = status.seen_seconds_ago !== null;
+  const age = old ? `What is shown of others' locks is ${duration(status.seen_seconds_ago)} old.` : null;
+  put("notice", plain([cluster.problem, status.failed, age].filter((part) => part !== null).join(" — ")));
   put("about", `${status.version} · ${mine(status.backends)[0].backend}`);
   lease(mine(status.lease)[0]);
   const last = (name) => cluster.rates[name].at(-1) ?? 0;
   // Without the lock tables nobody knows what is held.
-  const known = status.failed === null;
+  const known = status.failed === null || old;
   const none = (text) => (known ? text : "Not known: the lock tables do not answer.");
   by("held").textContent = known && !cluster.observes ? count(cluster.held) : "–";
   by("waiting").textContent = cluster.observes ? "–" : count(cluster.waiting);

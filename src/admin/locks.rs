@@ -1,0 +1,172 @@
+//! Held locks, as administrators are shown them. While the lock tables do not answer, these are the locks
+//! of this proxy, of which the engine knows, and those of the others as they were read last.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::control::Control;
+use super::table::{Cell, Kind, MOST, SEEN, Table};
+use crate::engine::handle::Engine;
+use crate::engine::known::{Old, is_like};
+use crate::engine::sight::{HeldHere, Sight};
+use crate::protocol::reply::ErrorReply;
+use crate::store::overview::LockRow;
+use crate::types::ConnectionId;
+
+impl Control {
+    /// Held locks, by whatever proxy; those whose names match a LIKE pattern.
+    pub async fn locks(&self, like: Option<&str>) -> Result<Table, ErrorReply> {
+        const COLUMNS: &[(&str, Kind)] = &[
+            ("cluster", Kind::Text),
+            ("name", Kind::Text),
+            ("token", Kind::Number),
+            ("proxy", Kind::Text),
+            ("proxy_state", Kind::Text),
+            ("connection_id", Kind::Number),
+            ("owner", Kind::Text),
+            ("since_utc", Kind::Text),
+            ("held_seconds", Kind::Fraction),
+            ("waiters_here", Kind::Number),
+            SEEN,
+        ];
+        let (mut rows, mut cut, mut old) = (Vec::new(), false, None);
+        for (cluster, engine) in self.engines() {
+            let known = engine.known_locks(like).await?;
+            let sight = engine.sight().await;
+            cut |= known.rows.len() >= MOST;
+            let mut locks: Vec<Seen> = known.rows.into_iter().map(Seen::now).collect();
+            if let Some(since) = &known.old {
+                remember(&mut locks, since, &sight, like);
+                self.complete(&mut locks, engine).await;
+            }
+            old = old.or(known.old);
+            let mut waiting: HashMap<&[u8], u64> = HashMap::new();
+            for wait in &sight.waiting {
+                *waiting.entry(wait.key.as_bytes()).or_default() += 1;
+            }
+            for Seen { lock, ago } in locks {
+                let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
+                rows.push(vec![
+                    cluster.clone(),
+                    Cell::Text(lock.name),
+                    Cell::Number(lock.token),
+                    Cell::text(lock.proxy),
+                    Cell::text(lock.proxy_state),
+                    Cell::Number(lock.conn),
+                    Cell::Text(lock.owner),
+                    Cell::text(Some(lock.since).filter(|since| !since.is_empty())),
+                    Cell::Seconds(Duration::from_millis(lock.held_ms).as_secs_f64()),
+                    Cell::Number(here),
+                    ago.map_or(Cell::Null, |ago| Cell::Seconds(ago.as_secs_f64())),
+                ]);
+            }
+        }
+        Ok(Table { columns: COLUMNS, cut, old, rows })
+    }
+
+    /// Adds to rows that the engine alone has told of what is known elsewhere here.
+    async fn complete(&self, locks: &mut [Seen], engine: &Engine) {
+        let address = match (engine.lease().proxy(), engine.known_proxies().await) {
+            (Some(me), Ok(proxies)) => proxies.rows.into_iter().find(|p| p.id == me.0),
+            _ => None,
+        };
+        let address = address.map(|proxy| proxy.addr);
+        let sessions = self.registry.shown(usize::MAX);
+        for Seen { lock, .. } in locks.iter_mut().filter(|seen| seen.lock.owner.is_empty()) {
+            let session = sessions.iter().find(|s| s.connection.0 == lock.conn);
+            let owner = session.map(|s| String::from_utf8_lossy(&s.owner).into_owned());
+            (lock.owner, lock.proxy) = (owner.unwrap_or_default(), address.clone());
+        }
+    }
+}
+
+/// A lock, and how long ago it was read; not at all: just now.
+struct Seen {
+    lock: LockRow,
+    ago: Option<Duration>,
+}
+
+impl Seen {
+    fn now(lock: LockRow) -> Self {
+        Self { lock, ago: None }
+    }
+}
+
+/// Brings rows of before up to what the engine knows of this proxy's own locks.
+fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &Sight, like: Option<&str>) {
+    let grant = |held: &HeldHere| (held.key.as_bytes().to_vec(), held.token);
+    let mut here: HashMap<_, &HeldHere> =
+        sight.held.iter().map(|held| (grant(held), held)).collect();
+    for Seen { lock, ago } in &mut *locks {
+        if let Some(held) = here.remove(&(lock.key.clone(), lock.token)) {
+            lock.held_ms = millis(held.held);
+        } else {
+            lock.held_ms += millis(old.age);
+            *ago = Some(old.age);
+        }
+    }
+    // Taken since.
+    for held in here.into_values() {
+        let name = held.key.shown();
+        if like.is_none_or(|pattern| is_like(&name, pattern)) {
+            locks.push(Seen::now(row(held, name)));
+        }
+    }
+    locks.sort_by(|a, b| a.lock.name.cmp(&b.lock.name));
+}
+
+/// A lock of this proxy as far as the engine knows.
+fn row(held: &HeldHere, name: String) -> LockRow {
+    let ConnectionId(conn) = held.conn;
+    LockRow {
+        key: held.key.as_bytes().to_vec(),
+        name,
+        token: held.token,
+        proxy: None,
+        proxy_state: Some("live".to_owned()),
+        conn,
+        owner: String::new(),
+        since: String::new(),
+        held_ms: millis(held.held),
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::name::plain;
+    use crate::types::Flavour;
+
+    #[test]
+    fn own_locks_are_those_of_the_moment_and_others_have_an_age() {
+        let held = |name: &str, token, seconds| HeldHere {
+            key: plain(name.as_bytes(), Flavour::MariaDb).expect("a name").key,
+            token,
+            conn: ConnectionId(7),
+            held: Duration::from_secs(seconds),
+        };
+        let sight = Sight { held: vec![held("a", 1, 5), held("new", 3, 1)], ..Sight::default() };
+        let of = |name: &str, token| {
+            let mut lock = row(&held(name, token, 2), name.to_owned());
+            lock.owner = "app@host".to_owned();
+            Seen::now(lock)
+        };
+        let old = Old { age: Duration::from_secs(3), why: String::new() };
+        for (like, expected) in [
+            (None, &[("a", 5000, false), ("b", 5000, true), ("new", 1000, false)][..]),
+            (Some("x%"), &[("a", 5000, false), ("b", 5000, true)]),
+        ] {
+            let mut locks = vec![of("b", 2), of("a", 1)];
+            remember(&mut locks, &old, &sight, like);
+            let seen: Vec<_> = locks
+                .iter()
+                .map(|seen| (&*seen.lock.name, seen.lock.held_ms, seen.ago == Some(old.age)))
+                .collect();
+            assert_eq!(seen, expected);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What the lock tables said last: it is shown while they say nothing.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, timeout};
+
+use super::desk::NoAnswer;
+use crate::store::overview::{LockRow, ProxyRow, Which};
+
+/// How long an answer is waited for before older rows are shown.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two reads that nobody has asked for.
+const REFRESH: Duration = Duration::from_secs(10);
+/// The same while the lock tables do not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Such a read takes no more than this share of the time.
+const SHARE: u32 = 200;
+
+/// Rows, and why they are not of this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rows<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// None: they have just been read.
+    pub old: Option<Old>,
+}
+
+/// Rows that were read before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Old {
+    /// How long ago that was.
+    pub age: Duration,
+    /// Why they could not be read now.
+    pub why: String,
+}
+
+/// What was read last, and when.
+#[derive(Debug)]
+pub(super) struct Known {
+    locks: Mutex<Option<(Instant, Vec<LockRow>)>>,
+    proxies: Mutex<Option<(Instant, Vec<ProxyRow>)>>,
+    /// Since when there is no answer, and why.
+    silent: Mutex<Option<(Instant, String)>>,
+    patience: Duration,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            locks: Mutex::default(),
+            proxies: Mutex::default(),
+            silent: Mutex::default(),
+            patience: PATIENCE,
+        }
+    }
+}
+
+impl Known {
+    /// The rows of `answer`, if that comes in time; else those of before, as far as they are chosen by
+    /// `fits`, if there are any.
+    async fn within<T: Clone>(
+        &self,
+        last: &Mutex<Option<(Instant, Vec<T>)>>,
+        answer: impl Future<Output = Result<Vec<T>, NoAnswer>>,
+        fits: impl Fn(&T) -> bool,
+    ) -> Result<Rows<T>, NoAnswer> {
+        let why = self.silent.lock().clone();
+        let known = last.lock().is_some();
+        let why = match why {
+            Some((since, why)) if known => {
+                format!("{why}, {}s ago for the first time", since.elapsed().as_secs())
+            }
+            _ => {
+                // Where nothing is known, there is nothing to be shown meanwhile.
+                let asked = Instant::now();
+                let answer = async {
+                    if known {
+                        timeout(self.patience, answer).await.ok()
+                    } else {
+                        Some(answer.await)
+                    }
+                };
+                match answer.await {
+                    Some(Ok(rows)) => return Ok(Rows { rows, old: None }),
+                    Some(Err(NoAnswer::NoEngine)) => return Err(NoAnswer::NoEngine),
+                    // Of one question alone, or with nothing to be shown instead.
+                    Some(Err(e)) if !known || self.silent.lock().is_none() => return Err(e),
+                    Some(Err(e)) => e.to_string(),
+                    None => {
+                        let why = format!("no answer within {:?}", self.patience);
+                        self.silent.lock().get_or_insert((asked, why.clone()));
+                        why
+                    }
+                }
+            }
+        };
+        let last = last.lock();
+        let (at, rows) = last.as_ref().map_or((Instant::now(), &[][..]), |(at, rows)| (*at, rows));
+        let rows = rows.iter().filter(|row| fits(row)).cloned().collect();
+        Ok(Rows { rows, old: Some(Old { age: at.elapsed(), why }) })
+    }
+
+    pub(super) async fn locks(
+        &self,
+        which: Which,
+        answer: impl Future<Output = Result<Vec<LockRow>, NoAnswer>>,
+    ) -> Result<Rows<LockRow>, NoAnswer> {
+        self.within(&self.locks, answer, |row| match &which {
+            Which::All => true,
+            Which::Like(pattern) => is_like(&row.name, pattern),
+            Which::Named(name) => row.name == *name,
+        })
+        .await
+    }
+
+    pub(super) async fn proxies(
+        &self,
+        answer: impl Future<Output = Result<Vec<ProxyRow>, NoAnswer>>,
+    ) -> Result<Rows<ProxyRow>, NoAnswer> {
+        self.within(&self.proxies, answer, |_| true).await
+    }
+
+    /// Takes in all locks, as they were read just now.
+    pub(super) fn saw_locks(&self, rows: &[LockRow]) {
+        *self.locks.lock() = Some((Instant::now(), rows.to_vec()));
+    }
+
+    /// The same of proxies.
+    pub(super) fn saw_proxies(&self, rows: &[ProxyRow]) {
+        *self.proxies.lock() = Some((Instant::now(), rows.to_vec()));
+    }
+
+    /// Takes in whether the lock tables have answered. What they refuse of a question of somebody's own says
+    /// nothing about others.
+    pub(super) fn heard<T>(&self, result: &Result<T, NoAnswer>, own: bool) {
+        let mut silent = self.silent.lock();
+        match result {
+            Ok(_) => *silent = None,
+            Err(NoAnswer::Store(e)) if own && !e.is_silence() => {}
+            Err(e) => {
+                let since = silent.as_ref().map_or_else(Instant::now, |(since, _)| *since);
+                *silent = Some((since, e.to_string()));
+            }
+        }
+    }
+
+    /// When to read again though nobody asks, after a read that took so long.
+    pub(super) fn refresh_after(&self, took: Duration) -> Duration {
+        if self.silent.lock().is_some() { AGAIN } else { REFRESH.max(took * SHARE) }
+    }
+}
+
+/// SQL's LIKE, near enough for people: the server's collation may find more letters alike.
+pub fn is_like(text: &str, pattern: &str) -> bool {
+    let text: Vec<char> = text.to_lowercase().chars().collect();
+    let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
+    // Where to go on after the last %, in both.
+    let (mut at, mut next, mut again) = (0, 0, None);
+    loop {
+        let one = match pattern.get(next) {
+            Some('%') => {
+                again = Some((at, next + 1));
+                next += 1;
+                continue;
+            }
+            Some('_') if at < text.len() => Some(1),
+            Some('\\') if pattern.get(next + 1).is_some_and(|c| text.get(at) == Some(c)) => Some(2),
+            Some(c) if *c != '\\' && text.get(at) == Some(c) => Some(1),
+            None if at == text.len() => return true,
+            Some(_) | None => None,
+        };
+        match (one, again) {
+            (Some(taken), _) => (at, next) = (at + 1, next + taken),
+            (None, Some((from, behind))) if from < text.len() => {
+                again = Some((from + 1, behind));
+                (at, next) = (from + 1, behind);
+            }
+            (None, _) => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::connection::StoreError;
+
+    fn row(name: &str) -> LockRow {
+        LockRow {
+            key: name.as_bytes().to_vec(),
+            name: name.to_owned(),
+            token: 1,
+            proxy: None,
+            proxy_state: None,
+            conn: 2,
+            owner: String::new(),
+            since: String::new(),
+            held_ms: 0,
+        }
+    }
+
+    #[test]
+    fn patterns_choose_as_in_sql() {
+        for (text, pattern, like) in [
+            ("job 1", "job%", true),
+            ("job 1", "JOB_1", true),
+            ("job 1", r"job\_1", false),
+            ("job_1", r"job\_1", true),
+            ("a%b", r"a\%b", true),
+            (r"back\slash", r"back\\slash", true),
+            ("", "%", true),
+            ("", "_", false),
+            ("abcabd", "%abd", true),
+            ("abcabd", "%abc", false),
+            ("abcabd", "a%b%d", true),
+            ("abc", "abc%%", true),
+            ("abc", "ab", false),
+        ] {
+            assert_eq!(is_like(text, pattern), like, "{text} {pattern}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_read_last_is_shown_while_there_is_no_answer() {
+        let known = Known { patience: Duration::from_millis(20), ..Known::default() };
+        let never = || std::future::pending::<Result<Vec<LockRow>, NoAnswer>>();
+        let lost = || async { Err(NoAnswer::Store(StoreError::Lost("gone".into()))) };
+        assert!(known.locks(Which::All, lost()).await.is_err(), "nothing is known");
+        known.saw_locks(&[row("a"), row("b")]);
+        known.heard(&Ok(()), false);
+        let fresh = known.locks(Which::All, async { Ok(vec![row("c")]) }).await.expect("rows");
+        assert_eq!(fresh, Rows { rows: vec![row("c")], old: None });
+        let rows = known.locks(Which::Like("A%".into()), never()).await.expect("rows");
+        assert_eq!(rows.rows, [row("a")]);
+        assert!(rows.old.is_some_and(|old| old.age >= known.patience));
+        // Everybody else is told at once, until there is an answer: nobody even asks.
+        for _ in 0..3 {
+            let asked = async { unreachable!("a question") };
+            let rows = known.locks(Which::All, asked).await.expect("rows");
+            assert!(rows.old.is_some_and(|old| old.why.contains("no answer")));
+        }
+        known.heard(&Ok(()), false);
+        let refused = StoreError::Refused { code: 1267, message: "a pattern".into() };
+        let refused = Err::<Vec<LockRow>, _>(NoAnswer::Store(refused));
+        known.heard(&refused, true);
+        assert!(known.locks(Which::Like("x".into()), async { refused }).await.is_err());
+        let rows = known.locks(Which::All, async { Ok(Vec::new()) }).await.expect("rows");
+        assert_eq!(rows.old, None);
+    }
+}
