@@ -34,6 +34,7 @@ mod oversize;
 mod owed;
 mod prepared;
 mod preparing;
+mod presence;
 mod reading;
 mod reset;
 mod seen;

@@ -152,6 +152,7 @@ impl Session {
                         Ok(Some(0)) | Err(_) => return Err(End::ClientGone),
                         Ok(Some(_)) => self.inbox.reserve(4096),
                     }
+                    self.client_is_there();
                 }
                 ready = self.server.writable(), if !self.server.is_flushed() => {
                     ready.map_err(|_| End::ServerGone)?;
