@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
+use super::handle::{EventSender, SessionEvent};
 use super::pipe::{Line, StoreAccess};
 use crate::lock::name::Key;
 use crate::store::connection::{StoreError, same_run};
@@ -24,6 +25,23 @@ pub(super) struct Watch {
     pub(super) proxy: ProxyId,
 }
 
+/// A session that wants to know whether the server still works for it.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) conn: ConnectionId,
+    pub(super) run: i64,
+    pub(super) events: EventSender,
+}
+
+/// What there is to look for.
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// Until it is over.
+    Watch(Watch),
+    /// Once.
+    Ask(Question),
+}
+
 /// Bounds of the pause between two looks.
 ///
 /// The longer one is above the 100 ms for which MySQL answers from a cache where it shows
@@ -36,7 +54,7 @@ const BLIND: Duration = Duration::from_secs(5);
 /// Watches connections until the service drops its end; hands each watch back when it is over.
 pub(super) async fn watch(
     access: Arc<StoreAccess>,
-    mut inbox: mpsc::UnboundedReceiver<Watch>,
+    mut inbox: mpsc::UnboundedReceiver<Errand>,
     gone: mpsc::UnboundedSender<Watch>,
 ) {
     let mut line = Line::new(Arc::clone(&access));
@@ -44,24 +62,38 @@ pub(super) async fn watch(
     let mut pause = PAUSE.0;
     let mut complained = false;
     loop {
-        if watches.is_empty() {
-            match inbox.recv().await {
-                Some(watch) => watches.push(watch),
-                None => return,
+        let mut questions = Vec::new();
+        let mut next = if watches.is_empty() {
+            let Some(errand) = inbox.recv().await else { return };
+            pause = PAUSE.0;
+            Some(errand)
+        } else {
+            inbox.try_recv().ok()
+        };
+        while let Some(errand) = next {
+            match errand {
+                Errand::Watch(watch) => {
+                    watches.push(watch);
+                    pause = PAUSE.0;
+                }
+                Errand::Ask(question) => questions.push(question),
             }
-            pause = PAUSE.0;
+            next = inbox.try_recv().ok();
         }
-        while let Ok(watch) = inbox.try_recv() {
-            watches.push(watch);
-            pause = PAUSE.0;
-        }
-        let ids: Vec<u64> = watches.iter().map(|w| w.conn.0).collect();
+        let ids = watches.iter().map(|w| w.conn.0).chain(questions.iter().map(|q| q.conn.0));
+        let ids: Vec<u64> = ids.collect();
         match look(&mut line, &ids).await {
             Ok((run, there)) => {
                 complained = false;
-                let (still, over) = watches
-                    .into_iter()
-                    .partition(|w| same_run(w.run, run) && there.contains(&w.conn.0));
+                let serves =
+                    |at: i64, conn: ConnectionId| same_run(at, run) && there.contains(&conn.0);
+                for Question { conn, run, events } in questions {
+                    if !serves(run, conn) {
+                        let _ = events.send(SessionEvent::ServerDone);
+                    }
+                }
+                let (still, over) =
+                    watches.into_iter().partition(|w: &Watch| serves(w.run, w.conn));
                 watches = still;
                 for watch in over {
                     let _ = gone.send(watch);

@@ -25,6 +25,11 @@ pub enum SessionEvent {
     Drain,
     /// The drain limit is over: end now.
     Stop,
+    /// The server no longer works for this connection.
+    ServerDone,
+    /// Somebody wants its lock at once: look whether the client is still there, and say so with this
+    /// number. A client that has left is told of by [`Engine::leaving`].
+    Look(u64),
 }
 
 /// The end of a session that receives its events.
@@ -104,6 +109,19 @@ pub(super) enum Request {
         locks: Vec<(Key, u64)>,
         proxy: ProxyId,
     },
+    /// The session that holds these ends, and they are released soon.
+    Leaving {
+        locks: Vec<(Key, u64)>,
+    },
+    /// The client of this connection is there, as this question wanted to know.
+    Present {
+        conn: ConnectionId,
+        question: u64,
+    },
+    /// Whether the server still works for the holder of this grant.
+    Serves {
+        lock: (Key, u64),
+    },
     Look {
         key: Key,
         reply: oneshot::Sender<Look>,
@@ -182,6 +200,23 @@ impl Engine {
     /// Releases locks once the server no longer works for `conn`.
     pub fn release_when_gone(&self, conn: ConnectionId, locks: Vec<(Key, u64)>, proxy: ProxyId) {
         self.send(Request::ReleaseWhenGone { conn, locks, proxy });
+    }
+
+    /// Tells that the session which holds these locks is ending. Who asks for one of them now waits a
+    /// moment for its release.
+    pub fn leaving(&self, locks: Vec<(Key, u64)>) {
+        self.send(Request::Leaving { locks });
+    }
+
+    /// Answers [`SessionEvent::Look`]: the client is still there.
+    pub fn present(&self, conn: ConnectionId, question: u64) {
+        self.send(Request::Present { conn, question });
+    }
+
+    /// Asks whether the server still works for the session that holds this lock. If not, the session is
+    /// told; else there is no answer.
+    pub fn ask_whether_served(&self, lock: (Key, u64)) {
+        self.send(Request::Serves { lock });
     }
 
     /// Looks at a lock.

@@ -24,6 +24,8 @@ pub(super) struct Waiter {
     pub(super) edge: Option<Edge>,
     /// When it came.
     pub(super) since: Instant,
+    /// Its row was found free after an attempt, which was repeated at once.
+    pub(super) hurried: bool,
 }
 
 impl Waiter {
@@ -43,6 +45,8 @@ pub(super) struct Held {
     pub(super) run: i64,
     pub(super) events: EventSender,
     pub(super) since: Instant,
+    /// Its session is ending: the release follows.
+    pub(super) leaving: bool,
 }
 
 /// Tells a caller when the last of several releases is done: when the last clone is dropped.
@@ -114,6 +118,11 @@ impl KeyState {
         let held = self.held.as_ref().map(|h| h.conn);
         let wanted = self.granting.as_ref().filter(|w| w.reply.is_some());
         held.or_else(|| wanted.map(|w| w.claim.conn))
+    }
+
+    /// Whether its holder here gives it back, or is about to.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.release.is_some() || self.held.as_ref().is_some_and(|h| h.leaving)
     }
 
     /// Whether there is something to send.

@@ -4,8 +4,10 @@
 //! change of a key is under way at a time, a release and the grant it makes room for together.
 
 mod batches;
+mod doubts;
 mod events;
 mod forced;
+mod leaving;
 mod looks;
 mod outcomes;
 mod queues;
@@ -25,12 +27,15 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
+use doubts::Doubt;
+use looks::Asker;
+
 use super::census;
 use super::deadlocks::{self, Victim};
 use super::desk;
 use super::doorbell;
 use super::endings;
-use super::handle::{Acquired, Engine, Look, Request, SessionEvent};
+use super::handle::{Acquired, Engine, Request, SessionEvent};
 use super::keys::{Countdown, KeyState, PendingRelease, Remote};
 use super::lease::Lease;
 use super::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
@@ -40,7 +45,7 @@ use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::store::releases::AskedFor;
 use crate::store::statement::{Others, Writer};
-use crate::types::{ConnectionId, ProxyId};
+use crate::types::ProxyId;
 
 /// Batches under way at once.
 const PIPES: usize = 2;
@@ -66,7 +71,7 @@ pub(super) enum LeaseEvent {
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.
-type Askers = HashMap<Key, Vec<oneshot::Sender<Look>>>;
+type Askers = HashMap<Key, Vec<Asker>>;
 
 /// The service's end of a pipe.
 struct Pipe {
@@ -120,7 +125,11 @@ pub(super) struct Service {
     desk: desk::Desk,
     /// The last ones, for people.
     deadlocks: VecDeque<Deadlock>,
-    endings: mpsc::UnboundedSender<endings::Watch>,
+    /// Who waits until it is certain that a holder stays.
+    doubts: Vec<Doubt>,
+    /// Put to holders so far.
+    questions: u64,
+    endings: mpsc::UnboundedSender<endings::Errand>,
     gone: mpsc::UnboundedReceiver<endings::Watch>,
     watched: usize,
     settling: Vec<oneshot::Sender<()>>,
@@ -189,6 +198,8 @@ pub(super) fn build(
         last_token: 0,
         desk: desk.clone(),
         deadlocks: VecDeque::new(),
+        doubts: Vec::new(),
+        questions: 0,
         endings,
         gone,
         watched: 0,
@@ -207,7 +218,7 @@ impl Service {
         let mut survey = interval(SURVEY);
         survey.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let patience = self.patience();
+            let (patience, certainty) = (self.patience(), self.doubts_end());
             tokio::select! {
                 biased;
                 Some(event) = lease_events.recv() => self.lease_event(event),
@@ -234,6 +245,7 @@ impl Service {
                 Some(victim) = self.victims.recv() => self.give_up(victim),
                 () = at(self.poll_at) => self.poll(),
                 () = at(self.retry_at) => self.retry(),
+                () = at(certainty) => self.end_doubts(),
                 // Only to dispatch.
                 () = at(patience) => {}
             }
@@ -255,6 +267,9 @@ impl Service {
                 self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
             Request::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
+            Request::Leaving { locks } => self.leaving(&locks),
+            Request::Present { conn, question } => self.present(conn, question),
+            Request::Serves { lock } => self.ask_whether_served(&lock),
             Request::Look { key, reply } => self.look(key, reply),
             Request::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
             Request::Sight { reply } => {
@@ -279,32 +294,6 @@ impl Service {
             state.release = Some(PendingRelease { token, done: done.cloned() });
             self.list(&key);
         }
-    }
-
-    fn watch(&mut self, conn: ConnectionId, locks: Vec<(Key, u64)>, proxy: ProxyId) {
-        let held = |(key, token): &(Key, u64)| {
-            let held = self.keys.get(key)?.held.as_ref()?;
-            (held.token == *token).then_some(held.run)
-        };
-        // The connection was there before its first grant. Without one there is nothing to wait
-        // for: the locks were lost meanwhile.
-        if let Some(run) = locks.iter().filter_map(held).min() {
-            self.watched += 1;
-            let _ = self.endings.send(endings::Watch { conn, run, locks, proxy });
-        }
-    }
-
-    fn look(&mut self, key: Key, reply: oneshot::Sender<Look>) {
-        // A release on its way may have been carried out, and the lock be another proxy's.
-        let kept = self.keys.get(&key).filter(|s| s.release.is_none());
-        let held = kept.and_then(|s| s.held.as_ref());
-        if let (Some(held), Some(writer)) = (held, &self.writer)
-            && self.lease.vouches_for(writer.proxy)
-        {
-            let _ = reply.send(Look::Used(held.conn));
-            return;
-        }
-        self.ask_about(key).push(reply);
     }
 
     fn may_send_grants(&self) -> bool {

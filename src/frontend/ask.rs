@@ -1,5 +1,10 @@
 //! Questions of the proxy to the session's own server, in the session's own state.
 
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
 use super::session::{End, Session};
 use crate::clock;
 use crate::protocol::column;
@@ -13,6 +18,10 @@ use crate::store::statement::ident_expression;
 
 /// A reply to a question is small; more means that something is wrong.
 pub(super) const MAX_REPLY: usize = 1 << 20;
+
+/// From here on, the client's end is looked for while the server runs what the proxy asks. Servers look
+/// for it about once a second, too.
+const LONG: Duration = Duration::from_secs(1);
 
 /// Bytes kept of a response of which only the end matters.
 const KEPT: usize = 64 * 1024;
@@ -139,9 +148,22 @@ impl Session {
         let mut fed = 0;
         // The bytes begin with a packet.
         let mut whole = true;
+        let mut soon = pin!(sleep(LONG));
+        let mut long = false;
         self.begin_response(shape, 1);
         loop {
-            self.server.readable().await.map_err(|_| End::ServerGone)?;
+            tokio::select! {
+                biased;
+                ready = self.server.readable() => ready.map_err(|_| End::ServerGone)?,
+                () = &mut soon, if !long => {
+                    long = true;
+                    continue;
+                }
+                _ = self.client.readable(), if long && self.hears_ahead() => {
+                    self.hear_ahead()?;
+                    continue;
+                }
+            }
             match self.server.read(&mut bytes) {
                 Ok(None) => continue,
                 Ok(Some(0)) => return Err(End::ServerGone),
@@ -176,6 +198,25 @@ impl Session {
                 return Err(End::Broken("an endless reply to a question of the proxy"));
             }
             bytes.reserve(4096);
+        }
+    }
+
+    /// Whether the client's end can be seen while the server runs what the proxy asks. After a further
+    /// command no server looks for it either.
+    fn hears_ahead(&self) -> bool {
+        self.inbox.is_empty() && !self.client_ended && !self.client_lost
+    }
+
+    /// Notices the client's end, of which the server is told: what it runs may take long.
+    fn hear_ahead(&mut self) -> Result<(), End> {
+        match self.client.read(&mut self.inbox) {
+            Ok(Some(0)) => {
+                self.client_ended = true;
+                self.server.end();
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(_) => Err(End::ClientGone),
         }
     }
 

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 use super::login::closed;
+use super::owed::Owed;
 use super::session::{ClientState, End, Session};
 use crate::engine::handle::SessionEvent;
 use crate::lock::codes;
@@ -63,7 +66,7 @@ impl Session {
                 self.abandon();
                 // What the server said last still goes out, to a client that reads.
                 let limit = self.context.config.login_timeout;
-                let _ = tokio::time::timeout(limit, self.drain_to_client()).await;
+                let _ = timeout(limit, self.drain_to_client()).await;
             }
             // A fence seen by this session alone, at the deadline's edge, must not leave its locks
             // behind in an incarnation that lives on.
@@ -72,19 +75,21 @@ impl Session {
                 if self.held.is_empty() {
                     return;
                 }
+                self.context.engine.leaving(self.held.grants());
                 if mutants::on(Mutant::ReleaseBeforeRollback) {
                     let _ = self.release_held().await;
                 }
-                match self.let_server_finish().await {
-                    Ok(()) => {
+                match timeout(FINISH, self.let_server_finish()).await {
+                    Ok(Ok(())) => {
                         // Done at the server. An error here means that the lease is lost.
                         let _ = self.release_held().await;
+                        self.quit_server();
                     }
-                    Err(End::Fenced) => {
+                    Ok(Err(End::Fenced)) => {
                         self.say_goodbye(&End::Fenced);
                         self.abandon();
                     }
-                    Err(_) => self.abandon(),
+                    Ok(Err(_)) | Err(_) => self.abandon(),
                 }
             }
         }
@@ -127,21 +132,27 @@ impl Session {
     }
 
     /// Leaves the release to the engine, once the server shows the connection no more.
-    fn abandon(&mut self) {
+    pub(super) fn abandon(&mut self) {
         let (_, locks) = self.held.take_all();
         if let (Some(proxy), false) = (self.granted_by, locks.is_empty()) {
             self.context.engine.release_when_gone(self.connection, locks, proxy);
         }
     }
 
-    /// Lets what was sent run to its end, then has the server roll back: its OK to
-    /// COM_RESET_CONNECTION comes when it has.
+    /// Has the server roll back: its OK to COM_RESET_CONNECTION comes when it has. An error means
+    /// that its connection is to be closed: so the server learns that the client is gone, and the end of
+    /// its thread is the proof.
     async fn let_server_finish(&mut self) -> Result<(), End> {
+        // Nobody reads any more.
+        self.lose_client();
         if !matches!(self.client_state, ClientState::Command) {
             return Err(End::Broken("the client left inside a command"));
         }
-        // Nobody reads any more.
-        self.client.discard();
+        let asks = self.tracker.active() && self.owed.is_empty();
+        if asks || self.owed.iter().any(Owed::is_clients) {
+            return Err(End::Broken("the client left while a statement runs"));
+        }
+        // What is owed was asked by the proxy. It is done soon.
         while !self.owed.is_empty() || !self.server.is_flushed() {
             tokio::select! {
                 event = self.events.recv() => {
@@ -152,11 +163,8 @@ impl Session {
                 ready = self.server.readable() => {
                     ready.map_err(|_| End::ServerGone)?;
                     match self.hear_server() {
-                        Ok(()) | Err(End::ClientGone) => self.client.discard(),
+                        Ok(()) | Err(End::ClientGone) => {}
                         Err(end) => return Err(end),
-                    }
-                    if !matches!(self.client_state, ClientState::Command) {
-                        return Err(End::Broken("the server waits for a file of a client that left"));
                     }
                 }
                 ready = self.server.writable(), if !self.server.is_flushed() => {
@@ -175,15 +183,58 @@ impl Session {
         if reply.is_error() { Err(End::ServerGone) } else { Ok(()) }
     }
 
+    /// Passes on a COM_QUIT, without which the server would count the connection as broken off.
+    fn quit_server(&mut self) {
+        if self.has_quit {
+            let mut packet = Vec::new();
+            put_frame(&mut packet, 0, &[Command::QUIT.0]);
+            // Best effort: it is closed in any case.
+            let _ = self.server.send(&packet);
+        }
+    }
+
+    /// What somebody else tells the session.
+    pub(super) fn event(&mut self, event: SessionEvent) -> Result<(), End> {
+        match event {
+            SessionEvent::Fence(proxy)
+                if self.granted_by == Some(proxy) && !self.held.is_empty() =>
+            {
+                Err(End::Fenced)
+            }
+            SessionEvent::Fence(_) => Ok(()),
+            SessionEvent::Revoke(token) => match self.held.name_of(token) {
+                Some(name) => Err(End::Revoked(name)),
+                None => Ok(()),
+            },
+            SessionEvent::Drain => {
+                self.draining = true;
+                Ok(())
+            }
+            SessionEvent::Stop => Err(End::Drained),
+            SessionEvent::ServerDone => {
+                // What the server sent last still goes to a client that reads it after all.
+                self.abandon();
+                Ok(())
+            }
+            SessionEvent::Look(question) => {
+                self.looked_for(question);
+                Ok(())
+            }
+        }
+    }
+
     fn final_event(&mut self, event: SessionEvent) -> Result<(), End> {
         match event {
             SessionEvent::Fence(_) => self.event(event),
             // Ending already; at the drain's limit the rest is the server's.
-            SessionEvent::Drain | SessionEvent::Revoke(_) => Ok(()),
-            SessionEvent::Stop => Err(End::ServerGone),
+            SessionEvent::Drain | SessionEvent::Revoke(_) | SessionEvent::Look(_) => Ok(()),
+            SessionEvent::Stop | SessionEvent::ServerDone => Err(End::ServerGone),
         }
     }
 }
+
+/// How long a server may take over a reset. A longer one is left to the end of its thread.
+const FINISH: Duration = Duration::from_secs(2);
 
 /// How long sessions that were told to stop may take to hand their locks over.
 pub const LAST_MOMENT: Duration = Duration::from_secs(2);

@@ -1,5 +1,7 @@
 //! Lock calls: what a parked command is, and what it does. The server owes nothing meanwhile.
 
+use std::pin::pin;
+
 use super::answer::Call;
 use super::arguments::{Given, Judged};
 use super::gate::{Shown, Waited};
@@ -362,7 +364,17 @@ impl Session {
             self.check_lease()?;
             return Ok(Ok(Some(self.connection.0)));
         }
-        Ok(match self.context.engine.look(key).await {
+        let engine = self.context.engine.clone();
+        let mut look = pin!(engine.look(key));
+        let look = loop {
+            tokio::select! {
+                biased;
+                look = &mut look => break look,
+                // Others may look for this session meanwhile.
+                Some(event) = self.events.recv() => self.event(event)?,
+            }
+        };
+        Ok(match look {
             Look::Free => Ok(None),
             Look::Used(conn) => Ok(Some(conn.0)),
             Look::Failed(why) => Err(why),

@@ -35,6 +35,7 @@ mod oversize;
 mod owed;
 mod prepared;
 mod preparing;
+mod presence;
 mod reading;
 mod reset;
 mod seen;

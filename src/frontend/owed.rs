@@ -22,6 +22,14 @@ impl Owed {
     pub(super) fn new(shape: Shape, whose: Whose) -> Self {
         Self { shape, whose, seq: 1 }
     }
+
+    /// Whether a command of the client's is answered by it.
+    pub(super) fn is_clients(&self) -> bool {
+        match self.whose {
+            Whose::Clients | Whose::Watched(_) | Whose::Refused(_) => true,
+            Whose::Hidden | Whose::Release(..) | Whose::Gate(_) => false,
+        }
+    }
 }
 
 /// Who asked for a response.
@@ -75,6 +83,11 @@ impl Behind {
 }
 
 impl Session {
+    /// Whether the client has an answer to all that it asked.
+    pub(super) fn owes_client_nothing(&self) -> bool {
+        self.client.is_flushed() && !self.owed.iter().any(Owed::is_clients)
+    }
+
     /// Counts a command of the client's; one that the proxy answers, once.
     pub(super) fn count(&mut self, command: Command) {
         match self.at_hand.counting {

@@ -28,12 +28,14 @@ pub(super) enum Fate {
 }
 
 impl Session {
-    /// Reads from the server and passes on.
+    /// Reads from the server and passes on. What the server owes is settled by what it sent,
+    /// whether or not a client is there to take it.
     pub(super) fn hear_server(&mut self) -> Result<(), End> {
         let mut buffer = self.context.buffers.take();
         let result = self.pump_server(&mut buffer);
         self.context.buffers.give(buffer);
-        result
+        result?;
+        self.client_listens()
     }
 
     fn pump_server(&mut self, buffer: &mut Vec<u8>) -> Result<(), End> {
@@ -76,14 +78,14 @@ impl Session {
                 Some(Whose::Refused(refusal)) => Some(refusal.feed(&buffer[at..at + n])),
             };
             if let Some(instead) = instead {
-                self.send_client(&buffer[shown..at])?;
-                self.send_client(&instead)?;
+                self.tell_client(&buffer[shown..at]);
+                self.tell_client(&instead);
                 shown = at + n;
             }
             at += n;
             match progress {
                 Progress::NextResult if self.client.is_compressed() => {
-                    self.send_client(&buffer[shown..at])?;
+                    self.tell_client(&buffer[shown..at]);
                     shown = at;
                     self.client.result_follows();
                 }
@@ -96,7 +98,7 @@ impl Session {
                     let clients =
                         matches!(self.owed.front(), Some(Owed { whose: Whose::Clients, .. }));
                     if clients && self.amend.is_some() && self.chain.is_none() {
-                        self.send_client(&buffer[shown..at])?;
+                        self.tell_client(&buffer[shown..at]);
                         shown = at;
                         self.amend = None;
                     }
@@ -112,7 +114,8 @@ impl Session {
                 }
             }
         }
-        self.send_client(&buffer[shown..])
+        self.tell_client(&buffer[shown..]);
+        Ok(())
     }
 
     pub(super) fn ended(&mut self, ending: Ending) {
@@ -144,12 +147,21 @@ impl Session {
 
     /// Queues bytes for the client; what its socket takes goes out at once.
     pub(super) fn send_client(&mut self, bytes: &[u8]) -> Result<(), End> {
-        if bytes.is_empty() {
-            return Ok(());
+        self.tell_client(bytes);
+        self.client_listens()
+    }
+
+    /// The same where the bytes are the server's. A client that does not take them is no reason to
+    /// stop following: that it is gone is told afterwards, by [`Self::client_listens`].
+    fn tell_client(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() || self.client_lost {
+            return;
         }
         let amended = self.amend.as_mut().map(|amend| amend.feed(bytes));
         let bytes = amended.as_deref().unwrap_or(bytes);
-        self.client.send(bytes).map_err(|_| End::ClientGone)
+        if self.client.send(bytes).is_err() {
+            self.lose_client();
+        }
     }
 
     /// Queues bytes for the server. The lease is checked immediately before the write.
@@ -174,7 +186,9 @@ impl Session {
         };
         let result = result.and_then(|()| self.process(&mut buffer));
         self.context.buffers.give(buffer);
-        result
+        result?;
+        self.client_is_there();
+        Ok(())
     }
 
     /// Looks at client bytes that were read ahead.
@@ -184,20 +198,6 @@ impl Session {
         }
         let mut buffer = std::mem::take(&mut self.inbox);
         self.process(&mut buffer)
-    }
-
-    /// The client's end. What it sent before is still run and answered, as the server itself
-    /// would do: it reads the end only when it is done.
-    fn client_closed(&mut self) -> Result<(), End> {
-        self.client_ended = true;
-        let at_command = matches!(self.client_state, ClientState::Command);
-        let nothing_due = self.owed.is_empty() && self.client.is_flushed();
-        if !self.held.is_empty() || !at_command || nothing_due {
-            return Err(End::ClientGone);
-        }
-        // Half a close for half a close; the server answers and hangs up.
-        self.server.end();
-        Ok(())
     }
 
     /// Forwards what can be forwarded and keeps the rest in the inbox.
@@ -332,6 +332,7 @@ impl Session {
                 }
                 Ok(if whole { Fate::Park } else { Fate::Incomplete })
             }
+            Command::QUIT => self.quits(),
             // The server refuses any other length.
             Command::SET_OPTION if frame.len == 3 => {
                 if !whole {

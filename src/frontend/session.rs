@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use super::ask::Reply;
 use super::authenticate::Method;
@@ -112,6 +113,10 @@ pub(super) struct Session {
     /// Changes the response that is under way.
     pub(super) amend: Option<Box<Amend>>,
     pub(super) client_ended: bool,
+    /// Its connection broke: what is sent to it is dropped.
+    pub(super) client_lost: bool,
+    /// It has said COM_QUIT, which the server has not heard.
+    pub(super) has_quit: bool,
     pub(super) status: Status,
     /// The last response said the status.
     pub(super) status_known: bool,
@@ -142,6 +147,10 @@ pub(super) struct Session {
     pub(super) events_in: EventSender,
     pub(super) events: mpsc::UnboundedReceiver<SessionEvent>,
     pub(super) draining: bool,
+    /// Since when the client has not taken what is for it, while the session holds locks.
+    pub(super) stall: Option<Pin<Box<Sleep>>>,
+    /// Who wants to know whether the client is there: answered when it was heard.
+    pub(super) sought: Option<u64>,
     /// Its observer, where lock calls are not the proxy's.
     pub(super) watch: Option<Box<Watch>>,
     entry: Entry,
@@ -205,6 +214,8 @@ impl Session {
             chain: None,
             amend: None,
             client_ended: false,
+            client_lost: false,
+            has_quit: false,
             status: Status(Status::AUTOCOMMIT),
             status_known: false,
             held: Held::default(),
@@ -223,6 +234,8 @@ impl Session {
             events_in,
             events,
             draining: false,
+            stall: None,
+            sought: None,
             watch,
             entry,
         };
@@ -309,21 +322,25 @@ impl Session {
         }
         self.flush_client(cx)?;
         self.flush_server(cx)?;
+        self.mind_the_server(cx);
         if self.has_turn() {
             return Poll::Ready(Ok(Wake::Turn));
         }
         if self.client.is_flushed() && self.server.poll_readable(cx).is_ready() {
             return Poll::Ready(Ok(Wake::Server));
         }
-        let hears_client = self.server.is_flushed()
-            && !self.parked
-            && self.chain.is_none()
-            && !self.client_ended
-            && self.owed.len() < MAX_OWED;
-        if hears_client && self.client.poll_readable(cx).is_ready() {
+        if self.hears_client() && self.client.poll_readable(cx).is_ready() {
             return Poll::Ready(Ok(Wake::Client));
         }
         Poll::Pending
+    }
+
+    pub(super) fn hears_client(&self) -> bool {
+        self.server.is_flushed()
+            && !self.parked
+            && self.chain.is_none()
+            && !self.client_ended
+            && self.owed.len() < MAX_OWED
     }
 
     pub(super) fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), End> {
@@ -352,26 +369,6 @@ impl Session {
                 }
             }
             _ => Ok(()),
-        }
-    }
-
-    pub(super) fn event(&mut self, event: SessionEvent) -> Result<(), End> {
-        match event {
-            SessionEvent::Fence(proxy)
-                if self.granted_by == Some(proxy) && !self.held.is_empty() =>
-            {
-                Err(End::Fenced)
-            }
-            SessionEvent::Fence(_) => Ok(()),
-            SessionEvent::Revoke(token) => match self.held.name_of(token) {
-                Some(name) => Err(End::Revoked(name)),
-                None => Ok(()),
-            },
-            SessionEvent::Drain => {
-                self.draining = true;
-                Ok(())
-            }
-            SessionEvent::Stop => Err(End::Drained),
         }
     }
 

@@ -153,6 +153,7 @@ impl Session {
                         Err(e) => return Err(self.unread(&e, End::ClientGone)),
                         Ok(Some(_)) => self.inbox.reserve(4096),
                     }
+                    self.client_is_there();
                 }
                 ready = self.server.writable(), if !self.server.is_flushed() => {
                     ready.map_err(|_| End::ServerGone)?;

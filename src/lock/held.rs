@@ -49,6 +49,16 @@ impl Held {
         self.locks.iter().find(|(_, h)| h.token == token).map(|(key, _)| key.shown())
     }
 
+    /// What is held: keys and tokens.
+    pub fn grants(&self) -> Vec<(Key, u64)> {
+        self.locks.iter().map(|(key, h)| (key.clone(), h.token)).collect()
+    }
+
+    /// One of them.
+    pub fn any(&self) -> Option<(Key, u64)> {
+        self.locks.iter().next().map(|(key, h)| (key.clone(), h.token))
+    }
+
     /// Number of names held.
     pub fn len(&self) -> usize {
         self.locks.len()

@@ -207,6 +207,11 @@ impl Leg {
         self.more
     }
 
+    /// Whether nothing has come, neither bytes nor the peer's end.
+    pub fn is_quiet(&self) -> bool {
+        !self.more && self.socket.is_quiet()
+    }
+
     /// Waits until a read may find something.
     pub async fn readable(&self) -> io::Result<()> {
         if self.more { Ok(()) } else { self.socket.readable().await }

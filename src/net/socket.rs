@@ -119,6 +119,11 @@ impl Socket {
         }
     }
 
+    /// Whether the peer has said nothing more, and not hung up.
+    pub fn is_quiet(&self) -> bool {
+        is_quiet(&SockRef::from(self))
+    }
+
     /// Takes the socket off its thread's event loop.
     pub fn detach(self) -> io::Result<Detached> {
         Ok(match self {
@@ -153,10 +158,14 @@ impl Detached {
 
     /// Whether the peer has said nothing, and not hung up.
     pub fn is_quiet(&self) -> bool {
-        let mut byte = [std::mem::MaybeUninit::uninit()];
-        let peeked = SockRef::from(&self.fd).peek(&mut byte);
-        matches!(peeked, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+        is_quiet(&SockRef::from(&self.fd))
     }
+}
+
+fn is_quiet(socket: &SockRef<'_>) -> bool {
+    let mut byte = [std::mem::MaybeUninit::uninit()];
+    let peeked = socket.peek(&mut byte);
+    matches!(peeked, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
 }
 
 fn some(done: io::Result<usize>) -> io::Result<Option<usize>> {

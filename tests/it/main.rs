@@ -55,6 +55,7 @@ mod unsupported;
 mod upgrade;
 mod upgrade_if_needed;
 mod upgrade_sockets;
+mod vanished;
 mod watched;
 mod windows;
 mod wire;

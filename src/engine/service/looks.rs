@@ -22,6 +22,23 @@ const READ: usize = 1024;
 /// How long a free row is left to a proxy that does not come for it.
 const LEFT: Duration = Duration::from_millis(100);
 
+/// A session that asks about a key.
+pub(super) struct Asker {
+    reply: oneshot::Sender<Look>,
+    /// That another proxy has it was seen once.
+    again: bool,
+}
+
+impl Asker {
+    pub(super) fn new(reply: oneshot::Sender<Look>) -> Self {
+        Self { reply, again: false }
+    }
+
+    pub(super) fn again(reply: oneshot::Sender<Look>) -> Self {
+        Self { reply, again: true }
+    }
+}
+
 impl Service {
     pub(super) fn poll(&mut self) {
         self.poll_at = None;
@@ -47,8 +64,14 @@ impl Service {
         self.poll();
     }
 
+    /// Looks at the latest after this pause.
+    pub(super) fn poll_within(&mut self, pause: Duration) {
+        let at = Instant::now() + pause;
+        self.poll_at = Some(self.poll_at.map_or(at, |planned| planned.min(at)));
+    }
+
     /// Those who ask about a key, which is looked at when its turn comes.
-    pub(super) fn ask_about(&mut self, key: Key) -> &mut Vec<oneshot::Sender<Look>> {
+    pub(super) fn ask_about(&mut self, key: Key) -> &mut Vec<Asker> {
         if !self.looks.contains_key(&key) {
             self.look_next.push_back(key.clone());
         }
@@ -89,8 +112,12 @@ impl Service {
                 (None, Some(r)) if self.is_held(r) => Look::Used(ConnectionId(r.conn)),
                 (None, _) => Look::Free,
             };
-            for reply in self.looked_at.remove(&key).unwrap_or_default() {
-                let _ = reply.send(look.clone());
+            for Asker { reply, again } in self.looked_at.remove(&key).unwrap_or_default() {
+                if matches!(look, Look::Used(_)) && !again {
+                    self.look_again(&key, reply);
+                } else {
+                    let _ = reply.send(look.clone());
+                }
             }
             if error.is_none() {
                 let rests = row.is_none() || at_rest.contains(key.as_bytes());
@@ -167,6 +194,7 @@ impl Service {
 mod tests {
     use tokio::sync::{mpsc, oneshot};
 
+    use super::super::super::handle::SessionEvent;
     use super::super::super::keys::Held;
     use super::super::super::lease::Lease;
     use super::super::staged::{on_engine_thread, renew, service};
@@ -207,12 +235,14 @@ mod tests {
             renew(&lease, clock::now() + Duration::from_mins(1));
             lease.begin(ProxyId(7), Duration::ZERO);
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
+            let (events, mut heard) = mpsc::unbounded_channel();
             let held = Held {
                 token: 101,
                 conn: ConnectionId(52),
                 run: 0,
-                events: mpsc::unbounded_channel().0,
+                events,
                 since: Instant::now(),
+                leaving: false,
             };
             service.keys.entry(key.clone()).or_default().held = Some(held);
             let ask = |service: &mut Service| {
@@ -220,10 +250,16 @@ mod tests {
                 service.look(key.clone(), reply);
                 answer
             };
-            assert_eq!(ask(&mut service).try_recv(), Ok(Look::Used(ConnectionId(52))));
+            let mut answer = ask(&mut service);
+            assert_eq!(heard.try_recv(), Ok(SessionEvent::Look(1)));
+            assert!(answer.try_recv().is_err(), "its client may have left");
+            service.present(ConnectionId(52), 1);
+            assert_eq!(answer.try_recv(), Ok(Look::Used(ConnectionId(52))));
             service.release_all(vec![(key.clone(), 101)], ProxyId(7), None);
             let mut answer = ask(&mut service);
-            assert!(answer.try_recv().is_err(), "the store knows");
+            assert!(answer.try_recv().is_err(), "the release decides");
+            service.keys.remove(&key);
+            service.undoubt(&key);
             service.dispatch_reads();
             service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
             assert_eq!(answer.try_recv(), Ok(Look::Free));

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::super::handle::{Acquired, Grant};
 use super::super::keys::{Held, PendingRelease, Waiter};
 use super::super::pipe::{Batch, Finished};
+use super::doubts::SECOND_LOOK;
 use super::{POLL, Service, events};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
@@ -113,7 +114,14 @@ impl Service {
                     // the row is given back, and its waiter waits on.
                     let heard = vouched
                         && waiter.answer(Acquired::Granted(Grant { token, proxy: writer.proxy }));
-                    state.held = Some(Held { token, conn, run, events, since: Instant::now() });
+                    state.held = Some(Held {
+                        token,
+                        conn,
+                        run,
+                        events,
+                        since: Instant::now(),
+                        leaving: false,
+                    });
                     state.remote = None;
                     state.passed = if wanted.is_none() { 0 } else { state.passed + 1 };
                     events::granted(&self.metrics, &key, token, &waiter);
@@ -144,6 +152,7 @@ impl Service {
                             run,
                             events: waiter.claim.events.clone(),
                             since: Instant::now(),
+                            leaving: false,
                         });
                         if waiter.reply.is_some() {
                             state.queue.push_front(waiter);
@@ -168,22 +177,26 @@ impl Service {
         let Some(state) = self.keys.get_mut(key) else {
             return;
         };
+        let mut pause = None;
         if guarded && let Some(row) = row {
             let remote = state.remote.get_or_insert_default();
             remote.placed = row.want == writer.proxy.0;
-            // Free by now, or free for another proxy that waits: a look will tell.
             let free = row.holder == 0 || self.others.clean.contains(&ProxyId(row.holder));
-            if waiter.claim.once && !free {
-                waiter.answer(Acquired::NotFree);
-            }
+            // Free by now: once more. Free for another proxy that waits: a look will tell.
+            let for_others = self.others.waiting.contains(&ProxyId(row.want));
+            remote.attempt = free && !for_others && !std::mem::replace(&mut waiter.hurried, true);
             if waiter.ticket == 0 {
                 waiter.ticket = row.token;
             }
             self.poll_every = POLL.0;
-            self.poll_at.get_or_insert(Instant::now() + POLL.0);
+            // The other proxy may be about to release it: who tries once hears no after a second look.
+            pause = Some(if waiter.claim.once { SECOND_LOOK } else { POLL.0 });
         }
         if waiter.reply.is_some() {
             state.queue.push_front(waiter);
+        }
+        if let Some(pause) = pause {
+            self.poll_within(pause);
         }
     }
 
@@ -201,6 +214,7 @@ impl Service {
 
     /// Keeps, drops or sends on a key whose change has come back.
     fn after(&mut self, key: &Key, at_once: bool) {
+        self.undoubt(key);
         let Some(state) = self.keys.get(key) else {
             return;
         };
@@ -213,7 +227,7 @@ impl Service {
                 self.retry_later();
             }
         } else if state.remote.is_some() {
-            self.poll_at.get_or_insert(Instant::now() + POLL.0);
+            self.poll_within(POLL.0);
         }
     }
 

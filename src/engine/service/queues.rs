@@ -8,6 +8,7 @@ use super::super::handle::{Acquired, Claim};
 use super::super::keys::{KeyState, Waiter};
 use super::super::waits::Wait;
 use super::Service;
+use super::doubts::Who;
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
@@ -17,10 +18,16 @@ impl Service {
         let granting = self.may_send_grants();
         let state = self.keys.entry(key.clone()).or_default();
         let since = Instant::now();
-        let mut waiter = Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None, since };
+        let mut waiter =
+            Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None, since, hurried: false };
         // Somebody here has it or is before us: no trip to the store can change that.
-        let taken = state.held.is_some() || state.granting.is_some() || !state.queue.is_empty();
-        if waiter.claim.once && (taken || !granting) {
+        let before = state.granting.is_some() || !state.queue.is_empty();
+        if waiter.claim.once && granting && !before && state.held.is_some() {
+            state.queue.push_back(waiter);
+            self.doubt(&key, Who::Tries(id));
+            return;
+        }
+        if waiter.claim.once && (before || !granting) {
             waiter.answer(Acquired::NotFree);
             if state.is_idle() {
                 self.keys.remove(&key);

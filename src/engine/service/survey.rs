@@ -54,7 +54,7 @@ mod tests {
                 let key = plain(name, Flavour::MariaDb).expect("valid").key;
                 let since = Instant::now().checked_sub(Duration::from_secs(age)).expect("uptime");
                 let (conn, events) = (ConnectionId(1), mpsc::unbounded_channel().0);
-                let held = Held { token: age, conn, run: 0, events, since };
+                let held = Held { token: age, conn, run: 0, events, since, leaving: false };
                 service.keys.entry(key).or_default().held = Some(held);
             }
             let (reply, _outcome) = oneshot::channel();

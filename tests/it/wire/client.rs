@@ -211,6 +211,16 @@ impl Client {
         self.command(command::QUIT, &[], Shape::UntilClosed)
     }
 
+    /// Says COM_QUIT and hangs up without waiting for anything.
+    pub(crate) fn say_quit(mut self) {
+        self.send(&[command::QUIT]);
+    }
+
+    /// Ends this side of the connection; what the server says can still be read.
+    pub(crate) fn end_sending(&self) {
+        let _ = self.frames.stream().shutdown(Shutdown::Write);
+    }
+
     /// Sends a file's contents, in one packet, and the empty packet that ends it.
     pub(crate) fn answer_infile(&mut self, contents: &[u8]) -> Response {
         self.sent = Instant::now();

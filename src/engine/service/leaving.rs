@@ -1,0 +1,45 @@
+//! Sessions that end: their locks are released when the server has stopped working for them.
+
+use super::super::endings::{Errand, Question, Watch};
+use super::super::keys::Held;
+use super::Service;
+use crate::lock::name::Key;
+use crate::types::{ConnectionId, ProxyId};
+
+impl Service {
+    /// Sessions end: who wants their locks waits for the release.
+    pub(super) fn leaving(&mut self, locks: &[(Key, u64)]) {
+        for (key, token) in locks {
+            let held = self.keys.get_mut(key).and_then(|state| state.held.as_mut());
+            let Some(held) = held.filter(|held| held.token == *token) else { continue };
+            held.leaving = true;
+            self.wait_for_release(key);
+        }
+    }
+
+    /// Releases locks when the thread of their session is gone.
+    pub(super) fn watch(&mut self, conn: ConnectionId, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+        self.leaving(&locks);
+        // The connection was there before its first grant. Without one there is nothing to wait
+        // for: the locks were lost meanwhile.
+        if let Some(run) = locks.iter().filter_map(|lock| self.held(lock)).map(|h| h.run).min() {
+            self.watched += 1;
+            let watch = Watch { conn, run, locks, proxy };
+            let _ = self.endings.send(Errand::Watch(watch));
+        }
+    }
+
+    /// Tells the session of a lock if the server no longer works for it.
+    pub(super) fn ask_whether_served(&self, lock: &(Key, u64)) {
+        if let Some(Held { conn, run, events, .. }) = self.held(lock) {
+            let (conn, run, events) = (*conn, *run, events.clone());
+            let question = Question { conn, run, events };
+            let _ = self.endings.send(Errand::Ask(question));
+        }
+    }
+
+    fn held(&self, (key, token): &(Key, u64)) -> Option<&Held> {
+        let held = self.keys.get(key)?.held.as_ref()?;
+        (held.token == *token).then_some(held)
+    }
+}
