@@ -45,7 +45,6 @@ impl Findings {
         Self::fine(label, format_args!("FAILED: {why}"));
     }
 }
-use crate::private;
 
 pub(super) fn run(settings: Settings) -> ExitCode {
     let one = settings.cluster.clone();

@@ -50,7 +50,7 @@ impl CallOutcome {
 }
 
 /// Limits, most of them of the configuration: the label `limit`.
-const LIMITS: [&str; 7] = [
+const LIMITS: [&str; 8] = [
     "admin_connections",
     "admin_passwords",
     "max_connections",
