@@ -212,6 +212,11 @@ impl Session {
             }
             SessionEvent::Stop => Err(End::Drained),
             SessionEvent::ServerDone => {
+                tracing::info!(
+                    connection = %self.connection,
+                    locks = self.held.len(),
+                    "the server has ended a session whose client does not read; its locks are released"
+                );
                 // What the server sent last still goes to a client that reads it after all.
                 self.abandon();
                 Ok(())

@@ -313,6 +313,7 @@ impl Session {
         }
         self.granted_by = Some(grant.proxy);
         self.held.grant(key, grant.token);
+        self.bound_silence();
         Ok(())
     }
 

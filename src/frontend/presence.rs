@@ -12,7 +12,42 @@ use crate::protocol::command::Command;
 /// How often the thread of a session is looked for whose client does not read.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// As many bytes find room with a client that does not read.
+const SMALL: usize = 16 * 1024;
+
+/// What the client of a session that holds locks was sent and may not have acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Unheard {
+    bytes: usize,
+    /// It counts as gone if it acknowledges nothing for long.
+    bounded: bool,
+}
+
+impl Unheard {
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
 impl Session {
+    /// The client has said something after all that it was sent, or nothing is on its way to it.
+    pub(super) fn heard_of_client(&mut self) {
+        if self.owes_client_nothing() {
+            self.unheard.bytes = 0;
+        }
+        self.bound_silence();
+    }
+
+    /// A vanished client shall not keep its locks for as long as the kernel sends again. One that
+    /// is slow to read a large result has not vanished: there the server's own limit holds.
+    pub(super) fn bound_silence(&mut self) {
+        let small = self.unheard.bytes <= SMALL;
+        let bounded = small && (self.unheard.bounded || !self.held.is_empty());
+        if std::mem::replace(&mut self.unheard.bounded, bounded) != bounded {
+            self.client.socket().bound_silence(bounded);
+        }
+    }
+
     /// While the client does not take what the server sent, the server is not read, and its end is not
     /// seen: it may even be behind bytes for which there is no room. So its thread is looked for.
     pub(super) fn mind_the_server(&mut self, cx: &mut TaskContext<'_>) {

@@ -159,7 +159,10 @@ impl Session {
         }
         let amended = self.amend.as_mut().map(|amend| amend.feed(bytes));
         let bytes = amended.as_deref().unwrap_or(bytes);
-        if self.client.send(bytes).is_err() {
+        let sent = self.client.send(bytes);
+        self.unheard.sent(bytes.len());
+        self.bound_silence();
+        if sent.is_err() {
             self.lose_client();
         }
     }
@@ -179,6 +182,7 @@ impl Session {
         let mut buffer = self.context.buffers.take();
         buffer.append(&mut self.inbox);
         self.inbox = Vec::new();
+        self.heard_of_client();
         let result = match self.client.read(&mut buffer) {
             Ok(Some(0)) => self.client_closed(),
             Err(e) => Err(self.unread(&e, End::ClientGone)),

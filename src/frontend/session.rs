@@ -19,6 +19,7 @@ use super::login::Authenticated;
 use super::named::NamedStatements;
 use super::oversize::Dropped;
 use super::owed::{Behind, Owed};
+use super::presence::Unheard;
 use super::registry::{Entry, Shown};
 use super::settings::Settings;
 use super::statement::LockStatement;
@@ -149,6 +150,7 @@ pub(super) struct Session {
     pub(super) draining: bool,
     /// Since when the client has not taken what is for it, while the session holds locks.
     pub(super) stall: Option<Pin<Box<Sleep>>>,
+    pub(super) unheard: Unheard,
     /// Who wants to know whether the client is there: answered when it was heard.
     pub(super) sought: Option<u64>,
     /// Its observer, where lock calls are not the proxy's.
@@ -235,6 +237,7 @@ impl Session {
             events,
             draining: false,
             stall: None,
+            unheard: Unheard::default(),
             sought: None,
             watch,
             entry,

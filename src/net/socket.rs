@@ -13,9 +13,8 @@ use tokio::net::{TcpStream, UnixStream};
 
 /// How long a peer may leave probes on an idle connection unanswered before it counts as gone.
 ///
-/// While data are on their way to it, the kernel's own bound holds (`tcp_retries2`, about 15 minutes):
-/// TCP_USER_TIMEOUT would be shorter, and would take a client for gone that reads a long result
-/// slowly, too.
+/// While data are on their way to it, the kernel's own bound holds (`tcp_retries2`, about 15 minutes),
+/// unless [`Socket::bound_silence`] sets this one for them, too.
 pub const PEER_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// No delay, and a bound on how long a vanished peer goes unnoticed.
@@ -105,6 +104,15 @@ impl Socket {
         either!(self, stream => stream.poll_write_ready(cx))
     }
 
+    /// Whether a peer counts as gone that has not acknowledged data for so long. Only for data that
+    /// surely find room with it: the kernel takes one for gone, too, that has had no room for so long.
+    pub fn bound_silence(&self, bound: bool) {
+        if let Self::Tcp(stream) = self {
+            // Without it the kernel's own bound holds.
+            let _ = SockRef::from(stream).set_tcp_user_timeout(bound.then_some(PEER_TIMEOUT));
+        }
+    }
+
     /// Ends this side of the connection.
     pub fn shut_write(&self) {
         // A socket that is gone needs no end.
@@ -192,5 +200,12 @@ mod tests {
         let probes = socket.tcp_keepalive_retries().expect("an option");
         let apart = socket.tcp_keepalive_interval().expect("an option");
         assert_eq!(idle + apart * probes, PEER_TIMEOUT);
+        let socket = Socket::Tcp(stream);
+        let bound = || SockRef::from(&socket).tcp_user_timeout().expect("an option");
+        assert_eq!(bound(), None);
+        socket.bound_silence(true);
+        assert_eq!(bound(), Some(PEER_TIMEOUT));
+        socket.bound_silence(false);
+        assert_eq!(bound(), None);
     }
 }

@@ -219,6 +219,31 @@ mod tests {
         });
     }
 
+    /// Its holder let go between the attempt and the look at the row. A second time may be a sign of
+    /// something else.
+    #[test]
+    fn a_row_that_is_found_free_is_tried_again_at_once_and_once() {
+        on_engine_thread(async {
+            let lease = Arc::new(Lease::default());
+            let mut service = service(&lease);
+            renew(&lease, clock::now() + Duration::from_mins(1));
+            lease.begin(ProxyId(7), Duration::ZERO);
+            let _outcome = ask(&mut service, 1);
+            let mut tried = Vec::new();
+            for _ in 0..3 {
+                let writer = service.writer.clone().expect("joined");
+                let changes = service.gather(&writer);
+                tried.push(changes.len());
+                let free = |c: &Change| Row { holder: 0, grant: 0, conn: 0, ..won(c) };
+                let rows = changes.iter().map(free).collect();
+                let batch = Batch { writer, changes, others: Arc::default(), stray: false };
+                let result = Ok((0, BatchResult { rows, guarded: true, base: None }));
+                service.finish(Finished { pipe: 0, batch, result });
+            }
+            assert_eq!(tried, [1, 1, 0]);
+        });
+    }
+
     /// The session that the row names must not be ended with the incarnation that is over.
     #[test]
     fn what_a_former_incarnation_wins_is_given_back() {

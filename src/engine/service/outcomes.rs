@@ -227,7 +227,7 @@ impl Service {
                 self.retry_later();
             }
         } else if state.remote.is_some() {
-            self.poll_within(POLL.0);
+            self.poll_at.get_or_insert(Instant::now() + POLL.0);
         }
     }
 
