@@ -7,10 +7,15 @@ use crate::protocol::params::{Execute, Value};
 use crate::sql::coverage::{By, Coverage, coverage};
 use crate::sql::dialect::Dialect;
 use crate::sql::normal::normalise;
+use crate::sql::readings::Readings;
 use crate::sql::uses::{Uses, Written, uses};
+use crate::sql::words::mentions;
 
 /// Parameters of a statement up to which a name is looked for among them.
 pub(super) const MAX_PARAMS: usize = 64;
+/// Bytes of a text in all its readings up to which they are looked at: nobody is asked how the server
+/// reads it, and nobody waits.
+const MAX_WORK: usize = 512 * 1024;
 /// Bytes of a statement that the report shows.
 const SHOWN: usize = 1024;
 
@@ -21,10 +26,21 @@ pub(super) struct Text {
     pub(super) uses: Uses,
 }
 
+/// A text that reads in so many ways that nobody looks at all of them.
+#[derive(Debug)]
+pub(super) struct TooManyReadings;
+
 impl Text {
     /// `None` for a text without any.
-    pub(super) fn read(text: &[u8], dialect: Dialect, by: By) -> Option<Self> {
-        let coverage = coverage(text, dialect, by)?;
+    pub(super) fn read(
+        text: &[u8],
+        dialect: Dialect,
+        by: By,
+    ) -> Result<Option<Self>, TooManyReadings> {
+        if Readings::of(text, dialect).work() > MAX_WORK {
+            return if mentions(text) { Err(TooManyReadings) } else { Ok(None) };
+        }
+        let Some(coverage) = coverage(text, dialect, by) else { return Ok(None) };
         // In a definition nothing is called yet.
         let defines = coverage == Coverage::Passed;
         let mut uses = uses(text, dialect);
@@ -33,7 +49,7 @@ impl Text {
             uses.alone = None;
         }
         let statement = Statement { text: normalise(text, dialect, SHOWN), coverage };
-        Some(Self { statement: Arc::new(statement), uses })
+        Ok(Some(Self { statement: Arc::new(statement), uses }))
     }
 
     /// The same text, run in a way that Lockstead would refuse.
@@ -84,4 +100,39 @@ pub(super) fn bound(
     let is_name = |n: usize| text.uses.calls.iter().any(|c| c.name == Written::Parameter(n));
     let values = values.enumerate().map(|(n, value)| value.filter(|_| is_name(n))).collect();
     Some((execute.types, values))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::sql::work::{MOST, best, many_readings, plain};
+    use crate::types::Flavour;
+
+    #[test]
+    fn no_text_takes_an_observer_much_longer_than_a_plain_one() {
+        const SIZE: usize = 16 * 1024;
+        let dialect = Dialect::of(Flavour::MariaDb);
+        let by = By::Query { several: true };
+        let read = |text: &[u8]| {
+            let began = Instant::now();
+            let read = Text::read(text, dialect, by);
+            (began.elapsed(), read)
+        };
+        let text = plain(SIZE);
+        let usual = best(|| read(&text).0);
+        for text in many_readings(SIZE) {
+            let start = text[..48].escape_ascii();
+            assert!(matches!(read(&text).1, Err(TooManyReadings)), "{start}");
+            let took = best(|| read(&text).0);
+            assert!(took < MOST * usual, "{start}: {took:?}, a plain text {usual:?}");
+        }
+        // Those that are shorter are read, and long ones in which nothing is called.
+        for text in many_readings(1024) {
+            assert!(read(&text).1.is_ok(), "{}", text.escape_ascii());
+        }
+        let other = "SELECT user_locked, 'd\u{e9}j\u{e0} vu \\ \"'".repeat(1000);
+        assert!(matches!(read(other.as_bytes()).1, Ok(None)));
+    }
 }

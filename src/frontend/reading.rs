@@ -1,24 +1,48 @@
 //! How the server reads a text. Where the bytes do not tell, it is asked.
 
 use super::session::{End, Session};
-use crate::sql::call::{self, Statement};
+use crate::sql::call::{self, Judging, Statement};
 use crate::sql::dialect::{Dialect, Multibyte};
 use crate::sql::words;
 
+/// Bytes of a text in all its readings up to which the server need not be asked first.
+const GUESSES: usize = 64 * 1024;
+/// A shorter text is done with before anybody notices.
+const SHORT: usize = 4 * 1024;
+
+/// Lets the other sessions of the thread have their turns.
+async fn give_way(text: &[u8]) {
+    if text.len() > SHORT {
+        tokio::task::yield_now().await;
+    }
+}
+
 impl Session {
-    /// Classifies a text; where that depends on modes only the server knows, it is asked.
+    /// Classifies a text; where that depends on modes only the server knows, it is asked: before
+    /// all possible readings of a long text are looked at, else behind them.
     pub(super) async fn classify(&mut self, text: &[u8]) -> Result<Statement, End> {
-        let verdict = call::classify(text, self.dialect());
-        match verdict {
-            // The first of several statements may change how the others read.
-            Statement::Ambiguous if self.several && words::may_change_modes(text) => {
-                return Ok(verdict);
+        // The first of several statements may change how the others read.
+        let varies = self.several && words::may_change_modes(text);
+        let mut judging = Judging::of(text, self.dialect());
+        let guesses = judging.work() <= GUESSES || varies || words::looks_back(text);
+        let mut verdict = Statement::Ambiguous;
+        if guesses {
+            verdict = loop {
+                if let Some(verdict) = judging.step() {
+                    break verdict;
+                }
+                give_way(text).await;
+            };
+            match verdict {
+                Statement::Ambiguous if varies => return Ok(verdict),
+                Statement::Ambiguous | Statement::PerhapsLists => {}
+                statement => return Ok(statement),
             }
-            Statement::Ambiguous | Statement::PerhapsLists => {}
-            statement => return Ok(statement),
         }
-        let dialect = self.exact_dialect().await?;
-        Ok(dialect.map_or(verdict, |dialect| call::classify_exactly(text, dialect)))
+        let Some(dialect) = self.exact_dialect().await? else { return Ok(verdict) };
+        let verdict = call::classify_exactly(text, dialect);
+        give_way(text).await;
+        Ok(verdict)
     }
 
     /// How the server reads this session's statements: it is asked.

@@ -161,8 +161,12 @@ impl Watch {
 
     /// A call was found in a statement that is too long to be looked at.
     pub(super) fn long(&mut self, why: &'static str) {
-        let text = "<longer than 64 KiB>".to_owned();
-        let statement = Arc::new(Statement { text, coverage: Coverage::Refused(why) });
+        self.unread("<longer than 64 KiB>", Coverage::Refused(why));
+    }
+
+    /// A call may be in a statement that is not looked at.
+    pub(super) fn unread(&mut self, shown: &str, coverage: Coverage) {
+        let statement = Arc::new(Statement { text: shown.to_owned(), coverage });
         self.observer.tell(Event::Ran(self.who.clone(), statement, Vec::new()));
         self.miss(Missed::Long, 1);
         // It may have taken or released any.

@@ -1,7 +1,7 @@
 //! A session that is observed: its commands are forwarded as they are, and those that tell of lock
 //! calls are shown to its observer.
 
-use super::lock_text::Text;
+use super::lock_text::{Text, TooManyReadings};
 use super::owed::Whose;
 use super::relay::Fate;
 use super::seen::Seen;
@@ -15,7 +15,7 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::handshake::{ChangeUser, Login};
 use crate::protocol::response::Ending;
-use crate::sql::coverage::By;
+use crate::sql::coverage::{By, Coverage};
 use crate::sql::prefilter::scan;
 use crate::sql::scanner::is_space;
 use crate::sql::stream::Stream;
@@ -105,13 +105,20 @@ impl Session {
     }
 
     fn watch_text(&mut self, watch: &mut Watch, command: Command, text: Option<&[u8]>) {
+        let prepares = command == Command::STMT_PREPARE;
+        let by = if prepares { By::Prepare } else { By::Query { several: self.several } };
         let found = text.filter(|text| scan(text).call);
-        if command == Command::STMT_PREPARE {
-            watch.prepare(found.and_then(|text| Text::read(text, self.dialect(), By::Prepare)));
+        let read = found.map_or(Ok(None), |text| Text::read(text, self.dialect(), by));
+        let read = read.unwrap_or_else(|TooManyReadings| {
+            let why = Coverage::Perhaps("a lock call in a text that reads in many ways");
+            watch.unread("<text that reads in many ways>", why);
+            None
+        });
+        if prepares {
+            watch.prepare(read);
             return;
         }
-        let by = By::Query { several: self.several };
-        if let Some(text) = found.and_then(|text| Text::read(text, self.dialect(), by)) {
+        if let Some(text) = read {
             watch.query(text);
         } else if let Some(schema) = text.and_then(schema_used) {
             watch.schema(schema);

@@ -12,8 +12,12 @@ use super::listing;
 use super::mentions::mention;
 use super::named::{self, Named};
 use super::pieces;
+use super::readings::Readings;
 use super::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
+
+/// Bytes of readings that differ, after which more are the work of somebody who wants them.
+const MAX_JUDGED: usize = 512 * 1024;
 
 /// The verdict on a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,23 +90,70 @@ pub enum Alias {
 
 /// Judges a statement that passed the prefilter.
 pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
-    let verdict = classify_exactly(text, dialect);
-    let differs = |d: &Dialect| *d != dialect && classify_exactly(text, *d) != verdict;
-    if !dialect.readings(text).iter().any(differs) {
-        verdict
-    } else if dialect.readings(text).iter().chain([&dialect]).all(|d| calls_nothing(text, *d)) {
-        Statement::PerhapsLists
-    } else {
-        Statement::Ambiguous
+    let mut judging = Judging::of(text, dialect);
+    loop {
+        if let Some(verdict) = judging.step() {
+            return verdict;
+        }
     }
 }
 
-/// Whether there is no call.
-fn calls_nothing(text: &[u8], dialect: Dialect) -> bool {
-    match classify_exactly(text, dialect) {
-        Statement::NoCall => true,
-        Statement::Composite(composite) => composite.calls.is_empty(),
-        _ => false,
+/// Judges a statement reading by reading.
+#[derive(Debug)]
+pub struct Judging<'a> {
+    text: &'a [u8],
+    readings: Readings<'a>,
+    /// That on the first.
+    verdict: Option<Statement>,
+    /// Another reading has another one: neither calls anything.
+    differs: bool,
+    /// Bytes that were judged.
+    judged: usize,
+}
+
+impl<'a> Judging<'a> {
+    /// At the first reading.
+    pub fn of(text: &'a [u8], dialect: Dialect) -> Self {
+        let readings = Readings::of(text, dialect);
+        Self { text, readings, verdict: None, differs: false, judged: 0 }
+    }
+
+    /// Bytes that all readings come to together.
+    pub fn work(&self) -> usize {
+        self.readings.work()
+    }
+
+    /// Looks at one more reading; the verdict behind the last one.
+    pub fn step(&mut self) -> Option<Statement> {
+        let Some(reading) = self.readings.next() else {
+            let verdict = self.verdict.take().unwrap_or(Statement::Ambiguous);
+            return Some(if self.differs { Statement::PerhapsLists } else { verdict });
+        };
+        let dialect = reading?;
+        self.judged += self.text.len();
+        if self.verdict.is_some() && self.judged > MAX_JUDGED {
+            return Some(Statement::Ambiguous);
+        }
+        let verdict = classify_exactly(self.text, dialect);
+        let first = self.verdict.get_or_insert_with(|| verdict.clone());
+        if *first != verdict {
+            if first.calls() || verdict.calls() {
+                return Some(Statement::Ambiguous);
+            }
+            self.differs = true;
+        }
+        None
+    }
+}
+
+impl Statement {
+    /// Whether anything may be called.
+    fn calls(&self) -> bool {
+        match self {
+            Self::NoCall => false,
+            Self::Composite(composite) => !composite.calls.is_empty(),
+            _ => true,
+        }
     }
 }
 
@@ -183,7 +234,7 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
     let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
     let tokens: Vec<Token> = tokens.iter().copied().filter(code).collect();
     // Marks open and close in turn.
-    let inside = |at: usize| marks.iter().filter(|m| m.start < at).count() % 2 == 1;
+    let inside = |at: usize| marks.partition_point(|m| m.start < at) % 2 == 1;
     let mut c = Cursor::new(text, &tokens);
     let is_do = c.word("DO");
     if !is_do && !c.word("SELECT") {
@@ -211,7 +262,7 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
         let argument = c.argument()?;
         // An expression of its own, which half a comment would break.
         if let Argument::Literal(span) = &argument
-            && marks.iter().any(|m| span.contains(&m.start))
+            && holds(&marks, span)
         {
             return None;
         }
@@ -259,6 +310,12 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
         hint,
         special: hint || more || odd,
     }))
+}
+
+/// Whether half a versioned comment stands in a part of the text.
+pub(super) fn holds(marks: &[Token], span: &Range<usize>) -> bool {
+    let next = marks.partition_point(|m| m.start < span.start);
+    marks.get(next).is_some_and(|m| m.start < span.end)
 }
 
 fn alias(c: &mut Cursor<'_>) -> Option<Alias> {

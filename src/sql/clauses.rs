@@ -72,12 +72,13 @@ impl Tokens<'_> {
     pub(super) fn is_first(&self, at: usize, verb: Verb) -> bool {
         const OPENING: [&str; 5] = ["NOT", "IF", "IFNULL", "COALESCE", "CAST"];
         const BEHIND_VERB: [&str; 3] = ["DISTINCT", "ALL", "SQL_NO_CACHE"];
+        let assigns = self.assigns_item(at).filter(|_| verb == Verb::Set);
         let mut i = at;
         let mut alone = true;
         while let Some(before) = i.checked_sub(1) {
             let top = self.depths[before] == 0;
             let starts = match verb {
-                Verb::Set => self.assigns_item(at) == Some(before),
+                Verb::Set => assigns == Some(before),
                 _ => top && (before == 0 || self.punct(before, b',')),
             };
             if starts {

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
-
+use super::call::holds;
 use super::effects::is_repeatable;
 use super::listing::Listing;
 use super::nesting::Tokens;
@@ -13,6 +13,9 @@ use crate::lock::function::Function;
 
 /// Calls in one statement, nested ones included; more are refused.
 const MAX_CALLS: usize = 64;
+
+/// For each call all tokens are looked at: calls times tokens; more are refused.
+const MAX_WORK: usize = 1 << 18;
 
 /// A statement with lock calls, or that lists locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,7 +157,7 @@ impl Composite {
 /// Reads a statement; `None` if it is of a kind that is not covered.
 pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
     let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
-    let marks: Vec<&Token> = tokens.iter().filter(|t| t.kind == Kind::Versioned).collect();
+    let marks: Vec<Token> = tokens.iter().filter(|t| t.kind == Kind::Versioned).copied().collect();
     let is_code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
     let code: Vec<Token> = tokens.iter().filter(is_code).copied().collect();
     let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
@@ -166,12 +169,12 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
     let mut composite = Tokens::new(text, code.get(behind..)?)?.statement()?;
     composite.start = if behind > 0 { code[behind].start } else { 0 };
     // A versioned comment that is still open has to be closed.
-    let open = marks.iter().filter(|m| m.start < composite.end).count() % 2 == 1;
+    let open = marks.partition_point(|m| m.start < composite.end) % 2 == 1;
     if open && let Some(close) = marks.iter().find(|m| m.start >= composite.end) {
         composite.end = close.start + b"*/".len();
     }
     // Half a comment cannot be replaced.
-    let parted = |span: &Range<usize>| marks.iter().any(|m| span.contains(&m.start));
+    let parted = |span: &Range<usize>| holds(&marks, span);
     let parts = composite.calls.iter().flat_map(|c| [Some(&c.span), c.assigned.as_ref()]);
     let settings = 0..composite.start;
     if parts.flatten().any(parted)
@@ -215,7 +218,8 @@ impl Tokens<'_> {
         // Counted first: calls are read as deep as they are nested.
         let count = all.clone().filter(|i| self.call_at(*i).is_some()).count();
         let lists = self.listing(verb);
-        if count > MAX_CALLS || (count == 0 && lists.is_none()) {
+        let work = count.saturating_mul(self.list.len());
+        if count > MAX_CALLS || work > MAX_WORK || (count == 0 && lists.is_none()) {
             return None;
         }
         let mut calls = self.calls(all)?;

@@ -4,6 +4,7 @@ use super::call::{Statement, classify, classify_exactly};
 use super::composite::{Call, Composite, Verb};
 use super::dialect::Dialect;
 use super::named::Named;
+use super::readings::Readings;
 use super::words::{may_change_modes, mentions};
 use crate::lock::function::Function;
 
@@ -19,6 +20,9 @@ pub enum Coverage {
     /// It is refused with error 1235, and why.
     Refused(&'static str),
 }
+
+/// Readings that are told apart.
+pub(super) const MOST: usize = 8;
 
 /// How a text reaches the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +46,13 @@ pub fn coverage(text: &[u8], dialect: Dialect, by: By) -> Option<Coverage> {
         return Some(Coverage::Refused("several statements that may change how they are read"));
     }
     // The server would be asked for its modes.
-    let readings = dialect.readings(text);
-    let all: Vec<_> =
-        readings.into_iter().map(|d| of(&classify_exactly(text, d), text, d, by)).collect();
+    let mut all = Vec::new();
+    for dialect in Readings::of(text, dialect).flatten() {
+        if all.len() == MOST {
+            return Some(Coverage::Perhaps("a lock call in a text that reads in many ways"));
+        }
+        all.push(of(&classify_exactly(text, dialect), text, dialect, by));
+    }
     let worst = all.iter().flatten().max().copied()?;
     let refusal = match worst {
         Coverage::Refused(why) if all.iter().any(|c| *c != Some(worst)) => Coverage::Perhaps(why),
@@ -60,6 +68,8 @@ fn of(statement: &Statement, text: &[u8], dialect: Dialect, by: By) -> Option<Co
         | Statement::PerhapsLists
         | Statement::Executes
         | Statement::Named(Named::Execute { .. } | Named::Deallocate { .. }) => return None,
+        // No server prepares such a statement.
+        Statement::Named(_) if by == By::Prepare => return None,
         Statement::Named(Named::Prepare { source, .. } | Named::Immediate { source, .. }) => {
             return prepared(&text[source.span.clone()], dialect);
         }

@@ -209,7 +209,7 @@ impl Dialect {
     pub(super) const MARIADB: Self =
         Self { flavour: Flavour::MariaDb, version: 101_119, ..Self::MYSQL };
 
-    pub(super) fn of(flavour: Flavour) -> Self {
+    pub(crate) fn of(flavour: Flavour) -> Self {
         match flavour {
             Flavour::MySql => Self::MYSQL,
             Flavour::MariaDb => Self::MARIADB,

@@ -3,13 +3,15 @@
 //! A call is the unqualified name, bare or backquoted, followed by `(` after white space or
 //! comments (interception, 1). A name behind a dot, or where a table or routine is named, is none.
 
+use std::hash::{Hash, Hasher};
+
 use super::dialect::Dialect;
 use super::scanner::{Kind, Scanner, Token};
 use crate::lock::function::Function;
 use crate::types::Flavour;
 
 /// One call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Site {
     /// Which function.
     pub function: Function,
@@ -24,7 +26,7 @@ pub struct Finder {
     seen: Seen,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 struct Seen {
     /// The token before rules a call out.
     names_something: bool,
@@ -39,7 +41,7 @@ struct Seen {
 
 /// How much of `PREPARE name FROM` or of `EXECUTE IMMEDIATE` has been seen: a string behind it is
 /// run as a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 enum Prepares {
     #[default]
     No,
@@ -69,6 +71,24 @@ impl Finder {
         let mut finder = Self::new(dialect);
         finder.feed(text, 0);
         finder
+    }
+
+    /// The same, and whether the text ends outside strings and comments. `each` is told the tokens.
+    pub(super) fn telling(
+        text: &[u8],
+        dialect: Dialect,
+        mut each: impl FnMut(Token),
+    ) -> (Self, bool) {
+        let Self { mut scanner, mut seen } = Self::new(dialect);
+        let knows = scanner.knows_charset();
+        let mut tell = |token: Token, text: &[u8]| {
+            each(token);
+            seen.token(token, text, |name| function(name, dialect, knows));
+            false
+        };
+        scanner.feed(text, 0, &mut tell);
+        let whole = scanner.finish(&mut tell);
+        (Self { scanner, seen }, whole)
     }
 
     /// Scans a chunk, of which the first `skim` bytes name none of the functions. Returns the bytes
@@ -125,6 +145,13 @@ impl Finder {
             Prepares::Behind(at) => Some(at),
             Prepares::No | Prepares::Prepare | Prepares::Name | Prepares::Execute => None,
         }
+    }
+}
+
+/// What it has found.
+impl Hash for Finder {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.seen.hash(state);
     }
 }
 

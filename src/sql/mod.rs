@@ -20,8 +20,11 @@ pub mod normal;
 pub mod pieces;
 pub mod prefilter;
 mod quotes;
+pub mod readings;
 pub mod scanner;
 mod skim;
 pub mod stream;
 pub mod uses;
 pub mod words;
+#[cfg(test)]
+pub(crate) mod work;

@@ -3,15 +3,23 @@
 
 use super::call::tokens;
 use super::dialect::Dialect;
+use super::readings::Readings;
 use super::scanner::{Kind, Token};
 
 /// Literals of a list that are shown; more of them are three dots.
 const SHOWN: usize = 2;
 
+/// Bytes that are looked at in all readings together, or of each one twice what is shown.
+const WORK: usize = 256 * 1024;
+
 /// At most `limit` bytes and a sign that there is more. Where the proxy does not know how the server
 /// reads the text, what all readings have in common: a literal in one of them is not shown.
 pub fn normalise(text: &[u8], dialect: Dialect, limit: usize) -> String {
-    let mut readings = dialect.readings(text).into_iter().map(|d| read(text, d, limit));
+    let each = (WORK / dialect.readings(text).len()).max(2 * limit);
+    let (looked_at, rest) = text.split_at(each.min(text.len()));
+    let whole = rest.is_empty();
+    let different = Readings::of(looked_at, dialect).flatten();
+    let mut readings = different.map(|d| read(looked_at, whole, d, limit));
     let mut common = readings.next().unwrap_or_default();
     for other in readings {
         let same = common.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
@@ -24,8 +32,13 @@ pub fn normalise(text: &[u8], dialect: Dialect, limit: usize) -> String {
     common
 }
 
-fn read(text: &[u8], dialect: Dialect, limit: usize) -> String {
-    let (tokens, _) = tokens(text, dialect);
+/// `whole`: there is no more of it.
+fn read(text: &[u8], whole: bool, dialect: Dialect, limit: usize) -> String {
+    let (mut tokens, _) = tokens(text, dialect);
+    if !whole {
+        // What they are may depend on the rest.
+        tokens.retain(|token| token.end < text.len());
+    }
     let mut out = Writer { text, out: String::new(), last: None, number: 0, list: 0, comma: false };
     let mut seen = 0;
     for (i, token) in tokens.iter().enumerate() {
@@ -37,7 +50,7 @@ fn read(text: &[u8], dialect: Dialect, limit: usize) -> String {
     }
     out.flush(false);
     let mut out = out.out;
-    if out.len() > limit || seen < tokens.len() {
+    if out.len() > limit || seen < tokens.len() || !whole {
         out.truncate(out.floor_char_boundary(limit.min(out.len())));
         out.push('…');
     }
@@ -199,6 +212,13 @@ mod tests {
         assert!(cut.len() <= 1024 + '…'.len_utf8() && cut.ends_with('…'), "{cut}");
         assert_eq!(normalise(b"SELECT abc", MYSQL, 8), "SELECT a…");
         assert_eq!(normal(""), "");
+    }
+
+    #[test]
+    fn of_a_long_text_in_many_readings_a_part_is_looked_at() {
+        let list = ", 'd\u{e9}j\u{e0}'".repeat(6000);
+        let sql = format!("SELECT GET_LOCK('k', 0) {list}, a\\\"b FROM t");
+        assert_eq!(normal(&sql), "SELECT GET_LOCK(?, ?) , ?, ?, ...…");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::skim::skim;
 pub(super) const WORD_MAX: usize = 24;
 
 /// What a token is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Identifier, keyword or number: letters, digits, `_`, `$`, bytes beyond ASCII.
     Word,

@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
 use super::call::tokens;
+use super::coverage::MOST;
 use super::dialect::Dialect;
 use super::finder::Finder;
+use super::readings::Readings;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
 
@@ -58,10 +60,10 @@ pub struct Uses {
 /// that is left out.
 pub fn uses(text: &[u8], dialect: Dialect) -> Uses {
     let mut uses = exactly(text, dialect);
-    for other in dialect.readings(text).into_iter().skip(1) {
+    for (nth, other) in Readings::of(text, dialect).flatten().enumerate().skip(1) {
         let other = exactly(text, other);
         let functions = |u: &Uses| u.calls.iter().map(|c| c.function).collect::<Vec<_>>();
-        if functions(&uses) != functions(&other) {
+        if nth == MOST || functions(&uses) != functions(&other) {
             return Uses { calls: Vec::new(), alone: None, params: uses.params };
         }
         let names = uses.calls.iter().zip(&other.calls).all(|(a, b)| agree(&a.name, &b.name));

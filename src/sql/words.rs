@@ -1,5 +1,6 @@
 //! Questions about a text that its words answer, without a look at its grammar.
 
+use super::composite::Back;
 use super::mentions::mention;
 
 /// Whether one of the five functions is named anywhere, in strings and comments too.
@@ -20,6 +21,19 @@ pub fn may_change_modes(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
     let has = |word: &[u8]| memchr::memmem::find(&text, word).is_some();
     has(b";") && WORDS.iter().any(|word| has(word))
+}
+
+/// Whether a text may ask for what the statement before it has left behind, which a question to the
+/// server would take away.
+pub fn looks_back(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'_', text).any(|at| {
+        Back::ALL.into_iter().any(|back| {
+            let word = back.word().as_bytes();
+            let start = memchr::memchr(b'_', word).and_then(|n| at.checked_sub(n));
+            let found = start.and_then(|start| text.get(start..start + word.len()));
+            found.is_some_and(|found| found.eq_ignore_ascii_case(word))
+        })
+    })
 }
 
 /// Whether settings of the statement, up to `start` or in hints, may change what its expressions

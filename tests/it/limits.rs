@@ -2,9 +2,10 @@
 
 use std::io::Read;
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use crate::own_server::flavour_of;
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{eventually, on_both};
@@ -17,6 +18,7 @@ on_both! {
     one_client_too_many_is_told_so
     so_many_logins_are_begun_in_a_second
     named_locks_have_metrics_of_their_own
+    a_text_that_reads_in_many_ways_keeps_nobody_waiting
 }
 
 fn met(proxy: &Proxy, limit: &str) -> f64 {
@@ -171,4 +173,59 @@ fn named_locks_have_metrics_of_their_own(server: &Server) {
     assert_eq!(of("locks_held", "job:1"), 1_f64.to_bits());
     assert_eq!(of("locks_held", "nightly"), 0_f64.to_bits());
     assert!(!proxy.page("/metrics").contains("lock=\"other\""));
+}
+
+/// A text of so many items with a lock call, and something between.
+fn items(between: &[u8]) -> Vec<u8> {
+    const SIZE: usize = 40_000;
+    let mut text = [&b"SELECT GET_LOCK('k', 0), "[..], between].concat();
+    text.extend(b", a".iter().cycle().take(SIZE));
+    text
+}
+
+/// The least that a text takes, and the most that a lock and its release take another session
+/// meanwhile.
+fn taken(port: u16, text: &[u8]) -> (Duration, Duration) {
+    let once = || {
+        let (mut session, mut other) = (Session::at(port), Session::at(port));
+        other.lock("a");
+        other.unlock("a");
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(move || {
+                let began = Instant::now();
+                session.client.send_query(text, &[]);
+                session.client.read_response(Shape::Query);
+                began.elapsed()
+            });
+            let mut longest = Duration::ZERO;
+            while !sender.is_finished() {
+                let began = Instant::now();
+                other.lock("a");
+                other.unlock("a");
+                longest = longest.max(began.elapsed());
+            }
+            (sender.join().expect("answered"), longest)
+        })
+    };
+    let all: Vec<_> = std::iter::repeat_with(once).take(3).collect();
+    let least = |nth: fn(&(Duration, Duration)) -> Duration| all.iter().map(nth).min();
+    (least(|t| t.0).unwrap_or_default(), least(|t| t.1).unwrap_or_default())
+}
+
+fn a_text_that_reads_in_many_ways_keeps_nobody_waiting(server: &Server) {
+    // Known in all modes, and in none.
+    let plain = items(b"'x'");
+    let odd = items(b"\"\\\x81a[\xa0 \xff --\x7f\"");
+    let dir = std::env::temp_dir().join(fresh_schema());
+    let dir = dir.to_str().expect("a plain path");
+    for extra in [&[][..], &["--mode", "observe", "--state-dir", dir]] {
+        let proxy = Proxy::start(&server.url, extra);
+        let (usual, waits) = taken(proxy.port, &plain);
+        let (took, waited) = taken(proxy.port, &odd);
+        println!("{extra:?}: {took:?} and {waited:?}, else {usual:?} and {waits:?}");
+        assert!(took < 6 * usual, "{extra:?}: {took:?}, a plain text {usual:?}");
+        assert!(waited < 6 * usual, "{extra:?}: another one {waited:?}, a plain text {usual:?}");
+    }
+    // Where nothing was kept there is nothing to remove.
+    let _ = std::fs::remove_dir_all(dir);
 }
