@@ -9,6 +9,7 @@ use std::io;
 
 use libfuzzer_sys::fuzz_target;
 use lockstead::net::compression::{Codec, Compression, Role};
+use lockstead::net::room::Room;
 
 /// More than what is read at once and may be left of an earlier read.
 const MUCH: usize = 64 * 1024;
@@ -28,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = unpack(algorithm, role, bytes, &[a, b, c], room);
     let times = 1 + usize::from(how / 8) * 4;
     let packets = bytes.repeat(times);
-    let mut codec = Codec::new(algorithm, role).expect("a codec");
+    let mut codec = Codec::new(algorithm, role, &Room::default()).expect("a codec");
     let mut packed = Vec::new();
     let sizes = [b, a];
     let sizes = if how & 8 > 0 { &sizes[..] } else { &[] };
@@ -49,7 +50,7 @@ fn unpack(
     sizes: &[u8],
     room: usize,
 ) -> io::Result<Vec<u8>> {
-    let mut codec = Codec::new(algorithm, role)?;
+    let mut codec = Codec::new(algorithm, role, &Room::default())?;
     let mut pieces = cuts::pieces(bytes, sizes);
     let mut out = Vec::new();
     let mut reads = 0;

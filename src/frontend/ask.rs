@@ -144,7 +144,8 @@ impl Session {
             self.server.readable().await.map_err(|_| End::ServerGone)?;
             match self.server.read(&mut bytes) {
                 Ok(None) => continue,
-                Ok(Some(0)) | Err(_) => return Err(End::ServerGone),
+                Ok(Some(0)) => return Err(End::ServerGone),
+                Err(e) => return Err(self.unread(&e, End::ServerGone)),
                 Ok(Some(_)) => {}
             }
             while fed < bytes.len() {

@@ -1,8 +1,10 @@
 //! What one session may take of the proxy. Each limit is met with a clear error and counted, and the
 //! session goes on.
 
+use std::io;
+
 use super::context::Context;
-use super::session::Session;
+use super::session::{End, Session};
 use super::statement::LockStatement;
 use crate::lock::codes;
 use crate::lock::timeout::Timeout;
@@ -33,6 +35,15 @@ impl Session {
     /// The refusal of what does not fit.
     pub(super) fn no_room(&self) -> ErrorReply {
         self.met("max_session_memory", self.context.config.max_session_memory as u64)
+    }
+
+    /// The end of a session whose peer could not be read.
+    pub(super) fn unread(&self, error: &io::Error, gone: End) -> End {
+        if error.kind() != io::ErrorKind::OutOfMemory {
+            return gone;
+        }
+        self.context.metrics.limits.with_label_values(&["unpacking"]).inc();
+        End::Broken("all sessions together have no more memory for long compressed packets")
     }
 
     fn met(&self, key: &str, value: u64) -> ErrorReply {

@@ -234,13 +234,14 @@ async fn authenticated(
     let asked = login.capabilities;
     let client_compression =
         compression(if config.compression { asked } else { Capabilities(0) }, login.zstd_level());
-    let wrapped = client
-        .send(&ok)
-        .and_then(|()| client_compression.map_or(Ok(()), |c| client.compress(c, Role::Server)))
-        .and_then(|()| {
-            let agreed = compression(hops, login.zstd_level());
-            agreed.map_or(Ok(()), |c| server.compress(c, Role::Client))
-        });
+    let room = context.registry.room();
+    let compress_client = |client: &mut Leg| {
+        client_compression.map_or(Ok(()), |c| client.compress(c, Role::Server, room))
+    };
+    let wrapped = client.send(&ok).and_then(|()| compress_client(&mut client)).and_then(|()| {
+        let agreed = compression(hops, login.zstd_level());
+        agreed.map_or(Ok(()), |c| server.compress(c, Role::Client, room))
+    });
     if let Err(e) = wrapped {
         tracing::debug!(%peer, error = %e, "a client left at its login");
         return Err((client, Refusal::silent("left_before_login")));

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::clock;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::net::peer::Peer;
+use crate::net::room::Room;
 use crate::types::ConnectionId;
 
 /// A session, for people.
@@ -47,6 +48,7 @@ struct Inner {
     aside: AtomicBool,
     /// The second of the boot clock in which logins were begun last, and how many.
     logins: Mutex<(u64, u32)>,
+    room: Room,
 }
 
 /// The list of sessions.
@@ -61,6 +63,11 @@ pub struct Entry {
 }
 
 impl Registry {
+    /// What unpacking may take over all sessions.
+    pub(super) fn room(&self) -> &Room {
+        &self.0.room
+    }
+
     /// Enters a session, unless `limit` are open.
     pub fn enter(&self, events: EventSender, limit: usize) -> Option<Entry> {
         let mut sessions = self.0.sessions.lock();

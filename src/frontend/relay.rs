@@ -39,7 +39,8 @@ impl Session {
     fn pump_server(&mut self, buffer: &mut Vec<u8>) -> Result<(), End> {
         match self.server.read(buffer) {
             Ok(None) => return Ok(()),
-            Ok(Some(0)) | Err(_) => return Err(End::ServerGone),
+            Ok(Some(0)) => return Err(End::ServerGone),
+            Err(e) => return Err(self.unread(&e, End::ServerGone)),
             Ok(Some(n)) => self.context.metrics.bytes_to_client.inc_by(n as u64),
         }
         let mut at = 0;
@@ -168,7 +169,7 @@ impl Session {
         self.inbox = Vec::new();
         let result = match self.client.read(&mut buffer) {
             Ok(Some(0)) => self.client_closed(),
-            Err(_) => Err(End::ClientGone),
+            Err(e) => Err(self.unread(&e, End::ClientGone)),
             Ok(_) => Ok(()),
         };
         let result = result.and_then(|()| self.process(&mut buffer));

@@ -149,7 +149,8 @@ impl Session {
                     ready.map_err(|_| End::ClientGone)?;
                     match self.client.read(&mut self.inbox) {
                         Ok(None) => {}
-                        Ok(Some(0)) | Err(_) => return Err(End::ClientGone),
+                        Ok(Some(0)) => return Err(End::ClientGone),
+                        Err(e) => return Err(self.unread(&e, End::ClientGone)),
                         Ok(Some(_)) => self.inbox.reserve(4096),
                     }
                 }

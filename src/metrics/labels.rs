@@ -50,13 +50,14 @@ impl CallOutcome {
 }
 
 /// Limits, most of them of the configuration: the label `limit`.
-const LIMITS: [&str; 6] = [
+const LIMITS: [&str; 7] = [
     "admin_connections",
     "max_connections",
     "max_login_rate",
     "max_session_locks",
     "max_session_memory",
     "max_waiters",
+    "unpacking",
 ];
 
 /// Why the proxy refuses or ends a session: the label `reason`.

@@ -9,6 +9,7 @@ use std::io;
 
 pub use super::packing::Compression;
 use super::packing::{Packer, RAW, Unpacker, broken};
+use super::room::Room;
 use crate::protocol::frame::{FrameHeader, HEADER};
 
 /// Bytes of a piece's header.
@@ -59,9 +60,9 @@ struct Piece {
 
 impl Codec {
     /// For a connection of which nothing is compressed yet.
-    pub fn new(compression: Compression, role: Role) -> io::Result<Self> {
+    pub fn new(compression: Compression, role: Role, room: &Room) -> io::Result<Self> {
         let packer = Packer::new(compression)?;
-        let unpacker = Unpacker::new(compression)?;
+        let unpacker = Unpacker::new(compression, room)?;
         let pieces = Pieces::new(role);
         let (raw, held) = (Vec::new(), Vec::new());
         Ok(Self { packer, unpacker, raw, piece: Piece::default(), pieces, held, stored: 0 })
@@ -89,9 +90,6 @@ impl Codec {
         };
         if self.raw.is_empty() {
             self.raw = Vec::new();
-            if self.piece.packed == 0 {
-                self.unpacker.shrink()?;
-            }
         }
         match out.len() - before {
             0 => Ok(read),
@@ -108,7 +106,7 @@ impl Codec {
                     break;
                 };
                 at += PIECE;
-                self.begin(header.try_into().map_err(|_| io::ErrorKind::InvalidData)?)?;
+                self.begin(header.try_into().map_err(|_| io::ErrorKind::InvalidData)?);
                 continue;
             }
             let end = self.raw.len().min(at + self.piece.packed);
@@ -128,6 +126,9 @@ impl Codec {
             self.piece.packed -= taken;
             if let Some(plain) = &mut self.piece.plain {
                 *plain -= given;
+                if self.piece.packed == 0 && *plain == 0 {
+                    self.unpacker.reset()?;
+                }
             }
             if taken == 0 && given == 0 {
                 // All of it is here, or what is packed in it has ended before.
@@ -141,14 +142,13 @@ impl Codec {
         Ok(())
     }
 
-    fn begin(&mut self, header: [u8; PIECE]) -> io::Result<()> {
+    fn begin(&mut self, header: [u8; PIECE]) {
         let length = |at: usize| {
             u32::from_le_bytes([header[at], header[at + 1], header[at + 2], 0]) as usize
         };
         let (packed, plain) = (length(0), length(4));
         self.pieces.heard(header[3]);
         self.piece = Piece { packed, plain: (plain > 0).then_some(plain) };
-        if plain > 0 { self.unpacker.reset() } else { Ok(()) }
     }
 
     /// Packs bytes of a stream of packets.
@@ -334,7 +334,7 @@ mod tests {
 
     /// Unpacks it all, and tells the pieces' ids with their lengths.
     fn unpacked(compression: Compression, bytes: &[u8], cut: usize) -> Vec<u8> {
-        let mut codec = Codec::new(compression, Role::Client).expect("a codec");
+        let mut codec = Codec::new(compression, Role::Client, &Room::default()).expect("a codec");
         let mut chunks = bytes.chunks(cut.max(1));
         let mut out = Vec::new();
         loop {
@@ -373,7 +373,8 @@ mod tests {
     fn the_frames_of_a_further_result_are_counted_from_their_piece() {
         let stream = frames(&[3; 11]);
         let ids = |bytes: &[u8]| bytes.chunks(HEADER + 3).map(|f| f[3]).collect::<Vec<u8>>();
-        let mut codec = Codec::new(Compression::Zlib, Role::Server).expect("a codec");
+        let mut codec =
+            Codec::new(Compression::Zlib, Role::Server, &Room::default()).expect("a codec");
         let mut packed = Vec::new();
         codec.pieces.heard(0);
         for (n, result) in stream.chunks(5 * (HEADER + 3)).enumerate() {
@@ -403,7 +404,8 @@ mod tests {
         let stream = frames(&[3, 0, 60, 70_000, 49, 1 << 21, 5]);
         for compression in [Compression::Zlib, Compression::Zstd(3)] {
             for cut in [1_000_003, 65_536, 7001, 13] {
-                let mut codec = Codec::new(compression, Role::Server).expect("a codec");
+                let mut codec =
+                    Codec::new(compression, Role::Server, &Room::default()).expect("a codec");
                 let mut packed = Vec::new();
                 for part in stream.chunks(cut) {
                     codec.write(part, &mut packed).expect("packed");
@@ -423,7 +425,8 @@ mod tests {
     fn a_frame_to_a_client_is_two_pieces_at_most() {
         for size in [200_000, HELD - 10, 3 * HELD] {
             let stream = frames(&[size]);
-            let mut codec = Codec::new(Compression::Zlib, Role::Server).expect("a codec");
+            let mut codec =
+                Codec::new(Compression::Zlib, Role::Server, &Room::default()).expect("a codec");
             let mut packed = Vec::new();
             for part in stream.chunks(CHUNK / 32) {
                 codec.write(part, &mut packed).expect("packed");
@@ -441,7 +444,8 @@ mod tests {
             codec.write(&out, &mut packed).expect("packed");
             pieces(&packed)
         };
-        let mut client = Codec::new(Compression::Zlib, Role::Client).expect("a codec");
+        let mut client =
+            Codec::new(Compression::Zlib, Role::Client, &Room::default()).expect("a codec");
         assert_eq!(command(&mut client, 0), [(0, 13)]);
         assert_eq!(command(&mut client, 0), [(0, 13)], "a second one without waiting");
         assert_eq!(command(&mut client, 1), [(1, 13)]);
@@ -451,7 +455,8 @@ mod tests {
         assert_eq!(command(&mut client, 0), [(11, 13)], "its ids wrap");
         client.pieces.heard(12);
         assert_eq!(command(&mut client, 0), [(0, 13)]);
-        let mut server = Codec::new(Compression::Zlib, Role::Server).expect("a codec");
+        let mut server =
+            Codec::new(Compression::Zlib, Role::Server, &Room::default()).expect("a codec");
         server.pieces.heard(0);
         assert_eq!(command(&mut server, 1), [(1, 13)]);
         assert_eq!(command(&mut server, 2), [(2, 13)]);
@@ -461,7 +466,8 @@ mod tests {
     #[test]
     fn broken_pieces_are_refused() {
         let refuse = |bytes: &[u8]| {
-            let mut codec = Codec::new(Compression::Zlib, Role::Server).expect("a codec");
+            let mut codec =
+                Codec::new(Compression::Zlib, Role::Server, &Room::default()).expect("a codec");
             let mut once = Some(bytes);
             let mut out = Vec::new();
             codec.read(&mut out, 100_000, |raw, _| {
@@ -472,7 +478,8 @@ mod tests {
         };
         assert!(refuse(&[3, 0, 0, 0, 9, 0, 0, 1, 2, 3]).is_err(), "no zlib");
         // Less comes out than was announced.
-        let mut codec = Codec::new(Compression::Zlib, Role::Client).expect("a codec");
+        let mut codec =
+            Codec::new(Compression::Zlib, Role::Client, &Room::default()).expect("a codec");
         let mut packed = Vec::new();
         codec.write(&frames(&[500]), &mut packed).expect("packed");
         packed[4] = packed[4].wrapping_add(1);
@@ -489,13 +496,13 @@ mod broken {
     const BOTH: [Compression; 2] = [Compression::Zlib, Compression::Zstd(3)];
 
     fn codec(compression: Compression) -> Codec {
-        Codec::new(compression, Role::Server).expect("a codec")
+        Codec::new(compression, Role::Server, &Room::default()).expect("a codec")
     }
 
     fn packed(compression: Compression, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         // To a server, what is no whole frame goes out as well.
-        let codec = Codec::new(compression, Role::Client);
+        let codec = Codec::new(compression, Role::Client, &Room::default());
         codec.expect("a codec").write(bytes, &mut out).expect("packs");
         out
     }
@@ -551,7 +558,7 @@ mod broken {
         piece.extend_from_slice(&packed);
         let mut codec = codec(Compression::Zstd(3));
         let size = |codec: &Codec| match &codec.unpacker {
-            Unpacker::Zstd(unpacker) => unpacker.sizeof(),
+            Unpacker::Zstd(frame) => frame.size(),
             Unpacker::Zlib(_) => 0,
         };
         let (most, last) = piece.split_at(piece.len() - 10);
@@ -561,5 +568,83 @@ mod broken {
         assert!(out == bytes && size(&codec) <= KEEP);
         let again = read(&mut codec, &self::packed(Compression::Zstd(3), &[7; 1000]));
         assert_eq!(again.expect("unpacks"), [7; 1000]);
+    }
+
+    /// A piece that holds a frame of zstd: so many blocks of 128 KiB, each of one byte again and again.
+    fn repeated(blocks: usize, ends: bool) -> Vec<u8> {
+        const BLOCK: usize = 128 * 1024;
+        // A window of 16 MiB, and no size.
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 14 << 3];
+        for nth in 1..=blocks {
+            let last = usize::from(ends && nth == blocks);
+            frame.extend_from_slice(&(BLOCK << 3 | 1 << 1 | last).to_le_bytes()[..3]);
+            frame.push(7);
+        }
+        let plain = blocks * BLOCK + usize::from(!ends);
+        let mut piece = frame.len().to_le_bytes()[..3].to_vec();
+        piece.push(0);
+        piece.extend_from_slice(&plain.to_le_bytes()[..3]);
+        piece.extend(frame);
+        piece
+    }
+
+    #[test]
+    fn a_short_piece_may_unpack_to_a_long_one() {
+        for cut in [1, 5, 1000] {
+            let mut codec = codec(Compression::Zstd(3));
+            let piece = repeated(100, true);
+            let mut out = 0;
+            for part in piece.chunks(cut) {
+                let read = read(&mut codec, part).expect("unpacks");
+                assert!(read.iter().all(|b| *b == 7));
+                out += read.len();
+            }
+            assert_eq!(out, 100 * 128 * 1024, "cut at {cut}");
+            let again = read(&mut codec, &self::packed(Compression::Zstd(3), &[7; 1000]));
+            assert_eq!(again.expect("unpacks"), [7; 1000]);
+        }
+    }
+
+    #[test]
+    fn windows_of_stalled_pieces_are_bounded_over_all_sessions() {
+        const WINDOW: usize = 16 << 20;
+        let room = Room::default();
+        let all = room.left();
+        let mut piece = repeated(127, false);
+        // It says that there is one byte more than a window.
+        piece[0] += 4;
+        let stalled: Vec<_> = (0..40)
+            .map(|_| {
+                let mut codec = Codec::new(Compression::Zstd(3), Role::Server, &room).expect("one");
+                let refused = read(&mut codec, &piece).is_err();
+                (codec, refused)
+            })
+            .collect();
+        let size = |codec: &Codec| match &codec.unpacker {
+            Unpacker::Zstd(frame) => frame.size(),
+            Unpacker::Zlib(_) => 0,
+        };
+        let taken: usize = stalled.iter().map(|(codec, _)| size(codec)).sum();
+        assert!(taken < all + 40 * KEEP, "{taken} bytes");
+        let refused = stalled.iter().filter(|(_, refused)| *refused).count();
+        assert!(refused > 0 && all - room.left() >= (40 - refused) * WINDOW);
+        // What is shorter is not refused.
+        let mut codec = Codec::new(Compression::Zstd(3), Role::Server, &room).expect("one");
+        let bytes: Vec<u8> = (0..1 << 20).map(|n: usize| n.to_le_bytes()[1]).collect();
+        let unpacked = read(&mut codec, &self::packed(Compression::Zstd(3), &bytes));
+        assert!(unpacked.expect("unpacks") == bytes);
+        drop(stalled);
+        assert_eq!(room.left(), all);
+    }
+
+    #[test]
+    fn behind_a_frame_there_is_nothing_more_in_its_piece() {
+        let mut piece = repeated(1, true);
+        let frame = piece[7..].to_vec();
+        piece.extend(&frame);
+        let packed = 2 * frame.len();
+        piece[..3].copy_from_slice(&packed.to_le_bytes()[..3]);
+        piece[4..7].copy_from_slice(&(2 * 128 * 1024_usize).to_le_bytes()[..3]);
+        assert!(read(&mut codec(Compression::Zstd(3)), &piece).is_err());
     }
 }

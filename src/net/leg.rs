@@ -5,6 +5,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use super::compression::{Codec, Compression, Role};
+use super::room::Room;
 use super::socket::Socket;
 use super::tls::Tls;
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -39,8 +40,13 @@ impl Leg {
     }
 
     /// From here on, all packets are compressed.
-    pub fn compress(&mut self, compression: Compression, role: Role) -> io::Result<()> {
-        self.codec = Some(Box::new(Codec::new(compression, role)?));
+    pub fn compress(
+        &mut self,
+        compression: Compression,
+        role: Role,
+        room: &Room,
+    ) -> io::Result<()> {
+        self.codec = Some(Box::new(Codec::new(compression, role, room)?));
         Ok(())
     }
 

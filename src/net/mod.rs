@@ -7,6 +7,7 @@ pub mod compression;
 pub mod leg;
 mod packing;
 pub mod peer;
+pub mod room;
 pub mod self_signed;
 pub mod socket;
 pub mod tls;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::room::{Lent, Room};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 use zstd::stream::raw::{CParameter, Encoder, Operation};
 use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
@@ -15,7 +16,11 @@ const MAX_LEVEL: u8 = 9;
 /// A peer cannot have the unpacking hold more than two to this many bytes: a piece is shorter.
 const MAX_WINDOW_LOG: u32 = 24;
 /// What an unpacker may keep between two pieces: a long piece may have made it large.
-pub(super) const KEEP: usize = 1 << 20;
+pub(super) const KEEP: usize = 256 * 1024;
+/// A window up to this is a session's own, as zlib's is.
+const OWN_WINDOW: usize = 32 * 1024;
+/// How a frame of zstd begins.
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// An algorithm that client and server agreed upon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +82,120 @@ impl Packer {
 /// Unpacks pieces, as they come.
 pub(super) enum Unpacker {
     Zlib(Decompress),
-    Zstd(DCtx<'static>),
+    Zstd(Frame),
+}
+
+/// Unpacks a frame of zstd: there is one in a piece.
+pub(super) struct Frame {
+    context: DCtx<'static>,
+    room: Room,
+    /// What its window takes.
+    lent: Option<Lent>,
+    progress: Progress,
+}
+
+enum Progress {
+    /// Its header, as far as it is there.
+    Header(Vec<u8>),
+    Blocks,
+    Ended,
+}
+
+impl Frame {
+    fn new(room: &Room) -> io::Result<Self> {
+        let progress = Progress::Header(Vec::new());
+        Ok(Self { context: zstd_unpacker()?, room: room.clone(), lent: None, progress })
+    }
+
+    /// Forgets what it has unpacked, and takes little memory again.
+    fn reset(&mut self) -> io::Result<()> {
+        if self.size() > KEEP {
+            self.context = zstd_unpacker()?;
+        } else {
+            self.context.reset(ResetDirective::SessionOnly).map_err(failed)?;
+        }
+        self.lent = None;
+        self.progress = Progress::Header(Vec::new());
+        Ok(())
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        self.context.sizeof()
+    }
+
+    fn run(&mut self, input: &[u8], space: &mut [u8]) -> io::Result<(usize, usize)> {
+        let mut taken = 0;
+        if let Progress::Header(header) = &mut self.progress {
+            let window = loop {
+                if let Some(window) = window(header)? {
+                    break window;
+                }
+                let Some(byte) = input.get(taken) else { return Ok((taken, 0)) };
+                header.push(*byte);
+                taken += 1;
+            };
+            if window > OWN_WINDOW {
+                self.lent = Some(self.room.lend(window)?);
+            }
+            let header = std::mem::take(header);
+            self.progress = Progress::Blocks;
+            if self.blocks(&header, &mut [])?.0 < header.len() {
+                return Err(broken("a compressed packet cannot be unpacked"));
+            }
+        }
+        let (more, given) = match self.progress {
+            // What follows belongs to nothing.
+            Progress::Ended => (0, 0),
+            _ => self.blocks(&input[taken..], space)?,
+        };
+        Ok((taken + more, given))
+    }
+
+    fn blocks(&mut self, input: &[u8], space: &mut [u8]) -> io::Result<(usize, usize)> {
+        let (mut input, mut output) = (InBuffer::around(input), OutBuffer::around(space));
+        let left = self.context.decompress_stream(&mut output, &mut input);
+        if left.map_err(|_| broken("a compressed packet cannot be unpacked"))? == 0 {
+            self.progress = Progress::Ended;
+        }
+        Ok((input.pos(), output.pos()))
+    }
+}
+
+/// How large a window a frame wants that begins so; `None` until that is told.
+/// <https://datatracker.ietf.org/doc/html/rfc8878#section-3.1.1>
+fn window(header: &[u8]) -> io::Result<Option<usize>> {
+    let Some((magic, [descriptor, fields @ ..])) = header.split_first_chunk::<4>() else {
+        return Ok(None);
+    };
+    if *magic != MAGIC {
+        return Err(broken("a compressed packet cannot be unpacked"));
+    }
+    let single = descriptor & 0x20 != 0;
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let size = match descriptor >> 6 {
+        0 => usize::from(single),
+        shift => 1 << shift,
+    };
+    let before = usize::from(!single) + dictionary;
+    let Some(size) = fields.get(before..before + size) else { return Ok(None) };
+    let window = match (single, fields) {
+        // All of the content is in it.
+        (true, _) => {
+            let mut bytes = [0; 8];
+            bytes[..size.len()].copy_from_slice(size);
+            u64::from_le_bytes(bytes).saturating_add(if size.len() == 2 { 256 } else { 0 })
+        }
+        (false, [window, ..]) => {
+            let base = 1_u64 << (10 + (window >> 3));
+            base + base / 8 * u64::from(window & 7)
+        }
+        (false, []) => return Ok(None),
+    };
+    if window > 1 << MAX_WINDOW_LOG {
+        return Err(broken("a compressed packet wants too much memory"));
+    }
+    Ok(usize::try_from(window).ok())
 }
 
 fn zstd_unpacker() -> io::Result<DCtx<'static>> {
@@ -87,33 +205,22 @@ fn zstd_unpacker() -> io::Result<DCtx<'static>> {
 }
 
 impl Unpacker {
-    pub(super) fn new(compression: Compression) -> io::Result<Self> {
+    pub(super) fn new(compression: Compression, room: &Room) -> io::Result<Self> {
         Ok(match compression {
             Compression::Zlib => Self::Zlib(Decompress::new(true)),
-            Compression::Zstd(_) => Self::Zstd(zstd_unpacker()?),
+            Compression::Zstd(_) => Self::Zstd(Frame::new(room)?),
         })
     }
 
+    /// Before a piece, and behind it: nothing of it is needed any more.
     pub(super) fn reset(&mut self) -> io::Result<()> {
         match self {
             Self::Zlib(unpacker) => {
                 unpacker.reset(true);
                 Ok(())
             }
-            Self::Zstd(unpacker) => {
-                unpacker.reset(ResetDirective::SessionOnly).map(|_| ()).map_err(failed)
-            }
+            Self::Zstd(frame) => frame.reset(),
         }
-    }
-
-    /// Behind a piece: nothing of it is needed any more.
-    pub(super) fn shrink(&mut self) -> io::Result<()> {
-        if let Self::Zstd(unpacker) = self
-            && unpacker.sizeof() > KEEP
-        {
-            *unpacker = zstd_unpacker()?;
-        }
-        Ok(())
     }
 
     /// Appends at most `room` bytes. Returns how many were taken and given.
@@ -135,13 +242,7 @@ impl Unpacker {
                 let counted = |now: u64, then: u64| usize::try_from(now - then).unwrap_or(0);
                 (counted(unpacker.total_in(), read), counted(unpacker.total_out(), written))
             }
-            Self::Zstd(unpacker) => {
-                let (mut input, mut output) = (InBuffer::around(input), OutBuffer::around(space));
-                unpacker
-                    .decompress_stream(&mut output, &mut input)
-                    .map_err(|_| broken("a compressed packet cannot be unpacked"))?;
-                (input.pos(), output.pos())
-            }
+            Self::Zstd(frame) => frame.run(input, space)?,
         };
         out.truncate(start + done.1);
         Ok(done)

@@ -109,22 +109,29 @@ pub struct Judging<'a> {
     differs: bool,
     /// Bytes that were judged.
     judged: usize,
+    /// It names nothing of what could be called or read, however it reads.
+    silent: bool,
 }
 
 impl<'a> Judging<'a> {
     /// At the first reading.
     pub fn of(text: &'a [u8], dialect: Dialect) -> Self {
         let readings = Readings::of(text, dialect);
-        Self { text, readings, verdict: None, differs: false, judged: 0 }
+        let silent =
+            mention(text).is_none() && !named::may_be_named(text, true) && !listing::may_list(text);
+        Self { text, readings, verdict: None, differs: false, judged: 0, silent }
     }
 
     /// Bytes that all readings come to together.
     pub fn work(&self) -> usize {
-        self.readings.work()
+        if self.silent { 0 } else { self.readings.work() }
     }
 
     /// Looks at one more reading; the verdict behind the last one.
     pub fn step(&mut self) -> Option<Statement> {
+        if self.silent {
+            return Some(Statement::NoCall);
+        }
         let Some(reading) = self.readings.next() else {
             let verdict = self.verdict.take().unwrap_or(Statement::Ambiguous);
             return Some(if self.differs { Statement::PerhapsLists } else { verdict });
