@@ -101,9 +101,16 @@ pub struct Metrics {
 }
 
 const NAMESPACE: &str = "lockstead";
-/// From a loopback commit to a patient wait.
-const SECONDS: [f64; 14] =
-    [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0];
+/// Bounds of histograms, from a loopback commit to a lock that is held for days. They lie above round
+/// numbers, since timeouts are round: waits that end with theirs are all just below a bound, and a
+/// quantile says so.
+const SECONDS: [f64; 30] = [
+    0.0006, 0.0012, 0.0025, 0.006, 0.012, 0.025, 0.06, 0.12, 0.25, 0.55, 1.1, 2.1, 3.2, 5.3, 10.5,
+    15.5, 21.0, 31.0, 46.0, 63.0, 95.0, 125.0, 185.0, 310.0, 620.0, 930.0, 1850.0, 3700.0,
+    22_000.0, 90_000.0,
+];
+/// Those for what takes seconds only when something is wrong.
+const SHORT: usize = 16;
 
 impl Metrics {
     /// Registers everything, labelled with the cluster's name if it has one.
@@ -235,13 +242,13 @@ impl Metrics {
                 r,
                 "lease_renewal_seconds",
                 "Time a lease renewal took.",
-                &SECONDS[..11],
+                &SECONDS[..SHORT],
             )?,
             batch_seconds: histogram(
                 r,
                 "store_batch_seconds",
                 "Time a batch of lock changes took at the store.",
-                &SECONDS[..11],
+                &SECONDS[..SHORT],
             )?,
             batch_keys: histogram(
                 r,
@@ -396,6 +403,19 @@ mod tests {
         assert!(text.contains("# HELP lockstead_locks_held Locks held by sessions of this proxy."));
         assert!(text.contains("lockstead_build_info{version="));
         assert!(!text.contains("lockstead_observed_"));
+    }
+
+    #[test]
+    fn waits_that_end_with_their_timeout_are_told_by_a_quantile() {
+        for timeout in
+            [1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0, 3600.0]
+        {
+            let waited = timeout + 0.02;
+            let above = SECONDS.into_iter().find(|bound| *bound >= waited).expect("a bucket");
+            // What a quantile comes to lies in the bucket, the highest ones at its upper end.
+            assert!(above < timeout * 1.11, "waits of {timeout} s look like {above} s");
+        }
+        assert!(SECONDS.is_sorted());
     }
 
     #[test]
