@@ -244,8 +244,15 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
 
 /// The state directory, if there is one to be had.
 fn open_state(config: &Config, store: &StoreUrl) -> Option<StateDir> {
-    let path = config.state_dir.as_deref()?;
+    let Some(path) = config.state_dir.as_deref() else {
+        tracing::info!(
+            "no state directory: `state_dir` is off, or none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is set; \
+             a restart behind a kill waits for the lease"
+        );
+        return None;
+    };
     StateDir::open(path, &format!("{store:?}"))
+        .inspect(|_| tracing::info!(path = %path.display(), "the state directory"))
         .inspect_err(|e| {
             tracing::warn!(error = %e, "no state directory: a restart behind a kill waits for the lease");
         })

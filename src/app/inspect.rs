@@ -159,6 +159,8 @@ fn connect_advice(e: &StoreError) -> String {
         StoreError::Refused { code: 1045, message } => {
             format!("{message}. Check user and password in `store`")
         }
+        StoreError::Method(_) => format!("{e}. Check the user in `store`"),
+        StoreError::Packet(_) => e.to_string(),
         e => format!("{e}. Is the server up, and are host and port in `store` right?"),
     }
 }

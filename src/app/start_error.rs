@@ -89,11 +89,8 @@ impl StartError {
     /// Whether another start comes to the same as long as nobody changes the configuration or its files.
     pub fn is_of_settings(&self) -> bool {
         match self {
-            Self::Shared { .. }
-            | Self::Config(_)
-            | Self::Tls(_)
-            | Self::Http(_)
-            | Self::Accounts(_) => true,
+            Self::Shared { .. } | Self::Config(_) | Self::Http(_) | Self::Accounts(_) => true,
+            Self::Tls(e) => !matches!(e, TlsError::Disk { .. }),
             Self::Bind { .. }
             | Self::OthersSocket(_)
             | Self::Store { .. }
@@ -103,5 +100,18 @@ impl StartError {
             | Self::Io(_)
             | Self::Metrics(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_with_a_full_disk_is_worth_another() {
+        let (path, problem) = (PathBuf::from("/var/lib/lockstead"), "full".to_owned());
+        let full = TlsError::Disk { path: path.clone(), problem: problem.clone() };
+        assert!(!StartError::from(full).is_of_settings());
+        assert!(StartError::from(TlsError::File { path, problem }).is_of_settings());
     }
 }

@@ -50,6 +50,8 @@ pub(super) struct Exchange<'a> {
     in_full: bool,
     /// Sent in clear by the client, for a server that wants it encrypted.
     password: Option<Vec<u8>>,
+    /// The error with which the server has refused.
+    refusal: Option<u16>,
 }
 
 /// How a user proves to be one, as the server has asked last.
@@ -97,6 +99,7 @@ impl<'a> Exchange<'a> {
             asked: false,
             in_full: false,
             password: None,
+            refusal: None,
         }
     }
 
@@ -154,6 +157,15 @@ impl<'a> Exchange<'a> {
         decided
     }
 
+    /// Whether the server has refused, and not because of who the user is: it has no room for one
+    /// more, or lets nobody in.
+    pub(super) fn lacks_room(&self) -> bool {
+        /// Too many connections, its shutdown, a blocked or unknown host, no thread, too many of this
+        /// user's, too much used by this user, offline mode.
+        const CODES: [u16; 8] = [1040, 1053, 1129, 1130, 1135, 1203, 1226, 3032];
+        self.refusal.is_some_and(|code| CODES.contains(&code))
+    }
+
     /// What the server asked for last.
     pub(super) fn into_method(self) -> Method {
         self.method
@@ -169,6 +181,8 @@ impl<'a> Exchange<'a> {
                     return Ok(Some(ok));
                 }
                 Some(0xff) => {
+                    self.refusal =
+                        packet.get(1..3).map(|code| u16::from_le_bytes([code[0], code[1]]));
                     self.tell_client(&packet).await?;
                     return Ok(None);
                 }

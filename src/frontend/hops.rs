@@ -9,6 +9,7 @@ use crate::config::tls::{BackendMode, Offer};
 use crate::lock::codes;
 use crate::net::certificates::{Acceptor, Connector, TlsError};
 use crate::net::compression::Compression;
+use crate::net::expiry::Ends;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::protocol::auth::OwnKey;
@@ -23,6 +24,7 @@ pub struct Hops {
     acceptor: Option<Acceptor>,
     connector: Option<Connector>,
     own_key: Option<Arc<OwnKey>>,
+    ends: Ends,
 }
 
 impl Hops {
@@ -54,7 +56,12 @@ impl Hops {
         let make = || OwnKey::generate().map(Arc::new);
         let own_key = mixed.then(|| own_key.map_or_else(make, Ok)).transpose();
         let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
-        Ok(Self { acceptor, connector, own_key })
+        Ok(Self { acceptor, connector, own_key, ends: Ends::read(config) })
+    }
+
+    /// Until when the certificates are good.
+    pub fn ends(&self) -> &Ends {
+        &self.ends
     }
 
     /// What is shown to clients that want TLS.

@@ -219,11 +219,13 @@ async fn authenticated(
                 return Err(broken);
             }
         };
-        Ok::<_, Broken>(ok.map(|ok| (ok, exchange.into_method())))
+        let reason = if exchange.lacks_room() { "refused_by_server" } else { "login_failed" };
+        Ok::<_, Broken>(ok.map(|ok| (ok, exchange.into_method())).ok_or(reason))
     };
     let (ok, method) = match exchanged.await {
-        Ok(Some(accepted)) => accepted,
-        Ok(None) | Err(Broken::Refused(_)) => {
+        Ok(Ok(accepted)) => accepted,
+        Ok(Err(reason)) => return Err((client, Refusal::silent(reason))),
+        Err(Broken::Refused(_)) => {
             return Err((client, Refusal::silent("login_failed")));
         }
         Err(Broken::Io(e)) => {

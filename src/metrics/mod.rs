@@ -25,6 +25,8 @@ pub struct Metrics {
     pub named: Option<Named>,
     /// Times that a limit of the configuration was met, by its key.
     pub limits: IntCounterVec,
+    /// When the certificates end that the settings name, by the setting.
+    pub certificate_end: IntGaugeVec,
     /// 1, labelled with the flavour of the server.
     pub server_info: IntGaugeVec,
     /// Open client sessions.
@@ -125,6 +127,12 @@ impl Metrics {
         let build = gauge_vec(r, "build_info", "Version of this build, always 1.", &["version"])?;
         build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let metrics = Self {
+            certificate_end: gauge_vec(
+                r,
+                "certificate_end_seconds",
+                "When a certificate ends that a setting names, in seconds since 1970; of several, the first.",
+                &["setting"],
+            )?,
             server_info: gauge_vec(
                 r,
                 "server_info",
@@ -398,14 +406,6 @@ mod tests {
     }
 
     #[test]
-    fn all_metrics_register_and_render() {
-        let text = rendered(&Metrics::new(None));
-        assert!(text.contains("# HELP lockstead_locks_held Locks held by sessions of this proxy."));
-        assert!(text.contains("lockstead_build_info{version="));
-        assert!(!text.contains("lockstead_observed_"));
-    }
-
-    #[test]
     fn waits_that_end_with_their_timeout_are_told_by_a_quantile() {
         for timeout in
             [1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0, 3600.0]
@@ -416,6 +416,14 @@ mod tests {
             assert!(above < timeout * 1.11, "waits of {timeout} s look like {above} s");
         }
         assert!(SECONDS.is_sorted());
+    }
+
+    #[test]
+    fn all_metrics_register_and_render() {
+        let text = rendered(&Metrics::new(None));
+        assert!(text.contains("# HELP lockstead_locks_held Locks held by sessions of this proxy."));
+        assert!(text.contains("lockstead_build_info{version="));
+        assert!(!text.contains("lockstead_observed_"));
     }
 
     #[test]

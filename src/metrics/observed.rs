@@ -7,8 +7,9 @@ use crate::lock::function::Function;
 
 /// What is shown of the metrics that are not about observing: the rest is about locks that
 /// Lockstead holds.
-const SHOWN: [&str; 9] = [
+const SHOWN: [&str; 10] = [
     "lockstead_build_info",
+    "lockstead_certificate_end_seconds",
     "lockstead_server_info",
     "lockstead_sessions",
     "lockstead_sessions_total",

@@ -34,6 +34,14 @@ pub enum TlsError {
     /// Certificate and key, or a CA, are refused.
     #[error("{0}")]
     Refused(String),
+    /// The disk is full or may not be written now: with the same settings a later start may succeed.
+    #[error("{path}: {problem}")]
+    Disk {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 fn in_file(path: &Path, problem: &dyn ToString) -> TlsError {
@@ -44,7 +52,7 @@ fn refused(problem: &dyn ToString) -> TlsError {
     TlsError::Refused(problem.to_string())
 }
 
-fn provider() -> Arc<CryptoProvider> {
+pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
@@ -176,7 +184,7 @@ fn read_pair(pair: &Pair) -> Result<CertificateAndKey, TlsError> {
     Ok((read_certificates(&pair.cert)?, key))
 }
 
-fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(super) fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match all {
         Ok(all) if all.is_empty() => Err(in_file(path, &"has no certificate")),

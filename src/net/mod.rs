@@ -4,6 +4,8 @@ pub mod announce;
 pub mod buffers;
 pub mod certificates;
 pub mod compression;
+pub mod dates;
+pub mod expiry;
 pub mod leg;
 mod packing;
 pub mod peer;

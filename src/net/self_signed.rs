@@ -24,25 +24,37 @@ pub fn pair(
         let (cert, key) = make().map_err(|e| TlsError::Refused(e.to_string()))?;
         return read(cert.as_bytes(), key.as_bytes());
     };
-    let failed = |e: &dyn ToString| TlsError::File {
-        path: dir.to_owned(),
-        problem: format!(
-            "{}; the certificate that is made for clients is kept here: give state_dir a place that can be \
-             written, or tls_cert and tls_key, or tls = \"off\"",
-            e.to_string()
-        ),
-    };
+    let failed = |e: &dyn ToString| TlsError::File { path: dir.to_owned(), problem: advice(e) };
     let (cert_path, key_path) = (dir.join(CERT), dir.join(KEY));
     if !(cert_path.exists() && key_path.exists()) {
         let (cert, key) = make().map_err(|e| failed(&e))?;
-        fs::create_dir_all(dir).map_err(|e| failed(&e))?;
-        put(&key_path, &key, 0o600).map_err(|e| failed(&e))?;
-        put(&cert_path, &cert, 0o644).map_err(|e| failed(&e))?;
+        let written = fs::create_dir_all(dir)
+            .and_then(|()| put(&key_path, &key, 0o600))
+            .and_then(|()| put(&cert_path, &cert, 0o644));
+        written.map_err(|e| not_written(dir, &e))?;
         tracing::info!(path = %cert_path.display(), "made a certificate for clients");
     }
     let cert = fs::read(&cert_path).map_err(|e| failed(&e))?;
     let key = fs::read(&key_path).map_err(|e| failed(&e))?;
     read(&cert, &key)
+}
+
+fn advice(problem: &dyn ToString) -> String {
+    format!(
+        "{}; the certificate that is made for clients is kept here: give state_dir a place that can be \
+         written, or tls_cert and tls_key, or tls = \"off\"",
+        problem.to_string()
+    )
+}
+
+/// Space comes back by itself, or by somebody who does not know of the proxy; rights do not.
+fn not_written(dir: &Path, error: &io::Error) -> TlsError {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let (path, problem) = (dir.to_owned(), advice(error));
+    match error.kind() {
+        StorageFull | QuotaExceeded | ReadOnlyFilesystem => TlsError::Disk { path, problem },
+        _ => TlsError::File { path, problem },
+    }
 }
 
 fn read(
@@ -86,4 +98,22 @@ fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
         let _ = fs::remove_file(&unfinished);
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_matter_of_settings() {
+        use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let dir = Path::new("/var/lib/lockstead");
+        for kind in [StorageFull, QuotaExceeded, ReadOnlyFilesystem] {
+            let error = not_written(dir, &kind.into());
+            assert!(matches!(error, TlsError::Disk { .. }), "{kind:?}");
+            assert!(error.to_string().contains("state_dir"), "{error}");
+        }
+        let error = not_written(dir, &PermissionDenied.into());
+        assert!(matches!(error, TlsError::File { .. }), "{error}");
+    }
 }

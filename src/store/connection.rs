@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Opts, OptsBuilder, SslOpts};
+use mysql_async::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 use super::epoch::Foreign;
 use super::statement::Statement;
@@ -31,6 +31,19 @@ pub enum StoreError {
          SELECT ON performance_schema.*)"
     )]
     Blind,
+    /// The account logs in by a method that the driver does not have, or there is no such account: of
+    /// unknown ones MySQL pretends that they have any.
+    #[error(
+        "no login by {0}, which the server asks for: either there is no such account, or it must be altered to \
+         IDENTIFIED WITH caching_sha2_password (on MariaDB mysql_native_password or ed25519)"
+    )]
+    Method(String),
+    /// A batch of lock changes might not fit into a packet.
+    #[error(
+        "max_allowed_packet of the server is {0}, and changes of locks take up to {NEEDED} bytes: \
+         SET GLOBAL max_allowed_packet = 16777216, and in the server's configuration"
+    )]
+    Packet(u64),
     /// The server that answers is not the one whose locks are kept.
     #[error(transparent)]
     Foreign(#[from] Foreign),
@@ -61,7 +74,11 @@ impl StoreError {
         match self {
             Self::Connect(_) => "connect",
             Self::Lost(_) | Self::Silent(_) => "lost",
-            Self::Refused { .. } | Self::Blind | Self::Foreign(_) => "refused",
+            Self::Refused { .. }
+            | Self::Blind
+            | Self::Foreign(_)
+            | Self::Method(_)
+            | Self::Packet(_) => "refused",
         }
     }
 
@@ -89,6 +106,9 @@ impl From<mysql_async::Error> for StoreError {
     fn from(e: mysql_async::Error) -> Self {
         match e {
             mysql_async::Error::Server(e) => Self::Refused { code: e.code, message: e.message },
+            mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { name }) => {
+                Self::Method(name)
+            }
             // Its own words for these say twice what kind of error it is.
             mysql_async::Error::Io(mysql_async::IoError::Io(e)) => Self::Lost(e.to_string()),
             e => Self::Lost(e.to_string()),
@@ -106,6 +126,9 @@ pub struct StoreConnection {
     /// Whether the account sees the sessions of others, once known.
     pub(super) sees_all: Option<bool>,
 }
+
+/// Bytes of the longest statement on the lock tables.
+pub const NEEDED: u64 = 1 << 20;
 
 /// The server's max_prepared_stmt_count is reached: applications may have used it up.
 const TOO_MANY_PREPARED: u16 = 1461;
@@ -141,8 +164,13 @@ impl StoreConnection {
             .ssl_opts(ssl_opts(&url.tls))
             .into();
         let mut conn = Conn::new(opts).await?;
-        let version: Option<String> = conn.query_first("SELECT VERSION()").await?;
-        let flavour = Flavour::from_version(&version.unwrap_or_default());
+        let known: Option<(String, u64)> =
+            conn.query_first("SELECT VERSION(), @@max_allowed_packet").await?;
+        let (version, packet) = known.unwrap_or_default();
+        if packet < NEEDED {
+            return Err(StoreError::Packet(packet));
+        }
+        let flavour = Flavour::from_version(&version);
         // An explicit sql_mode: MariaDB's SIMULTANEOUS_ASSIGNMENT would break the batch, which
         // relies on assignments from left to right.
         let setup = "SET SESSION transaction_isolation='READ-COMMITTED', autocommit=1, \

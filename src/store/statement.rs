@@ -347,3 +347,37 @@ pub(super) fn ids(ids: &[ProxyId]) -> String {
     }
     ids.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::connection::NEEDED;
+    use super::*;
+
+    #[test]
+    fn the_longest_batch_fits_into_a_packet_that_is_demanded() {
+        let grant = |id| Grant {
+            id,
+            token: u64::MAX,
+            conn: ConnectionId(u64::MAX),
+            name: vec![0xff; 255].into(),
+            owner: vec![0xff; 400].into(),
+            turn: Turn::Queue(u64::MAX),
+        };
+        let key = |n: u8| Key::from_row(&[&[b'L'][..], &[n; 254]].concat()).expect("a key");
+        let change = |n: u8| Change {
+            key: key(n),
+            release: Some(u64::MAX),
+            acquire: Some(grant(u64::MAX)),
+            withdraw: false,
+        };
+        let changes: Vec<_> = (0..=u8::MAX).map(change).collect();
+        let all = vec![ProxyId(u64::MAX); 200];
+        let others = Others { clean: all.clone(), waiting: all };
+        let (schema, proxy) = ("s".repeat(64), ProxyId(u64::MAX));
+        let writer = Writer { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };
+        for flavour in [Flavour::MySql, Flavour::MariaDb] {
+            let text = change_sql(&writer, &changes, &others, flavour).to_text();
+            assert!((text.len() as u64) < NEEDED, "{flavour:?}: {}", text.len());
+        }
+    }
+}

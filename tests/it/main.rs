@@ -42,6 +42,7 @@ mod script;
 mod scripted;
 mod session;
 mod stage;
+mod starts;
 mod takeover;
 mod trials;
 mod turns;

@@ -309,6 +309,9 @@ def clusters(browser):
     select.select_option("watched")
     expect(watched.page.locator("#lease")).to_be_hidden()
     watched.until_row("locks", "hot", there=False)
+    for table in ("locks", "waits", "deadlocks"):
+        assert watched.rows(table)[0][0].startswith("Not known: this proxy observes"), watched.rows(table)
+    assert watched.text("#held") == watched.text("#waiting") == "–"
     assert watched.rows("backends")[0][1:] == ["yes", "none", "–"], watched.rows("backends")
     select.select_option("shop")
     watched.until_row("locks", "hot")

@@ -211,19 +211,21 @@ const show = (status) => {
   // Without the lock tables nobody knows what is held.
   const known = status.failed === null;
   const none = (text) => (known ? text : "Not known: the lock tables do not answer.");
-  by("held").textContent = known ? count(cluster.held) : "–";
-  by("waiting").textContent = count(cluster.waiting);
+  by("held").textContent = known && !cluster.observes ? count(cluster.held) : "–";
+  by("waiting").textContent = cluster.observes ? "–" : count(cluster.waiting);
   by("grants").textContent = rate(last("grants"));
   by("refused").textContent = rate(last("not_free"));
   by("sessions").textContent = count(last("sessions"));
   for (const element of document.querySelectorAll(".spark")) spark(element, cluster.rates[element.dataset.series]);
   const locks = mine(status.locks), waits = mine(status.waiters);
   graph(mine(status.contended), waits);
-  fill("locks", locks, none("No lock is held."));
+  // Whoever observes keeps no locks, and those of the server's own are not listed.
+  const here = (text) => (cluster.observes ? "Not known: this proxy observes, and locks are the server's own. See lockstead report." : text);
+  fill("locks", locks, here(none("No lock is held.")));
   by("locks-more").textContent = cluster.held > locks.length ? `the ${locks.length} held longest, of ${count(cluster.held)}` : "";
-  fill("waits", waits.slice(0, 25), "Nobody waits.");
+  fill("waits", waits.slice(0, 25), here("Nobody waits."));
   by("waits-more").textContent = cluster.waiting > 25 ? `25 of ${count(cluster.waiting)}` : "";
-  fill("deadlocks", mine(status.deadlocks), "None.");
+  fill("deadlocks", mine(status.deadlocks), here("None."));
   fill("proxies", mine(status.proxies), none("None that keeps locks."));
   fill("backends", mine(status.backends), "");
   by("when").textContent = "as of " + new Date().toLocaleTimeString();
