@@ -35,7 +35,7 @@ pub enum StoreError {
     /// unknown ones MySQL pretends that they have any.
     #[error(
         "no login by {0}, which the server asks for: either there is no such account, or it must be altered to \
-         IDENTIFIED WITH caching_sha2_password (on MariaDB mysql_native_password or ed25519)"
+         IDENTIFIED WITH caching_sha2_password (on MariaDB mysql_native_password)"
     )]
     Method(String),
     /// A batch of lock changes might not fit into a packet.
