@@ -15,7 +15,7 @@ use crate::sql::words::mentions;
 pub(super) const MAX_PARAMS: usize = 64;
 /// Bytes of a text in all its readings up to which they are looked at: nobody is asked how the server
 /// reads it, and nobody waits.
-const MAX_WORK: usize = 512 * 1024;
+const MAX_WORK: usize = 128 * 1024;
 /// Bytes of a statement that the report shows.
 const SHOWN: usize = 1024;
 
@@ -129,7 +129,7 @@ mod tests {
             assert!(took < MOST * usual, "{start}: {took:?}, a plain text {usual:?}");
         }
         // Those that are shorter are read, and long ones in which nothing is called.
-        for text in many_readings(1024) {
+        for text in many_readings(768) {
             assert!(read(&text).1.is_ok(), "{}", text.escape_ascii());
         }
         let other = "SELECT user_locked, 'd\u{e9}j\u{e0} vu \\ \"'".repeat(1000);

@@ -105,8 +105,8 @@ pub(super) fn stands_in(text: &[u8], tokens: &[Token]) -> bool {
     let code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
     let mut starts = true;
     tokens.iter().filter(code).any(|t| {
-        let word = text[t.start..t.end].to_ascii_uppercase();
-        let named = starts && matches!(word.as_slice(), b"PREPARE" | b"EXECUTE" | b"DEALLOCATE");
+        let is = |word: &&[u8]| text[t.start..t.end].eq_ignore_ascii_case(word);
+        let named = starts && [&b"PREPARE"[..], b"EXECUTE", b"DEALLOCATE"].iter().any(is);
         starts = t.kind == Kind::Punct(b';');
         named
     })
