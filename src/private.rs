@@ -1,5 +1,5 @@
-//! Folders and files that are this process's own: keys, and proof that it lives. What others may change
-//! proves nothing, and what they may read is no secret.
+//! Folders and files that are this process's own: keys, and proof that it lives. A file that others may
+//! change proves nothing, and one that they may read keeps no secret.
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io;
@@ -11,7 +11,7 @@ pub fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// What is to be said of a folder that others may write to.
+/// A warning, for a folder that others may write to.
 pub fn shared_folder(path: &Path) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     let why = if !is_own(&found) {
@@ -30,8 +30,8 @@ pub fn is_own(found: &Metadata) -> bool {
     found.uid() == own || found.uid() == 0
 }
 
-/// What is to be said of a file with a secret that others may read; an error for one that others may
-/// have written.
+/// A warning, for a file with a secret that everybody may read; an error, for one that others may have
+/// written.
 pub fn judge_secret(found: &Metadata) -> Result<Option<String>, String> {
     if !is_own(found) {
         return Err(format!("it belongs to user {}, who may change it", found.uid()));
@@ -43,7 +43,7 @@ pub fn judge_secret(found: &Metadata) -> Result<Option<String>, String> {
     Ok(readable(found))
 }
 
-/// What is to be said of a file with a secret that everybody may read.
+/// A warning, for a file with a secret that everybody may read.
 pub fn readable(found: &Metadata) -> Option<String> {
     let mode = found.mode() & 0o777;
     (mode & 0o004 != 0).then(|| format!("everybody may read it (mode {mode:03o}); chmod 600 it"))

@@ -115,7 +115,7 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
-        // What somebody else has put there proves nothing.
+        // A file of another user proves nothing.
         if !private::is_own(&file.metadata()?) {
             return Ok(None);
         }

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use self::desk::Desk;
 use self::login::{Door, Entered, Stream};
@@ -152,7 +152,7 @@ fn make_room(begun: &mut Vec<(Source, AbortHandle)>, newcomer: Source, desk: &De
     }
     desk.refuse();
     let sources: Vec<Source> = begun.iter().map(|(source, _)| *source).collect();
-    let Some(which) = desk.sources.lock().gives_way(&sources, newcomer) else {
+    let Some(which) = desk.sources.lock().gives_way(&sources, newcomer, Instant::now()) else {
         return false;
     };
     begun.remove(which).1.abort();

@@ -17,6 +17,10 @@ const BUDGETS: usize = 4096;
 const KNOWN: usize = 64;
 /// Logins under way of such a one that give way last.
 const KEPT: usize = 4;
+/// Logins that may end another one of their own source in a row,
+const TURNS: u32 = 200;
+/// and then one in this time: a flood costs little more than its connections.
+const TURN: Duration = Duration::from_millis(20);
 
 /// Where somebody comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,11 +49,18 @@ pub(super) struct Sources {
     rest: Instant,
     /// Those with a login that succeeded, the latest last.
     known: VecDeque<Source>,
+    /// When each may end as many of its own logins as at first.
+    turns: HashMap<Source, Instant>,
 }
 
 impl Sources {
     pub(super) fn new() -> Self {
-        Self { spent: HashMap::new(), rest: Instant::now(), known: VecDeque::new() }
+        Self {
+            spent: HashMap::new(),
+            rest: Instant::now(),
+            known: VecDeque::new(),
+            turns: HashMap::new(),
+        }
     }
 
     /// How long it is until a password of this source may be looked at.
@@ -103,7 +114,30 @@ impl Sources {
 
     /// Which of the logins under way, the oldest first, gives way to another one of `source`: the oldest
     /// of the source that has the most. `None`: that is the newcomer itself.
-    pub(super) fn gives_way(&self, under_way: &[Source], source: Source) -> Option<usize> {
+    pub(super) fn gives_way(
+        &mut self,
+        under_way: &[Source],
+        source: Source,
+        now: Instant,
+    ) -> Option<usize> {
+        let which = self.has_most(under_way, source)?;
+        (under_way[which] != source || self.takes_turn(source, now)).then_some(which)
+    }
+
+    fn takes_turn(&mut self, source: Source, now: Instant) -> bool {
+        if self.turns.len() >= BUDGETS {
+            self.turns.retain(|_, until| *until > now);
+        }
+        let full = self.turns.len() >= BUDGETS;
+        let until = self.turns.get(&source).copied().unwrap_or(now).max(now) + TURN;
+        let takes = !full && until <= now + TURN * TURNS;
+        if takes {
+            self.turns.insert(source, until);
+        }
+        takes
+    }
+
+    fn has_most(&self, under_way: &[Source], source: Source) -> Option<usize> {
         let mut weights: HashMap<Source, usize> = HashMap::new();
         for of in under_way.iter().chain([&source]) {
             *weights.entry(*of).or_default() += 1;
@@ -169,15 +203,21 @@ mod tests {
 
     #[test]
     fn the_source_with_the_most_logins_gives_way() {
-        let mut sources = Sources::new();
+        let (mut sources, now) = (Sources::new(), Instant::now());
         let [a, b, c] = [1, 2, 3].map(Source::User);
-        assert_eq!(sources.gives_way(&[], a), None);
-        assert_eq!(sources.gives_way(&[b, a, a, c], c), Some(1), "the oldest of two");
-        assert_eq!(sources.gives_way(&[b, a, a, c], a), Some(1));
-        assert_eq!(sources.gives_way(&[b, a], c), Some(0), "the oldest of all");
+        assert_eq!(sources.gives_way(&[], a, now), None);
+        assert_eq!(sources.gives_way(&[b, a, a, c], c, now), Some(1), "the oldest of two");
+        assert_eq!(sources.gives_way(&[b, a, a, c], a, now), Some(1));
+        assert_eq!(sources.gives_way(&[b, a], c, now), Some(0), "the oldest of all");
         sources.proved(b, Instant::now());
-        assert_eq!(sources.gives_way(&[b, a], c), Some(1), "not who has logged in before");
-        assert_eq!(sources.gives_way(&[b, b], c), None, "the newcomer then");
-        assert_eq!(sources.gives_way(&[b; 6], c), Some(0), "unless it has many");
+        assert_eq!(sources.gives_way(&[b, a], c, now), Some(1), "not who has logged in before");
+        assert_eq!(sources.gives_way(&[b, b], c, now), None, "the newcomer then");
+        assert_eq!(sources.gives_way(&[b; 6], c, now), Some(0), "unless it has many");
+        // A flood ends its own logins, but not as fast as it comes.
+        let mut sources = Sources::new();
+        let ended = (0..1000).filter(|_| sources.gives_way(&[a; 8], a, now).is_some()).count();
+        assert_eq!(ended, TURNS as usize);
+        assert_eq!(sources.gives_way(&[a; 8], c, now), Some(0), "others do");
+        assert_eq!(sources.gives_way(&[a; 8], a, now + TURN), Some(0));
     }
 }

@@ -45,16 +45,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// What is to be known of the rows besides.
+    /// Warnings that belong to the rows.
     pub fn notes(&self) -> Vec<String> {
         let cut =
             || format!("only the first {MOST} rows of a cluster are shown: there may be more");
         let old = |old: &Old| {
             let age = old.age.as_secs();
-            format!(
-                "the lock tables do not answer ({}): what is shown of them is {age}s old",
-                old.why
-            )
+            format!("the lock tables do not answer ({}): their rows here are {age}s old", old.why)
         };
         self.cut.then(cut).into_iter().chain(self.old.as_ref().map(old)).collect()
     }

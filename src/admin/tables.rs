@@ -265,7 +265,8 @@ impl Control {
         let row = |cluster: &Cluster| {
             let config = cluster.in_force.config();
             let store = config.store.as_ref();
-            let answers = cluster.engine.as_ref().map(|_| cluster.metrics.store_up.get() == 1);
+            let renews = cluster.metrics.store_up.get() == 1;
+            let answers = cluster.engine.as_ref().map(|engine| renews && !engine.misses_answers());
             vec![
                 Cell::text(cluster.name.as_deref()),
                 Cell::Text(config.backend.to_string()),

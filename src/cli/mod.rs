@@ -101,7 +101,7 @@ impl Settings {
         Plan::load(self.config.as_deref(), self.raw)
     }
 
-    /// What is to be said of the file: that it has a password, and everybody may read it.
+    /// A warning, if the file has a password and everybody may read it.
     fn warning(&self) -> Option<String> {
         let path = self.config.as_deref()?;
         let readable = private::readable(&std::fs::metadata(path).ok()?)?;

@@ -105,8 +105,8 @@ impl Desk {
     }
 }
 
-/// Answers those who look, and looks by itself now and then: what is shown while the lock tables do not
-/// answer is not to be old.
+/// Answers those who look, and looks by itself now and then, so that the rows that are shown while the lock
+/// tables do not answer are not old.
 async fn look(
     access: Arc<StoreAccess>,
     mut asked: mpsc::UnboundedReceiver<Asked>,

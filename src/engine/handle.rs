@@ -247,6 +247,11 @@ impl Engine {
         self.desk.known.locks(which.clone(), self.locks(which)).await
     }
 
+    /// Whether the lock tables have not answered those who look, so far.
+    pub fn misses_answers(&self) -> bool {
+        self.desk.known.is_silent()
+    }
+
     /// All proxies of the cluster; of before, while the lock tables do not answer.
     pub async fn known_proxies(&self) -> Result<Rows<ProxyRow>, NoAnswer> {
         self.desk.known.proxies(self.ask_desk(desk::Asked::Proxies)).await

@@ -1,4 +1,4 @@
-//! What the lock tables said last: it is shown while they say nothing.
+//! The last answers of the lock tables, which are shown while these do not answer.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ impl Known {
                     Some(Ok(rows)) => return Ok(Rows { rows, old: None }),
                     Some(Err(NoAnswer::NoEngine)) => return Err(NoAnswer::NoEngine),
                     // Of one question alone, or with nothing to be shown instead.
-                    Some(Err(e)) if !known || self.silent.lock().is_none() => return Err(e),
+                    Some(Err(e)) if !known || !self.is_silent() => return Err(e),
                     Some(Err(e)) => e.to_string(),
                     None => {
                         let why = format!("no answer within {:?}", self.patience);
@@ -145,9 +145,14 @@ impl Known {
         }
     }
 
+    /// Whether there is no answer.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silent.lock().is_some()
+    }
+
     /// When to read again though nobody asks, after a read that took so long.
     pub(super) fn refresh_after(&self, took: Duration) -> Duration {
-        if self.silent.lock().is_some() { AGAIN } else { REFRESH.max(took * SHARE) }
+        if self.is_silent() { AGAIN } else { REFRESH.max(took * SHARE) }
     }
 }
 

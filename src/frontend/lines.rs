@@ -9,7 +9,7 @@ pub struct Lines {
     pub(super) unannounced: Seldom,
     /// The server could not be reached for a client.
     pub(super) unreachable: Seldom,
-    /// A session was closed because of what was said in it.
+    /// A session was closed because the proxy cannot relay it.
     pub(super) broken: Seldom,
     /// A stored program with a lock call was passed.
     pub(super) definitions: Seldom,

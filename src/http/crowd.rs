@@ -97,7 +97,7 @@ impl Place {
 
     /// Whether the connection is to give way. Who asks is woken when that changes.
     pub(super) fn gives_way(&mut self, cx: &mut Context<'_>) -> bool {
-        // Not to be polled again behind its answer.
+        // It must not be polled again after its answer.
         if self.told.as_mut().is_some_and(|told| Pin::new(told).poll(cx).is_ready()) {
             self.told = None;
         }

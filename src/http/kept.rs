@@ -64,7 +64,7 @@ impl Answers {
             return Ok(self.status.json().await.to_string());
         }
         let table = self.table(name).await?;
-        // Nothing that was seen before does not mean that there is nothing now.
+        // An old answer without rows does not prove that there are none now.
         if table.rows.is_empty() && table.old.is_some() {
             return Err(failed(table.notes().join("; ")));
         }

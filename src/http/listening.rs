@@ -21,7 +21,7 @@ use tokio_rustls::server::TlsStream;
 use super::crowd::{Crowd, Place, Seat};
 use super::keys::Keys;
 
-/// Connections behind their handshakes that wait to be served.
+/// Connections that have done their handshakes and wait to be served.
 const READY: usize = 64;
 /// For a handshake.
 const PATIENCE: Duration = Duration::from_secs(10);

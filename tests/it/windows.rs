@@ -438,6 +438,7 @@ fn a_hung_server_blinds_nobody(server: &Server) {
     assert!(status["seen_seconds_ago"].is_u64(), "{status}");
     assert!(status["failed"].as_str().is_some_and(|why| why.contains("no answer")), "{status}");
     assert_eq!(status["clusters"][0]["held"], 3);
+    assert_eq!(status["backends"][0]["store_answers"], "no");
     let (out, _) = desk.client("mysql", "SHOW LOCKS; SHOW WARNINGS");
     assert!(out.contains("theirs") && out.contains("the lock tables do not answer"), "{out}");
     // And it is seen that it is back, whoever asks.

@@ -207,9 +207,9 @@ const show = (status) => {
   state.className = "pill " + (cluster.problem !== null ? "bad" : good ? "good" : "warn");
   put("state", cluster.problem !== null ? "no grants" : status.draining ? "draining" : "good");
   by("notice").hidden = cluster.problem === null && status.failed === null;
-  // Rows of before say for themselves how old they are.
+  // Rows that were read before have their age, too.
   const old = status.seen_seconds_ago !== null;
-  const age = old ? `What is shown of others' locks is ${duration(status.seen_seconds_ago)} old.` : null;
+  const age = old ? `Locks of other proxies are shown as they were ${duration(status.seen_seconds_ago)} ago.` : null;
   put("notice", plain([cluster.problem, status.failed, age].filter((part) => part !== null).join(" — ")));
   put("about", `${status.version} · ${mine(status.backends)[0].backend}`);
   lease(mine(status.lease)[0]);
