@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::private;
@@ -81,7 +81,8 @@ impl StateDir {
             let mut options = OpenOptions::new();
             let mut file = options.write(true).create_new(true).mode(0o600).open(&path)?;
             file.lock()?;
-            file.write_all(self.here.as_bytes())?;
+            let proof = self.proof(&file)?;
+            file.write_all(proof.as_bytes())?;
             Ok(file)
         };
         let file = enter().map_err(io_at(&path))?;
@@ -109,7 +110,7 @@ impl StateDir {
         Ok(gone)
     }
 
-    /// The file, if its process is gone and it was of this boot, machine and store.
+    /// The file, if its process is gone and it was of this boot, machine and store, and is no copy.
     fn take(&self, path: &Path) -> io::Result<Option<File>> {
         let file = match OpenOptions::new().read(true).write(true).open(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -126,7 +127,13 @@ impl StateDir {
         }
         let mut text = String::new();
         let read = (&file).take(LONGEST).read_to_string(&mut text);
-        Ok((read.is_ok() && text == self.here).then_some(file))
+        Ok((read.is_ok() && text == self.proof(&file)?).then_some(file))
+    }
+
+    /// What a file must say to be proof. It says which file it is: nobody has locked a copy.
+    fn proof(&self, file: &File) -> io::Result<String> {
+        let is = file.metadata()?;
+        Ok(format!("{}file {} {}\n", self.here, is.dev(), is.ino()))
     }
 
     /// Removes the files of incarnations that `over` says need no more proof.
@@ -139,6 +146,17 @@ impl StateDir {
 
     fn file(&self, id: ProxyId) -> PathBuf {
         self.path.join(name(id))
+    }
+}
+
+/// Does something with the state directory, which is given up at the first failure.
+pub fn with_state(
+    state: &mut Option<StateDir>,
+    task: impl FnOnce(&mut StateDir) -> Result<(), StateError>,
+) {
+    if let Some(Err(e)) = state.as_mut().map(task) {
+        tracing::warn!(error = %e, "without a state directory a restart behind a kill waits for the lease");
+        *state = None;
     }
 }
 
@@ -192,6 +210,21 @@ mod tests {
         new.forget(|id| id == ProxyId(7));
         assert!(!dir.0.join("0000000000000007.lock").exists());
         assert!(dir.0.join("0000000000000008.lock").exists());
+    }
+
+    #[test]
+    fn a_copy_is_no_proof_that_a_process_is_gone() {
+        let (dir, copies) = (Scratch::new(), Scratch::new());
+        let mut live = StateDir::open(&dir.0, "a").expect("open");
+        live.enter(ProxyId(7)).expect("enter");
+        let mut new = StateDir::open(&copies.0, "a").expect("open");
+        let name = name(ProxyId(7));
+        fs::copy(dir.0.join(&name), copies.0.join(&name)).expect("copied");
+        assert_eq!(new.reap().expect("reap"), []);
+        drop(live);
+        // Moved, it is the file that it was.
+        fs::rename(dir.0.join(&name), copies.0.join(&name)).expect("moved");
+        assert_eq!(new.reap().expect("reap"), [ProxyId(7)]);
     }
 
     #[test]

@@ -59,8 +59,15 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     if settings.read_only {
         return Err(refuse("the server is read-only; the lock tables live on the primary".into()));
     }
+    let locked = |e: &StoreError| {
+        e.is_retryable()
+            .then(|| StartError::Locked { url: format!("{store:?}"), problem: e.to_string() })
+    };
     let fresh = if config.create_schema {
         conn.install(&store.schema).await.map_err(|e| {
+            if let Some(locked) = locked(&e) {
+                return locked;
+            }
             refuse(format!("cannot create the lock schema: {e}. Hand the output of `lockstead schema print` to a DBA, or grant CREATE and CREATE VIEW on `{}`.*", store.schema))
         })?
     } else {
@@ -79,7 +86,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
             "{message}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.* (`lockstead grants`). If the tables are missing: {HOW_TO_INSTALL}",
             store.schema
         )),
-        e => fail(e),
+        e => locked(&e).unwrap_or_else(|| fail(e)),
     })?;
     if meta.version > VERSION {
         return Err(refuse(format!(
@@ -90,7 +97,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     if let Err(foreign) = meta.judge(0) {
         return Err(refuse(foreign.to_string()));
     }
-    conn.check_tables(&store.schema).await.map_err(|e| refuse(tables_advice(&e, &store.schema)))?;
+    let tables = conn.check_tables(&store.schema).await;
+    tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
     let rights = conn.rights().await.map_err(fail)?;
     let missing = conn.missing_rights().await.map_err(fail)?;
     warnings.extend(missing.iter().map(|need| need.advice()));

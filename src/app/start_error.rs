@@ -34,6 +34,16 @@ pub enum StartError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// Its lock tables are locked by somebody else.
+    #[error(
+        "the lock store {url}: somebody else has locked the lock tables (LOCK TABLES, ALTER TABLE, a backup): {problem}"
+    )]
+    Locked {
+        /// Where, without the password.
+        url: String,
+        /// The server's error.
+        problem: String,
+    },
     /// Its lock tables are not there.
     #[error("the lock store {url}: {problem}")]
     NoSchema {
@@ -94,6 +104,7 @@ impl StartError {
             Self::Bind { .. }
             | Self::OthersSocket(_)
             | Self::Store { .. }
+            | Self::Locked { .. }
             | Self::NoSchema { .. }
             | Self::Backend { .. }
             | Self::Report(_)

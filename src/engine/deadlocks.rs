@@ -16,9 +16,11 @@ use crate::store::connection::StoreError;
 use crate::store::waits::{WaitEdge, WaitRow};
 use crate::types::{ConnectionId, ProxyId};
 
-/// Between looks, as long as a session that holds locks waits. A wait that ends is taken back
-/// within this time, so a circle that two looks show is none of waits long over.
+/// Between looks, as long as a session that holds locks waits.
 const TICK: Duration = Duration::from_millis(200);
+/// Looks that each other proxy of a circle must have had since it was seen here. The first may have begun
+/// before; in the next it took back what was over by then. One that has lost the store takes nothing back.
+const BEATS: u64 = 2;
 /// Most waits end before anybody needs to hear of them.
 const TOLD_AFTER: Duration = Duration::from_millis(100);
 
@@ -41,7 +43,7 @@ pub(super) async fn watch(
     victims: mpsc::UnboundedSender<Victim>,
 ) {
     let mut teller = Teller { line: Line::new(Arc::clone(&access)), access, told: None };
-    let mut seen = HashSet::new();
+    let mut seen: Seen = HashMap::new();
     loop {
         // A deadlock inside one proxy is found as it closes.
         if peers.wait_for(|peers| *peers).await.is_err() {
@@ -62,10 +64,15 @@ pub(super) async fn watch(
                 continue;
             }
         };
+        if circles.iter().flatten().any(|edge| edge.proxy == me) {
+            let result = teller.beat(me).await;
+            teller.line.judge(&result);
+        }
+        seen = circles.iter().map(|circle| first_sight(circle, &seen)).collect();
         for circle in &circles {
             let victim = victim(circle);
             let own = mine.iter().find(|wait| wait.id == victim.id && victim.proxy == me);
-            if let Some(wait) = own.filter(|_| seen.contains(&ids(circle))) {
+            if let Some(wait) = own.filter(|_| is_current(circle, &seen, me)) {
                 let shown = |edge: &WaitEdge| {
                     (edge.from, Key::from_row(&edge.key).map(|key| key.shown()).unwrap_or_default())
                 };
@@ -73,8 +80,26 @@ pub(super) async fn watch(
                 let _ = victims.send(Victim { id: wait.id, key: wait.key.clone(), circle });
             }
         }
-        seen = circles.iter().map(|circle| ids(circle)).collect();
     }
+}
+
+/// Circles, and the beats of their proxies when they were first seen.
+type Seen = HashMap<BTreeSet<u64>, HashMap<ProxyId, u64>>;
+
+fn first_sight(circle: &[WaitEdge], seen: &Seen) -> (BTreeSet<u64>, HashMap<ProxyId, u64>) {
+    let ids = ids(circle);
+    let now = || circle.iter().map(|edge| (edge.proxy, edge.beat)).collect();
+    let first = seen.get(&ids).cloned().unwrap_or_else(now);
+    (ids, first)
+}
+
+/// Whether every wait of the circle has stood since the circle was seen first.
+fn is_current(circle: &[WaitEdge], seen: &Seen, me: ProxyId) -> bool {
+    let first = seen.get(&ids(circle));
+    circle.iter().filter(|edge| edge.proxy != me).all(|edge| {
+        let since = first.and_then(|first| first.get(&edge.proxy));
+        since.is_some_and(|since| edge.beat.wrapping_sub(*since) >= BEATS)
+    })
 }
 
 /// What the other proxies were told.
@@ -86,6 +111,10 @@ struct Teller {
 }
 
 impl Teller {
+    async fn beat(&mut self, me: ProxyId) -> Result<(), StoreError> {
+        self.line.get().await?.beat(&self.access.url.schema, me).await
+    }
+
     async fn round(&mut self, me: ProxyId, mine: &[WaitRow]) -> Result<Vec<WaitEdge>, StoreError> {
         let now: HashSet<u64> = mine.iter().map(|wait| wait.id).collect();
         let same = self.told.as_ref().filter(|(proxy, _)| *proxy == me).map(|(_, told)| told);
@@ -165,7 +194,21 @@ mod tests {
             from: ConnectionId(from),
             to: ConnectionId(to),
             key: Vec::new(),
+            beat: 0,
         }
+    }
+
+    #[test]
+    fn a_wait_counts_while_its_proxy_goes_on_looking() {
+        let circle = |beat| [edge(1, 2, 0), WaitEdge { proxy: ProxyId(2), beat, ..edge(2, 1, 0) }];
+        let mut seen = Seen::new();
+        for (beat, current) in [(7, false), (7, false), (8, false), (9, true)] {
+            seen = [first_sight(&circle(beat), &seen)].into();
+            assert_eq!(is_current(&circle(beat), &seen, ProxyId(1)), current, "{beat}");
+        }
+        seen.clear();
+        seen.extend([first_sight(&circle(9), &seen)]);
+        assert!(!is_current(&circle(9), &seen, ProxyId(1)), "seen anew");
     }
 
     #[test]

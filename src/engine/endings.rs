@@ -43,9 +43,6 @@ pub(super) enum Errand {
 }
 
 /// Bounds of the pause between two looks.
-///
-/// The longer one is above the 100 ms for which MySQL answers from a cache where it shows
-/// transactions.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(150));
 
 /// The pause where the account may not see sessions: somebody must act first.
@@ -85,6 +82,7 @@ pub(super) async fn watch(
         match look(&mut line, &ids).await {
             Ok((run, there)) => {
                 complained = false;
+                access.stuck.sessions(&access.metrics, 0, None);
                 let serves =
                     |at: i64, conn: ConnectionId| same_run(at, run) && there.contains(&conn.0);
                 for Question { conn, run, events } in questions {
@@ -104,6 +102,10 @@ pub(super) async fn watch(
                     // A right that is granted meanwhile counts for new connections.
                     line.drop_connection();
                     pause = BLIND;
+                }
+                if matches!(e, StoreError::Blind | StoreError::Refused { .. }) {
+                    let why = Some(e.to_string());
+                    access.stuck.sessions(&access.metrics, watches.len(), why);
                 }
                 if !std::mem::replace(&mut complained, true) {
                     tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held");

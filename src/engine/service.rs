@@ -9,6 +9,7 @@ mod events;
 mod forced;
 mod leaving;
 mod looks;
+mod losses;
 mod outcomes;
 mod queues;
 mod sights;
@@ -41,6 +42,7 @@ use super::lease::Lease;
 use super::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
 use super::sight::Deadlock;
 use super::waits::Waits;
+use super::{census, desk, doorbell, endings};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::store::releases::AskedFor;
@@ -94,6 +96,8 @@ pub(super) struct Service {
     strays: VecDeque<Batch>,
     /// Rows that looked like ghosts when last compared.
     suspects: HashSet<(Key, u64)>,
+    /// Held locks that were found without a row, and that was said.
+    lost: HashSet<(Key, u64)>,
     /// A batch was refused, and that was said.
     complained: bool,
     lines: events::Lines,
@@ -177,6 +181,7 @@ pub(super) fn build(
         waits,
         strays: VecDeque::new(),
         suspects: HashSet::new(),
+        lost: HashSet::new(),
         complained: false,
         lines: events::Lines::default(),
         ready: VecDeque::new(),
@@ -205,7 +210,8 @@ pub(super) fn build(
         watched: 0,
         settling: Vec::new(),
     };
-    (service, Engine { requests, lease, census, desk }, inbox)
+    let stuck = Arc::clone(&access.stuck);
+    (service, Engine { requests, lease, census, desk, stuck }, inbox)
 }
 
 impl Service {
@@ -272,6 +278,8 @@ impl Service {
             Request::Serves { lock } => self.ask_whether_served(&lock),
             Request::Look { key, reply } => self.look(key, reply),
             Request::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
+            Request::Held { proxy, reply } => drop(reply.send(self.held_now(proxy))),
+            Request::Lost { proxy, locks } => self.lose(proxy, locks),
             Request::Sight { reply } => {
                 let _ = reply.send(self.sight());
             }

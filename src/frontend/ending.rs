@@ -27,6 +27,7 @@ impl End {
             Self::Drained => "drained",
             Self::Moved => "moved",
             Self::Revoked(_) => "revoked",
+            Self::Lost(_) => "lost",
             Self::Broken(_) => "broken",
         }
     }
@@ -70,7 +71,9 @@ impl Session {
             }
             // A fence seen by this session alone, at the deadline's edge, must not leave its locks
             // behind in an incarnation that lives on.
-            End::Fenced | End::Moved | End::Revoked(_) | End::Broken(_) => self.abandon(),
+            End::Fenced | End::Moved | End::Revoked(_) | End::Lost(_) | End::Broken(_) => {
+                self.abandon();
+            }
             End::ClientGone | End::Drained => {
                 if self.held.is_empty() {
                     return;
@@ -114,6 +117,10 @@ impl Session {
             End::Drained => codes::draining(),
             End::Moved => codes::moved(),
             End::Revoked(name) => codes::revoked(name),
+            End::Lost(name) => {
+                self.context.metrics.fenced_sessions.inc();
+                codes::lost(name.as_deref())
+            }
             End::Broken(why) => {
                 if let Some(Turn { left_out }) = self.context.lines.broken.turn() {
                     tracing::warn!(connection = %self.connection, why, left_out, "a session is closed");
@@ -206,6 +213,7 @@ impl Session {
                 Some(name) => Err(End::Revoked(name)),
                 None => Ok(()),
             },
+            SessionEvent::Lost(token) => Err(End::Lost(self.held.name_of(token))),
             SessionEvent::Drain => {
                 self.draining = true;
                 Ok(())
@@ -232,7 +240,10 @@ impl Session {
         match event {
             SessionEvent::Fence(_) => self.event(event),
             // Ending already; at the drain's limit the rest is the server's.
-            SessionEvent::Drain | SessionEvent::Revoke(_) | SessionEvent::Look(_) => Ok(()),
+            SessionEvent::Drain
+            | SessionEvent::Revoke(_)
+            | SessionEvent::Lost(_)
+            | SessionEvent::Look(_) => Ok(()),
             SessionEvent::Stop | SessionEvent::ServerDone => Err(End::ServerGone),
         }
     }

@@ -56,6 +56,8 @@ pub(super) enum End {
     Moved,
     /// An administrator has taken this lock away.
     Revoked(String),
+    /// The row of a lock, of this name if it is known, is not the session's any more.
+    Lost(Option<String>),
     /// The client said something that cannot be relayed.
     Broken(&'static str),
 }

@@ -70,6 +70,7 @@ const CLOSED: [&str; 15] = [
     "fenced",
     "left_before_login",
     "login_failed",
+    "lost",
     "moved",
     "no_certificate",
     "no_proxy_header",
@@ -100,6 +101,9 @@ impl Metrics {
             for outcome in CallOutcome::ALL {
                 self.calls.with_label_values(&[function.label(), outcome.label()]);
             }
+        }
+        for of in ["proxy", "session"] {
+            self.stuck.with_label_values(&[of]);
         }
         for (counters, values) in [
             (&self.sessions_closed, &CLOSED[..]),

@@ -38,6 +38,8 @@ pub struct WaitEdge {
     pub to: ConnectionId,
     /// The lock, for people.
     pub key: Vec<u8>,
+    /// Moves with each look of that proxy which shows it as part of a circle.
+    pub beat: u64,
 }
 
 impl StoreConnection {
@@ -68,11 +70,22 @@ impl StoreConnection {
         Ok(())
     }
 
+    /// Tells the others that the waits of `proxy` are as told. The column was made for the base that
+    /// it had seen, which nobody asks for.
+    pub async fn beat(&mut self, schema: &str, proxy: ProxyId) -> Result<(), StoreError> {
+        let id = proxy.0;
+        self.execute(format!(
+            "UPDATE `{schema}`.proxies SET base_seen=base_seen+1 WHERE id={id} AND state=1"
+        ))
+        .await
+        .map(drop)
+    }
+
     /// Who waits for whom, as of one moment. Connection ids of another run of the server mean
     /// nothing in this one.
     pub async fn read_waits(&mut self, schema: &str) -> Result<Vec<WaitEdge>, StoreError> {
         let sql = format!(
-            "SELECT w.id,w.seq,w.proxy,w.weight,w.conn,l.conn,w.k FROM `{schema}`.waits w \
+            "SELECT w.id,w.seq,w.proxy,w.weight,w.conn,l.conn,w.k,p.base_seen FROM `{schema}`.waits w \
              JOIN `{schema}`.proxies p ON p.id=w.proxy AND p.state=1 \
              JOIN `{schema}`.locks l ON l.k=w.k \
              JOIN `{schema}`.proxies h ON h.id=l.holder AND h.state=1 \
@@ -87,6 +100,7 @@ impl StoreConnection {
             from: ConnectionId(column(r, 4)),
             to: ConnectionId(column(r, 5)),
             key: column(r, 6),
+            beat: column(r, 7),
         };
         Ok(rows[0].iter().map(edge).collect())
     }

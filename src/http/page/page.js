@@ -206,11 +206,12 @@ const show = (status) => {
   const good = cluster.problem === null && !status.draining;
   state.className = "pill " + (cluster.problem !== null ? "bad" : good ? "good" : "warn");
   put("state", cluster.problem !== null ? "no grants" : status.draining ? "draining" : "good");
-  by("notice").hidden = cluster.problem === null && status.failed === null;
   // Rows that were read before have their age, too.
   const old = status.seen_seconds_ago !== null;
   const age = old ? `Locks of other proxies are shown as they were ${duration(status.seen_seconds_ago)} ago.` : null;
-  put("notice", plain([cluster.problem, status.failed, age].filter((part) => part !== null).join(" — ")));
+  const told = [cluster.problem, status.failed, age, ...cluster.stuck].filter((text) => text !== null);
+  by("notice").hidden = told.length === 0;
+  put("notice", plain(told.join(" — ")));
   put("about", `${status.version} · ${mine(status.backends)[0].backend}`);
   lease(mine(status.lease)[0]);
   const last = (name) => cluster.rates[name].at(-1) ?? 0;
