@@ -31,11 +31,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use doubts::Doubt;
 use looks::Asker;
 
-use super::census;
 use super::deadlocks::{self, Victim};
-use super::desk;
-use super::doorbell;
-use super::endings;
 use super::handle::{Acquired, Engine, Request, SessionEvent};
 use super::keys::{Countdown, KeyState, PendingRelease, Remote};
 use super::lease::Lease;

@@ -50,7 +50,7 @@ impl CallOutcome {
 }
 
 /// Limits, most of them of the configuration: the label `limit`.
-const LIMITS: [&str; 8] = [
+const LIMITS: &[&str] = &[
     "admin_connections",
     "admin_passwords",
     "max_connections",
@@ -62,7 +62,7 @@ const LIMITS: [&str; 8] = [
 ];
 
 /// Why the proxy refuses or ends a session: the label `reason`.
-const CLOSED: [&str; 15] = [
+const CLOSED: &[&str] = &[
     "backend_tls",
     "bad_handshake",
     "broken",
