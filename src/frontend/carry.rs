@@ -55,6 +55,9 @@ impl Session {
             if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
                 return Ok(Err("a computed lock name or timeout beside settings of the statement"));
             }
+            if shifts && call.item.is_some() && !call.only_looks() {
+                return Ok(Err("a lock call beside settings of the statement"));
+            }
             if let Some(why) = composite.uncovered(call) {
                 return Ok(Err(why));
             }
@@ -161,7 +164,7 @@ impl Session {
                 edits.retain(|edit| edit.span != call.span);
                 match self.carry_out(statement, call, edits).await? {
                     Filled::All => {}
-                    // Perhaps the server does not evaluate it: that one which only looks fails is its to say.
+                    // Perhaps the server does not evaluate it, so it is the server's to fail.
                     Filled::Fails if untold && !call.certain => {}
                     Filled::Fails => {
                         for call in waiting {

@@ -148,7 +148,9 @@ impl Composite {
     /// The item in which the server is asked about a call, where the rest of the statement has to do with
     /// tables: it must make sense without them.
     pub fn asks_beside_tables<'a>(&self, call: &'a Call) -> Option<&'a Item> {
-        call.item.as_ref().filter(|item| self.tables && item.repeatable && !call.certain)
+        let looks_only = self.calls.iter().all(Call::only_looks);
+        let asks = self.tables && !call.certain && !looks_only;
+        call.item.as_ref().filter(|item| asks && item.repeatable)
     }
 
     /// Why not all of an EXPLAIN's calls are covered: in a subquery that it reads from, or a condition
