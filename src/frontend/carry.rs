@@ -13,7 +13,6 @@ use super::session::{End, Session};
 use super::settings::Settings;
 use super::splice::{Edit, Edits, Which, spliced};
 use super::trial::{MAX_TIMES, Next, PREFIX};
-use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
 use crate::sql::argument::Argument;
@@ -56,8 +55,17 @@ impl Session {
             if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
                 return Ok(Err("a computed lock name or timeout beside settings of the statement"));
             }
+            if shifts && call.item.is_some() && !call.only_looks() {
+                return Ok(Err("a lock call beside settings of the statement"));
+            }
             if let Some(why) = composite.uncovered(call) {
                 return Ok(Err(why));
+            }
+            if let Some(item) = composite.asks_beside_tables(call) {
+                let text = &statement.text[item.span.clone()];
+                if self.prepare_and_close(&[b"SELECT ", text].concat()).await?.is_error() {
+                    return Ok(Err("a lock call beside a column"));
+                }
             }
             for part in &call.arguments {
                 // What can be evaluated without the statement's tables means the same before it.
@@ -120,11 +128,13 @@ impl Session {
         let tables = statement.composite.tables;
         waiting.sort_by_key(|call| (!constant(call), tables && !call.filters));
         while let Some(first) = waiting.first() {
-            let certain = first.certain && !limited;
-            let (nth, times) = if tables || certain || looks_only || constant(first) {
+            let item = first.item.as_ref().filter(|item| item.repeatable);
+            let untold =
+                looks_only || constant(first) || (tables && scope.is_none() && item.is_none());
+            let (nth, times) = if untold || (first.certain && !limited) {
                 (0, 1)
             } else {
-                let scope = scope.clone().or_else(|| first.assigned.clone());
+                let scope = scope.clone().or_else(|| item.map(|item| item.span.clone()));
                 match self.next_call(statement, &waiting, scope, edits).await? {
                     Next::Call(nth, times) => (nth, times),
                     Next::None(first_ones) => {
@@ -132,6 +142,10 @@ impl Session {
                             edits.push(self.nothing(call));
                         }
                         continue;
+                    }
+                    Next::Warned => {
+                        self.unsupported_midway("a lock call beside what the server warns about")?;
+                        return Ok(Filled::Answered);
                     }
                     Next::Ended(error) => {
                         self.behind = Behind::default();
@@ -150,6 +164,8 @@ impl Session {
                 edits.retain(|edit| edit.span != call.span);
                 match self.carry_out(statement, call, edits).await? {
                     Filled::All => {}
+                    // Perhaps the server does not evaluate it, so it is the server's to fail.
+                    Filled::Fails if untold && !call.certain => {}
                     Filled::Fails => {
                         for call in waiting {
                             edits.push(self.nothing(call));
@@ -215,13 +231,6 @@ impl Session {
         let inner_edits = edits.clone();
         edits.truncate(inner);
         match outcome {
-            // MariaDB goes on with NULL where a wait is ended, but not in a condition over tables.
-            Outcome::Value(None, _)
-                if tables && call.filters && call.function == Function::GetLock =>
-            {
-                self.refuse(&codes::interrupted())?;
-                Ok(Filled::Answered)
-            }
             Outcome::Value(value, again) => {
                 let again = if pure { again } else { Vec::new() };
                 edits.push(self.edit(call, value, &again, tables));

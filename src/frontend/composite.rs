@@ -114,6 +114,10 @@ impl Session {
             self.unsupported("a lock call before these variables")?;
             return Ok(false);
         };
+        if let Some(why) = composite.explains_uncovered() {
+            self.unsupported(why)?;
+            return Ok(false);
+        }
         if composite.verb == Verb::Explain || !fits {
             edits.extend(composite.calls.iter().map(|call| self.nothing(call)));
             return Ok(true);

@@ -185,7 +185,7 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     }
     if sites.is_empty()
         && whole
-        && let Some(named) = named::read(text, &tokens, dialect.flavour)
+        && let Some(named) = named::read(text, &tokens, dialect)
     {
         return Statement::Named(named);
     }
@@ -205,12 +205,12 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
         }
         return lists(text, dialect).map_or(Statement::NoCall, Statement::Composite);
     }
-    composite::read(text, &tokens).map_or(Statement::Other, Statement::Composite)
+    composite::read(text, &tokens, dialect).map_or(Statement::Other, Statement::Composite)
 }
 
 /// Reads a text of one statement as a larger one, also where it is a bare call.
 pub fn as_composite(text: &[u8], dialect: Dialect) -> Option<Composite> {
-    composite::read(text, &tokens(text, dialect).0)
+    composite::read(text, &tokens(text, dialect).0, dialect)
 }
 
 /// A statement without calls that lists locks.
@@ -219,7 +219,11 @@ fn lists(text: &[u8], dialect: Dialect) -> Option<Composite> {
         return None;
     }
     let (tokens, whole) = tokens(text, dialect);
-    if whole && !is_definition(text, &tokens) { composite::read(text, &tokens) } else { None }
+    if whole && !is_definition(text, &tokens) {
+        composite::read(text, &tokens, dialect)
+    } else {
+        None
+    }
 }
 
 /// All tokens, and whether the text ends outside strings and comments.

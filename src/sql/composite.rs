@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
 use super::call::holds;
-use super::effects::is_repeatable;
+use super::dialect::Dialect;
+use super::items::Item;
 use super::listing::Listing;
 use super::nesting::Tokens;
 use super::scanner::{Kind, Token};
@@ -28,8 +29,6 @@ pub struct Composite {
     pub tables: bool,
     /// It reads from something, derived tables included, so that names of columns mean something.
     pub reads: bool,
-    /// Each of its expressions is evaluated once, whatever tables hold: INSERT with VALUES, CALL.
-    pub fixed: bool,
     /// It may be run once more, with other expressions in the calls' places.
     pub repeatable: bool,
     /// Where its parameters stand.
@@ -109,14 +108,15 @@ pub struct Call {
     pub span: Range<usize>,
     /// Its arguments.
     pub arguments: Vec<Part>,
-    /// The server evaluates it, exactly once, if it evaluates the calls before it without an error.
+    /// The server evaluates it, exactly once, if it evaluates the calls before it without an error:
+    /// in a statement over tables if it has an item.
     pub certain: bool,
     /// It stands in an expression that may leave out its parts.
     pub conditional: bool,
     /// It stands in a condition on rows.
     pub filters: bool,
-    /// In SET: the expression that is assigned.
-    pub assigned: Option<Range<usize>>,
+    /// In SET, DO and what writes a row: the expression around it, which is evaluated by itself.
+    pub item: Option<Item>,
 }
 
 /// An argument.
@@ -147,15 +147,8 @@ impl Call {
     }
 }
 
-impl Composite {
-    /// Whether a call in a statement over tables can be carried out once, in front of it.
-    pub fn once(&self, call: &Call) -> bool {
-        !call.conditional && (self.fixed || call.function == Function::GetLock)
-    }
-}
-
 /// Reads a statement; `None` if it is of a kind that is not covered.
-pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
+pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite> {
     let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
     let marks: Vec<Token> = tokens.iter().filter(|t| t.kind == Kind::Versioned).copied().collect();
     let is_code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
@@ -166,7 +159,7 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
         return None;
     }
     let behind = behind_settings(text, code);
-    let mut composite = Tokens::new(text, code.get(behind..)?)?.statement()?;
+    let mut composite = Tokens::new(text, code.get(behind..)?, dialect)?.statement()?;
     composite.start = if behind > 0 { code[behind].start } else { 0 };
     // A versioned comment that is still open has to be closed.
     let open = marks.partition_point(|m| m.start < composite.end) % 2 == 1;
@@ -175,9 +168,10 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
     }
     // Half a comment cannot be replaced.
     let parted = |span: &Range<usize>| holds(&marks, span);
-    let parts = composite.calls.iter().flat_map(|c| [Some(&c.span), c.assigned.as_ref()]);
+    let item = |c: &'_ Call| c.item.as_ref().map(|item| item.span.clone());
+    let mut parts = composite.calls.iter().flat_map(|c| [Some(c.span.clone()), item(c)]).flatten();
     let settings = 0..composite.start;
-    if parts.flatten().any(parted)
+    if parts.any(|part| parted(&part))
         || parted(&settings)
         || composite.into.iter().any(|(span, _)| parted(span))
     {
@@ -222,16 +216,25 @@ impl Tokens<'_> {
         if count > MAX_CALLS || work > MAX_WORK || (count == 0 && lists.is_none()) {
             return None;
         }
-        let mut calls = self.calls(all)?;
-        let tables = matches!(verb, Verb::Change | Verb::Show) || self.reads_tables();
-        let plain = !tables && self.is_plain();
+        let mut calls = self.calls(all.clone())?;
+        let named = self.with_names();
+        let tables = matches!(verb, Verb::Change | Verb::Show)
+            || (verb == Verb::Explain && self.plans_rows())
+            || self.reads_tables_in(all, &named);
+        let items = self.items(verb);
+        let mut last: Option<(Range<usize>, Item)> = None;
         for call in &mut calls {
-            let at = self.list.iter().position(|t| t.start >= call.span.start)?;
-            call.certain = plain && self.is_first(at, verb) && self.quiet_before(at);
+            let at = self.list.partition_point(|t| t.start < call.span.start);
             call.conditional = self.is_conditional(at);
             call.filters = self.filters(at);
-            if verb == Verb::Set {
-                call.assigned = self.assigned(at);
+            let Some((part, reached)) = items.around(at) else { continue };
+            call.certain = reached && self.is_first(at, &part) && self.is_quiet(part.start..at);
+            if last.as_ref().is_none_or(|(before, _)| *before != part) {
+                last = Some((part.clone(), self.item(part, reached, &named)));
+            }
+            // Without tables the whole of other statements can be run once more.
+            if verb == Verb::Set || (tables && verb != Verb::Rows) {
+                call.item = last.as_ref().map(|(_, item)| item.clone());
             }
         }
         Some(Composite {
@@ -239,8 +242,7 @@ impl Tokens<'_> {
             calls,
             tables,
             reads: tables || self.selects_from(),
-            fixed: verb == Verb::Change && self.is_fixed(),
-            repeatable: is_repeatable(self.text, self.list),
+            repeatable: self.is_repeatable(self.list),
             params: (0..self.list.len())
                 .filter(|i| self.punct(*i, b'?'))
                 .map(|i| self.list[i].start)
@@ -291,7 +293,7 @@ impl Tokens<'_> {
                 certain: false,
                 conditional: false,
                 filters: false,
-                assigned: None,
+                item: None,
             });
             i = close + 1;
         }
@@ -332,8 +334,10 @@ impl Tokens<'_> {
         Some(Part {
             span,
             literal,
+            // Calls are looked for by evaluating it once more.
+            repeatable: self.is_repeatable(tokens)
+                && (calls.is_empty() || !self.reads_tables_in(range.clone(), &self.with_names())),
             calls,
-            repeatable: is_repeatable(self.text, tokens),
             assigned_here: range.clone().any(|i| self.punct(i, b'@')) && self.assigns(range.start),
         })
     }

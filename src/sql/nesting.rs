@@ -1,5 +1,7 @@
 //! The tokens of one statement with their parentheses. All is computed in one pass: texts are hostile.
 
+use super::dialect::Dialect;
+use super::effects;
 use super::finder::names_what_follows;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
@@ -7,6 +9,7 @@ use crate::lock::function::Function;
 /// The tokens of one statement, and for each of them where it stands.
 pub(super) struct Tokens<'a> {
     pub(super) text: &'a [u8],
+    dialect: Dialect,
     pub(super) list: &'a [Token],
     /// Of a parenthesis that opens, the one that closes it.
     pub(super) closes: Vec<usize>,
@@ -31,9 +34,10 @@ struct Level {
 
 impl<'a> Tokens<'a> {
     /// None if parentheses do not match.
-    pub(super) fn new(text: &'a [u8], list: &'a [Token]) -> Option<Self> {
+    pub(super) fn new(text: &'a [u8], list: &'a [Token], dialect: Dialect) -> Option<Self> {
         let mut tokens = Self {
             text,
+            dialect,
             list,
             closes: vec![0; list.len()],
             opens: vec![0; list.len()],
@@ -95,6 +99,17 @@ impl<'a> Tokens<'a> {
             names_what_follows(token.kind, &self.text[token.start..token.end])
         });
         (!named && self.punct(i + 1, b'(')).then_some(function)
+    }
+
+    /// Whether tokens of this statement may be evaluated once more.
+    pub(super) fn is_repeatable(&self, tokens: &[Token]) -> bool {
+        effects::is_repeatable(self.text, tokens, self.dialect)
+    }
+
+    /// Whether a word before a parenthesis names a function that ends no statement with an error, or none.
+    pub(super) fn names_quiet(&self, i: usize) -> bool {
+        let gap = self.list.get(i + 1).is_some_and(|next| next.start > self.list[i].end);
+        effects::is_quiet(&self.upper(&self.list[i]), gap, self.dialect)
     }
 
     pub(super) fn is(&self, i: usize, word: &str) -> bool {
