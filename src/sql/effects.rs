@@ -1,5 +1,6 @@
 //! Which functions may be evaluated once more without anybody noticing.
 
+use super::finder::is_function_schema;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
 
@@ -239,7 +240,12 @@ pub(super) fn is_repeatable(text: &[u8], tokens: &[Token]) -> bool {
                 // NEXT VALUE FOR
                 return name != b"NEXT";
             }
-            let qualified = i > 0 && is(i - 1, b'.');
+            // The server's own functions have schemas, too.
+            let of_server = i > 1 && {
+                let schema = &text[tokens[i - 2].start..tokens[i - 2].end];
+                is_function_schema(schema.strip_prefix(b"`").map_or(schema, |s| &s[..s.len() - 1]))
+            };
+            let qualified = i > 0 && is(i - 1, b'.') && !of_server;
             let quoted = token.kind == Kind::Quoted && name.len() > 1;
             let name = if quoted { &name[1..name.len() - 1] } else { name.as_slice() };
             !qualified

@@ -11,6 +11,7 @@ mod digests;
 mod doctor;
 mod documented;
 mod endings;
+mod forms;
 mod forwarder;
 mod gates;
 mod generated;
