@@ -21,6 +21,9 @@ use crate::sql::composite::{Call, Composite, Part, Verb};
 use crate::sql::words;
 use crate::types::Flavour;
 
+/// For each of these the statement is run once more, with a probe in the place of each.
+const MAX_TRIED: usize = 64;
+
 /// What came of the calls.
 pub(super) enum Filled {
     /// Their places are filled.
@@ -50,6 +53,7 @@ impl Session {
     ) -> Result<Result<Vec<&'a Call>, &'static str>, End> {
         let composite = statement.composite;
         let mut by_row = Vec::new();
+        let mut tried = 0;
         let shifts = words::shifts(statement.text, composite.start);
         for call in &composite.calls {
             if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
@@ -66,6 +70,10 @@ impl Session {
                 if self.prepare_and_close(&[b"SELECT ", text].concat()).await?.is_error() {
                     return Ok(Err("a lock call beside a column"));
                 }
+            }
+            tried += usize::from(!composite.tables && !call.certain && !call.only_looks());
+            if tried > MAX_TRIED {
+                return Ok(Err("so many lock calls of which the server decides the order"));
             }
             for part in &call.arguments {
                 // What can be evaluated without the statement's tables means the same before it.
@@ -149,7 +157,7 @@ impl Session {
                     }
                     Next::Ended(error) => {
                         self.behind = Behind::default();
-                        return self.say_error(statement, &error);
+                        return self.say_error(statement, first, &error);
                     }
                 }
             };
@@ -228,9 +236,24 @@ impl Session {
         let shown = Shown { call: &shown, name: None, stale: None, cursor: false, stand_in: true };
         let outcome = self.call(&shown, given).await?;
         let tables = statement.composite.tables;
-        let inner_edits = edits.clone();
+        let inside = |e: &&Edit| call.span.start <= e.span.start && e.span.end <= call.span.end;
+        let inner_edits: Edits = edits.iter().filter(inside).cloned().collect();
         edits.truncate(inner);
         match outcome {
+            // MariaDB goes on with NULL where a wait is ended, until it comes to a row.
+            Outcome::Value(None, _)
+                if call.function == Function::GetLock
+                    && ends_at_a_row(statement.composite, call) =>
+            {
+                let columns = self.columns(statement, call);
+                self.let_server_say(codes::INTERRUPTED, &columns, false).await?;
+                Ok(Filled::Answered)
+            }
+            Outcome::Fails(value, again) => {
+                let again = if pure { again } else { Vec::new() };
+                edits.push(self.edit(call, value, &again, tables));
+                Ok(Filled::Fails)
+            }
             Outcome::Value(value, again) => {
                 let again = if pure { again } else { Vec::new() };
                 edits.push(self.edit(call, value, &again, tables));
@@ -259,11 +282,12 @@ impl Session {
             Outcome::Said(_, reply) => {
                 let error = frames(&reply).last().map(|f| f[HEADER..].to_vec());
                 self.behind = Behind::default();
-                self.say_error(statement, &error.unwrap_or_default())
+                self.say_error(statement, call, &error.unwrap_or_default())
             }
             Outcome::Deadlock => {
-                let columns = self.columns(statement);
-                self.say_deadlock(shown.call, &columns, false).await?;
+                let columns = self.columns(statement, call);
+                let is_do = statement.composite.verb == Verb::Do;
+                self.say_deadlock(&columns, false, is_do).await?;
                 Ok(Filled::Answered)
             }
             Outcome::Unsupported => {
@@ -344,6 +368,13 @@ impl Session {
             Some(_) | None => Given::Null,
         })
     }
+}
+
+/// Whether MariaDB, which looks for a KILL QUERY at each row, does so after the call and before the
+/// statement's end.
+fn ends_at_a_row(composite: &Composite, call: &Call) -> bool {
+    let rows = composite.tables && call.item.is_none();
+    rows || call.derived || composite.union || composite.ordered
 }
 
 /// Whether an argument comes to the same whatever is set: a literal, a parameter, a user variable.

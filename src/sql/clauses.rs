@@ -101,7 +101,8 @@ impl Tokens<'_> {
     /// Whether what follows a call does not decide about it, and calls nothing else in its item.
     fn lets_be(&self, at: usize, item_end: usize, alone: bool) -> bool {
         let at = if self.punct(at, b'{') { at + 2 } else { at };
-        let Some(function) = self.call_at(at) else { return false };
+        let at = if self.call_at(at).is_none() { at + 2 } else { at };
+        let Some(function) = self.list.get(at).and_then(|_| self.call_at(at)) else { return false };
         let close = self.closes[at + 1];
         let braced = usize::from(self.punct(close + 1, b'}'));
         let next = close + 1 + braced;
@@ -251,6 +252,34 @@ impl Tokens<'_> {
     pub(super) fn selects_from(&self) -> bool {
         let from = |i: usize| self.is(i, "FROM") && !self.is(i + 1, "DUAL");
         (0..self.list.len()).any(|i| from(i) && self.in_select[i])
+    }
+
+    /// Whether a token is a parameter of LIMIT or OFFSET.
+    pub(super) fn limits(&self, at: usize) -> bool {
+        const BEFORE: [&str; 5] = ["LIMIT", "OFFSET", "EXAMINED", "FIRST", "NEXT"];
+        let behind = |i: usize| i > 0 && BEFORE.iter().any(|w| self.is(i - 1, w));
+        // LIMIT 0,?
+        let second = at > 1 && self.punct(at - 1, b',') && behind(at - 2);
+        self.punct(at, b'?') && (behind(at) || second)
+    }
+
+    /// Whether there is UNION or its like.
+    pub(super) fn has_union(&self) -> bool {
+        (0..self.list.len()).any(|i| ["UNION", "INTERSECT", "EXCEPT"].iter().any(|w| self.is(i, w)))
+    }
+
+    /// Whether the statement sorts its rows.
+    pub(super) fn is_ordered(&self) -> bool {
+        (0..self.list.len()).any(|i| self.depths[i] == 0 && self.is(i, "ORDER"))
+    }
+
+    /// Whether a token stands in a derived table, or in a common table expression.
+    pub(super) fn is_derived(&self, at: usize) -> bool {
+        (0..at).any(|i| {
+            let query = ["SELECT", "WITH", "VALUES"].iter().any(|w| self.is(i + 1, w));
+            let named = i > 0 && self.is(i - 1, "AS");
+            self.punct(i, b'(') && self.closes[i] > at && query && (self.in_from[i] || named)
+        })
     }
 
     /// Names of common table expressions.

@@ -4,19 +4,19 @@
 use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
-use super::call::holds;
+use super::call::{holds, tokens};
+use super::definition::event_body;
 use super::dialect::Dialect;
+use super::finder::MAX_CALLS;
 use super::items::Item;
 use super::listing::Listing;
 use super::nesting::Tokens;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
-
-/// Calls in one statement, nested ones included; more are refused.
-const MAX_CALLS: usize = 64;
+use crate::types::Flavour;
 
 /// For each call all tokens are looked at: calls times tokens; more are refused.
-const MAX_WORK: usize = 1 << 18;
+const MAX_WORK: usize = 1 << 21;
 
 /// A statement with lock calls, or that lists locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,12 @@ pub struct Composite {
     pub start: usize,
     /// Where it ends, without semicolons.
     pub end: usize,
+    /// Which of those parameters LIMIT or OFFSET has, which take numbers only.
+    pub limits: Vec<usize>,
+    /// It has UNION or its like.
+    pub union: bool,
+    /// Its rows are sorted.
+    pub ordered: bool,
     /// INTO and its variables, and how many there are.
     pub into: Option<(Range<usize>, usize)>,
     /// Where it asks for what the statement before has left behind.
@@ -117,6 +123,8 @@ pub struct Call {
     pub filters: bool,
     /// In SET, DO and what writes a row: the expression around it, which is evaluated by itself.
     pub item: Option<Item>,
+    /// It stands in a derived table.
+    pub derived: bool,
 }
 
 /// An argument.
@@ -159,11 +167,17 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
         return None;
     }
     let behind = behind_settings(text, code);
+    if calls_in_settings(text, code, behind) {
+        return None;
+    }
     let mut composite = Tokens::new(text, code.get(behind..)?, dialect)?.statement()?;
     composite.start = if behind > 0 { code[behind].start } else { 0 };
     // A versioned comment that is still open has to be closed.
-    let open = marks.partition_point(|m| m.start < composite.end) % 2 == 1;
-    if open && let Some(close) = marks.iter().find(|m| m.start >= composite.end) {
+    let before = marks[..marks.partition_point(|m| m.start < composite.end)].last();
+    let closing = marks.iter().find(|m| m.start >= composite.end && !m.opens(text));
+    if before.is_some_and(|m| m.opens(text))
+        && let Some(close) = closing
+    {
         composite.end = close.start + b"*/".len();
     }
     // Half a comment cannot be replaced.
@@ -205,6 +219,31 @@ pub(super) fn behind_settings(text: &[u8], code: &[Token]) -> usize {
     at
 }
 
+/// Whether there is a call in the settings of `SET STATEMENT … FOR`.
+fn calls_in_settings(text: &[u8], code: &[Token], behind: usize) -> bool {
+    behind > 0
+        && Tokens::new(text, code)
+            .is_none_or(|tokens| (0..behind).any(|i| tokens.call_at(i).is_some()))
+}
+
+/// Whether the server evaluates calls in a text already when it prepares it: those in the schedule of
+/// an event; on MariaDB, those in settings, and in the interval of partitions by time.
+pub fn preparing_evaluates(text: &[u8], dialect: Dialect) -> bool {
+    let (tokens, _) = tokens(text, dialect);
+    let is_code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
+    let code: Vec<Token> = tokens.into_iter().filter(is_code).collect();
+    let is = |t: &Token, word: &[u8]| {
+        t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word)
+    };
+    let defines = code.first().is_some_and(|t| is(t, b"CREATE") || is(t, b"ALTER"));
+    if defines && event_body(text, &code).is_some() {
+        return true;
+    }
+    dialect.flavour == Flavour::MariaDb
+        && (calls_in_settings(text, &code, behind_settings(text, &code))
+            || code.iter().any(|t| is(t, b"SYSTEM_TIME")))
+}
+
 impl Tokens<'_> {
     fn statement(&self) -> Option<Composite> {
         let verb = self.verb()?;
@@ -227,6 +266,7 @@ impl Tokens<'_> {
             let at = self.list.partition_point(|t| t.start < call.span.start);
             call.conditional = self.is_conditional(at);
             call.filters = self.filters(at);
+            call.derived = self.is_derived(at);
             let Some((part, reached)) = items.around(at) else { continue };
             call.certain = reached && self.is_first(at, &part) && self.is_quiet(part.start..at);
             if last.as_ref().is_none_or(|(before, _)| *before != part) {
@@ -247,6 +287,12 @@ impl Tokens<'_> {
                 .filter(|i| self.punct(*i, b'?'))
                 .map(|i| self.list[i].start)
                 .collect(),
+            limits: (0..self.list.len())
+                .filter(|i| self.limits(*i))
+                .map(|i| self.list[i].start)
+                .collect(),
+            union: self.has_union(),
+            ordered: self.is_ordered(),
             start: 0,
             end: self.list.last()?.end,
             into: if verb == Verb::Rows { self.into()? } else { None },
@@ -261,6 +307,7 @@ impl Tokens<'_> {
         Some(match word.as_slice() {
             b"WITH" if self.changes() => Verb::Change,
             b"SELECT" | b"WITH" | b"VALUES" => Verb::Rows,
+            b"SHOW" if self.is(1, "EXPLAIN") || self.is(1, "ANALYZE") => return None,
             b"SHOW" | b"HANDLER" => Verb::Show,
             b"DO" => Verb::Do,
             b"SET" if !self.is(1, "STATEMENT") => Verb::Set,
@@ -280,11 +327,12 @@ impl Tokens<'_> {
                 continue;
             };
             let close = self.closes[i + 1];
-            let mut span = self.list[i].start..self.list[close].end;
+            let first = i - self.qualified(i);
+            let mut span = self.list[first].start..self.list[close].end;
             // {fn GET_LOCK(…) + 1} holds more than the call.
-            let braced = i >= 2 && self.is(i - 1, "fn") && self.punct(i - 2, b'{');
+            let braced = first >= 2 && self.is(first - 1, "fn") && self.punct(first - 2, b'{');
             if braced && self.punct(close + 1, b'}') {
-                span = self.list[i - 2].start..self.list[close + 1].end;
+                span = self.list[first - 2].start..self.list[close + 1].end;
             }
             calls.push(Call {
                 function,
@@ -293,6 +341,7 @@ impl Tokens<'_> {
                 certain: false,
                 conditional: false,
                 filters: false,
+                derived: false,
                 item: None,
             });
             i = close + 1;

@@ -77,7 +77,7 @@ fn of(statement: &Statement, text: &[u8], dialect: Dialect, by: By) -> Option<Co
         Statement::Named(Named::Prepare { source, .. } | Named::Immediate { source, .. }) => {
             return prepared(&text[source.span.clone()], dialect);
         }
-        Statement::Bare(_) | Statement::WrongCount => Coverage::Covered,
+        Statement::Bare(_) | Statement::WrongCount | Statement::InTable => Coverage::Covered,
         Statement::Definition => Coverage::Passed,
         // Parameters without PREPARE are a syntax error.
         Statement::Composite(composite) if by != By::Prepare && !composite.params.is_empty() => {

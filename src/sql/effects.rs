@@ -1,6 +1,7 @@
 //! Which functions may be evaluated once more without anybody noticing.
 
 use super::dialect::Dialect;
+use super::finder::is_function_schema;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
 use crate::types::Flavour;
@@ -284,7 +285,12 @@ pub(super) fn is_repeatable(text: &[u8], tokens: &[Token], dialect: Dialect) -> 
             let name = text[token.start..token.end].to_ascii_uppercase();
             let quoted = token.kind == Kind::Quoted && name.len() > 1;
             let word = if quoted { &name[1..name.len() - 1] } else { name.as_slice() };
-            let qualified = i > 0 && is(i - 1, b'.');
+            // The server's own functions have schemas, too.
+            let of_server = i > 1 && {
+                let schema = &text[tokens[i - 2].start..tokens[i - 2].end];
+                is_function_schema(schema.strip_prefix(b"`").map_or(schema, |s| &s[..s.len() - 1]))
+            };
+            let qualified = i > 0 && is(i - 1, b'.') && !of_server;
             if !is(i + 1, b'(') {
                 // NEXT VALUE FOR s, s.NEXTVAL
                 return name != b"NEXT" && !(qualified && word == b"NEXTVAL");

@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use super::effects;
-use super::finder::names_what_follows;
+use super::finder::{is_function_schema, names_what_follows};
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
 
@@ -98,7 +98,15 @@ impl<'a> Tokens<'a> {
             let token = self.list[before];
             names_what_follows(token.kind, &self.text[token.start..token.end])
         });
-        (!named && self.punct(i + 1, b'(')).then_some(function)
+        ((!named || self.qualified(i) > 0) && self.punct(i + 1, b'(')).then_some(function)
+    }
+
+    /// How many tokens before a function's name qualify it by a schema of the server's functions.
+    pub(super) fn qualified(&self, i: usize) -> usize {
+        let schema = i.checked_sub(2).and_then(|at| self.list.get(at)).is_some_and(|token| {
+            matches!(token.kind, Kind::Word | Kind::Quoted) && is_function_schema(&self.name(token))
+        });
+        if schema && self.punct(i - 1, b'.') { 2 } else { 0 }
     }
 
     /// Whether tokens of this statement may be evaluated once more.

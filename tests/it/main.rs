@@ -14,6 +14,7 @@ mod doctor;
 mod documented;
 mod endings;
 mod evaluation;
+mod forms;
 mod forwarder;
 mod gates;
 mod generated;
