@@ -4,9 +4,11 @@
 //! session's own server, in its own character sets and modes (interception, 6).
 
 use super::session::{End, Session};
+use super::trial::INTERRUPTED;
 use crate::lock::name::{self, Name};
-use crate::lock::timeout::Timeout;
+use crate::lock::timeout::{BoundNumber, Timeout};
 use crate::protocol::params::Value;
+use crate::protocol::response::Ending;
 use crate::sql::argument::Argument;
 use crate::types::Flavour;
 
@@ -16,6 +18,10 @@ pub(super) enum Given {
     Null,
     /// Printable ASCII.
     Plain(Vec<u8>),
+    /// The same, bound.
+    Text(Vec<u8>),
+    /// The user variable that was bound under a name.
+    Variable(Vec<u8>),
     /// Digits, sign, point.
     Number(String),
     /// An integer or float that was bound.
@@ -65,7 +71,7 @@ impl Given {
             Value::Uint(n) => Self::Number(n.to_string()),
             Value::Double(x) => Self::Double(*x),
             Value::Decimal(text) => Self::Number(String::from_utf8_lossy(text).into_owned()),
-            Value::Bytes { bytes, .. } if name::is_plain(bytes) => Self::Plain(bytes.clone()),
+            Value::Bytes { bytes, .. } if name::is_plain(bytes) => Self::Text(bytes.clone()),
             Value::Bytes { bytes, blob: true } => {
                 Self::Expression { sql: hex_literal(bytes), numeric: false }
             }
@@ -85,8 +91,20 @@ pub(super) enum Judged<T> {
     Is(T, Vec<Vec<u8>>),
     /// The server refuses the call or answers without taking a lock: it gets the statement.
     Native,
+    /// MySQL evaluates it with an error, and goes on with this; these expressions have the error.
+    Fails(T, Vec<Vec<u8>>),
+    /// The server was ended while it computed the value: its error is the answer.
+    Ended(Vec<u8>),
     /// The proxy cannot judge.
     Unsupported,
+}
+
+/// What the server makes of an expression.
+enum Computed {
+    Row(Vec<Option<Vec<u8>>>),
+    Error,
+    /// Not because of what it says.
+    Ended(Vec<u8>),
 }
 
 impl Session {
@@ -99,7 +117,9 @@ impl Session {
         };
         let expression = match given {
             Given::Null => return Ok(Judged::Native),
-            Given::Plain(bytes) => return Ok(decide(name::plain(&bytes, flavour))),
+            Given::Plain(bytes) | Given::Text(bytes) => {
+                return Ok(decide(name::plain(&bytes, flavour)));
+            }
             // MariaDB refuses numbers at resolve time.
             Given::Number(_) | Given::Double(_) | Given::Expression { numeric: true, .. }
                 if flavour == Flavour::MariaDb =>
@@ -108,7 +128,7 @@ impl Session {
             }
             Given::Number(text) => text.into_bytes(),
             Given::Double(x) if x.is_finite() => format!("{x:e}").into_bytes(),
-            Given::Expression { sql, .. } => sql,
+            Given::Expression { sql, .. } | Given::Variable(sql) => sql,
             Given::Characters(bytes) => match self.character_literal(&bytes).await? {
                 Some(sql) => sql,
                 None => return Ok(Judged::Unsupported),
@@ -116,36 +136,20 @@ impl Session {
             Given::Double(_) | Given::Unknown => return Ok(Judged::Unsupported),
         };
         let e = expression.as_slice();
-        let sql: Vec<u8> = match flavour {
-            Flavour::MySql => [
-                b"SELECT HEX(LOWER(CONVERT(",
-                e,
-                b" USING utf8mb3) COLLATE utf8mb3_general_ci)),CHAR_LENGTH(CONVERT(",
-                e,
-                b" USING utf8mb3)),HEX(CONVERT(",
-                e,
-                b" USING utf8mb4)),CONVERT(CONVERT(",
-                e,
-                b" USING utf8mb3) USING utf8mb4)=CONVERT(",
-                e,
-                b" USING utf8mb4) COLLATE utf8mb4_bin AND IF(CHARSET(",
-                e,
-                // Without a strict mode the conversion ends where bytes are no characters.
-                b")='binary',LENGTH(",
-                e,
-                b")=LENGTH(CONVERT(",
-                e,
-                b" USING utf8mb4)),CHAR_LENGTH(",
-                e,
-                b")=CHAR_LENGTH(CONVERT(",
-                e,
-                b" USING utf8mb3)))",
-            ]
-            .concat(),
-            Flavour::MariaDb => [b"SELECT HEX(", e, b"),0,HEX(", e, b"),1"].concat(),
+        let row = match self.compute(&name_question(e, flavour)).await? {
+            // MySQL loses the character set of some expressions on the way to CONVERT, but not that
+            // of a column.
+            Computed::Row(row) if flavour == Flavour::MySql && row.first() == Some(&None) => {
+                let column = name_question(b"n", flavour);
+                let sql = [column.as_slice(), b" FROM (SELECT ", e, b" AS n) d"].concat();
+                self.compute(&sql).await?
+            }
+            computed => computed,
         };
-        let Some(row) = self.ask_row(&sql).await? else {
-            return Ok(Judged::Native);
+        let row = match row {
+            Computed::Row(row) => row,
+            Computed::Error => return Ok(Judged::Native),
+            Computed::Ended(reply) => return Ok(Judged::Ended(reply)),
         };
         let [Some(folded), Some(chars), Some(shown), Some(kept)] = row.as_slice() else {
             return Ok(Judged::Native);
@@ -173,6 +177,18 @@ impl Session {
         })
     }
 
+    /// Evaluates an expression before the statement does.
+    async fn compute(&mut self, sql: &[u8]) -> Result<Computed, End> {
+        let reply = self.ask(&[sql, b" LIMIT 1"].concat()).await?;
+        Ok(match reply.ending {
+            Ending::Err { code } if INTERRUPTED.contains(&code) => Computed::Ended(reply.bytes),
+            Ending::Err { .. } => Computed::Error,
+            Ending::Ok { .. } | Ending::Plain => {
+                reply.values().map_or(Computed::Error, Computed::Row)
+            }
+        })
+    }
+
     /// Judges a timeout.
     pub(super) async fn judge_timeout(&mut self, given: Given) -> Result<Judged<Timeout>, End> {
         let flavour = self.flavour;
@@ -187,7 +203,12 @@ impl Session {
                 None => text.into_bytes(),
             },
             Given::Double(x) => return Ok(decide(Timeout::from_double(x, flavour))),
-            Given::Plain(text) => {
+            Given::Text(text) | Given::Characters(text)
+                if flavour == Flavour::MySql && BoundNumber::parse(&text).is_some() =>
+            {
+                return Ok(bound_number(&text));
+            }
+            Given::Plain(text) | Given::Text(text) => {
                 let digits = (1..10).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
                 let n = std::str::from_utf8(&text).ok().and_then(|t| t.parse::<i128>().ok());
                 if let Some(n) = n.filter(|_| digits) {
@@ -196,6 +217,15 @@ impl Session {
                 [b"CONVERT(", hex_literal(&text).as_slice(), b" USING utf8mb4)"].concat()
             }
             Given::Expression { sql, .. } => sql,
+            Given::Variable(sql) => {
+                if flavour == Flavour::MySql
+                    && let Some(text) = self.characters_in(&sql).await?
+                    && BoundNumber::parse(&text).is_some()
+                {
+                    return Ok(bound_number(&text));
+                }
+                sql
+            }
             Given::Characters(bytes) => match self.character_literal(&bytes).await? {
                 Some(sql) => sql,
                 None => return Ok(Judged::Unsupported),
@@ -207,8 +237,20 @@ impl Session {
             Flavour::MariaDb => b" AS DOUBLE)",
         };
         let value = [b"CAST(", expression.as_slice(), cast].concat();
-        let Some(row) = self.ask_row(&[b"SELECT ", value.as_slice()].concat()).await? else {
-            return Ok(Judged::Native);
+        let question = [b"SELECT ", value.as_slice()].concat();
+        let row = match self.compute(&question).await? {
+            Computed::Row(row) => row,
+            // What the server does not refuse before it runs it takes the lock, if that is free,
+            // before the error ends the statement.
+            Computed::Error if flavour == Flavour::MySql => {
+                return Ok(if self.prepare_and_close(&question).await?.is_error() {
+                    Judged::Native
+                } else {
+                    Judged::Fails(Timeout::Once, vec![value])
+                });
+            }
+            Computed::Error => return Ok(Judged::Native),
+            Computed::Ended(reply) => return Ok(Judged::Ended(reply)),
         };
         let Some(Some(text)) = row.first() else {
             return Ok(decide(Timeout::from_null(flavour)));
@@ -225,14 +267,21 @@ impl Session {
         })
     }
 
+    /// The text in a user variable, unless that is a number or bytes.
+    async fn characters_in(&mut self, variable: &[u8]) -> Result<Option<Vec<u8>>, End> {
+        let sql = [b"SELECT IF(CHARSET(", variable, b")='binary',NULL,", variable, b")"].concat();
+        let row = self.ask_row(&sql).await?.unwrap_or_default();
+        Ok(row.into_iter().next().flatten())
+    }
+
     /// A literal for a value that was bound, if there is one.
     pub(super) async fn literal(&mut self, given: Given) -> Result<Option<Vec<u8>>, End> {
         Ok(match given {
             Given::Null => Some(b"NULL".to_vec()),
             Given::Number(text) => Some(format!("({text})").into_bytes()),
             Given::Double(x) if x.is_finite() => Some(format!("({x:e})").into_bytes()),
-            Given::Expression { sql, .. } => Some(sql),
-            Given::Plain(bytes) | Given::Characters(bytes) => {
+            Given::Expression { sql, .. } | Given::Variable(sql) => Some(sql),
+            Given::Plain(bytes) | Given::Text(bytes) | Given::Characters(bytes) => {
                 self.character_literal(&bytes).await?
             }
             Given::Double(_) | Given::Unknown => None,
@@ -256,6 +305,46 @@ impl Session {
         } else {
             [b"CONVERT(", literal.as_slice(), b" USING ", connection, b")"].concat()
         }))
+    }
+}
+
+/// What MySQL makes of a text that is bound to a timeout: of a number, the number.
+fn bound_number(text: &[u8]) -> Judged<Timeout> {
+    match BoundNumber::parse(text) {
+        Some(number) => Judged::Is(number.timeout(), number.warning().into_iter().collect()),
+        None => Judged::Unsupported,
+    }
+}
+
+/// What is asked of a name: its key, its length, how it is shown, and whether all of it was kept.
+fn name_question(e: &[u8], flavour: Flavour) -> Vec<u8> {
+    match flavour {
+        Flavour::MySql => [
+            b"SELECT HEX(LOWER(CONVERT(",
+            e,
+            b" USING utf8mb3) COLLATE utf8mb3_general_ci)),CHAR_LENGTH(CONVERT(",
+            e,
+            b" USING utf8mb3)),HEX(CONVERT(",
+            e,
+            b" USING utf8mb4)),CONVERT(CONVERT(",
+            e,
+            b" USING utf8mb3) USING utf8mb4)=CONVERT(",
+            e,
+            b" USING utf8mb4) COLLATE utf8mb4_bin AND IF(CHARSET(",
+            e,
+            // Without a strict mode the conversion ends where bytes are no characters.
+            b")='binary',LENGTH(",
+            e,
+            b")=LENGTH(CONVERT(",
+            e,
+            b" USING utf8mb4)),CHAR_LENGTH(",
+            e,
+            b")=CHAR_LENGTH(CONVERT(",
+            e,
+            b" USING utf8mb3)))",
+        ]
+        .concat(),
+        Flavour::MariaDb => [b"SELECT HEX(", e, b"),0,HEX(", e, b"),1"].concat(),
     }
 }
 

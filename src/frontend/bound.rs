@@ -18,6 +18,7 @@ use crate::protocol::reader::{put_lenenc, put_lenenc_bytes};
 use crate::protocol::reply::query_prefix;
 use crate::protocol::response::PrepareOk;
 use crate::sql::composite::{Composite, Verb};
+use crate::types::Flavour;
 
 /// What an execution binds.
 pub(super) struct Values<'a> {
@@ -49,6 +50,9 @@ impl Session {
     ) -> Result<(), End> {
         self.count(Command::STMT_EXECUTE);
         let Bound { id, text, composite, columns, ref surroundings, stale } = *bound;
+        if self.flavour == Flavour::MySql && values.refused_limits(composite) {
+            return self.run_as_it_stands();
+        }
         if let Some(id) = stale {
             self.reset_statement(id).await?;
             self.no_way_back();
@@ -62,9 +66,12 @@ impl Session {
             return self.unsupported(ELSEWHERE);
         }
         let given: Vec<Given> = values.execute.values.iter().map(Given::from_value).collect();
-        for (at, value) in composite.params.iter().zip(&given) {
+        for (nth, (at, value)) in composite.params.iter().zip(&given).enumerate() {
+            let limit = values.execute.values.get(nth).filter(|_| composite.limits.contains(at));
             let trial = if composite.calls.is_empty() {
                 b"?".to_vec()
+            } else if let Some(rows) = limit.and_then(rows) {
+                rows.into_bytes()
             } else if let Some(literal) = self.literal(value.clone()).await? {
                 literal
             } else {
@@ -143,12 +150,41 @@ impl Session {
     }
 }
 
+/// What a value comes to behind LIMIT.
+fn rows(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some("0".to_owned()),
+        // MariaDB takes it for the largest number there is.
+        Value::Int(..0) => Some(u64::MAX.to_string()),
+        Value::Int(n) => Some(n.to_string()),
+        Value::Uint(n) => Some(n.to_string()),
+        Value::Double(x) if *x >= 0.0 && *x < 1e15 => Some(format!("{:.0}", x.trunc())),
+        Value::Decimal(bytes) | Value::Bytes { bytes, .. } => {
+            let text = String::from_utf8_lossy(bytes);
+            let text = text.trim_start();
+            let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            let negative = text.starts_with('-');
+            let text = if digits == 0 { "0" } else { &text[..digits] };
+            (!negative && digits < 19).then(|| text.to_owned())
+        }
+        Value::Double(_) | Value::Moment(_) | Value::Other => None,
+    }
+}
+
 /// The type in a column definition.
 fn kind(definition: &[u8]) -> Option<u8> {
     column::type_bytes(definition).map(|t| t[4])
 }
 
 impl Values<'_> {
+    /// Whether MySQL refuses a value behind LIMIT before it evaluates anything.
+    fn refused_limits(&self, composite: &Composite) -> bool {
+        let refused =
+            |value: &Value| matches!(value, Value::Int(..0) | Value::Double(_) | Value::Decimal(_));
+        let params = composite.params.iter().zip(&self.execute.values);
+        params.filter(|(at, _)| composite.limits.contains(at)).any(|(_, value)| refused(value))
+    }
+
     /// `COM_STMT_EXECUTE` of another statement with some of the values.
     fn encode(&self, id: u32, kept: &[usize], capabilities: Capabilities) -> Vec<u8> {
         let Execute { values, types, raw, attributes: extra, .. } = self.execute;

@@ -13,7 +13,6 @@ use super::session::{End, Session};
 use super::settings::Settings;
 use super::splice::{Edit, Edits, Which, spliced};
 use super::trial::{MAX_TIMES, Next, PREFIX};
-use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
 use crate::sql::argument::Argument;
@@ -21,6 +20,9 @@ use crate::sql::call::{Alias, BareCall};
 use crate::sql::composite::{Call, Composite, Part, Verb};
 use crate::sql::words;
 use crate::types::Flavour;
+
+/// For each of these the statement is run once more, with a probe in the place of each.
+const MAX_TRIED: usize = 64;
 
 /// What came of the calls.
 pub(super) enum Filled {
@@ -51,13 +53,27 @@ impl Session {
     ) -> Result<Result<Vec<&'a Call>, &'static str>, End> {
         let composite = statement.composite;
         let mut by_row = Vec::new();
+        let mut tried = 0;
         let shifts = words::shifts(statement.text, composite.start);
         for call in &composite.calls {
             if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
                 return Ok(Err("a computed lock name or timeout beside settings of the statement"));
             }
+            if shifts && call.item.is_some() && !call.only_looks() {
+                return Ok(Err("a lock call beside settings of the statement"));
+            }
             if let Some(why) = composite.uncovered(call) {
                 return Ok(Err(why));
+            }
+            if let Some(item) = composite.asks_beside_tables(call) {
+                let text = &statement.text[item.span.clone()];
+                if self.prepare_and_close(&[b"SELECT ", text].concat()).await?.is_error() {
+                    return Ok(Err("a lock call beside a column"));
+                }
+            }
+            tried += usize::from(!composite.tables && !call.certain && !call.only_looks());
+            if tried > MAX_TRIED {
+                return Ok(Err("so many lock calls of which the server decides the order"));
             }
             for part in &call.arguments {
                 // What can be evaluated without the statement's tables means the same before it.
@@ -120,11 +136,13 @@ impl Session {
         let tables = statement.composite.tables;
         waiting.sort_by_key(|call| (!constant(call), tables && !call.filters));
         while let Some(first) = waiting.first() {
-            let certain = first.certain && !limited;
-            let (nth, times) = if tables || certain || looks_only || constant(first) {
+            let item = first.item.as_ref().filter(|item| item.repeatable);
+            let untold =
+                looks_only || constant(first) || (tables && scope.is_none() && item.is_none());
+            let (nth, times) = if untold || (first.certain && !limited) {
                 (0, 1)
             } else {
-                let scope = scope.clone().or_else(|| first.assigned.clone());
+                let scope = scope.clone().or_else(|| item.map(|item| item.span.clone()));
                 match self.next_call(statement, &waiting, scope, edits).await? {
                     Next::Call(nth, times) => (nth, times),
                     Next::None(first_ones) => {
@@ -133,9 +151,13 @@ impl Session {
                         }
                         continue;
                     }
+                    Next::Warned => {
+                        self.unsupported_midway("a lock call beside what the server warns about")?;
+                        return Ok(Filled::Answered);
+                    }
                     Next::Ended(error) => {
                         self.behind = Behind::default();
-                        return self.say_error(statement, &error);
+                        return self.say_error(statement, first, &error);
                     }
                 }
             };
@@ -150,6 +172,8 @@ impl Session {
                 edits.retain(|edit| edit.span != call.span);
                 match self.carry_out(statement, call, edits).await? {
                     Filled::All => {}
+                    // Perhaps the server does not evaluate it, so it is the server's to fail.
+                    Filled::Fails if untold && !call.certain => {}
                     Filled::Fails => {
                         for call in waiting {
                             edits.push(self.nothing(call));
@@ -212,15 +236,23 @@ impl Session {
         let shown = Shown { call: &shown, name: None, stale: None, cursor: false, stand_in: true };
         let outcome = self.call(&shown, given).await?;
         let tables = statement.composite.tables;
-        let inner_edits = edits.clone();
+        let inside = |e: &&Edit| call.span.start <= e.span.start && e.span.end <= call.span.end;
+        let inner_edits: Edits = edits.iter().filter(inside).cloned().collect();
         edits.truncate(inner);
         match outcome {
-            // MariaDB goes on with NULL where a wait is ended, but not in a condition over tables.
+            // MariaDB goes on with NULL where a wait is ended, until it comes to a row.
             Outcome::Value(None, _)
-                if tables && call.filters && call.function == Function::GetLock =>
+                if call.function == Function::GetLock
+                    && ends_at_a_row(statement.composite, call) =>
             {
-                self.refuse(&codes::interrupted())?;
+                let columns = self.columns(statement, call);
+                self.let_server_say(codes::INTERRUPTED, &columns, false).await?;
                 Ok(Filled::Answered)
+            }
+            Outcome::Fails(value, again) => {
+                let again = if pure { again } else { Vec::new() };
+                edits.push(self.edit(call, value, &again, tables));
+                Ok(Filled::Fails)
             }
             Outcome::Value(value, again) => {
                 let again = if pure { again } else { Vec::new() };
@@ -250,11 +282,12 @@ impl Session {
             Outcome::Said(_, reply) => {
                 let error = frames(&reply).last().map(|f| f[HEADER..].to_vec());
                 self.behind = Behind::default();
-                self.say_error(statement, &error.unwrap_or_default())
+                self.say_error(statement, call, &error.unwrap_or_default())
             }
             Outcome::Deadlock => {
-                let columns = self.columns(statement);
-                self.say_deadlock(shown.call, &columns, false).await?;
+                let columns = self.columns(statement, call);
+                let is_do = statement.composite.verb == Verb::Do;
+                self.say_deadlock(&columns, false, is_do).await?;
                 Ok(Filled::Answered)
             }
             Outcome::Unsupported => {
@@ -335,6 +368,13 @@ impl Session {
             Some(_) | None => Given::Null,
         })
     }
+}
+
+/// Whether MariaDB, which looks for a KILL QUERY at each row, does so after the call and before the
+/// statement's end.
+fn ends_at_a_row(composite: &Composite, call: &Call) -> bool {
+    let rows = composite.tables && call.item.is_none();
+    rows || call.derived || composite.union || composite.ordered
 }
 
 /// Whether an argument comes to the same whatever is set: a literal, a parameter, a user variable.

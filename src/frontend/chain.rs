@@ -29,8 +29,10 @@ impl Session {
             if nth < last {
                 text = text.strip_suffix(b";").unwrap_or(text);
             }
-            let mut packet = Vec::with_capacity(text.len() + prefix.len() + HEADER);
-            put_frame(&mut packet, 0, &[prefix, text].concat());
+            // Where two dashes end a text, they begin a comment.
+            let end: &[u8] = if nth < last && text.ends_with(b"--") { b"/**/" } else { b"" };
+            let mut packet = Vec::with_capacity(text.len() + prefix.len() + end.len() + HEADER);
+            put_frame(&mut packet, 0, &[prefix, text, end].concat());
             (packet, calls)
         });
         self.chain = Some(Box::new(Chain { rest: packets.collect(), begun: false }));

@@ -19,7 +19,7 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reader::put_lenenc;
 use crate::protocol::response::{Ending, PrepareOk};
-use crate::sql::composite::{Composite, Verb};
+use crate::sql::composite::{Call, Composite, Verb};
 use crate::types::Flavour;
 
 /// A statement in its packet.
@@ -114,6 +114,10 @@ impl Session {
             self.unsupported("a lock call before these variables")?;
             return Ok(false);
         };
+        if let Some(why) = composite.explains_uncovered() {
+            self.unsupported(why)?;
+            return Ok(false);
+        }
         if composite.verb == Verb::Explain || !fits {
             edits.extend(composite.calls.iter().map(|call| self.nothing(call)));
             return Ok(true);
@@ -169,20 +173,24 @@ impl Session {
     pub(super) fn say_error(
         &mut self,
         statement: &Statement<'_>,
+        call: &Call,
         error: &[u8],
     ) -> Result<Filled, End> {
-        let mut out = self.columns(statement);
+        let mut out = self.columns(statement, call);
         let seq = frames(&out).count() + 1;
         put_frame(&mut out, u8::try_from(seq).unwrap_or(u8::MAX), error);
         self.send_client(&out)?;
         Ok(Filled::Answered)
     }
 
-    /// The frames of the result in front of its rows, where there are any.
-    pub(super) fn columns(&self, statement: &Statement<'_>) -> Vec<u8> {
+    /// The frames of the result in front of its rows, where the server sends them before it comes to a
+    /// call.
+    pub(super) fn columns(&self, statement: &Statement<'_>, call: &Call) -> Vec<u8> {
         let mut out = Vec::new();
         let composite = statement.composite;
-        if composite.verb != Verb::Rows || composite.into.is_some() || composite.tables {
+        let mariadb = self.flavour == Flavour::MariaDb;
+        let first = call.derived || if mariadb { composite.union } else { call.filters };
+        if composite.verb != Verb::Rows || composite.into.is_some() || first {
             return out;
         }
         let mut count = Vec::new();

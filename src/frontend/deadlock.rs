@@ -1,8 +1,8 @@
-//! The answer to a wait that was given up to end a deadlock: the server's own error, in the server's
-//! own diagnostics, behind the columns that it would have sent.
+//! The answer to a wait that was given up to end a deadlock, or that ended its statement: the server's
+//! own error, in the server's own diagnostics, behind the columns that it would have sent.
 
 use super::answer::Call;
-use super::ask::{frames, is_end};
+use super::ask::{Reply, frames, is_end};
 use super::session::{End, Session};
 use crate::lock::codes;
 use crate::lock::function::Function;
@@ -16,32 +16,52 @@ impl Session {
     /// Answers a text call.
     pub(super) async fn answer_deadlock(&mut self, call: &Call<'_>) -> Result<(), End> {
         if call.bare.is_do {
-            return self.say_deadlock(call, &[], false).await;
+            return self.say_deadlock(&[], false, true).await;
         }
         let name = self.source_name(call).await?;
         let expression = Function::GetLock.value_expression(self.flavour, None, &[]);
         let reply = self.exchange(&call.spliced(&expression), Shape::Results).await?;
         let bytes = self.patched(call, name.as_deref(), &reply);
-        self.say_deadlock(call, &bytes, false).await
+        self.say_deadlock(&bytes, false, false).await
     }
 
     /// Sends the error behind the columns of `reply`, which is one with a row, or empty.
     pub(super) async fn say_deadlock(
         &mut self,
-        call: &Call<'_>,
         reply: &[u8],
         cursor: bool,
+        is_do: bool,
     ) -> Result<(), End> {
         if self.flavour == Flavour::MariaDb {
             // The more often it gives up, the later it is again.
             self.deadlocks = self.deadlocks.saturating_add(1);
         }
+        // To MariaDB's DO an error is a warning.
+        let as_warning = is_do && self.flavour == Flavour::MariaDb;
+        let signal = codes::deadlock(self.flavour, as_warning);
+        self.let_server_say(&signal, reply, cursor).await
+    }
+
+    /// Has the server raise an error, and sends it behind the columns of `reply`.
+    pub(super) async fn let_server_say(
+        &mut self,
+        signal: &str,
+        reply: &[u8],
+        cursor: bool,
+    ) -> Result<(), End> {
         // What is caught up is for the client's next statement, which must not undo this one.
         self.catch_up()?;
-        // To MariaDB's DO an error is a warning.
-        let as_warning = call.bare.is_do && self.flavour == Flavour::MariaDb;
-        let signal = codes::deadlock(self.flavour, as_warning);
         let said = self.ask(signal.as_bytes()).await?;
+        self.say_behind_columns(reply, cursor, &said)
+    }
+
+    /// Sends what the server said last behind the columns of `reply`.
+    pub(super) fn say_behind_columns(
+        &mut self,
+        reply: &[u8],
+        cursor: bool,
+        said: &Reply,
+    ) -> Result<(), End> {
         let mut out = Vec::with_capacity(reply.len() + said.bytes.len());
         let mut seq = 1;
         // Nothing was opened when a cursor fails.

@@ -15,7 +15,6 @@ use crate::protocol::response::{Ending, PrepareOk};
 use crate::sql::composite::{Back, Composite};
 use crate::sql::dialect::Multibyte;
 use crate::sql::named::Value;
-use crate::sql::words;
 use crate::types::Flavour;
 
 impl Session {
@@ -47,15 +46,12 @@ impl Session {
             let trial = if word { value.to_vec() } else { [b"(", value, b")"].concat() };
             edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
         }
-        self.fill_limits(text, composite, &mut edits).await?;
+        self.fill_limits(composite, &mut edits).await?;
         let given: Vec<Given> = using
             .iter()
             .map(|value| match &value.literal {
                 Some(literal) => Given::from_text(literal, request.text),
-                None => Given::Expression {
-                    sql: request.text[value.span.clone()].to_vec(),
-                    numeric: false,
-                },
+                None => Given::Variable(request.text[value.span.clone()].to_vec()),
             })
             .collect();
         let reply = self.prepare_and_close(&text[..composite.end]).await?;
@@ -141,14 +137,9 @@ impl Session {
     }
 
     /// Numbers behind LIMIT: there the server takes no variable, which a trial would put there.
-    async fn fill_limits(
-        &mut self,
-        text: &[u8],
-        composite: &Composite,
-        edits: &mut Edits,
-    ) -> Result<(), End> {
-        for at in words::limits(text, &composite.params) {
-            let Some(edit) = edits.iter_mut().find(|edit| edit.span.start == at) else { continue };
+    async fn fill_limits(&mut self, composite: &Composite, edits: &mut Edits) -> Result<(), End> {
+        for at in &composite.limits {
+            let Some(edit) = edits.iter_mut().find(|edit| edit.span.start == *at) else { continue };
             let row = self.ask_row(&[b"SELECT ", edit.trial.as_slice()].concat()).await?;
             if let Some([Some(value)]) = row.as_deref()
                 && value.iter().all(u8::is_ascii_digit)

@@ -101,7 +101,7 @@ impl Session {
             self.reset_statement(id).await?;
         }
         match outcome {
-            Outcome::Value(value, pure) => {
+            Outcome::Value(value, pure) | Outcome::Fails(value, pure) => {
                 let mut column = call.bare.function.column(self.flavour);
                 let mut delivery = Delivery::Binary;
                 if cursor {
@@ -148,6 +148,12 @@ impl Session {
     }
 
     async fn deadlock_binary(&mut self, call: &Call<'_>, answer: &Answer<'_>) -> Result<(), End> {
+        let columns = self.columns_binary(call, answer);
+        self.say_deadlock(&columns, answer.delivery == Delivery::Cursor, call.bare.is_do).await
+    }
+
+    /// A response of which the columns count.
+    fn columns_binary(&self, call: &Call<'_>, answer: &Answer<'_>) -> Vec<u8> {
         let Answer { catalog, name, column, delivery, value } = *answer;
         let status = Status(self.status.lasting());
         let reply = OneValue {
@@ -166,7 +172,7 @@ impl Session {
         if !call.bare.is_do {
             reply.encode(&mut columns, self.capabilities);
         }
-        self.say_deadlock(call, &columns, delivery == Delivery::Cursor).await
+        columns
     }
 
     async fn answer_binary(
@@ -211,6 +217,10 @@ impl Session {
             metadata &= first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
             if by_ok {
                 return self.send_client(&reply.bytes);
+            }
+            if reply.is_error() {
+                let columns = self.columns_binary(call, answer);
+                return self.say_behind_columns(&columns, delivery == Delivery::Cursor, &reply);
             }
             if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
                 end = reply.frames().last().map(|f| f[HEADER..].to_vec());

@@ -21,11 +21,14 @@ use crate::protocol::response::Ending;
 use crate::seldom::Turn;
 use crate::sql::argument::Argument;
 use crate::sql::call::{self, Statement};
+use crate::sql::composite::preparing_evaluates;
 
 /// What came of a call.
 pub(super) enum Outcome {
     /// A value, and the expressions whose warnings the server must repeat.
     Value(Option<u64>, Vec<Vec<u8>>),
+    /// The same, but the expressions end the statement with an error.
+    Fails(Option<u64>, Vec<Vec<u8>>),
     /// The statement goes to the server as it stands.
     Native,
     /// What the server said to a wait is the answer.
@@ -95,7 +98,9 @@ impl Session {
                     self.call(&shown, given).await?
                 };
                 match outcome {
-                    Outcome::Value(value, pure) => self.answer(&call, value, &pure).await,
+                    Outcome::Value(value, pure) | Outcome::Fails(value, pure) => {
+                        self.answer(&call, value, &pure).await
+                    }
                     Outcome::Native => self.forward(&packet),
                     Outcome::Said(_, reply) => self.send_client(&reply),
                     Outcome::Deadlock => self.answer_deadlock(&call).await,
@@ -151,6 +156,7 @@ impl Session {
             Statement::NoCall
             | Statement::PerhapsLists
             | Statement::WrongCount
+            | Statement::InTable
             | Statement::Bare(_)
             | Statement::Named(_) => self.forward(packet),
             Statement::Other
@@ -185,6 +191,9 @@ impl Session {
     /// The server's refusal to prepare a text; `None` when it can be prepared, or when it is
     /// only the protocol that forbids it.
     pub(super) async fn try_prepare(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, End> {
+        if preparing_evaluates(text, self.dialect()) {
+            return Ok(None);
+        }
         let reply = self.prepare_and_close(text).await?;
         Ok(match reply.ending {
             Ending::Err { code: 1295 } | Ending::Ok { .. } | Ending::Plain => None,
@@ -209,9 +218,9 @@ impl Session {
         let began = self.digest_begins();
         let outcome = self.evaluate(shown, given).await?;
         let label = match &outcome {
-            Outcome::Value(Some(0), _) => CallOutcome::Zero,
-            Outcome::Value(Some(_), _) => CallOutcome::One,
-            Outcome::Value(None, _) => CallOutcome::Null,
+            Outcome::Value(Some(0), _) | Outcome::Fails(Some(0), _) => CallOutcome::Zero,
+            Outcome::Value(Some(_), _) | Outcome::Fails(Some(_), _) => CallOutcome::One,
+            Outcome::Value(None, _) | Outcome::Fails(None, _) => CallOutcome::Null,
             Outcome::Native => CallOutcome::Native,
             Outcome::Said(outcome, _) => *outcome,
             Outcome::Deadlock => CallOutcome::Ended,
@@ -229,8 +238,9 @@ impl Session {
             return self.release_all().await;
         };
         let (name, mut pure) = match self.judge_name(first).await? {
-            Judged::Is(name, pure) => (name, pure),
+            Judged::Is(name, pure) | Judged::Fails(name, pure) => (name, pure),
             Judged::Native => return Ok(Outcome::Native),
+            Judged::Ended(reply) => return Ok(Outcome::Said(CallOutcome::Ended, reply)),
             Judged::Unsupported => return Ok(Outcome::Unsupported),
         };
         let result = match shown.call.bare.function {
@@ -243,7 +253,15 @@ impl Session {
                         pure.extend(more);
                         timeout
                     }
+                    Judged::Fails(timeout, more) => {
+                        pure.extend(more);
+                        return Ok(match self.get_lock(name, timeout, shown, pure).await? {
+                            Outcome::Value(value, pure) => Outcome::Fails(value, pure),
+                            outcome => outcome,
+                        });
+                    }
                     Judged::Native => return Ok(Outcome::Native),
+                    Judged::Ended(reply) => return Ok(Outcome::Said(CallOutcome::Ended, reply)),
                     Judged::Unsupported => return Ok(Outcome::Unsupported),
                 };
                 return self.get_lock(name, timeout, shown, pure).await;

@@ -228,6 +228,7 @@ impl Session {
             | Statement::Executes
             | Statement::PerhapsLists
             | Statement::WrongCount
+            | Statement::InTable
             | Statement::Several(_)
             | Statement::Named(_) => Content::Nothing,
             Statement::Definition => {

@@ -67,7 +67,10 @@ impl Session {
         let evaluated = call.function.value_expression(self.flavour, value, again);
         // To MySQL's planner a lock call is a constant, to MariaDB's it is none.
         let (last, trial) = match self.flavour {
-            Flavour::MySql if tables => (constant.clone(), constant),
+            Flavour::MySql if tables => (
+                call.function.warning_expression(value, again).unwrap_or(constant.clone()),
+                constant,
+            ),
             Flavour::MySql => (evaluated, constant),
             // But for those that only look.
             Flavour::MariaDb if call.looks() => {

@@ -14,7 +14,7 @@ use super::splice::{Edit, Edits, Which, spliced};
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
-use crate::sql::composite::Call;
+use crate::sql::composite::{Call, Verb};
 
 /// How the names of probes begin.
 pub(super) const PREFIX: &str = "lockstead_probe_";
@@ -34,6 +34,8 @@ pub(super) enum Next {
     None(usize),
     /// This error has ended the trial: of another run it says nothing.
     Ended(Vec<u8>),
+    /// It has warned or failed, and where rows are written warnings may be errors, and errors none.
+    Warned,
 }
 
 impl Session {
@@ -100,6 +102,14 @@ impl Session {
         let said = || reply.frames().last().map(|f| f[HEADER..].to_vec()).unwrap_or_default();
         if ended {
             return Ok(Next::Ended(said()));
+        }
+        let warned = match reply.ending {
+            Ending::Ok { warnings, .. } => warnings > 0,
+            Ending::Err { .. } => first.is_none(),
+            Ending::Plain => false,
+        };
+        if warned && composite.verb == Verb::Change {
+            return Ok(Next::Warned);
         }
         Ok(match first {
             Some(nth) => Next::Call(nth, times[nth]),

@@ -82,6 +82,12 @@ impl Session {
         self.at_hand.text = text.to_vec();
     }
 
+    /// The server runs the command at hand, which it refuses.
+    pub(super) fn run_as_it_stands(&mut self) -> Result<(), End> {
+        let packet = std::mem::take(&mut self.at_hand.packet);
+        self.forward(&packet)
+    }
+
     /// The server could not run it any more as it stands.
     pub(super) fn no_way_back(&mut self) {
         self.at_hand.packet = Vec::new();

@@ -38,10 +38,9 @@ pub fn unreadable(flavour: Flavour) -> ErrorReply {
     ErrorReply { code, state: "HY000", message: message.to_owned() }
 }
 
-/// ER_QUERY_INTERRUPTED, where the server ends a statement and not only the call that waits in it.
-pub fn interrupted() -> ErrorReply {
-    ErrorReply { code: 1317, state: "70100", message: "Query execution was interrupted".to_owned() }
-}
+/// A statement by which MariaDB says that it was ended, where that ends more than the call that waits.
+pub const INTERRUPTED: &str =
+    "SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO=1317,MESSAGE_TEXT='Query execution was interrupted'";
 
 /// ER_UNKNOWN_ERROR, for a lock whose state the store could not tell.
 pub fn store_failed(why: &str) -> ErrorReply {

@@ -111,6 +111,21 @@ impl Function {
         text.into_bytes()
     }
 
+    /// What [`Self::calm_expression`] gives for MySQL, with expressions that are evaluated for the
+    /// warnings they have, which may be errors.
+    pub fn warning_expression(self, value: Option<u64>, pure: &[Vec<u8>]) -> Option<Vec<u8>> {
+        if pure.is_empty() || self != Self::GetLock {
+            return None;
+        }
+        let (open, test, joined): (&[u8], &[u8], &[u8]) = match value {
+            Some(0) => (b"(NULL AND (", b"1<>1", b" OR "),
+            Some(_) => (b"(NULL OR (", b"1=1", b" AND "),
+            None => (b"(NULL OR (", b"1<>1", b" OR "),
+        };
+        let tests: Vec<Vec<u8>> = pure.iter().map(|p| [test, b"+0*(", p, b")"].concat()).collect();
+        Some([open, tests.join(joined).as_slice(), b"))"].concat())
+    }
+
     /// An expression without side effects whose value, and as far as the server allows whose
     /// type, are those of a call that returned `value` (interception, 3).
     ///

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
 use super::composite::{self, Composite};
-use super::definition::is_definition;
+use super::definition::{event_body, is_definition, is_table};
 use super::dialect::Dialect;
 use super::finder::Finder;
 use super::listing;
@@ -30,6 +30,8 @@ pub enum Statement {
     Bare(BareCall),
     /// A call with a wrong number of arguments, which the server refuses before it locks.
     WrongCount,
+    /// A call in the definition of a table, where the server refuses it.
+    InTable,
     /// CREATE or ALTER of a routine, trigger, event or view: calls run when it does.
     Definition,
     /// Calls in a larger statement, or none in one that lists locks.
@@ -175,7 +177,10 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     }
     let (tokens, whole) = tokens(text, dialect);
     if (!sites.is_empty() || prepares) && is_definition(text, &tokens) {
-        return Statement::Definition;
+        // The schedule of an event is evaluated when it is defined.
+        let body = event_body(text, &tokens);
+        let scheduled = sites.iter().any(|site| body.is_some_and(|body| site.start < body));
+        return if scheduled { Statement::Other } else { Statement::Definition };
     }
     if whole
         && sites.len() == 1
@@ -185,7 +190,7 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     }
     if sites.is_empty()
         && whole
-        && let Some(named) = named::read(text, &tokens, dialect.flavour)
+        && let Some(named) = named::read(text, &tokens, dialect)
     {
         return Statement::Named(named);
     }
@@ -199,18 +204,21 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     if prepares || (!whole && !sites.is_empty()) {
         return Statement::Other;
     }
+    if !sites.is_empty() && is_table(text, &tokens) {
+        return Statement::InTable;
+    }
     if sites.is_empty() {
         if named::executes(text, &tokens) {
             return Statement::Executes;
         }
         return lists(text, dialect).map_or(Statement::NoCall, Statement::Composite);
     }
-    composite::read(text, &tokens).map_or(Statement::Other, Statement::Composite)
+    composite::read(text, &tokens, dialect).map_or(Statement::Other, Statement::Composite)
 }
 
 /// Reads a text of one statement as a larger one, also where it is a bare call.
 pub fn as_composite(text: &[u8], dialect: Dialect) -> Option<Composite> {
-    composite::read(text, &tokens(text, dialect).0)
+    composite::read(text, &tokens(text, dialect).0, dialect)
 }
 
 /// A statement without calls that lists locks.
@@ -219,7 +227,11 @@ fn lists(text: &[u8], dialect: Dialect) -> Option<Composite> {
         return None;
     }
     let (tokens, whole) = tokens(text, dialect);
-    if whole && !is_definition(text, &tokens) { composite::read(text, &tokens) } else { None }
+    if whole && !is_definition(text, &tokens) {
+        composite::read(text, &tokens, dialect)
+    } else {
+        None
+    }
 }
 
 /// All tokens, and whether the text ends outside strings and comments.
@@ -240,8 +252,10 @@ fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
     let marks: Vec<Token> = tokens.iter().copied().filter(|t| t.kind == Kind::Versioned).collect();
     let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
     let tokens: Vec<Token> = tokens.iter().copied().filter(code).collect();
-    // Marks open and close in turn.
-    let inside = |at: usize| marks.partition_point(|m| m.start < at) % 2 == 1;
+    let inside = |at: usize| {
+        let before = marks.partition_point(|m| m.start < at);
+        marks[..before].last().is_some_and(|m| m.opens(text))
+    };
     let mut c = Cursor::new(text, &tokens);
     let is_do = c.word("DO");
     if !is_do && !c.word("SELECT") {

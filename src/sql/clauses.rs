@@ -3,16 +3,31 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::composite::{Back, Verb};
-use super::effects::is_quiet;
+use super::composite::Back;
 use super::nesting::Tokens;
 use super::scanner::Kind;
 use crate::lock::function::Function;
 
+/// What decides about the rows of a query.
+pub(super) const CLAUSES: [&str; 13] = [
+    "FROM",
+    "WHERE",
+    "HAVING",
+    "LIMIT",
+    "OFFSET",
+    "FETCH",
+    "UNION",
+    "INTERSECT",
+    "EXCEPT",
+    "GROUP",
+    "ORDER",
+    "WITH",
+    "VALUES",
+];
+
 impl Tokens<'_> {
-    /// Whether a table is named.
-    pub(super) fn reads_tables(&self) -> bool {
-        let named = self.with_names();
+    /// Whether a table is named among some tokens, where common table expressions are `named` so.
+    pub(super) fn reads_tables_in(&self, range: Range<usize>, named: &HashSet<Vec<u8>>) -> bool {
         let table_behind = |i: usize| {
             let open =
                 |at: &usize| self.punct(*at, b'(') || self.punct(*at, b'{') || self.is(*at, "oj");
@@ -22,7 +37,8 @@ impl Tokens<'_> {
                 || named.contains(&self.name(next));
             matches!(next.kind, Kind::Word | Kind::Quoted) && !known
         };
-        (0..self.list.len()).any(|i| {
+        let mut range = range;
+        range.any(|i| {
             // EXTRACT(x FROM y), TRIM(x FROM y)
             (self.is(i, "FROM") && self.in_select[i] && table_behind(i))
                 || ((self.is(i, "JOIN") || self.is(i, "STRAIGHT_JOIN")) && table_behind(i))
@@ -39,52 +55,26 @@ impl Tokens<'_> {
         })
     }
 
-    /// Whether nothing but the statement's list decides what is evaluated.
-    pub(super) fn is_plain(&self) -> bool {
-        const CLAUSES: [&str; 13] = [
-            "FROM",
-            "WHERE",
-            "HAVING",
-            "LIMIT",
-            "OFFSET",
-            "FETCH",
-            "UNION",
-            "INTERSECT",
-            "EXCEPT",
-            "GROUP",
-            "ORDER",
-            "WITH",
-            "VALUES",
-        ];
-        let select = |i: &usize| self.is(*i, "SELECT") && !self.in_call[*i];
-        let selects = (0..self.list.len()).filter(select).count();
-        if selects > 1 || (selects == 1 && !self.is(0, "SELECT")) {
-            return false;
-        }
+    /// Whether an EXPLAIN looks for rows: the server may evaluate conditions and what it reads from.
+    pub(super) fn plans_rows(&self) -> bool {
         let dual = |i: usize| self.is(i, "FROM") && self.is(i + 1, "DUAL");
-        !(0..self.list.len())
-            .any(|i| self.depths[i] == 0 && !dual(i) && CLAUSES.iter().any(|c| self.is(i, c)))
-            && self.depths[0] == 0
-            && !self.punct(0, b'(')
+        let decides = |word: &&&str| **word != "VALUES";
+        let words = CLAUSES.iter().filter(decides).chain(&["UPDATE", "DELETE", "TABLE"]);
+        (1..self.list.len()).any(|i| !dual(i) && words.clone().any(|word| self.is(i, word)))
     }
 
-    /// Whether a call is what an item of the statement's list evaluates, first and once.
-    pub(super) fn is_first(&self, at: usize, verb: Verb) -> bool {
+    /// Whether a call is what an item of the statement evaluates, first and once.
+    pub(super) fn is_first(&self, at: usize, item: &Range<usize>) -> bool {
         const OPENING: [&str; 5] = ["NOT", "IF", "IFNULL", "COALESCE", "CAST"];
         const BEHIND_VERB: [&str; 3] = ["DISTINCT", "ALL", "SQL_NO_CACHE"];
-        let assigns = self.assigns_item(at).filter(|_| verb == Verb::Set);
         let mut i = at;
         let mut alone = true;
-        while let Some(before) = i.checked_sub(1) {
-            let top = self.depths[before] == 0;
-            let starts = match verb {
-                Verb::Set => assigns == Some(before),
-                _ => top && (before == 0 || self.punct(before, b',')),
-            };
-            if starts {
-                return self.lets_be(at, alone);
-            }
-            if self.is_assignment(before) && before >= 3 && self.punct(before - 3, b'@') {
+        while i > item.start {
+            let before = i - 1;
+            if self.is_assignment(before)
+                && before >= item.start + 3
+                && self.punct(before - 3, b'@')
+            {
                 i = before - 3;
                 continue;
             }
@@ -92,14 +82,15 @@ impl Tokens<'_> {
             let opens = self.punct(before, b'(')
                 || self.punct(before, b'!')
                 || OPENING.iter().any(|w| self.is(before, w));
-            let behind_verb = top && BEHIND_VERB.iter().any(|w| self.is(before, w));
+            let behind_verb =
+                before == item.start && BEHIND_VERB.iter().any(|w| self.is(before, w));
             if !opens && !brace && !behind_verb {
                 return false;
             }
             alone &= brace || behind_verb;
             i = before;
         }
-        false
+        self.lets_be(at, item.end, alone)
     }
 
     /// `:=`
@@ -108,21 +99,17 @@ impl Tokens<'_> {
     }
 
     /// Whether what follows a call does not decide about it, and calls nothing else in its item.
-    fn lets_be(&self, at: usize, alone: bool) -> bool {
+    fn lets_be(&self, at: usize, item_end: usize, alone: bool) -> bool {
         let at = if self.punct(at, b'{') { at + 2 } else { at };
-        let Some(function) = self.call_at(at) else { return false };
+        let at = if self.call_at(at).is_none() { at + 2 } else { at };
+        let Some(function) = self.list.get(at).and_then(|_| self.call_at(at)) else { return false };
         let close = self.closes[at + 1];
         let braced = usize::from(self.punct(close + 1, b'}'));
         let next = close + 1 + braced;
-        let item_end = (next..self.list.len())
-            .find(|i| self.depths[*i] == 0 && self.punct(*i, b','))
-            .unwrap_or(self.list.len());
         if (next..item_end).any(|i| self.call_at(i).is_some()) {
             return false;
         }
-        let ends = next >= self.list.len()
-            || self.punct(next, b',')
-            || ["AS", "INTO", "FROM"].iter().any(|w| self.is(next, w));
+        let ends = next >= item_end || ["AS", "INTO", "FROM"].iter().any(|w| self.is(next, w));
         if ends && alone {
             return true;
         }
@@ -132,11 +119,12 @@ impl Tokens<'_> {
         }
         let compares = self.punct(next, b'=')
             && self.list.get(next + 1).is_some_and(|t| self.text[t.start].is_ascii_digit());
-        ends || compares || self.punct(next, b')') || self.is(next, "IS")
+        let goes_on = self.punct(next, b')') || self.punct(next, b',') || self.is(next, "IS");
+        ends || compares || goes_on
     }
 
-    /// Whether nothing before a call can end the statement with an error, or takes time.
-    pub(super) fn quiet_before(&self, at: usize) -> bool {
+    /// Whether nothing of a part of the statement, but lock calls, can end it with an error or takes time.
+    pub(super) fn is_quiet(&self, part: Range<usize>) -> bool {
         let overflows = |i: usize| {
             b"+-*/%~".iter().any(|b| self.punct(i, *b))
                 || ["DIV", "MOD", "REGEXP", "RLIKE"].iter().any(|w| self.is(i, w))
@@ -148,24 +136,18 @@ impl Tokens<'_> {
                 && (word[0] == b'_' || word.eq_ignore_ascii_case(b"n"))
                 && self.list.get(i + 1).is_some_and(|t| t.kind == Kind::String)
         };
-        if (0..at).any(|i| !self.in_call[i] && (overflows(i) || introduces(i))) {
+        if part.clone().any(|i| !self.in_call[i] && (overflows(i) || introduces(i))) {
             return false;
         }
-        let mut functions = (0..at).filter(|i| self.punct(i + 1, b'(') && !self.in_call[*i]);
+        let end = part.end;
+        let mut functions = part.filter(|i| self.punct(i + 1, b'(') && !self.in_call[*i]);
         functions.all(|i| match self.list[i].kind {
-            // A conversion may fail, unless it is one of the call itself.
-            Kind::Word if self.is(i, "CAST") || self.is(i, "CONVERT") => self.closes[i + 1] > at,
-            Kind::Word => is_quiet(&self.upper(&self.list[i])) || self.call_at(i).is_some(),
+            // A conversion may fail, unless it is one of what follows.
+            Kind::Word if self.is(i, "CAST") || self.is(i, "CONVERT") => self.closes[i + 1] > end,
+            Kind::Word => self.names_quiet(i) || self.call_at(i).is_some(),
             Kind::Quoted => self.call_at(i).is_some(),
             _ => true,
         })
-    }
-
-    /// Whether every expression is evaluated once.
-    pub(super) fn is_fixed(&self) -> bool {
-        let has = |word| (0..self.list.len()).any(|i| self.is(i, word));
-        let values = has("VALUES") || has("VALUE");
-        self.is(0, "CALL") || (values && !has("SELECT") && !has("TABLE") && !has("DUPLICATE"))
     }
 
     /// Whether a call stands in IF, CASE or the like, or behind ON DUPLICATE KEY.
@@ -191,22 +173,6 @@ impl Tokens<'_> {
             (self.is_assignment(i + 1) && !set && !self.in_call[i])
                 || (set && self.punct(i, b',') && self.depths[i] == 0)
         })
-    }
-
-    /// In SET, what is assigned by the item around a token.
-    pub(super) fn assigned(&self, at: usize) -> Option<Range<usize>> {
-        let top = |i: &usize| self.depths[*i] == 0;
-        let equals = self.assigns_item(at)?;
-        let end = (at..self.list.len()).filter(top).find(|i| self.punct(*i, b','));
-        let last = end.unwrap_or(self.list.len()) - 1;
-        Some(self.list[equals + 1].start..self.list[last].end)
-    }
-
-    /// The first `=` of the item of SET around a token; others compare.
-    fn assigns_item(&self, at: usize) -> Option<usize> {
-        let top = |i: &usize| self.depths[*i] == 0;
-        let comma = (0..at).rev().filter(top).find(|i| self.punct(*i, b','));
-        (comma.unwrap_or(0)..at).filter(top).find(|i| self.punct(*i, b'='))
     }
 
     /// INTO with its variables; `None` if it names anything else.
@@ -288,8 +254,36 @@ impl Tokens<'_> {
         (0..self.list.len()).any(|i| from(i) && self.in_select[i])
     }
 
+    /// Whether a token is a parameter of LIMIT or OFFSET.
+    pub(super) fn limits(&self, at: usize) -> bool {
+        const BEFORE: [&str; 5] = ["LIMIT", "OFFSET", "EXAMINED", "FIRST", "NEXT"];
+        let behind = |i: usize| i > 0 && BEFORE.iter().any(|w| self.is(i - 1, w));
+        // LIMIT 0,?
+        let second = at > 1 && self.punct(at - 1, b',') && behind(at - 2);
+        self.punct(at, b'?') && (behind(at) || second)
+    }
+
+    /// Whether there is UNION or its like.
+    pub(super) fn has_union(&self) -> bool {
+        (0..self.list.len()).any(|i| ["UNION", "INTERSECT", "EXCEPT"].iter().any(|w| self.is(i, w)))
+    }
+
+    /// Whether the statement sorts its rows.
+    pub(super) fn is_ordered(&self) -> bool {
+        (0..self.list.len()).any(|i| self.depths[i] == 0 && self.is(i, "ORDER"))
+    }
+
+    /// Whether a token stands in a derived table, or in a common table expression.
+    pub(super) fn is_derived(&self, at: usize) -> bool {
+        (0..at).any(|i| {
+            let query = ["SELECT", "WITH", "VALUES"].iter().any(|w| self.is(i + 1, w));
+            let named = i > 0 && self.is(i - 1, "AS");
+            self.punct(i, b'(') && self.closes[i] > at && query && (self.in_from[i] || named)
+        })
+    }
+
     /// Names of common table expressions.
-    fn with_names(&self) -> HashSet<Vec<u8>> {
+    pub(super) fn with_names(&self) -> HashSet<Vec<u8>> {
         if !(0..self.list.len()).any(|i| self.is(i, "WITH")) {
             return HashSet::new();
         }

@@ -4,18 +4,19 @@
 use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
-use super::call::holds;
-use super::effects::is_repeatable;
+use super::call::{holds, tokens};
+use super::definition::event_body;
+use super::dialect::Dialect;
+use super::finder::MAX_CALLS;
+use super::items::Item;
 use super::listing::Listing;
 use super::nesting::Tokens;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
-
-/// Calls in one statement, nested ones included; more are refused.
-const MAX_CALLS: usize = 64;
+use crate::types::Flavour;
 
 /// For each call all tokens are looked at: calls times tokens; more are refused.
-const MAX_WORK: usize = 1 << 18;
+const MAX_WORK: usize = 1 << 21;
 
 /// A statement with lock calls, or that lists locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +29,6 @@ pub struct Composite {
     pub tables: bool,
     /// It reads from something, derived tables included, so that names of columns mean something.
     pub reads: bool,
-    /// Each of its expressions is evaluated once, whatever tables hold: INSERT with VALUES, CALL.
-    pub fixed: bool,
     /// It may be run once more, with other expressions in the calls' places.
     pub repeatable: bool,
     /// Where its parameters stand.
@@ -38,6 +37,12 @@ pub struct Composite {
     pub start: usize,
     /// Where it ends, without semicolons.
     pub end: usize,
+    /// Which of those parameters LIMIT or OFFSET has, which take numbers only.
+    pub limits: Vec<usize>,
+    /// It has UNION or its like.
+    pub union: bool,
+    /// Its rows are sorted.
+    pub ordered: bool,
     /// INTO and its variables, and how many there are.
     pub into: Option<(Range<usize>, usize)>,
     /// Where it asks for what the statement before has left behind.
@@ -109,14 +114,17 @@ pub struct Call {
     pub span: Range<usize>,
     /// Its arguments.
     pub arguments: Vec<Part>,
-    /// The server evaluates it, exactly once, if it evaluates the calls before it without an error.
+    /// The server evaluates it, exactly once, if it evaluates the calls before it without an error:
+    /// in a statement over tables if it has an item.
     pub certain: bool,
     /// It stands in an expression that may leave out its parts.
     pub conditional: bool,
     /// It stands in a condition on rows.
     pub filters: bool,
-    /// In SET: the expression that is assigned.
-    pub assigned: Option<Range<usize>>,
+    /// In SET, DO and what writes a row: the expression around it, which is evaluated by itself.
+    pub item: Option<Item>,
+    /// It stands in a derived table.
+    pub derived: bool,
 }
 
 /// An argument.
@@ -147,15 +155,8 @@ impl Call {
     }
 }
 
-impl Composite {
-    /// Whether a call in a statement over tables can be carried out once, in front of it.
-    pub fn once(&self, call: &Call) -> bool {
-        !call.conditional && (self.fixed || call.function == Function::GetLock)
-    }
-}
-
 /// Reads a statement; `None` if it is of a kind that is not covered.
-pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
+pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite> {
     let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
     let marks: Vec<Token> = tokens.iter().filter(|t| t.kind == Kind::Versioned).copied().collect();
     let is_code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
@@ -166,18 +167,25 @@ pub fn read(text: &[u8], tokens: &[Token]) -> Option<Composite> {
         return None;
     }
     let behind = behind_settings(text, code);
-    let mut composite = Tokens::new(text, code.get(behind..)?)?.statement()?;
+    if calls_in_settings(text, code, behind) {
+        return None;
+    }
+    let mut composite = Tokens::new(text, code.get(behind..)?, dialect)?.statement()?;
     composite.start = if behind > 0 { code[behind].start } else { 0 };
     // A versioned comment that is still open has to be closed.
-    let open = marks.partition_point(|m| m.start < composite.end) % 2 == 1;
-    if open && let Some(close) = marks.iter().find(|m| m.start >= composite.end) {
+    let before = marks[..marks.partition_point(|m| m.start < composite.end)].last();
+    let closing = marks.iter().find(|m| m.start >= composite.end && !m.opens(text));
+    if before.is_some_and(|m| m.opens(text))
+        && let Some(close) = closing
+    {
         composite.end = close.start + b"*/".len();
     }
     // Half a comment cannot be replaced.
     let parted = |span: &Range<usize>| holds(&marks, span);
-    let parts = composite.calls.iter().flat_map(|c| [Some(&c.span), c.assigned.as_ref()]);
+    let item = |c: &'_ Call| c.item.as_ref().map(|item| item.span.clone());
+    let mut parts = composite.calls.iter().flat_map(|c| [Some(c.span.clone()), item(c)]).flatten();
     let settings = 0..composite.start;
-    if parts.flatten().any(parted)
+    if parts.any(|part| parted(&part))
         || parted(&settings)
         || composite.into.iter().any(|(span, _)| parted(span))
     {
@@ -211,6 +219,31 @@ pub(super) fn behind_settings(text: &[u8], code: &[Token]) -> usize {
     at
 }
 
+/// Whether there is a call in the settings of `SET STATEMENT … FOR`.
+fn calls_in_settings(text: &[u8], code: &[Token], behind: usize) -> bool {
+    behind > 0
+        && Tokens::new(text, code)
+            .is_none_or(|tokens| (0..behind).any(|i| tokens.call_at(i).is_some()))
+}
+
+/// Whether the server evaluates calls in a text already when it prepares it: those in the schedule of
+/// an event; on MariaDB, those in settings, and in the interval of partitions by time.
+pub fn preparing_evaluates(text: &[u8], dialect: Dialect) -> bool {
+    let (tokens, _) = tokens(text, dialect);
+    let is_code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
+    let code: Vec<Token> = tokens.into_iter().filter(is_code).collect();
+    let is = |t: &Token, word: &[u8]| {
+        t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word)
+    };
+    let defines = code.first().is_some_and(|t| is(t, b"CREATE") || is(t, b"ALTER"));
+    if defines && event_body(text, &code).is_some() {
+        return true;
+    }
+    dialect.flavour == Flavour::MariaDb
+        && (calls_in_settings(text, &code, behind_settings(text, &code))
+            || code.iter().any(|t| is(t, b"SYSTEM_TIME")))
+}
+
 impl Tokens<'_> {
     fn statement(&self) -> Option<Composite> {
         let verb = self.verb()?;
@@ -222,16 +255,26 @@ impl Tokens<'_> {
         if count > MAX_CALLS || work > MAX_WORK || (count == 0 && lists.is_none()) {
             return None;
         }
-        let mut calls = self.calls(all)?;
-        let tables = matches!(verb, Verb::Change | Verb::Show) || self.reads_tables();
-        let plain = !tables && self.is_plain();
+        let mut calls = self.calls(all.clone())?;
+        let named = self.with_names();
+        let tables = matches!(verb, Verb::Change | Verb::Show)
+            || (verb == Verb::Explain && self.plans_rows())
+            || self.reads_tables_in(all, &named);
+        let items = self.items(verb);
+        let mut last: Option<(Range<usize>, Item)> = None;
         for call in &mut calls {
-            let at = self.list.iter().position(|t| t.start >= call.span.start)?;
-            call.certain = plain && self.is_first(at, verb) && self.quiet_before(at);
+            let at = self.list.partition_point(|t| t.start < call.span.start);
             call.conditional = self.is_conditional(at);
             call.filters = self.filters(at);
-            if verb == Verb::Set {
-                call.assigned = self.assigned(at);
+            call.derived = self.is_derived(at);
+            let Some((part, reached)) = items.around(at) else { continue };
+            call.certain = reached && self.is_first(at, &part) && self.is_quiet(part.start..at);
+            if last.as_ref().is_none_or(|(before, _)| *before != part) {
+                last = Some((part.clone(), self.item(part, reached, &named)));
+            }
+            // Without tables the whole of other statements can be run once more.
+            if verb == Verb::Set || (tables && verb != Verb::Rows) {
+                call.item = last.as_ref().map(|(_, item)| item.clone());
             }
         }
         Some(Composite {
@@ -239,12 +282,17 @@ impl Tokens<'_> {
             calls,
             tables,
             reads: tables || self.selects_from(),
-            fixed: verb == Verb::Change && self.is_fixed(),
-            repeatable: is_repeatable(self.text, self.list),
+            repeatable: self.is_repeatable(self.list),
             params: (0..self.list.len())
                 .filter(|i| self.punct(*i, b'?'))
                 .map(|i| self.list[i].start)
                 .collect(),
+            limits: (0..self.list.len())
+                .filter(|i| self.limits(*i))
+                .map(|i| self.list[i].start)
+                .collect(),
+            union: self.has_union(),
+            ordered: self.is_ordered(),
             start: 0,
             end: self.list.last()?.end,
             into: if verb == Verb::Rows { self.into()? } else { None },
@@ -259,6 +307,7 @@ impl Tokens<'_> {
         Some(match word.as_slice() {
             b"WITH" if self.changes() => Verb::Change,
             b"SELECT" | b"WITH" | b"VALUES" => Verb::Rows,
+            b"SHOW" if self.is(1, "EXPLAIN") || self.is(1, "ANALYZE") => return None,
             b"SHOW" | b"HANDLER" => Verb::Show,
             b"DO" => Verb::Do,
             b"SET" if !self.is(1, "STATEMENT") => Verb::Set,
@@ -278,11 +327,12 @@ impl Tokens<'_> {
                 continue;
             };
             let close = self.closes[i + 1];
-            let mut span = self.list[i].start..self.list[close].end;
+            let first = i - self.qualified(i);
+            let mut span = self.list[first].start..self.list[close].end;
             // {fn GET_LOCK(…) + 1} holds more than the call.
-            let braced = i >= 2 && self.is(i - 1, "fn") && self.punct(i - 2, b'{');
+            let braced = first >= 2 && self.is(first - 1, "fn") && self.punct(first - 2, b'{');
             if braced && self.punct(close + 1, b'}') {
-                span = self.list[i - 2].start..self.list[close + 1].end;
+                span = self.list[first - 2].start..self.list[close + 1].end;
             }
             calls.push(Call {
                 function,
@@ -291,7 +341,8 @@ impl Tokens<'_> {
                 certain: false,
                 conditional: false,
                 filters: false,
-                assigned: None,
+                derived: false,
+                item: None,
             });
             i = close + 1;
         }
@@ -332,8 +383,10 @@ impl Tokens<'_> {
         Some(Part {
             span,
             literal,
+            // Calls are looked for by evaluating it once more.
+            repeatable: self.is_repeatable(tokens)
+                && (calls.is_empty() || !self.reads_tables_in(range.clone(), &self.with_names())),
             calls,
-            repeatable: is_repeatable(self.text, tokens),
             assigned_here: range.clone().any(|i| self.punct(i, b'@')) && self.assigns(range.start),
         })
     }

@@ -3,10 +3,14 @@
 use super::call::{Statement, classify, classify_exactly};
 use super::composite::{Call, Composite, Verb};
 use super::dialect::Dialect;
+use super::items::Item;
 use super::named::Named;
 use super::readings::Readings;
 use super::words::{may_change_modes, mentions};
 use crate::lock::function::Function;
+
+/// Why a call is refused that the server may leave out.
+const UNREACHED: &str = "a lock call of which only the server knows whether it is evaluated";
 
 /// What would become of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,14 +77,16 @@ fn of(statement: &Statement, text: &[u8], dialect: Dialect, by: By) -> Option<Co
         Statement::Named(Named::Prepare { source, .. } | Named::Immediate { source, .. }) => {
             return prepared(&text[source.span.clone()], dialect);
         }
-        Statement::Bare(_) | Statement::WrongCount => Coverage::Covered,
+        Statement::Bare(_) | Statement::WrongCount | Statement::InTable => Coverage::Covered,
         Statement::Definition => Coverage::Passed,
         // Parameters without PREPARE are a syntax error.
         Statement::Composite(composite) if by != By::Prepare && !composite.params.is_empty() => {
             Coverage::Covered
         }
         // Nothing of it is evaluated.
-        Statement::Composite(composite) if composite.verb == Verb::Explain => Coverage::Covered,
+        Statement::Composite(composite) if composite.verb == Verb::Explain => {
+            composite.explains_uncovered().map_or(Coverage::Covered, Coverage::Refused)
+        }
         Statement::Composite(composite) => {
             composite.calls.iter().map(|call| composite.coverage(call)).max()?
         }
@@ -123,20 +129,45 @@ impl Composite {
     /// Why a call of this statement is not covered, as far as its text tells.
     pub fn uncovered(&self, call: &Call) -> Option<&'static str> {
         let looks_only = self.calls.iter().all(Call::only_looks);
-        let unclear = !self.tables && !self.repeatable && !call.certain;
+        // Where the text does not tell that it is evaluated, the server must be asked.
+        let asked = match &call.item {
+            Some(item) => item.repeatable,
+            None => self.repeatable && !self.tables,
+        };
+        let reached = match &call.item {
+            Some(item) => item.reached,
+            None => !self.tables,
+        };
         let effects = call
             .arguments
             .iter()
             .any(|part| part.calls.iter().any(|c| !c.certain) && !part.repeatable);
-        if self.tables && !call.looks() && !self.once(call) {
-            Some("this lock call in a statement over tables")
-        } else if (unclear && !looks_only) || effects {
+        if !reached && !call.only_looks() {
+            Some(UNREACHED)
+        } else if (!asked && !call.certain && !looks_only && !(self.tables && call.only_looks()))
+            || effects
+        {
             Some("a lock call beside functions with effects")
         } else if call.arguments.iter().any(|part| part.assigned_here) {
             Some("a name from a variable that the statement assigns")
         } else {
             None
         }
+    }
+
+    /// The item in which the server is asked about a call, where the rest of the statement has to do with
+    /// tables: it must make sense without them.
+    pub fn asks_beside_tables<'a>(&self, call: &'a Call) -> Option<&'a Item> {
+        let looks_only = self.calls.iter().all(Call::only_looks);
+        let asks = self.tables && !call.certain && !looks_only;
+        call.item.as_ref().filter(|item| asks && item.repeatable)
+    }
+
+    /// Why not all of an EXPLAIN's calls are covered: in a subquery that it reads from, or a condition
+    /// that it looks for rows by, the server evaluates them.
+    pub fn explains_uncovered(&self) -> Option<&'static str> {
+        let changes = self.tables && !self.calls.iter().all(Call::only_looks);
+        (self.verb == Verb::Explain && changes).then_some(UNREACHED)
     }
 
     fn coverage(&self, call: &Call) -> Coverage {
@@ -179,9 +210,9 @@ mod tests {
             "SELECT GET_LOCK(CONCAT('a', @b), 1) = 1",
             "DO GET_LOCK('a', 0); SELECT RELEASE_LOCK('a')",
             "INSERT INTO t VALUES (GET_LOCK('a', 0))",
-            "EXPLAIN SELECT GET_LOCK(a, RAND()) FROM t",
+            "EXPLAIN SELECT GET_LOCK(@a, RAND())",
             "PREPARE s FROM 'SELECT GET_LOCK(''k'',0)'",
-            "SHOW TABLES WHERE GET_LOCK('k',0)",
+            "SHOW TABLES WHERE IS_FREE_LOCK('k')",
         ] {
             assert_eq!(judge(sql), Some(Coverage::Covered), "{sql}");
         }
@@ -189,12 +220,16 @@ mod tests {
             "PREPARE s FROM 'SELECT RAND(), GET_LOCK(''k'',RAND()) + 1'",
             "CREATE TABLE t SELECT GET_LOCK('k',0)",
             "UPDATE t SET a=1 WHERE RELEASE_LOCK('k')",
+            "SELECT GET_LOCK('k',0) FROM t",
+            "SELECT GET_LOCK(name, 0) FROM t",
+            "CALL p(GET_LOCK('k',0))",
+            "EXPLAIN SELECT GET_LOCK('k',0) FROM t",
             "SELECT IF(RAND(), GET_LOCK('k', 0), 1)",
             "DO 1; KILL GET_LOCK('k',0)",
         ] {
             assert!(matches!(judge(sql), Some(Coverage::Refused(_))), "{sql}: {:?}", judge(sql));
         }
-        let sql = "SELECT GET_LOCK(name, 0) FROM t";
+        let sql = "SELECT GET_LOCK(name, 0) FROM (SELECT 'k' AS name) d";
         assert!(matches!(judge(sql), Some(Coverage::Perhaps(_))), "{:?}", judge(sql));
         let sql = "CREATE PROCEDURE p() SELECT GET_LOCK('k', 0)";
         assert_eq!(judge(sql), Some(Coverage::Passed));

@@ -2,12 +2,13 @@
 
 use super::scanner::{Kind, Token};
 
+const OBJECTS: [&str; 7] =
+    ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "VIEW", "PACKAGE", "TABLE"];
+
 /// Whether the text defines a stored program or view. With several statements in one text, the
 /// definition must be the last: its own body may contain semicolons, so anything behind an END
 /// cannot be told from it by a scan, and is not taken for one.
 pub(super) fn is_definition(text: &[u8], tokens: &[Token]) -> bool {
-    const OBJECTS: [&[u8]; 7] =
-        [b"PROCEDURE", b"FUNCTION", b"TRIGGER", b"EVENT", b"VIEW", b"PACKAGE", b"TABLE"];
     let words = |t: &Token| text[t.start..t.end].to_ascii_uppercase();
     let plain: Vec<&Token> =
         tokens.iter().filter(|t| !matches!(t.kind, Kind::Hint | Kind::Versioned)).collect();
@@ -20,7 +21,7 @@ pub(super) fn is_definition(text: &[u8], tokens: &[Token]) -> bool {
     // A table's columns may have such names.
     let object = |t: &&&Token| {
         let word = words(t);
-        t.kind == Kind::Word && OBJECTS.contains(&word.as_slice())
+        t.kind == Kind::Word && OBJECTS.iter().any(|object| object.as_bytes() == word)
     };
     if plain.iter().take(24).find(object).is_none_or(|t| words(t) == b"TABLE") {
         return false;
@@ -30,4 +31,32 @@ pub(super) fn is_definition(text: &[u8], tokens: &[Token]) -> bool {
     let ends = plain[..body].iter().rev().take(2).any(|t| words(t) == b"END");
     let compound = plain.iter().any(|t| words(t) == b"BEGIN");
     !several || (compound && ends)
+}
+
+/// Of the definition of an event, where the statement begins that it runs; the end of the text if it
+/// has none.
+pub(super) fn event_body(text: &[u8], tokens: &[Token]) -> Option<usize> {
+    let is = |t: &Token, word: &str| {
+        t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
+    };
+    let object = tokens.iter().find(|t| OBJECTS.iter().any(|object| is(t, object)))?;
+    let body = tokens.iter().find(|t| is(t, "DO"));
+    is(object, "EVENT").then(|| body.map_or(text.len(), |t| t.start))
+}
+
+/// Whether the text defines a table or an index, and evaluates nothing: it has no query, and no
+/// partitions.
+pub(super) fn is_table(text: &[u8], tokens: &[Token]) -> bool {
+    const EVALUATED: [&str; 7] =
+        ["SELECT", "VALUES", "VALUE", "WITH", "PARTITION", "SYSTEM_TIME", "DUPLICATE"];
+    let is = |t: &Token, word: &str| {
+        t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
+    };
+    let mut code = tokens.iter().filter(|t| !matches!(t.kind, Kind::Hint | Kind::Versioned));
+    let defines = code.next().is_some_and(|t| is(t, "CREATE") || is(t, "ALTER"));
+    let object = code.clone().take(4).any(|t| is(t, "TABLE") || is(t, "INDEX"));
+    let queries = code.clone().any(|t| EVALUATED.iter().any(|word| is(t, word)));
+    let tables = code.clone().filter(|t| is(t, "TABLE")).count();
+    let several = code.any(|t| t.kind == Kind::Punct(b';'));
+    defines && object && !queries && tables < 2 && !several
 }

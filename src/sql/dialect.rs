@@ -19,6 +19,8 @@ pub enum Multibyte {
     Sjis,
     /// One byte a character, and none beyond ASCII is white space or a control character.
     Single,
+    /// swe7: some bytes of ASCII are letters that are none elsewhere.
+    Swe7,
     /// cp1251, cp1257, macce: nor is 0x7f.
     Cp1251,
     /// latin1 and others: 0xa0 is white space.
@@ -42,13 +44,14 @@ pub enum Multibyte {
 }
 
 impl Multibyte {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 17] = [
         Self::Safe,
         Self::Gbk,
         Self::Gb18030,
         Self::Big5,
         Self::Sjis,
         Self::Single,
+        Self::Swe7,
         Self::Cp1251,
         Self::Latin,
         Self::Latin2,
@@ -68,7 +71,8 @@ impl Multibyte {
             "gb18030" => Self::Gb18030,
             "big5" => Self::Big5,
             "sjis" | "cp932" => Self::Sjis,
-            "ascii" | "binary" | "swe7" | "tis620" | "koi8r" | "koi8u" | "cp1256" => Self::Single,
+            "ascii" | "binary" | "tis620" | "koi8r" | "koi8u" | "cp1256" => Self::Single,
+            "swe7" => Self::Swe7,
             "cp1251" | "cp1257" | "macce" => Self::Cp1251,
             "latin2" => Self::Latin2,
             "latin1" | "latin5" | "dec8" | "greek" | "armscii8" | "geostd8" => Self::Latin,
@@ -101,6 +105,13 @@ impl Multibyte {
             Self::Sjis => matches!(byte, 0x81..=0x9f | 0xe0..=0xfc),
             _ => false,
         }
+    }
+
+    /// Whether `byte`, elsewhere punctuation, is a letter; in the names of user variables more are.
+    pub(super) fn is_letter(self, byte: u8, variable: bool) -> bool {
+        self == Self::Swe7
+            && (matches!(byte, b'[' | b']' | b'^' | b'{' | b'}' | b'~')
+                || (variable && matches!(byte, b'`' | b'|' | b'\\' | b'@')))
     }
 
     /// Whether the name of a user variable takes a lead byte without its trail.
@@ -161,14 +172,17 @@ impl Multibyte {
     /// Those that read bytes of this text in another way than the rest.
     fn that_matter(text: &[u8]) -> impl Iterator<Item = Self> {
         let pairs = text.windows(2).any(|w| w[0] >= 0x81 && w[1] < 0x80);
-        let blank = |byte| memchr::memchr(byte, text).is_some();
-        let (latin, dos) = (blank(0xa0), blank(0xff));
+        let has = |byte| memchr::memchr(byte, text).is_some();
+        let (latin, dos) = (has(0xa0), has(0xff));
         let dashes = text.windows(3).any(|w| w[..2] == *b"--" && w[2] >= 0x7f);
         let any = pairs || latin || dos || dashes;
+        let letters =
+            text.iter().any(|b| Self::Swe7.is_letter(*b, false)) || (has(b'@') && has(b'`'));
         Self::ALL.into_iter().filter(move |set| match set {
             Self::Safe => any,
             _ if set.pairs() => pairs,
             Self::Single => pairs,
+            Self::Swe7 => letters,
             Self::Latin => latin,
             Self::Dos => dos,
             _ => dashes,

@@ -1,11 +1,14 @@
 //! Which functions may be evaluated once more without anybody noticing.
 
+use super::dialect::Dialect;
+use super::finder::is_function_schema;
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
+use crate::types::Flavour;
 
-/// Functions of both servers without side effects, chance or long duration. Those that a server
-/// does not have, or that are stored functions there, are not among them.
-const PURE: &[&str] = &[
+/// Functions without side effects, chance or long duration, of [servers that have them](is_native):
+/// where there is none of its own, the server takes the name for a stored function's.
+pub const PURE: &[&str] = &[
     "ABS",
     "ADDDATE",
     "ADDTIME",
@@ -178,8 +181,35 @@ const QUIET: &[&str] = &[
     "VERSION",
 ];
 
+/// Of these, those that are the server's own only if the parenthesis follows at once, unless its modes
+/// have IGNORE_SPACE. Behind a gap they are stored functions.
+const ADJOINING: &[&str] = &[
+    "ADDDATE",
+    "BIT_AND",
+    "BIT_OR",
+    "CAST",
+    "COUNT",
+    "CURDATE",
+    "CURTIME",
+    "DATE_ADD",
+    "DATE_SUB",
+    "EXTRACT",
+    "GROUP_CONCAT",
+    "MAX",
+    "MID",
+    "MIN",
+    "NOW",
+    "POSITION",
+    "SESSION_USER",
+    "SUBSTR",
+    "SUBSTRING",
+    "SUM",
+    "SYSTEM_USER",
+    "TRIM",
+];
+
 /// Words that may stand before a parenthesis without naming a function.
-const KEYWORDS: &[&str] = &[
+pub const KEYWORDS: &[&str] = &[
     "ALL",
     "AND",
     "ANY",
@@ -223,28 +253,53 @@ const KEYWORDS: &[&str] = &[
     "XOR",
 ];
 
+/// Whether a server has a function of its own under a name that others do not have.
+fn is_native(name: &[u8], dialect: Dialect) -> bool {
+    match (name, dialect.flavour) {
+        // Moved into a component in the course of version 9.
+        (b"MD5" | b"SHA" | b"SHA1", Flavour::MySql) => dialect.version < 90_000,
+        (b"JSON_VALUE", Flavour::MySql) => dialect.version >= 80_021,
+        (b"REGEXP_LIKE", Flavour::MariaDb) => false,
+        (_, Flavour::MySql | Flavour::MariaDb) => true,
+    }
+}
+
+/// Whether the word before a parenthesis names one of these functions as the server reads it; `gap`
+/// tells that something stands between the two.
+fn is_among(list: &[&str], name: &[u8], gap: bool, dialect: Dialect) -> bool {
+    among(list, name) && !(gap && among(ADJOINING, name)) && is_native(name, dialect)
+}
+
 /// Whether a function of this name, in upper case, is [quiet](QUIET); or the word is none.
-pub(super) fn is_quiet(name: &[u8]) -> bool {
-    among(QUIET, name) || (among(KEYWORDS, name) && !matches!(name, b"SELECT" | b"EXISTS"))
+pub(super) fn is_quiet(name: &[u8], gap: bool, dialect: Dialect) -> bool {
+    is_among(QUIET, name, gap, dialect)
+        || (among(KEYWORDS, name) && !matches!(name, b"SELECT" | b"EXISTS"))
 }
 
 /// Whether tokens may be evaluated once more: lock calls in them are not looked at.
-pub(super) fn is_repeatable(text: &[u8], tokens: &[Token]) -> bool {
+pub(super) fn is_repeatable(text: &[u8], tokens: &[Token], dialect: Dialect) -> bool {
     let is = |i: usize, b: u8| tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(b));
     tokens.iter().enumerate().all(|(i, token)| match token.kind {
         Kind::Punct(b':') => !is(i + 1, b'='),
         Kind::Word | Kind::Quoted => {
             let name = text[token.start..token.end].to_ascii_uppercase();
-            if !is(i + 1, b'(') {
-                // NEXT VALUE FOR
-                return name != b"NEXT";
-            }
-            let qualified = i > 0 && is(i - 1, b'.');
             let quoted = token.kind == Kind::Quoted && name.len() > 1;
-            let name = if quoted { &name[1..name.len() - 1] } else { name.as_slice() };
+            let word = if quoted { &name[1..name.len() - 1] } else { name.as_slice() };
+            // The server's own functions have schemas, too.
+            let of_server = i > 1 && {
+                let schema = &text[tokens[i - 2].start..tokens[i - 2].end];
+                is_function_schema(schema.strip_prefix(b"`").map_or(schema, |s| &s[..s.len() - 1]))
+            };
+            let qualified = i > 0 && is(i - 1, b'.') && !of_server;
+            if !is(i + 1, b'(') {
+                // NEXT VALUE FOR s, s.NEXTVAL
+                return name != b"NEXT" && !(qualified && word == b"NEXTVAL");
+            }
+            let gap = tokens[i + 1].start > token.end;
+            let pure = is_among(PURE, word, gap, dialect) || among(KEYWORDS, word);
             !qualified
-                && (Function::from_name(name).is_some()
-                    || (token.kind == Kind::Word && (among(PURE, name) || among(KEYWORDS, name)))
+                && (Function::from_name(word).is_some()
+                    || (token.kind == Kind::Word && pure)
                     // The columns of a common table expression.
                     || is_with_name(text, tokens, i))
         }

@@ -1,7 +1,8 @@
 //! Finds calls of the five functions in a statement.
 //!
-//! A call is the unqualified name, bare or backquoted, followed by `(` after white space or
-//! comments (interception, 1). A name behind a dot, or where a table or routine is named, is none.
+//! A call is the name, bare or backquoted, followed by `(` after white space or comments
+//! (interception, 1). A name behind a dot, or where a table or routine is named, is none; but
+//! MariaDB has schemas of its own functions, by which they may be qualified.
 
 use std::hash::{Hash, Hasher};
 
@@ -30,6 +31,7 @@ pub struct Finder {
 struct Seen {
     /// The token before rules a call out.
     names_something: bool,
+    behind: Behind,
     candidate: Option<Site>,
     calls: Vec<Site>,
     /// Behind the parenthesis of the first call.
@@ -52,8 +54,21 @@ enum Prepares {
     Behind(usize),
 }
 
+/// What the token before says about a point behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Behind {
+    #[default]
+    Any,
+    /// The name of a schema of the server's functions.
+    Schema,
+    /// Another point: `1..GET_LOCK('k',0)`.
+    Point,
+    /// Code that was passed over.
+    Skimmed,
+}
+
 /// More calls than this in one statement are not told apart.
-const MAX_CALLS: usize = 64;
+pub(super) const MAX_CALLS: usize = 1024;
 
 impl Finder {
     /// A finder at the start of a statement.
@@ -98,7 +113,7 @@ impl Finder {
         let skim = if seen.expects_more() { 0 } else { skim };
         let (dialect, knows) = (self.scanner.dialect, self.scanner.knows_charset());
         self.scanner.feed(chunk, skim, |token, text| {
-            seen.token(token, text, |name| function(name, dialect, knows));
+            seen.token(token, text, dialect.flavour, |name| function(name, dialect, knows));
             seen.expects_more()
         })
     }
@@ -113,7 +128,7 @@ impl Finder {
     pub fn merge(&mut self, other: &Self) -> bool {
         let key = |s: &Seen| {
             let candidate = s.candidate.map(|site| site.function);
-            (s.names_something, candidate, s.first_call, s.prepares, s.executes)
+            (s.names_something, s.behind, candidate, s.first_call, s.prepares, s.executes)
         };
         key(&self.seen) == key(&other.seen) && self.scanner.merge(&other.scanner)
     }
@@ -137,6 +152,11 @@ impl Finder {
     /// Whether a parenthesis would be a call's.
     pub(super) fn expects_call(&self) -> bool {
         self.seen.candidate.is_some()
+    }
+
+    /// Whether the character set, which is not known, decides what is a quote.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.scanner.unsure
     }
 
     /// Where the text stands that the statement prepares.
@@ -174,10 +194,18 @@ impl Prepares {
 impl Seen {
     /// What the last tokens mean depends on the next.
     fn expects_more(&self) -> bool {
-        self.candidate.is_some() || !matches!(self.prepares, Prepares::No | Prepares::Behind(_))
+        self.candidate.is_some()
+            || matches!(self.behind, Behind::Schema | Behind::Point)
+            || !matches!(self.prepares, Prepares::No | Prepares::Behind(_))
     }
 
-    fn token(&mut self, token: Token, text: &[u8], function: impl Fn(&[u8]) -> Option<Function>) {
+    fn token(
+        &mut self,
+        token: Token,
+        text: &[u8],
+        flavour: Flavour,
+        function: impl Fn(&[u8]) -> Option<Function>,
+    ) {
         if !matches!(token.kind, Kind::Versioned | Kind::Hint) {
             self.prepares = self.prepares.next(token, text);
             if self.prepares == Prepares::Execute {
@@ -202,10 +230,27 @@ impl Seen {
             }
             Kind::Punct(_) | Kind::String => {
                 self.candidate = None;
-                self.names_something = names_what_follows(token.kind, text);
+                self.names_something = names_what_follows(token.kind, text)
+                    && (token.kind != Kind::Punct(b'.') || self.behind == Behind::Any);
             }
         }
+        self.behind = match token.kind {
+            Kind::Versioned | Kind::Hint => self.behind,
+            Kind::Punct(b'.') => Behind::Point,
+            _ if flavour == Flavour::MySql => Behind::Any,
+            Kind::Word | Kind::Quoted if is_function_schema(text) => Behind::Schema,
+            Kind::Punct(b' ') => Behind::Skimmed,
+            _ => Behind::Any,
+        };
     }
+}
+
+/// Whether a name in MariaDB is that of a schema of the server's own functions. Whether case
+/// matters there, only the server knows.
+pub(super) fn is_function_schema(name: &[u8]) -> bool {
+    ["mariadb_schema", "oracle_schema", "maxdb_schema"]
+        .iter()
+        .any(|known| known.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// The function of a name, of which MySQL drops half a character at the end.

@@ -12,6 +12,12 @@ impl Scanner {
         leads
     }
 
+    /// Whether a byte that is elsewhere punctuation is a letter of the word here.
+    pub(super) fn joins(&self, b: u8) -> bool {
+        let named = self.variable && self.before != b'@';
+        self.dialect.multibyte.is_letter(b, named)
+    }
+
     /// A word that began with bytes just passed, whatever they seemed to be.
     pub(super) fn begin_word(&mut self, bytes: &[u8]) {
         self.start = self.at - bytes.len();

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
 use super::composite::behind_settings;
+use super::dialect::Dialect;
 use super::effects::is_repeatable;
 use super::scanner::{Kind, Token, is_space};
 use crate::types::Flavour;
@@ -125,7 +126,8 @@ pub(super) fn executes(text: &[u8], tokens: &[Token]) -> bool {
 }
 
 /// Reads such a statement; `None` for any other.
-pub(super) fn read(text: &[u8], tokens: &[Token], flavour: Flavour) -> Option<Named> {
+pub(super) fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Named> {
+    let flavour = dialect.flavour;
     let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
     let code: Vec<Token> = tokens.iter().copied().filter(code).collect();
     let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
@@ -139,7 +141,7 @@ pub(super) fn read(text: &[u8], tokens: &[Token], flavour: Flavour) -> Option<Na
     if c.word("PREPARE") {
         let name = name(&mut c, set)?;
         c.word("FROM").then_some(())?;
-        let source = source(text, &mut c, flavour, set)?;
+        let source = source(text, &mut c, dialect, set)?;
         return c.peek().is_none().then_some(Named::Prepare { name, source });
     }
     if c.word("DEALLOCATE") || c.word("DROP") {
@@ -149,11 +151,11 @@ pub(super) fn read(text: &[u8], tokens: &[Token], flavour: Flavour) -> Option<Na
     }
     c.word("EXECUTE").then_some(())?;
     if flavour == Flavour::MariaDb && c.word("IMMEDIATE") {
-        let source = source(text, &mut c, flavour, set)?;
-        return Some(Named::Immediate { source, using: using(text, c, flavour)? });
+        let source = source(text, &mut c, dialect, set)?;
+        return Some(Named::Immediate { source, using: using(text, c, dialect)? });
     }
     let name = name(&mut c, set)?;
-    Some(Named::Execute { name, using: using(text, c, flavour)? })
+    Some(Named::Execute { name, using: using(text, c, dialect)? })
 }
 
 fn name(c: &mut Cursor<'_>, set: bool) -> Option<Name> {
@@ -169,7 +171,7 @@ fn name(c: &mut Cursor<'_>, set: bool) -> Option<Name> {
 }
 
 /// MySQL takes a string or a user variable, MariaDB any expression.
-fn source(text: &[u8], c: &mut Cursor<'_>, flavour: Flavour, set: bool) -> Option<Source> {
+fn source(text: &[u8], c: &mut Cursor<'_>, dialect: Dialect, set: bool) -> Option<Source> {
     let mut taken = Vec::new();
     let mut depth = 0;
     while let Some(token) = c.peek() {
@@ -188,8 +190,13 @@ fn source(text: &[u8], c: &mut Cursor<'_>, flavour: Flavour, set: bool) -> Optio
     };
     let simple = literal || is_variable(&taken);
     let span = taken.first()?.start..taken.last()?.end;
-    let repeatable = simple || is_repeatable(text, &taken);
-    (simple || flavour == Flavour::MariaDb).then_some(Source { span, literal, repeatable, set })
+    let repeatable = simple || is_repeatable(text, &taken, dialect);
+    (simple || dialect.flavour == Flavour::MariaDb).then_some(Source {
+        span,
+        literal,
+        repeatable,
+        set,
+    })
 }
 
 /// A user variable: its name may have dots where it is not quoted, but no gaps.
@@ -203,7 +210,7 @@ fn is_variable(tokens: &[Token]) -> bool {
         && tokens.windows(2).all(|two| two[0].end == two[1].start)
 }
 
-fn using(text: &[u8], mut c: Cursor<'_>, flavour: Flavour) -> Option<Vec<Value>> {
+fn using(text: &[u8], mut c: Cursor<'_>, dialect: Dialect) -> Option<Vec<Value>> {
     if c.peek().is_none() {
         return Some(Vec::new());
     }
@@ -219,13 +226,17 @@ fn using(text: &[u8], mut c: Cursor<'_>, flavour: Flavour) -> Option<Vec<Value>>
                 item.push(token);
             }
             Some(_) | None => {
-                if flavour == Flavour::MySql && !is_variable(&item) {
+                if dialect.flavour == Flavour::MySql && !is_variable(&item) {
                     return None;
                 }
                 let span = item.first()?.start..item.last()?.end;
                 let mut cursor = Cursor::new(text, &item);
                 let literal = cursor.argument().filter(|_| cursor.left() == 0);
-                values.push(Value { span, literal, repeatable: is_repeatable(text, &item) });
+                values.push(Value {
+                    span,
+                    literal,
+                    repeatable: is_repeatable(text, &item, dialect),
+                });
                 item.clear();
             }
         }
@@ -246,7 +257,6 @@ fn deeper(depth: usize, token: Token) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::call::{Statement, classify_exactly};
-    use super::super::dialect::Dialect;
     use super::*;
 
     fn judge(flavour: Flavour, sql: &str) -> Statement {

@@ -1,12 +1,15 @@
 //! The tokens of one statement with their parentheses. All is computed in one pass: texts are hostile.
 
-use super::finder::names_what_follows;
+use super::dialect::Dialect;
+use super::effects;
+use super::finder::{is_function_schema, names_what_follows};
 use super::scanner::{Kind, Token};
 use crate::lock::function::Function;
 
 /// The tokens of one statement, and for each of them where it stands.
 pub(super) struct Tokens<'a> {
     pub(super) text: &'a [u8],
+    dialect: Dialect,
     pub(super) list: &'a [Token],
     /// Of a parenthesis that opens, the one that closes it.
     pub(super) closes: Vec<usize>,
@@ -31,9 +34,10 @@ struct Level {
 
 impl<'a> Tokens<'a> {
     /// None if parentheses do not match.
-    pub(super) fn new(text: &'a [u8], list: &'a [Token]) -> Option<Self> {
+    pub(super) fn new(text: &'a [u8], list: &'a [Token], dialect: Dialect) -> Option<Self> {
         let mut tokens = Self {
             text,
+            dialect,
             list,
             closes: vec![0; list.len()],
             opens: vec![0; list.len()],
@@ -94,7 +98,26 @@ impl<'a> Tokens<'a> {
             let token = self.list[before];
             names_what_follows(token.kind, &self.text[token.start..token.end])
         });
-        (!named && self.punct(i + 1, b'(')).then_some(function)
+        ((!named || self.qualified(i) > 0) && self.punct(i + 1, b'(')).then_some(function)
+    }
+
+    /// How many tokens before a function's name qualify it by a schema of the server's functions.
+    pub(super) fn qualified(&self, i: usize) -> usize {
+        let schema = i.checked_sub(2).and_then(|at| self.list.get(at)).is_some_and(|token| {
+            matches!(token.kind, Kind::Word | Kind::Quoted) && is_function_schema(&self.name(token))
+        });
+        if schema && self.punct(i - 1, b'.') { 2 } else { 0 }
+    }
+
+    /// Whether tokens of this statement may be evaluated once more.
+    pub(super) fn is_repeatable(&self, tokens: &[Token]) -> bool {
+        effects::is_repeatable(self.text, tokens, self.dialect)
+    }
+
+    /// Whether a word before a parenthesis names a function that ends no statement with an error, or none.
+    pub(super) fn names_quiet(&self, i: usize) -> bool {
+        let gap = self.list.get(i + 1).is_some_and(|next| next.start > self.list[i].end);
+        effects::is_quiet(&self.upper(&self.list[i]), gap, self.dialect)
     }
 
     pub(super) fn is(&self, i: usize, word: &str) -> bool {

@@ -15,7 +15,7 @@ pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
     let mut first = true;
     for (i, token) in tokens.iter().enumerate() {
         if token.kind == Kind::Versioned {
-            versioned = !versioned;
+            versioned = token.opens(text);
         }
         if matches!(token.kind, Kind::Hint | Kind::Versioned) {
             continue;

@@ -38,6 +38,13 @@ pub struct Token {
     pub end: usize,
 }
 
+impl Token {
+    /// Of a versioned comment, the start: one in another has no end of its own.
+    pub(super) fn opens(&self, text: &[u8]) -> bool {
+        text.get(self.start) == Some(&b'/')
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Gap,
@@ -97,6 +104,8 @@ pub struct Scanner {
     pub(super) before: u8,
     /// An `@`, letters and points are all that came last.
     pub(super) variable: bool,
+    /// The character set decides whether a quote is one, and is not known.
+    pub(super) unsure: bool,
     /// No token is needed up to here.
     skim_until: usize,
     /// In these modes the last byte led to this state instead.
@@ -117,6 +126,7 @@ impl Scanner {
             text_len: 0,
             before: 0,
             variable: false,
+            unsure: false,
             skim_until: 0,
             fork: None,
         }
@@ -151,6 +161,7 @@ impl Scanner {
             && (!keeps || text(self) == text(other));
         if alike {
             self.modes = self.modes.or(other.modes);
+            self.unsure |= other.unsure;
         }
         alike
     }
@@ -175,6 +186,8 @@ impl Scanner {
                 self.at += n;
                 self.before = chunk[i - 1];
                 if self.state == State::Gap {
+                    let passed = &chunk[i - n..i];
+                    self.variable &= passed.iter().all(|b| *b == b'.' || is_word(*b));
                     self.start = self.at - 1;
                     self.emit_at(Kind::Punct(b' '), &mut emit);
                 }
@@ -254,7 +267,9 @@ impl Scanner {
         match self.state {
             State::Gap => self.gap(b, emit),
             State::Word => {
-                if self.leads(b) {
+                if self.joins(b) {
+                    self.keep(b);
+                } else if self.leads(b) {
                     self.keep(b);
                     self.state = State::Trail(TrailOf::Word);
                 } else if !is_word(b) || self.is_blank(b, State::WordEnded) {
@@ -304,7 +319,16 @@ impl Scanner {
     fn gap(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) -> bool {
         self.start = self.at;
         self.text_len = 0;
-        self.variable = b == b'@' || (self.variable && (b == b'.' || is_word(b)));
+        if self.joins(b) {
+            self.keep(b);
+            self.state = State::Word;
+            return true;
+        }
+        let named = self.variable && self.before != b'@';
+        self.unsure |= b == b'`' && named && !self.knows_charset();
+        // `@@` begins no user variable.
+        self.variable =
+            (b == b'@' && self.before != b'@') || (self.variable && (b == b'.' || is_word(b)));
         self.state = match b {
             b'-' => State::Dash,
             b'#' => State::LineComment,

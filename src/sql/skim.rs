@@ -2,11 +2,11 @@
 
 use super::scanner::{WORD_MAX, is_word};
 
-/// Bytes from which on code has to be looked at: quotes, comments, and two letters of the words that
+/// Bytes from which on code has to be looked at: quotes, comments, variables, and two letters of the words that
 /// make a statement of a string.
 const STOPS: [bool; 256] = {
     let mut stops = [false; 256];
-    let all = b"'\"`[#-/*pPxX";
+    let all = b"'\"`[#-/*@pPxX";
     let mut i = 0;
     while i < all.len() {
         stops[all[i] as usize] = true;

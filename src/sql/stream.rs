@@ -144,6 +144,10 @@ impl Stream {
             }
         }
         self.at += text.len();
+        if self.readings.iter().any(Finder::is_unsure) {
+            self.readings.clear();
+            self.names_count = true;
+        }
     }
 
     fn scan_apart(&mut self, text: &[u8], skim: usize) {

@@ -53,23 +53,3 @@ pub fn shifts(text: &[u8], start: usize) -> bool {
     };
     sets(&lower[..start]) || sets(hints)
 }
-
-/// Those of the parameters that stand behind LIMIT or OFFSET.
-pub fn limits(text: &[u8], params: &[usize]) -> Vec<usize> {
-    let mut found: Vec<usize> = Vec::new();
-    for at in params {
-        let before = text[..*at].trim_ascii_end();
-        let word = |word: &[u8]| {
-            before
-                .len()
-                .checked_sub(word.len())
-                .is_some_and(|i| before[i..].eq_ignore_ascii_case(word))
-        };
-        let second = before.strip_suffix(b",").map(<[u8]>::trim_ascii_end);
-        let first = found.last().map(|first| first + 1);
-        if word(b"limit") || word(b"offset") || second.is_some_and(|b| Some(b.len()) == first) {
-            found.push(*at);
-        }
-    }
-    found
-}

@@ -102,7 +102,7 @@ scripts! {
         named_statements named_texts shows larger_cursors differences corpus statements_wait names_by_row prepared_statements arguments attributes big_packets cache_metadata charsets column_names commands comments cursors deadlocks diagnostics infile kill_query
         lifecycle listing lock_cursors logins long_columns many mentions names_emoji names_folding names_lenient names_length names_literals
         no_metadata one_statement ordinary prepared prepared_long prepared_texts prepared_timeouts resolve_errors select_limit several_results shapes
-        smoke sql_modes temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings
+        forms bound_limits bound_numbers failing_timeouts many_calls strict_writes pieces smoke sql_modes temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings
         trackers transactions values versioned wait_states wait_trackers waits;
     mariadb: crate::script::Flavour::MariaDb =>
         applications assignments assignments_settings calls_in_writes calls_left_out calls_with_tables clauses computed_hashes computed_names evaluation_counts
@@ -110,7 +110,7 @@ scripts! {
         set_statement shows named_immediate named_statements named_texts larger_cursors differences corpus statements_wait names_by_row prepared_statements arguments big_packets cache_metadata charsets column_names commands comments cursors deadlocks diagnostics infile kill_query lifecycle listing lock_cursors
         logins many mentions names_emoji names_folding names_lenient names_length names_literals one_statement ordinary
         prepared prepared_long prepared_texts prepared_timeouts resolve_errors select_limit several_results shapes smoke sql_modes
-        temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
+        forms bound_limits bound_numbers failing_timeouts many_calls strict_writes pieces killed_rows temporal time_limits timeouts_long timeouts_numbers timeouts_special timeouts_strings trackers transactions
         values versioned wait_states wait_trackers waits;
 }
 

@@ -189,7 +189,7 @@ fn a_statement_that_is_executed_elsewhere_is_refused(server: &Server) {
         server.root().run(&format!("CREATE DATABASE {schema}"));
         server.root().run(&format!("CREATE TABLE {schema}.t SELECT '{schema}' v"));
     }
-    let text = "SELECT v, GET_LOCK('k',0) FROM t";
+    let text = "SELECT v, IS_FREE_LOCK('k') FROM t";
     session.run(&format!("USE {here}"));
     let id = prepare(&mut session, text);
     session.run(&format!("PREPARE s FROM \"{text}\""));

@@ -160,8 +160,10 @@ fn natively_held(root: &mut Root, names: &[String; 4]) -> bool {
 fn judge(case: &Case, dialect: Dialect, truth: &Truth, seed: u64) -> Vec<String> {
     let text = &case.text;
     let verdict = classify_exactly(text, dialect);
-    let passes =
-        matches!(verdict, Statement::NoCall | Statement::WrongCount | Statement::Definition);
+    let passes = matches!(
+        verdict,
+        Statement::NoCall | Statement::WrongCount | Statement::InTable | Statement::Definition
+    );
     let mut wrong = Vec::new();
     if truth.taken > 0 && passes {
         wrong.push(format!("missed, it is {}", kind(&verdict)));
@@ -236,6 +238,7 @@ fn kind(statement: &Statement) -> &'static str {
         Statement::NoCall => "no call",
         Statement::Bare(_) => "a bare call",
         Statement::WrongCount => "a wrong count",
+        Statement::InTable => "in a table's definition",
         Statement::Definition => "a definition",
         Statement::Composite(_) => "a composite",
         Statement::Several(_) => "several",

@@ -59,6 +59,55 @@ fn a_call_is_certain_where_nothing_decides_about_it() {
 }
 
 #[test]
+fn a_call_beside_tables_is_reached_where_nothing_before_it_can_fail() {
+    // A bar behind each call that the server comes to, two if it is evaluated in any case.
+    for sql in [
+        "INSERT INTO t VALUES (GET_LOCK('a',0)||, 1 + GET_LOCK('b',0)|, GET_LOCK('c',0))",
+        "INSERT INTO t (a, b) VALUES (1.5, @x, -1, ?, NULL, NOW(), 'x', x AND GET_LOCK('a',0)|)",
+        "INSERT t VALUE (GET_LOCK('a',0)||), (GET_LOCK('b',0))",
+        "INSERT INTO t VALUES (1+1, GET_LOCK('a',0))",
+        "INSERT INTO t VALUES (f(), GET_LOCK('a',0))",
+        "INSERT INTO t VALUES (NOW (), GET_LOCK('a',0))",
+        "INSERT INTO t VALUES ((SELECT v FROM u), GET_LOCK('a',0))",
+        "INSERT INTO t SET a = 1, b = GET_LOCK('a',0)|| ON DUPLICATE KEY UPDATE b = GET_LOCK('b',0)",
+        "REPLACE INTO t (a) SELECT IF(1, GET_LOCK('a',0), 2)|, 5",
+        "INSERT INTO t SELECT GET_LOCK('a',0) AS x, (SELECT x)",
+        "INSERT INTO t SELECT GET_LOCK('a',0) FROM u",
+        "INSERT INTO t SELECT GET_LOCK('a',0) WHERE 0",
+        "INSERT INTO t VALUES (1) RETURNING GET_LOCK('a',0)",
+        "SET @a = 1, @b = GET_LOCK('a',0)||, @c = (SELECT v FROM u), @d = GET_LOCK('b',0)",
+        "SET @a = 1 + 1, @b = GET_LOCK('a',0)",
+        "SET @@sql_mode = 'x', @b = GET_LOCK('a',0)",
+        "SET @b = 0 OR GET_LOCK('a',0)|, @@sql_mode = 'x'",
+        "DO GET_LOCK('a',0)||, (SELECT v FROM t), GET_LOCK('b',0)",
+        "CALL p(GET_LOCK('a',0))",
+        "UPDATE t SET a = GET_LOCK('a',0)",
+        "DELETE FROM t WHERE GET_LOCK('a',0)",
+        "SELECT GET_LOCK('a',0), v FROM t",
+        "SELECT GET_LOCK('a',0), (SELECT v FROM t)",
+        "SHOW TABLES WHERE GET_LOCK('a',0)",
+    ] {
+        let plain = sql.replace(")|||", ")||").replace("0)||", "0)").replace("0)|", "0)");
+        let plain = plain.replace("2)|", "2)");
+        let mut marked = plain.clone();
+        let composite = composite(&plain);
+        for call in composite.calls.iter().rev() {
+            let reached = call.item.as_ref().is_some_and(|item| item.reached);
+            let bars = if !reached {
+                ""
+            } else if call.certain {
+                "||"
+            } else {
+                "|"
+            };
+            let at = call.item.as_ref().filter(|_| reached && !call.certain);
+            marked.insert_str(at.map_or(call.span.end, |item| item.span.end), bars);
+        }
+        assert_eq!(marked, sql);
+    }
+}
+
+#[test]
 fn tables_are_told_from_what_only_looks_like_them() {
     for (sql, tables) in [
         ("SELECT GET_LOCK('a',0) FROM t", true),
@@ -97,6 +146,11 @@ fn what_has_effects_is_not_run_once_more() {
         ("SELECT d.ABS(1), GET_LOCK('a',0)", false),
         ("SELECT @x := 1, GET_LOCK('a',0)", false),
         ("SELECT NEXT VALUE FOR s, GET_LOCK('a',0)", false),
+        ("SELECT s.nextval, GET_LOCK('a',0)", false),
+        ("SELECT now(1), GET_LOCK('a',0)", true),
+        ("SELECT now (1), GET_LOCK('a',0)", false),
+        ("SELECT abs (1), GET_LOCK('a',0)", true),
+        ("SELECT md5(1), GET_LOCK('a',0)", false),
     ] {
         assert_eq!(composite(sql).repeatable, repeatable, "{sql}");
     }
@@ -118,7 +172,7 @@ fn parts_are_where_they_stand() {
     let read = composite(sql);
     let [call] = read.calls.as_slice() else { panic!("{read:?}") };
     assert_eq!(
-        &sql[call.assigned.clone().expect("assigned")],
+        &sql[call.item.clone().expect("assigned").span],
         "IFNULL(NULL, GET_LOCK(CONCAT('x', @a), RELEASE_LOCK('y')))"
     );
     let [name, timeout] = call.arguments.as_slice() else { panic!("{call:?}") };

@@ -1,4 +1,4 @@
-//! Statements without tables that have one to four lock calls in them.
+//! Statements that have one to four lock calls in them, without tables or with one row that is written into `g`.
 //!
 //! No timeout is other than 0, so nothing waits. IS_USED_LOCK is a column or is compared: a
 //! connection id that is calculated with would differ from run to run.
@@ -56,7 +56,8 @@ impl Grammar {
 
     /// What the session may be asked behind a statement.
     pub(super) fn question(&mut self) -> Option<&'static str> {
-        let questions = ["SHOW WARNINGS", "SELECT ROW_COUNT()", "SELECT @v, @w"];
+        let rows = "SELECT v, w FROM g ORDER BY v, w";
+        let questions = ["SHOW WARNINGS", "SELECT ROW_COUNT()", "SELECT @v, @w", rows];
         self.one_in(3).then(|| self.pick(&questions))
     }
 
@@ -94,7 +95,7 @@ impl Grammar {
     }
 
     fn plain_statement(&mut self) -> String {
-        match self.random.random_range(0..10) {
+        match self.random.random_range(0..14) {
             0 => format!("DO {}", self.list()),
             1 => format!("SET @v = {}", self.top()),
             2 => format!("SET @v = {}, @w = {}", self.top(), self.top()),
@@ -109,7 +110,22 @@ impl Grammar {
                 let columns = self.columns();
                 format!("SELECT {columns} {}", self.pick(&tails))
             }
+            7 => self.written(),
             _ => format!("SELECT {}", self.columns()),
+        }
+    }
+
+    /// A row that is written, of which the proxy knows how far the server comes, or does not.
+    fn written(&mut self) -> String {
+        let verb = self.pick(&["INSERT", "REPLACE"]);
+        let before = self.pick(&["NULL", "1", "'x'", "@n"]);
+        match self.random.random_range(0..8) {
+            0 => format!("{verb} INTO g VALUES ({}, {before})", self.top()),
+            1 => format!("{verb} INTO g SET v = {}", self.top()),
+            2 => format!("{verb} INTO g (w, v) SELECT {before}, {}", self.top()),
+            3 => format!("{verb} INTO g VALUES ({}, {})", self.top(), self.top()),
+            4 => format!("{verb} INTO g VALUES ({before}, @v), (1, {})", self.top()),
+            _ => format!("{verb} INTO g VALUES ({before}, {})", self.top()),
         }
     }
 

@@ -5,7 +5,7 @@ a: SELECT @@max_sort_length
 = 1001
 b: SELECT IS_USED_LOCK('$Na')
 = <a>
-a: SET SESSION max_sort_length = 1001, @v = GET_LOCK('$Nb',0)
+a: SET @v = GET_LOCK('$Nb',0), SESSION max_sort_length = 1001
 = OK
 a: SELECT @@max_sort_length, @v
 = 1001 | 1
@@ -19,7 +19,7 @@ a: SELECT @v
 = 1
 b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc')
 = NULL | <a> | NULL
-a: SET autocommit = 0, @v = RELEASE_LOCK('$Nb')
+a: SET @v = RELEASE_LOCK('$Nb'), autocommit = 0
 = OK
 a: SELECT @v
 = 1

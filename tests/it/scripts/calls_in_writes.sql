@@ -6,7 +6,11 @@ a: INSERT INTO log (v) VALUES (GET_LOCK('$Na',0))
 = OK
 a: SELECT LAST_INSERT_ID(), ROW_COUNT()
 = 1 | 1
-a: INSERT INTO log (v,t) VALUES (GET_LOCK('$Nb',0),'one'), (RELEASE_LOCK('$Nb'),'two'), (RELEASE_LOCK('$Nb'),'three')
+a: INSERT INTO log (v,t) VALUES (GET_LOCK('$Nb',0),'one'), (IS_FREE_LOCK('$Nb'),'two')
+= OK
+a: INSERT INTO log (v,t) VALUES (RELEASE_LOCK('$Nb'),IFNULL(RELEASE_LOCK('$Nb'),'three'))
+= OK
+a: INSERT INTO log (v,t) VALUES (0 AND GET_LOCK('$Nb',0),'none')
 = OK
 b: INSERT INTO log (v,t) VALUES (GET_LOCK('$Na',0), IF(GET_LOCK('$Nb',0),'got','busy'))
 = OK
@@ -14,12 +18,12 @@ a: INSERT INTO log SET v=IS_USED_LOCK('$Na')=CONNECTION_ID(), t='set'
 = OK
 a: INSERT INTO log (v) SELECT GET_LOCK('$Nc',0)
 = OK
-a: INSERT INTO log (v) SELECT GET_LOCK('$Nd',0) FROM one
+a: INSERT INTO log SET t='taken', v=GET_LOCK('$Nd',0)
 = OK
-a: INSERT INTO log (v) SELECT v FROM one WHERE GET_LOCK('$Ne',0)=1
+a: REPLACE INTO log (v, t) SELECT 10, IF(GET_LOCK('$Ne',0), 'taken', 'busy') FROM DUAL
 = OK
 a: SELECT v, t FROM log ORDER BY id
-= 1 | NULL; 1 | one; 1 | two; NULL | three; 0 | got; 1 | set; 1 | NULL; 1 | NULL; 10 | NULL
+= 1 | NULL; 1 | one; 0 | two; 1 | three; 0 | none; 0 | got; 1 | set; 1 | NULL; 1 | taken; 10 | taken
 b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd'), IS_USED_LOCK('$Ne')
 = <a> | <b> | <a> | <a> | <a>
 a: SELECT RELEASE_ALL_LOCKS()
@@ -31,20 +35,20 @@ a: INSERT INTO one VALUES (1,GET_LOCK('$Na',0))
 = ERR 1062/23000
 a: INSERT INTO one (id) VALUES (GET_LOCK('$Nb',0))
 = ERR 1062/23000
-a: INSERT INTO one VALUES (5,GET_LOCK('$Nc',0)),(1,GET_LOCK('$Nd',0))
+a: INSERT INTO one VALUES (5,GET_LOCK('$Nc',0)),(1,IS_FREE_LOCK('$Nc'))
 = ERR 1062/23000
 a: INSERT INTO one VALUES (7,GET_LOCK(NULL,GET_LOCK('$Nf',0)))
 [mysql] = ERR 3057/42000
 [mariadb] = OK
 b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd'), IS_USED_LOCK('$Ne'), IS_USED_LOCK('$Nf')
-= <a> | <a> | <a> | <a> | NULL | <a>
+= <a> | <a> | <a> | NULL | NULL | <a>
 a: SELECT * FROM one ORDER BY id
 [mysql] = 1 | 10
 [mariadb] = 1 | 10; 7 | NULL
 a: DELETE FROM one WHERE id>1
 = OK
 a: SELECT RELEASE_ALL_LOCKS()
-= 5
+= 4
 a: INSERT IGNORE INTO one VALUES (1,GET_LOCK('$Na',0))
 = OK W1
 a: SHOW WARNINGS
@@ -64,22 +68,16 @@ b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc'), IS_USED
 = <a> | <a> | NULL | NULL
 a: SELECT RELEASE_ALL_LOCKS()
 = 2
-a: UPDATE one SET v=GET_LOCK('$Na',0)
+a: INSERT INTO one VALUES (1,GET_LOCK('$Na',0)) ON DUPLICATE KEY UPDATE v=50+IS_FREE_LOCK('$Nb')
 = OK
-a: UPDATE one SET v=v+GET_LOCK('$Nb',0), id=id WHERE id=1
+b: INSERT INTO one VALUES (1,GET_LOCK('$Na',0)) ON DUPLICATE KEY UPDATE v=v+IS_FREE_LOCK('$Na')
 = OK
-a: UPDATE one SET v=50 WHERE id=1 AND GET_LOCK('$Nd',0)=1
-= OK
-b: UPDATE one SET v=51 WHERE id=1 AND GET_LOCK('$Nd',0)=1
-= OK
-b: UPDATE one SET v=v+1-GET_LOCK('$Na',0)
-= OK
-b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb'), IS_USED_LOCK('$Nc'), IS_USED_LOCK('$Nd'), IS_USED_LOCK('$Ne')
-= <a> | <a> | NULL | <a> | NULL
+b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb')
+= <a> | NULL
 a: SELECT * FROM one
 = 1 | 51
 a: SELECT RELEASE_ALL_LOCKS()
-= 3
+= 1
 # In a transaction: a rollback undoes the row and not the lock.
 a: BEGIN
 = OK

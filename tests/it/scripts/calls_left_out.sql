@@ -30,6 +30,6 @@ a: SELECT RELEASE_ALL_LOCKS()
 a: SELECT GET_LOCK('$Na',0), 1 OFFSET 1 ROWS
 a: SELECT RELEASE_ALL_LOCKS()
 # Changed once.
-a: WITH c AS (SELECT GET_LOCK('$Na',0) g) UPDATE one JOIN c SET one.n = one.n + 1
+a: WITH c AS (SELECT IS_FREE_LOCK('$Na') g) UPDATE one JOIN c SET one.n = one.n + 1
 a: SELECT n FROM one
 a: SELECT RELEASE_ALL_LOCKS()

@@ -61,12 +61,15 @@ b: SELECT id, (SELECT IS_USED_LOCK('$Nk')) u FROM one
 = 1 | <a>
 a: SELECT RELEASE_ALL_LOCKS()
 = 1
-a: SELECT id FROM one WHERE GET_LOCK('$Nk',0)=1
-= 1
-b: SELECT id FROM one WHERE GET_LOCK('$Nk',0)=1
-= empty
-b: SELECT GET_LOCK('$Nl',0), id FROM one
-= 1 | 1
+# Beside what is read, and evaluated by itself.
+a: SET @v = GET_LOCK('$Nk',0), @w = (SELECT COUNT(*) FROM three)
+= OK
+b: SET @v = NOT GET_LOCK('$Nk',0) AND IS_USED_LOCK('$Nk') = $ID(a), @w = (SELECT COUNT(*) FROM three)
+= OK
+b: SELECT @v, @w
+= 1 | 3
+b: DO GET_LOCK('$Nl',0), (SELECT COUNT(*) FROM one)
+= OK
 b: SELECT RELEASE_LOCK('$Nl')
 = 1
 b: SELECT RELEASE_ALL_LOCKS()

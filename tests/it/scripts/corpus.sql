@@ -73,9 +73,9 @@ a: SET @v := GET_LOCK('$Na', 10)
 a: SELECT @v
 = 1
 a: SELECT GET_LOCK(CONCAT('$Na', ''),0) INTO @v
-a: SELECT COUNT(*) FROM jobs WHERE id = 1 AND get_lock('$Nw', 10) = 1
+a: SELECT COUNT(*) FROM jobs WHERE id = 1 AND is_free_lock('$Nw') = 1
 = 1
-a: UPDATE jobs SET owner=GET_LOCK('$Nu', 100) WHERE id=1
+a: UPDATE jobs SET owner=1 WHERE id=1 AND IS_FREE_LOCK('$Nu')
 a: INSERT INTO jobs VALUES (9, 'v', 'r9', GET_LOCK('$Nu', 100))
 a: SELECT id, owner FROM jobs WHERE IS_FREE_LOCK(CONCAT("$Npolling.", id)) AND (owner = 1) ORDER BY id LIMIT 5
 = 1 | 1; 9 | 1
@@ -83,7 +83,7 @@ a: SELECT run_id, IS_USED_LOCK(SHA2(run_id, 256)) FROM jobs WHERE id < 3
 a: DELETE FROM jobs WHERE id = 9 AND IS_USED_LOCK('$Na') = CONNECTION_ID()
 = OK
 a: SELECT RELEASE_ALL_LOCKS()
-= 6
+= 4
 # Prepared.
 a execute a2 '$Na' 0
 = 1

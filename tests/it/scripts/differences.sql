@@ -5,13 +5,6 @@
 @setup INSERT INTO $DB.jobs VALUES (1,'$Nk'),(2,'$Nl')
 b prepare n : SELECT GET_LOCK('$N\xc3\xa8',0)
 [mariadb] b prepare r : SELECT RELEASE_ALL_LOCKS() + 1
-# Calls in a definition.
-a: CREATE EVENT $DB.e ON SCHEDULE AT CURRENT_TIMESTAMP + INTERVAL 1 + GET_LOCK('$Nevent',0) DAY DO SELECT 1
-b: SELECT IS_USED_LOCK('$Nevent')
-= <a>
-~ NULL
-a: DROP EVENT $DB.e
-a: DO RELEASE_ALL_LOCKS()
 # Locks of tables and of names in one circle.
 a: SELECT GET_LOCK('$Ncircle',0)
 = 1

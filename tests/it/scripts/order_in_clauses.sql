@@ -67,7 +67,3 @@ a: SELECT 1 HAVING GET_LOCK('$Na',0)=1 AND IS_USED_LOCK('$Na')=CONNECTION_ID()
 a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
 [mysql] = held | 1
 [mariadb] = free | 0
-a: SELECT id, IS_USED_LOCK('$Na')=CONNECTION_ID() FROM one WHERE GET_LOCK('$Na',0)=1
-= 1 | 1
-a: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
-= held | 1

@@ -37,7 +37,7 @@ k: KILL QUERY $ID(b)
 b?
 [mysql] = ERR 1317/70100
 [mariadb] = OK
-b!: UPDATE t SET v=5 WHERE GET_LOCK('$Nk',20)=1
+b!: INSERT INTO t VALUES (7, IFNULL(GET_LOCK('$Nk',20),5))
 k: KILL QUERY $ID(b)
 b?
 # By a time limit.

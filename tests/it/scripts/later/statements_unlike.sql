@@ -2,6 +2,7 @@
 @session m caps=+MULTI_STATEMENTS
 @setup CREATE TABLE $DB.one (id INT PRIMARY KEY, v INT)
 @setup INSERT INTO $DB.one VALUES (1,10)
+@setup CREATE TABLE $DB.log (v INT)
 # Variables that the statement assigns, functions with effects.
 a: SET @v = 1
 a: SELECT @v, @w := IS_USED_LOCK('$Na') = CONNECTION_ID(), @v + RELEASE_LOCK('$Na')
@@ -53,6 +54,19 @@ m: SELEC; SELECT GET_LOCK('$Nc',0)
 = ERR 1064/42000
 m: SELECT 1; SELECT GET_LOCK('$Nd',0) FROM; SELECT 2
 = 1; ERR 1064/42000
+a: SELECT RELEASE_ALL_LOCKS()
+a: SELECT COUNT(*) FROM one WHERE id = 1 AND get_lock('$Nw', 10) = 1
+= 1
+a: INSERT INTO log (v) SELECT GET_LOCK('$Nd',0) FROM one
+= OK
+a: UPDATE one SET v=v+GET_LOCK('$Nb',0)-1, id=id WHERE id=1
+= OK
+a: SHOW TABLES WHERE GET_LOCK('$Nk',0)=2
+= empty
+a: INSERT INTO log (v) VALUES (GET_LOCK('$Nb',0)), (RELEASE_LOCK('$Nb')), (RELEASE_LOCK('$Nb'))
+= OK
+a: SET autocommit = 1, @v = GET_LOCK('$Nb',0)
+= OK
 a: SELECT RELEASE_ALL_LOCKS()
 # Rows and plans decide what is evaluated.
 b: SELECT id FROM one WHERE GET_LOCK('$Na',0)=1 AND IS_USED_LOCK('$Na')=CONNECTION_ID()

@@ -1,0 +1,212 @@
+# Expressions around a lock call, $C, one a line. @zero, @one and @null are 0, 1 and NULL.
+* $C
+($C)
+NOT $C
+!$C
+-$C
+~$C
+* $C = 1
+$C <> 1
+$C IS NULL
+$C IS NOT TRUE
+1 = $C
+NULL = $C
+$C = NULL
+NULL <=> $C
+$C <=> NULL
+NULL < $C
+# And, or.
+* @zero AND $C
+* @one AND $C
+@null AND $C
+$C AND @zero
+0 AND $C
+1 AND $C
+NULL AND $C
+$C AND 0
+$C AND NULL
+@one OR $C
+@zero OR $C
+@null OR $C
+1 OR $C
+0 OR $C
+$C OR 1
+($C) AND 0
+(0 AND 1) AND $C
+NOT (@one OR $C)
+@zero AND (@one AND $C)
+@one AND @zero AND $C
+@zero OR @one OR $C
+@zero && $C
+@one || $C
+1 XOR $C
+NULL XOR $C
+$C XOR NULL
+@null XOR $C
+# Choices.
+* IF(@zero, $C, 2)
+IF(@one, $C, 2)
+IF(@zero, 2, $C)
+IF(@one, 2, $C)
+IF(1, 2, $C)
+IF($C, 3, 4)
+IF(NULL, $C, 5)
+IFNULL(@one, $C)
+IFNULL(@null, $C)
+IFNULL($C, 1)
+IFNULL(1, $C)
+COALESCE(@one, $C)
+COALESCE(@null, $C)
+* COALESCE($C, @one)
+COALESCE(1, $C)
+COALESCE(@null, @one, $C)
+NULLIF(@one, $C)
+NULLIF(@null, $C)
+NULLIF($C, 5)
+NULLIF($C, NULL)
+NULLIF(NULL, $C)
+CASE @one WHEN 1 THEN 5 ELSE $C END
+CASE @one WHEN 2 THEN 5 ELSE $C END
+CASE WHEN @zero THEN $C END
+* CASE WHEN @one THEN $C END
+CASE WHEN $C THEN 1 ELSE 0 END
+CASE $C WHEN 1 THEN 7 END
+CASE NULL WHEN $C THEN 1 ELSE 2 END
+CASE 1 WHEN 1 THEN 3 WHEN $C THEN 4 END
+CASE WHEN @one THEN 1 WHEN $C THEN 2 END
+# Lists.
+@one IN (1, $C)
+@one IN (7, $C)
+1 IN (1, $C)
+NULL IN (1, $C)
+@null IN ($C, 2)
+$C IN (1, 2)
+$C IN (NULL)
+@one NOT IN (1, $C)
+@null BETWEEN 0 AND $C
+5 BETWEEN 7 AND $C
+5 BETWEEN $C AND NULL
+$C BETWEEN NULL AND 1
+$C NOT BETWEEN 0 AND 1
+ELT(1, 5, $C)
+ELT(2, 5, $C)
+ELT(NULL, $C)
+ELT($C, 5, 6)
+FIELD(@one, 1, $C)
+FIELD(NULL, $C)
+FIELD($C, 1, 0)
+INTERVAL(0, 1, $C)
+INTERVAL(5, 1, $C)
+INTERVAL(NULL, $C)
+INTERVAL($C, 1, 2)
+LEAST(NULL, $C)
+LEAST($C, NULL)
+GREATEST(1, @null, $C)
+GREATEST(0.5, $C)
+STRCMP(NULL, $C)
+MAKE_SET(1, 4, $C)
+MAKE_SET(2, 4, $C)
+# Strings.
+* CHAR_LENGTH(CONCAT(NULL, $C))
+CHAR_LENGTH(CONCAT($C, NULL))
+CHAR_LENGTH(CONCAT('a', $C))
+CHAR_LENGTH(CONCAT_WS(NULL, $C))
+CHAR_LENGTH(CONCAT_WS(',', NULL, $C))
+CHAR_LENGTH(REPEAT('a', $C))
+CHAR_LENGTH(REPEAT(NULL, $C))
+CHAR_LENGTH(LPAD(NULL, $C, 'a'))
+CHAR_LENGTH(LEFT('abc', $C))
+CHAR_LENGTH(LEFT(NULL, $C))
+CHAR_LENGTH(INSERT(NULL, 1, $C, 'a'))
+CHAR_LENGTH(REPLACE(NULL, 'a', $C))
+CHAR_LENGTH(SUBSTRING(NULL, $C))
+CHAR_LENGTH(SUBSTRING('abc', 9, $C))
+LOCATE(NULL, 'a', $C)
+INSTR(NULL, $C)
+FIND_IN_SET(NULL, $C)
+FIND_IN_SET('', $C)
+NULL LIKE $C
+$C LIKE NULL
+'a' LIKE CONCAT($C, '%')
+NULL REGEXP $C
+# Numbers.
+* NULL + $C
+$C + NULL
+@null * $C
+$C * NULL
+$C - 1
+1 DIV $C
+NULL DIV $C
+$C DIV 0
+$C / 0
+NULL / $C
+$C MOD 0
+MOD(NULL, $C)
+POW(NULL, $C)
+ROUND(NULL, $C)
+TRUNCATE(1.5, $C)
+ATAN(NULL, $C)
+CONV(NULL, $C, 10)
+NULL | $C
+NULL & $C
+0 & $C
+* NULL ^ $C
+$C ^ NULL
+($C) ^ NULL
+NULL << $C
+1 << $C
+NULL >> $C
+COALESCE($C, 0) ^ NULL
+COALESCE($C, 0) AND 0
+COALESCE($C, 0) + NULL
+COALESCE(COALESCE($C, 0), 1)
+CAST($C AS SIGNED)
+CAST($C AS CHAR) = 'x'
+CONVERT($C, DECIMAL(5,1))
+BINARY $C = 'a'
+ISNULL($C)
+ISNULL(NULL AND $C)
+ABS(NULL) + $C
+DATE_ADD(NULL, INTERVAL $C DAY) IS NULL
+DATE_ADD('2020-01-01', INTERVAL $C DAY) IS NULL
+MAKEDATE(NULL, $C) IS NULL
+TIMESTAMPADD(DAY, $C, NULL) IS NULL
+# Subqueries, rows.
+* (SELECT $C)
+(SELECT $C WHERE 0)
+(SELECT $C FROM DUAL WHERE @zero)
+(SELECT $C LIMIT 0)
+(SELECT 1 WHERE $C)
+EXISTS(SELECT $C)
+EXISTS(SELECT 1 WHERE $C)
+* EXISTS(SELECT $C WHERE 0)
+NOT EXISTS(SELECT $C)
+1 IN (SELECT $C)
+NULL IN (SELECT $C)
+1 = ANY (SELECT $C)
+1 > ALL (SELECT $C)
+(SELECT 1 UNION ALL SELECT $C LIMIT 1)
+(SELECT MAX(x) FROM (SELECT $C AS x) d)
+(SELECT 1 FROM (SELECT $C AS x) d)
+(SELECT 1 FROM (SELECT $C AS x) d LIMIT 0)
+(SELECT COUNT(*) FROM (SELECT $C AS x) d)
+(SELECT SUM($C))
+(SELECT COUNT($C))
+(SELECT MIN($C) OVER ())
+(1, $C) = (2, 3)
+(1, 0) = (NULL, $C)
+ROW($C, 1) = ROW(1, 1)
+(SELECT 1, $C) = (2, 3)
+@x := $C
+@zero AND (@x := $C)
+(SELECT v FROM one WHERE id = 1) + $C
+(SELECT v FROM one WHERE $C)
+(SELECT $C FROM none)
+(SELECT $C FROM one)
+EXISTS(SELECT $C FROM none)
+EXISTS(SELECT $C FROM one)
+(SELECT MAX($C) FROM none)
+JSON_EXTRACT(NULL, CONCAT('$', $C)) IS NULL
+JSON_ARRAY($C) IS NULL
+{fn $C}
+{fn ABS(NULL)} + $C
