@@ -13,6 +13,7 @@ use super::session::{End, Session};
 use super::settings::Settings;
 use super::splice::{Edit, Edits, Which, spliced};
 use super::trial::{MAX_TIMES, Next, PREFIX};
+use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
 use crate::sql::argument::Argument;

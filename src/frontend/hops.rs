@@ -61,7 +61,14 @@ impl Hops {
         let own_key = mixed.then(|| own_key.map_or_else(make, Ok)).transpose();
         let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
         let guard = Arc::new(Guard::load(config)?);
-        Ok(Self { acceptor, connector, own_key, ends: Ends::read(config), guard, failures: Seldom::default() })
+        Ok(Self {
+            acceptor,
+            connector,
+            own_key,
+            ends: Ends::read(config),
+            guard,
+            failures: Seldom::default(),
+        })
     }
 
     /// Until when the certificates are good.

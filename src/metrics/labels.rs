@@ -106,9 +106,9 @@ impl Metrics {
             self.stuck.with_label_values(&[of]);
         }
         for (counters, values) in [
-            (&self.sessions_closed, &CLOSED[..]),
+            (&self.sessions_closed, CLOSED),
             (&self.store_errors, &["connect", "lost", "refused"]),
-            (&self.limits, &LIMITS),
+            (&self.limits, LIMITS),
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),
             (&self.unsupported, &["refused", "native"]),

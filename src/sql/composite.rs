@@ -167,7 +167,7 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
         return None;
     }
     let behind = behind_settings(text, code);
-    if calls_in_settings(text, code, behind) {
+    if calls_in_settings(text, code, behind, dialect) {
         return None;
     }
     let mut composite = Tokens::new(text, code.get(behind..)?, dialect)?.statement()?;
@@ -220,9 +220,9 @@ pub(super) fn behind_settings(text: &[u8], code: &[Token]) -> usize {
 }
 
 /// Whether there is a call in the settings of `SET STATEMENT … FOR`.
-fn calls_in_settings(text: &[u8], code: &[Token], behind: usize) -> bool {
+fn calls_in_settings(text: &[u8], code: &[Token], behind: usize, dialect: Dialect) -> bool {
     behind > 0
-        && Tokens::new(text, code)
+        && Tokens::new(text, code, dialect)
             .is_none_or(|tokens| (0..behind).any(|i| tokens.call_at(i).is_some()))
 }
 
@@ -240,7 +240,7 @@ pub fn preparing_evaluates(text: &[u8], dialect: Dialect) -> bool {
         return true;
     }
     dialect.flavour == Flavour::MariaDb
-        && (calls_in_settings(text, &code, behind_settings(text, &code))
+        && (calls_in_settings(text, &code, behind_settings(text, &code), dialect)
             || code.iter().any(|t| is(t, b"SYSTEM_TIME")))
 }
 

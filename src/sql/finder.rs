@@ -55,7 +55,7 @@ enum Prepares {
 }
 
 /// What the token before says about a point behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 enum Behind {
     #[default]
     Any,
@@ -98,7 +98,7 @@ impl Finder {
         let knows = scanner.knows_charset();
         let mut tell = |token: Token, text: &[u8]| {
             each(token);
-            seen.token(token, text, |name| function(name, dialect, knows));
+            seen.token(token, text, dialect.flavour, |name| function(name, dialect, knows));
             false
         };
         scanner.feed(text, 0, &mut tell);

@@ -237,7 +237,8 @@ mod tests {
                 let free = |c: &Change| Row { holder: 0, grant: 0, conn: 0, ..won(c) };
                 let rows = changes.iter().map(free).collect();
                 let batch = Batch { writer, changes, others: Arc::default(), stray: false };
-                let result = Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
+                let result =
+                    Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
                 service.finish(Finished { pipe: 0, batch, result });
             }
             assert_eq!(tried, [1, 1, 0]);
