@@ -216,8 +216,8 @@ SESSIONS = [
               "What stands behind each proxy.", hidden=()),
         states("Rights of the store account", [(f"max by (instance, cluster, right) ({m('store_rights')})",
                                                 WHO + " {{right}}")],
-               """Whether the account may see (process) and end (kill) sessions, which a takeover needs; as found
-               at start."""),
+               """Whether the account may see (process) and end (kill) sessions, which a takeover needs; looked
+               at once a lease."""),
     ]),
     ("Traffic", 8, [
         graph("Commands", [(f"sum by (command) ({rate('commands_total')}) > 0", "{{command}}")], "reqps",
@@ -272,8 +272,11 @@ ENGINE = [
     ("Other proxies", 8, [
         graph("Other proxies seen", [(f"max {EACH} ({m('live_peers')})", WHO)], "short",
               "Other proxies on the same lock tables that hold a lease, as each one sees them."),
-        graph("Takeovers", [(f"sum {EACH} (increase({m('takeovers_total')}[$__rate_interval]))", WHO)], "short",
-              "Dead proxies whose locks were made free.", steps(warn=1)),
+        graph("Takeovers", [
+            (f"sum {EACH} (increase({m('takeovers_total')}[$__rate_interval]))", WHO),
+            (f"sum by (instance, cluster, of) ({m('stuck_ends')}) > 0", WHO + " stuck: {{of}}"),
+        ], "short", """Dead proxies whose locks were made free; and ends of proxies and sessions whose locks stay held until
+              somebody acts.""", steps(warn=1)),
         graph("Hand-overs", [
             (f"sum by (result) ({rate('rings_total')})", "others told: {{result}}"),
             (f"sum({rate('yields_total')})", "left to others"),
@@ -283,8 +286,12 @@ ENGINE = [
     ("Rows", 8, [
         graph("Rows deleted", [(f"sum {EACH} ({rate('rows_collected_total')})", WHO)], "ops",
               "Rows of locks deleted because nobody took them for collect_after."),
-        graph("Rows without a session", [(f"sum {EACH} (increase({m('ghost_rows_total')}[$__rate_interval]))", WHO)],
-              "short", "Rows that named a proxy but no session of it, and were freed: changes of unknown outcome.",
+        graph("Rows and sessions apart", [
+            (f"sum {EACH} (increase({m('ghost_rows_total')}[$__rate_interval]))", WHO + " rows"),
+            (f"sum {EACH} (increase({m('lost_rows_total')}[$__rate_interval]))", WHO + " sessions"),
+        ],
+              "short", """Rows that named a proxy but no session of it, and were freed: changes of unknown outcome. Sessions that were
+              closed because somebody had deleted or changed their lock's row.""",
               steps(warn=1)),
     ]),
 ]

@@ -24,6 +24,8 @@ pub enum Mutant {
     ReleaseOnEof,
     /// An observer waits its own lease, not that of the row it observes (I5).
     OwnLease,
+    /// Nobody looks whether held locks still have their rows.
+    TrustRows,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,
 }

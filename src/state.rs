@@ -144,6 +144,17 @@ impl StateDir {
     }
 }
 
+/// Does something with the state directory, which is given up at the first failure.
+pub fn with_state(
+    state: &mut Option<StateDir>,
+    task: impl FnOnce(&mut StateDir) -> Result<(), StateError>,
+) {
+    if let Some(Err(e)) = state.as_mut().map(task) {
+        tracing::warn!(error = %e, "without a state directory a restart behind a kill waits for the lease");
+        *state = None;
+    }
+}
+
 fn name(id: ProxyId) -> String {
     format!("{id}.lock")
 }

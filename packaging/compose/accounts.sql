@@ -17,7 +17,7 @@ GRANT PROCESS ON *.* TO `lockstead`@`%`;
 GRANT CONNECTION_ADMIN ON *.* TO `lockstead`@`%`;
 
 -- To see a killed session to the end of its rollback, and replicas.
--- Without it: sessions are looked up in the process list instead, a start waits one lease, and `lockstead adopt` cannot be run with it.
+-- Without it: sessions are looked up one by one instead, a start waits one lease, and `lockstead adopt` cannot be run with it.
 GRANT SELECT ON performance_schema.threads TO `lockstead`@`%`;
 
 -- To find the sessions of a proxy that has died, by the mark that it gave them.

@@ -19,6 +19,8 @@ use crate::store::releases::Fate;
 
 /// Between looks at what has become of it.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long a takeover may take before the command says that it is under way.
+const DEAD_FOR: Duration = Duration::from_secs(3);
 /// How long a proxy that lives may take to end the session, before the command says that it does.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -104,12 +106,24 @@ async fn until_free(
             Fate::Free | Fate::Later(_) => return Ok("released"),
             Fate::Held(proxy) => proxy,
         };
-        let Some(proxy) = proxy.filter(|proxy| proxy.state == ProxyState::Live) else {
-            return Err(failed(
-                "its proxy is dead: the lock is free when its sessions at the server have ended, which another proxy sees to"
+        let proxy = proxy.ok_or_else(|| {
+            failed(
+                "somebody has deleted its proxy's row: the proxies declare it dead when it has been missed for the longest lease, and then free the lock"
                     .to_owned(),
-            ));
-        };
+            )
+        })?;
+        if proxy.state != ProxyState::Live {
+            // This proxy, too, is about to take it over, and tells soon what is in the way.
+            let stuck = engine.stuck().of(proxy.id);
+            if stuck.is_none() && begun.elapsed() < DEAD_FOR {
+                sleep(PAUSE).await;
+                continue;
+            }
+            let why = stuck.unwrap_or_else(|| {
+                "the lock is free when its sessions at the server have ended, which another proxy sees to".to_owned()
+            });
+            return Err(failed(format!("its proxy is dead: {why}")));
+        }
         let terms = Terms { ttl: Duration::from_millis(u64::from(proxy.ttl_ms)) };
         let since = match seen {
             Some((rvn, since)) if rvn == proxy.rvn => since,

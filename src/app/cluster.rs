@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
+use super::inspect::Readiness;
 use super::sockets::{Bound, Sockets};
 use super::work::Work;
 use super::{StartError, inspect, observing};
@@ -28,9 +29,10 @@ use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
 use crate::state::StateDir;
-use crate::store::reads::Rights;
 use crate::types::Flavour;
 
+/// Pause before locked tables are looked at again, beside the server's own patience.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How often a new process looks whether it may serve.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -199,9 +201,26 @@ impl Running {
     }
 }
 
+/// What the start finds out, as soon as nobody has the lock tables locked.
+async fn readiness(config: &Config, name: Option<&str>) -> Result<Readiness, StartError> {
+    let mut said = false;
+    loop {
+        match inspect(config).await {
+            Err(e @ StartError::Locked { .. }) => {
+                if !std::mem::replace(&mut said, true) {
+                    tracing::warn!(cluster = name, error = %e, "the start waits for the lock tables");
+                }
+            }
+            found => return found,
+        }
+        // Ends with the other session's lock, or with this process.
+        sleep(AGAIN).await;
+    }
+}
+
 async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<Parts, StartError> {
     let store = config.store()?.clone();
-    let readiness = inspect(config).await?;
+    let readiness = readiness(config, name).await?;
     for warning in &readiness.warnings {
         tracing::warn!(cluster = name, "{warning}");
     }
@@ -212,13 +231,9 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         open: Mutex::default(),
         home: Mutex::default(),
         metrics: Arc::clone(&metrics),
+        stuck: Arc::default(),
     });
-    let Rights { process, kill, performance_schema } = readiness.rights;
-    for (right, has) in
-        [("process", process), ("kill", kill), ("performance_schema", performance_schema)]
-    {
-        metrics.store_rights.with_label_values(&[right]).set(i64::from(has));
-    }
+    access.show_rights(readiness.rights);
     let (engine, gates, threads) = threads::start(Setup {
         access,
         ttl: config.lease,

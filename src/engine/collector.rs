@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::handle::Engine;
 use super::pipe::{Line, StoreAccess};
+use super::strangers::Strangers;
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::schema::Meta;
@@ -25,14 +26,20 @@ const TOKENS_A_SECOND: u64 = 1 << 20;
 pub(super) async fn collect(access: Arc<StoreAccess>, engine: Engine, interval: Duration) {
     let mut line = Line::new(Arc::clone(&access));
     let mut stands: Option<(u64, Instant)> = None;
+    let mut strangers = Strangers::default();
     loop {
-        sleep(interval / 4).await;
+        sleep(strangers.pause(interval / 4)).await;
         if !engine.lease().is_good() {
             stands = None;
             continue;
         }
         let audited = audit(&mut line, &access, &engine).await;
         line.judge(&audited);
+        let looked = match line.get().await {
+            Ok(conn) => strangers.look(conn, &access.url.schema).await,
+            Err(e) => Err(e),
+        };
+        line.judge(&looked);
         let result = round(&mut line, &access, &mut stands, interval).await;
         line.judge(&result);
         match result {

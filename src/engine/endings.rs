@@ -25,9 +25,6 @@ pub(super) struct Watch {
 }
 
 /// Bounds of the pause between two looks.
-///
-/// The longer one is above the 100 ms for which MySQL answers from a cache where it shows
-/// transactions.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(150));
 
 /// The pause where the account may not see sessions: somebody must act first.
@@ -59,6 +56,7 @@ pub(super) async fn watch(
         match look(&mut line, &ids).await {
             Ok((run, there)) => {
                 complained = false;
+                access.stuck.sessions(&access.metrics, 0, None);
                 let (still, over) = watches
                     .into_iter()
                     .partition(|w| same_run(w.run, run) && there.contains(&w.conn.0));
@@ -72,6 +70,10 @@ pub(super) async fn watch(
                     // A right that is granted meanwhile counts for new connections.
                     line.drop_connection();
                     pause = BLIND;
+                }
+                if matches!(e, StoreError::Blind | StoreError::Refused { .. }) {
+                    let why = Some(e.to_string());
+                    access.stuck.sessions(&access.metrics, ids.len(), why);
                 }
                 if !std::mem::replace(&mut complained, true) {
                     tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held");

@@ -8,6 +8,7 @@ use super::census::{self, Census};
 use super::desk::{self, NoAnswer};
 use super::lease::Lease;
 use super::sight::Sight;
+use super::stuck::Stuck;
 use crate::lock::name::{Key, Name};
 use crate::store::overview::{LockRow, ProxyRow, Which};
 use crate::store::releases::Fate;
@@ -20,6 +21,8 @@ pub enum SessionEvent {
     Fence(ProxyId),
     /// An administrator takes the lock of this token away.
     Revoke(u64),
+    /// The row of the lock of this token is gone, or says otherwise.
+    Lost(u64),
     /// The proxy shuts down: end when the running statement has ended.
     Drain,
     /// The drain limit is over: end now.
@@ -112,6 +115,16 @@ pub(super) enum Request {
         proxy: ProxyId,
         rows: Vec<(Key, u64)>,
     },
+    /// The locks that are held for certain, to be compared with their rows.
+    Held {
+        proxy: ProxyId,
+        reply: oneshot::Sender<HeldNow>,
+    },
+    /// These held locks have no row any more.
+    Lost {
+        proxy: ProxyId,
+        locks: Vec<(Key, u64)>,
+    },
     /// For people.
     Sight {
         reply: oneshot::Sender<Sight>,
@@ -122,6 +135,14 @@ pub(super) enum Request {
     },
 }
 
+/// The locks of an incarnation whose grants are done and whose releases have not begun.
+#[derive(Debug, Default)]
+pub(super) struct HeldNow {
+    pub(super) locks: Vec<(Key, u64)>,
+    /// Greatest token known.
+    pub(super) last_token: u64,
+}
+
 /// A handle to the engine, one a session, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Engine {
@@ -129,6 +150,7 @@ pub struct Engine {
     pub(super) lease: Arc<Lease>,
     pub(super) census: mpsc::UnboundedSender<census::Asked>,
     pub(super) desk: desk::Desk,
+    pub(super) stuck: Arc<Stuck>,
 }
 
 /// A wait under way.
@@ -147,12 +169,17 @@ impl Engine {
         let requests = mpsc::unbounded_channel().0;
         let census = mpsc::unbounded_channel().0;
         let desk = desk::Desk::closed();
-        Self { requests, lease: Arc::default(), census, desk }
+        Self { requests, lease: Arc::default(), census, desk, stuck: Arc::default() }
     }
 
     /// The lease, to check deadlines against.
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// What keeps locks held that nobody has any more.
+    pub fn stuck(&self) -> &Stuck {
+        &self.stuck
     }
 
     /// Queues for a lock.
@@ -248,6 +275,18 @@ impl Engine {
     /// Has the rows that name an incarnation as holder compared with what is held here.
     pub(super) fn reconcile(&self, proxy: ProxyId, rows: Vec<(Key, u64)>) {
         self.send(Request::Reconcile { proxy, rows });
+    }
+
+    /// What an incarnation holds.
+    pub(super) async fn held(&self, proxy: ProxyId) -> HeldNow {
+        let (reply, held) = oneshot::channel();
+        self.send(Request::Held { proxy, reply });
+        held.await.unwrap_or_default()
+    }
+
+    /// Tells that the rows of held locks are gone.
+    pub(super) fn lose(&self, proxy: ProxyId, locks: Vec<(Key, u64)>) {
+        self.send(Request::Lost { proxy, locks });
     }
 
     fn send(&self, request: Request) {

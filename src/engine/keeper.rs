@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::incarnation::Incarnation;
 use super::lease::Lease;
+use super::longest::Longest;
 use super::pipe::Line;
 use super::server::Server;
 use super::service::LeaseEvent;
@@ -17,7 +18,7 @@ use super::threads::Setup;
 use crate::clock;
 use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
-use crate::state::{StateDir, StateError};
+use crate::state::with_state;
 use crate::store::connection::{StoreError, same_run};
 use crate::store::lease::{ProxyRow, ProxyState, Renewal};
 use crate::store::statement::{Others, Writer};
@@ -47,6 +48,7 @@ pub(super) struct Keeper {
     /// Incarnations of processes that are proved to be gone.
     gone: Vec<ProxyId>,
     observed: HashMap<ProxyId, Observation>,
+    longest: Longest,
     running: Arc<Running>,
     others: Others,
 }
@@ -70,6 +72,7 @@ impl Keeper {
             former: Vec::new(),
             gone: Vec::new(),
             observed: HashMap::new(),
+            longest: Longest::default(),
             running: Arc::default(),
             others: Others::default(),
         }
@@ -201,6 +204,7 @@ impl Keeper {
             run: row.server_start,
         });
         self.observed.clear();
+        self.longest = Longest::default();
         if waiting {
             tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
         }
@@ -287,6 +291,11 @@ impl Keeper {
                     }
                 }
             }
+        }
+        if let Some(shorter) = self.longest.shorter(renewal.meta.max_ttl_ms, &renewal.proxies, at) {
+            let (schema, leases) =
+                (self.setup.access.url.schema.clone(), (renewal.meta.max_ttl_ms, shorter));
+            self.line.get().await?.forget_longest(&schema, me.epoch, leases).await?;
         }
         self.observed.retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
         if let Some(state) = &mut self.setup.state {
@@ -382,16 +391,5 @@ impl Keeper {
                 tracing::warn!("could not leave the lease table in time; the lease will run out");
             }
         }
-    }
-}
-
-/// Does something with the state directory, which is given up at the first failure.
-fn with_state(
-    state: &mut Option<StateDir>,
-    task: impl FnOnce(&mut StateDir) -> Result<(), StateError>,
-) {
-    if let Some(Err(e)) = state.as_mut().map(task) {
-        tracing::warn!(error = %e, "without a state directory a restart behind a kill waits for the lease");
-        *state = None;
     }
 }

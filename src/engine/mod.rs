@@ -12,14 +12,18 @@ pub mod lease;
 pub mod pipe;
 pub mod service;
 pub mod sight;
+pub mod stuck;
 pub mod takeover;
 pub mod threads;
 
+mod audit;
 mod collector;
 mod deadlocks;
 mod doorbell;
 mod incarnation;
 mod keeper;
 mod keys;
+mod longest;
 mod server;
+mod strangers;
 mod waits;

@@ -11,11 +11,13 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
+use super::stuck::Stuck;
 use crate::config::StoreUrl;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::store::batch::{BatchResult, Row};
 use crate::store::connection::{StoreConnection, StoreError, Thread, same_run};
+use crate::store::reads::Rights;
 use crate::store::statement::{Change, Others, Writer};
 
 /// How to reach the store, and which connections stand open there.
@@ -31,6 +33,8 @@ pub struct StoreAccess {
     pub home: Mutex<Option<Arc<str>>>,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// What keeps locks held that nobody has any more.
+    pub stuck: Arc<Stuck>,
 }
 
 impl StoreAccess {
@@ -53,6 +57,16 @@ impl StoreAccess {
     pub fn beside(&self, conn: &StoreConnection) -> Vec<u64> {
         let open = self.open.lock();
         open.iter().filter(|thread| thread.is_at(conn)).map(|thread| thread.id).collect()
+    }
+
+    /// Shows what the account may do.
+    pub fn show_rights(&self, rights: Rights) {
+        let Rights { process, kill, performance_schema } = rights;
+        for (right, has) in
+            [("process", process), ("kill", kill), ("performance_schema", performance_schema)]
+        {
+            self.metrics.store_rights.with_label_values(&[right]).set(i64::from(has));
+        }
     }
 
     /// Counts an error.
@@ -185,7 +199,10 @@ async fn run_batch(
     if !same_run(started, run) {
         // The server was restarted: this incarnation's sessions are gone, and ids in its rows
         // must not mean new ones. The keeper begins another.
-        return Ok((started, BatchResult { rows: Vec::new(), guarded: false, base: None }));
+        return Ok((
+            started,
+            BatchResult { rows: Vec::new(), guarded: false, base: None, missed: false },
+        ));
     }
     let result = conn.run_batch(&batch.writer, &batch.changes, &batch.others).await;
     line.judge(&result);

@@ -7,6 +7,7 @@ mod batches;
 mod events;
 mod forced;
 mod looks;
+mod losses;
 mod outcomes;
 mod queues;
 mod sights;
@@ -25,17 +26,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::census;
 use super::deadlocks::{self, Victim};
-use super::desk;
-use super::doorbell;
-use super::endings;
 use super::handle::{Acquired, Engine, Look, Request, SessionEvent};
 use super::keys::{Countdown, KeyState, PendingRelease, Remote};
 use super::lease::Lease;
 use super::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
 use super::sight::Deadlock;
 use super::waits::Waits;
+use super::{census, desk, doorbell, endings};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::store::releases::AskedFor;
@@ -89,6 +87,8 @@ pub(super) struct Service {
     strays: VecDeque<Batch>,
     /// Rows that looked like ghosts when last compared.
     suspects: HashSet<(Key, u64)>,
+    /// Held locks that were found without a row, and that was said.
+    lost: HashSet<(Key, u64)>,
     /// A batch was refused, and that was said.
     complained: bool,
     /// Keys with something to send.
@@ -167,6 +167,7 @@ pub(super) fn build(
         waits,
         strays: VecDeque::new(),
         suspects: HashSet::new(),
+        lost: HashSet::new(),
         complained: false,
         ready: VecDeque::new(),
         pipes,
@@ -192,7 +193,8 @@ pub(super) fn build(
         watched: 0,
         settling: Vec::new(),
     };
-    (service, Engine { requests, lease, census, desk }, inbox)
+    let stuck = Arc::clone(&access.stuck);
+    (service, Engine { requests, lease, census, desk, stuck }, inbox)
 }
 
 impl Service {
@@ -255,6 +257,8 @@ impl Service {
             Request::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             Request::Look { key, reply } => self.look(key, reply),
             Request::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
+            Request::Held { proxy, reply } => drop(reply.send(self.held_now(proxy))),
+            Request::Lost { proxy, locks } => self.lose(proxy, locks),
             Request::Sight { reply } => {
                 let _ = reply.send(self.sight());
             }

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::pipe::{Line, StoreAccess};
 use crate::mutants::{self, Mutant};
 use crate::store::connection::{StoreConnection, StoreError, same_run};
-use crate::store::lease::ProxyRow;
+use crate::store::lease::{ProxyRow, UNKNOWN_RUN};
 use crate::types::ProxyId;
 
 /// Takeovers under way, so that one proxy is not taken over twice by the same process.
@@ -45,13 +45,24 @@ pub(super) async fn take_over(
     let mut pause = Duration::from_millis(10);
     let mut longest = Duration::from_millis(250);
     let mut warned = false;
+    let mut begun: Option<(i64, u64)> = None;
     loop {
         let result = match line.get().await {
             Ok(conn) => {
+                let (run, id) = (conn.started(), u64::from(conn.id()));
+                let (_, last) = match begun {
+                    Some(seen) if same_run(seen.0, run) => seen,
+                    _ => *begun.insert((run, id)),
+                };
                 // The row was read on that server: its ids mean nothing on the next one.
-                let same = same_run(conn.started(), row.server_start)
+                let same = same_run(run, row.server_start)
                     && home.as_ref().is_none_or(|h| **h == *conn.ident());
-                end_sessions(conn, &access.url.schema, &row, (own, same)).await
+                let ids = match same {
+                    _ if row.server_start == UNKNOWN_RUN => Ids::Doubtful,
+                    true => Ids::OfThisRun,
+                    false => Ids::OfAnother,
+                };
+                end_sessions(conn, &access.url.schema, &row, ids, (!own).then_some(last)).await
             }
             Err(e) => Err(e),
         };
@@ -60,9 +71,15 @@ pub(super) async fn take_over(
             // A right that is granted meanwhile counts for new connections.
             line.drop_connection();
         }
+        let stuck = match &result {
+            Ok(End::Powerless(why)) => Some(why.clone()),
+            Err(e @ StoreError::Refused { .. }) => Some(e.to_string()),
+            Ok(End::Clean | End::Waiting) | Err(_) => None,
+        };
+        access.stuck.takeover(&access.metrics, row.id, stuck);
         match result {
             Ok(End::Clean) => break,
-            Ok(End::Powerless(why)) if !warned => {
+            Ok(End::Powerless(ref why)) if !warned => {
                 warned = true;
                 // Somebody else must act first.
                 longest = Duration::from_secs(5);
@@ -91,36 +108,71 @@ pub(super) async fn take_over(
 enum End {
     Clean,
     Waiting,
-    Powerless(&'static str),
+    Powerless(String),
 }
 
+/// What the ids mean that the dead proxy's rows name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ids {
+    /// They are of this run of the server.
+    OfThisRun,
+    /// Their sessions ended with it.
+    OfAnother,
+    /// They may be of another, so others' by now, which must not be ended.
+    Doubtful,
+}
+
+const BLIND: &str =
+    "the store account may not see whether its sessions are over: GRANT PROCESS ON *.* to it";
+
+/// `tagged`: an id that was given when the proxy was dead already, if sessions are sought by their
+/// mark. One that came later took no lock for it, whatever mark it carries: anybody may give it one.
 async fn end_sessions(
     conn: &mut StoreConnection,
     schema: &str,
     row: &ProxyRow,
-    (own, same_run): (bool, bool),
+    of_rows: Ids,
+    tagged: Option<u64>,
 ) -> Result<End, StoreError> {
-    let mut ids = conn.sessions_of(schema, row.id, !own, same_run).await?;
-    if same_run && !own {
+    let mut ids = conn.sessions_of(schema, row.id, tagged, of_rows != Ids::OfAnother).await?;
+    if of_rows == Ids::OfThisRun && tagged.is_some() {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }
     let there = match conn.still_there(&ids).await {
-        Err(StoreError::Blind) => {
-            return Ok(End::Powerless("the store account may not see other accounts' sessions"));
-        }
+        Err(StoreError::Blind) => return Ok(End::Powerless(BLIND.to_owned())),
         there => there?,
     };
     if there.is_empty() || mutants::on(Mutant::StealBeforeGone) {
         conn.declare_clean(schema, row.id).await?;
         return Ok(End::Clean);
     }
-    let mut refused = false;
-    for id in there {
-        refused |= !conn.kill(id).await?;
+    if of_rows == Ids::Doubtful {
+        return Ok(End::Powerless(format!(
+            "its row was deleted, and the server has sessions with the ids that its locks name ({}), which may be others': waiting until they end",
+            list(&there)
+        )));
     }
-    Ok(if refused {
-        End::Powerless("the store account may not end a session; waiting until the server does")
-    } else {
+    let mut refused = Vec::new();
+    for id in there {
+        if !conn.kill(id).await? {
+            refused.push(id);
+        }
+    }
+    Ok(if refused.is_empty() {
         End::Waiting
+    } else {
+        End::Powerless(format!(
+            "the store account may not end connection {} of the server: GRANT CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) ON *.* to it, or KILL there",
+            list(&refused)
+        ))
     })
+}
+
+/// Some ids, for people.
+fn list(ids: &[u64]) -> String {
+    let mut shown: Vec<String> = ids.iter().take(5).map(u64::to_string).collect();
+    if ids.len() > shown.len() {
+        shown.push(format!("{} more", ids.len() - shown.len()));
+    }
+    shown.join(", ")
 }

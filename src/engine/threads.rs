@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::audit::audit;
 use super::collector::collect;
 use super::gates::{self, Gates};
 use super::handle::Engine;
@@ -61,7 +62,7 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
     let (handle_in, handle) = std::sync::mpsc::channel();
     let access = Arc::clone(&setup.access);
     let engine_lease = Arc::clone(&lease);
-    let collect_after = setup.collect_after;
+    let (collect_after, ttl) = (setup.collect_after, setup.ttl);
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let engine_runtime = runtime()?;
     std::thread::Builder::new().name("engine".into()).spawn(move || {
@@ -69,7 +70,8 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
         local.block_on(&engine_runtime, async move {
             let gates = gates::start(Arc::clone(&access));
             let (service, engine, requests) = service::build(&access, engine_lease);
-            tokio::spawn(collect(access, engine.clone(), collect_after));
+            tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
+            tokio::spawn(audit(access, engine.clone(), ttl));
             let _ = handle_in.send((engine, gates));
             service.run(requests, events).await;
         });

@@ -23,6 +23,7 @@ impl End {
             Self::Drained => "drained",
             Self::Moved => "moved",
             Self::Revoked(_) => "revoked",
+            Self::Lost(_) => "lost",
             Self::Broken(_) => "broken",
         }
     }
@@ -66,7 +67,9 @@ impl Session {
             }
             // A fence seen by this session alone, at the deadline's edge, must not leave its locks
             // behind in an incarnation that lives on.
-            End::Fenced | End::Moved | End::Revoked(_) | End::Broken(_) => self.abandon(),
+            End::Fenced | End::Moved | End::Revoked(_) | End::Lost(_) | End::Broken(_) => {
+                self.abandon();
+            }
             End::ClientGone | End::Drained => {
                 if self.held.is_empty() {
                     return;
@@ -108,6 +111,10 @@ impl Session {
             End::Drained => codes::draining(),
             End::Moved => codes::moved(),
             End::Revoked(name) => codes::revoked(name),
+            End::Lost(name) => {
+                self.context.metrics.fenced_sessions.inc();
+                codes::lost(name.as_deref())
+            }
             End::Broken(why) => {
                 tracing::warn!(connection = %self.connection, why, "a session is closed");
                 return;
@@ -176,7 +183,7 @@ impl Session {
         match event {
             SessionEvent::Fence(_) => self.event(event),
             // Ending already; at the drain's limit the rest is the server's.
-            SessionEvent::Drain | SessionEvent::Revoke(_) => Ok(()),
+            SessionEvent::Drain | SessionEvent::Revoke(_) | SessionEvent::Lost(_) => Ok(()),
             SessionEvent::Stop => Err(End::ServerGone),
         }
     }

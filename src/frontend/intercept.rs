@@ -349,7 +349,14 @@ impl Session {
         };
         self.context.engine.release(locks, proxy).await;
         // Released, or lost with the lease: the difference decides what the client hears.
-        if self.context.engine.lease().vouches_for(proxy) { Ok(()) } else { Err(End::Fenced) }
+        if !self.context.engine.lease().vouches_for(proxy) {
+            return Err(End::Fenced);
+        }
+        // Or lost before, which the engine has said by now.
+        while let Ok(event) = self.events.try_recv() {
+            self.event(event)?;
+        }
+        Ok(())
     }
 
     /// The connection id of a lock's holder, `None` when it is free.

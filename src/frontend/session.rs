@@ -54,6 +54,8 @@ pub(super) enum End {
     Moved,
     /// An administrator has taken this lock away.
     Revoked(String),
+    /// The row of a lock, of this name if it is known, is not the session's any more.
+    Lost(Option<String>),
     /// The client said something that cannot be relayed.
     Broken(&'static str),
 }
@@ -367,6 +369,7 @@ impl Session {
                 Some(name) => Err(End::Revoked(name)),
                 None => Ok(()),
             },
+            SessionEvent::Lost(token) => Err(End::Lost(self.held.name_of(token))),
             SessionEvent::Drain => {
                 self.draining = true;
                 Ok(())

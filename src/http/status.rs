@@ -39,6 +39,7 @@ impl Status {
             json!({
                 "cluster": name,
                 "problem": cluster.health().err(),
+                "stuck": cluster.engine.as_ref().map_or_else(Vec::new, |e| e.stuck().all()),
                 "observes": cluster.engine.is_none(),
                 "held": of(&locks, &name),
                 "waiting": of(&waiters, &name),

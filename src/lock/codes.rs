@@ -114,6 +114,21 @@ pub fn revoked(name: &str) -> ErrorReply {
     }
 }
 
+/// The last words to a session whose lock's row somebody has deleted or changed.
+pub fn lost(name: Option<&str>) -> ErrorReply {
+    // Clients cut an error's text at 512 bytes.
+    let name: String = name.unwrap_or_default().chars().take(64).collect();
+    let lock = if name.is_empty() { "a lock".to_owned() } else { format!("the lock '{name}'") };
+    ErrorReply {
+        code: 4031,
+        state: "HY000",
+        message: format!(
+            "Somebody has deleted or changed the row of {lock} in Lockstead's lock tables: others may have \
+             taken the lock, so this session is closed"
+        ),
+    }
+}
+
 /// The last words to a session that asks for a lock, and may be at another server than the locks.
 pub fn moved() -> ErrorReply {
     ErrorReply {

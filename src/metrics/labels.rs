@@ -60,7 +60,7 @@ const LIMITS: [&str; 6] = [
 ];
 
 /// Why the proxy refuses or ends a session: the label `reason`.
-const CLOSED: [&str; 14] = [
+const CLOSED: [&str; 15] = [
     "backend_tls",
     "bad_handshake",
     "broken",
@@ -68,6 +68,7 @@ const CLOSED: [&str; 14] = [
     "fenced",
     "left_before_login",
     "login_failed",
+    "lost",
     "moved",
     "no_proxy_header",
     "no_tls",
@@ -97,6 +98,9 @@ impl Metrics {
             for outcome in CallOutcome::ALL {
                 self.calls.with_label_values(&[function.label(), outcome.label()]);
             }
+        }
+        for of in ["proxy", "session"] {
+            self.stuck.with_label_values(&[of]);
         }
         for (counters, values) in [
             (&self.sessions_closed, &CLOSED[..]),

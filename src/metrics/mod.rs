@@ -72,7 +72,7 @@ pub struct Metrics {
     pub store_up: IntGauge,
     /// 1 while the server that answers is not the one whose locks are kept, by reason.
     pub store_foreign: IntGaugeVec,
-    /// 1 for each right that the store account has beyond the tables, as found at start.
+    /// 1 for each right that the store account has beyond the tables.
     pub store_rights: IntGaugeVec,
     /// Time a renewal took.
     pub renewal_seconds: Histogram,
@@ -92,6 +92,11 @@ pub struct Metrics {
     pub live_peers: IntGauge,
     /// Rows that named this proxy, and no session of it.
     pub ghosts: IntCounter,
+    /// Dead proxies, and ended sessions, that keep their locks because the store account may not see
+    /// or end what the server does for them.
+    pub stuck: IntGaugeVec,
+    /// Held locks whose rows somebody else had deleted or changed.
+    pub lost_rows: IntCounter,
     /// Other proxies woken, by result.
     pub rings: IntCounterVec,
     /// Locks left to a waiting proxy though sessions here wait too.
@@ -227,7 +232,7 @@ impl Metrics {
             store_rights: gauge_vec(
                 r,
                 "store_rights",
-                "1 if the store account had this right at start. Without kill a dead proxy's locks \
+                "1 if the store account has this right, looked at once a lease. Without kill a dead proxy's locks \
                  wait until the server ends its sessions; without process they stay held.",
                 &["right"],
             )?,
@@ -279,6 +284,18 @@ impl Metrics {
                 r,
                 "ghost_rows_total",
                 "Lock rows that named this proxy but no session of it, and were freed.",
+            )?,
+            stuck: gauge_vec(
+                r,
+                "stuck_ends",
+                "Dead proxies, and ended sessions, whose locks stay held until somebody acts, mostly \
+                 because the store account lacks a right.",
+                &["of"],
+            )?,
+            lost_rows: counter(
+                r,
+                "lost_rows_total",
+                "Held locks whose rows somebody else had deleted or changed; their sessions were closed.",
             )?,
             rings: counter_vec(
                 r,

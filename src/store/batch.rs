@@ -39,6 +39,8 @@ pub struct BatchResult {
     pub guarded: bool,
     /// The base of tokens, if it was read.
     pub base: Option<u64>,
+    /// A release alone has found no row that was its own.
+    pub missed: bool,
 }
 
 impl StoreConnection {
@@ -54,9 +56,10 @@ impl StoreConnection {
             changes
         {
             // A release alone is bound to its token: it needs neither guard nor read-back.
-            let (_, want) = self.change(&release_sql(writer, key, *token)).await?;
+            let (affected, want) = self.change(&release_sql(writer, key, *token)).await?;
             let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
-            return Ok(BatchResult { rows: vec![row], guarded: true, base: None });
+            let missed = affected == 0;
+            return Ok(BatchResult { rows: vec![row], guarded: true, base: None, missed });
         }
         if let [
             change @ Change { key, release: Some(token), acquire: Some(grant), withdraw: false },
@@ -68,7 +71,12 @@ impl StoreConnection {
             let (affected, want) = self.change(&statement).await?;
             if affected == 1 {
                 let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
-                return Ok(BatchResult { rows: vec![row], guarded: true, base: None });
+                return Ok(BatchResult {
+                    rows: vec![row],
+                    guarded: true,
+                    base: None,
+                    missed: false,
+                });
             }
             let read = self.read_back(writer, [key].into_iter()).await;
             return read.map_err(StoreError::behind_a_change);
@@ -81,7 +89,7 @@ impl StoreConnection {
         let lone_and_new = statement.changes == 1 && affected == 1;
         if bumped.is_none() && (affected == 2 * statement.changes || lone_and_new) {
             let rows = changes.iter().map(|change| expected(writer, change)).collect();
-            return Ok(BatchResult { rows, guarded: true, base: None });
+            return Ok(BatchResult { rows, guarded: true, base: None, missed: false });
         }
         let read = self.read_back(writer, changes.iter().map(|c| &c.key)).await;
         read.map_err(StoreError::behind_a_change)
@@ -128,6 +136,7 @@ fn to_result(rows: &[mysql_async::Row]) -> BatchResult {
         rows,
         guarded: guard.is_some_and(|g| g.holder == 1),
         base: guard.map(|g| g.token),
+        missed: false,
     }
 }
 

@@ -54,6 +54,15 @@ impl StoreConnection {
         );
         Ok(self.execute(sql).await? == 1)
     }
+
+    /// Has all later grants of new rows begin above `token`.
+    pub async fn raise_base(&mut self, schema: &str, token: u64) -> Result<(), StoreError> {
+        let ident = ident_expression(self.flavour());
+        let sql = format!(
+            "UPDATE `{schema}`.meta SET base={token} WHERE id=1 AND base<{token} AND ident={ident}"
+        );
+        self.execute(sql).await.map(drop)
+    }
 }
 
 /// Rows that one DELETE goes through: few, since batches wait for those it locks.

@@ -83,7 +83,7 @@ const MYSQL: [Need; 9] = [
     sight(
         "threads",
         "see a killed session to the end of its rollback, and replicas",
-        "sessions are looked up in the process list instead, a start waits one lease, and `lockstead adopt` cannot be run with it",
+        "sessions are looked up one by one instead, a start waits one lease, and `lockstead adopt` cannot be run with it",
     ),
     sight(
         "session_connect_attrs",

@@ -1,6 +1,9 @@
 //! The proxies table: registering, renewing, observing, revoking, cleaning.
 
+use std::collections::HashSet;
+
 use super::connection::{StoreConnection, StoreError, column};
+use super::reads::{PAGE, between};
 use super::releases::{AskedFor, asked_sql, to_asked};
 use super::schema::{Meta, meta_sql, to_meta};
 use super::statement::{Others, ident_expression, literal};
@@ -16,6 +19,10 @@ pub enum ProxyState {
     /// Its server sessions are gone: its locks may be taken.
     Clean,
 }
+
+/// [`ProxyRow::server_start`] of a proxy whose row was deleted: its connections' ids may be of any
+/// run. (0, as `lockstead adopt` enters it, is none of this server's.)
+pub const UNKNOWN_RUN: i64 = -1;
 
 /// A row of `proxies`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,10 +82,6 @@ impl StoreConnection {
         let conns = join(conns);
         let reign =
             format!("id=1 AND epoch={epoch} AND ident={}", ident_expression(self.flavour()));
-        self.execute(format!(
-            "UPDATE `{schema}`.meta SET ttl_ms=GREATEST(ttl_ms,{ttl_ms}) WHERE {reign}"
-        ))
-        .await?;
         let sql = format!(
             "INSERT INTO `{schema}`.proxies \
              (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns) \
@@ -90,7 +93,29 @@ impl StoreConnection {
             let message = "another epoch has begun".to_owned();
             return Err(StoreError::Refused { code: 1105, message });
         }
-        Ok(())
+        // Behind the row, which whoever forgets a longer lease would have seen.
+        self.execute(format!(
+            "UPDATE `{schema}`.meta SET ttl_ms=GREATEST(ttl_ms,{ttl_ms}) WHERE {reign}"
+        ))
+        .await
+        .map(drop)
+    }
+
+    /// Puts a shorter one in the place of the longest lease known (`old`), unless somebody has one
+    /// longer than that.
+    pub async fn forget_longest(
+        &mut self,
+        schema: &str,
+        epoch: u64,
+        (old, shorter): (u32, u32),
+    ) -> Result<(), StoreError> {
+        let ident = ident_expression(self.flavour());
+        let sql = format!(
+            "UPDATE `{schema}`.meta SET ttl_ms={shorter} \
+             WHERE id=1 AND epoch={epoch} AND ident={ident} AND ttl_ms={old} AND NOT EXISTS \
+             (SELECT 1 FROM `{schema}`.proxies WHERE state<>3 AND ttl_ms>{shorter})"
+        );
+        self.execute(sql).await.map(drop)
     }
 
     /// Renews by compare-and-set on the version (`old`: all it may have), in its epoch and on its
@@ -143,6 +168,38 @@ impl StoreConnection {
             "UPDATE `{schema}`.proxies SET state=2 WHERE id={id} AND state=1 AND rvn={seen}"
         );
         Ok(self.execute(sql).await? == 1)
+    }
+
+    /// Holders of locks that no row of `proxies` names: somebody has deleted it.
+    pub async fn strangers(&mut self, schema: &str) -> Result<HashSet<ProxyId>, StoreError> {
+        let mut ids = HashSet::new();
+        let mut from = None;
+        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
+            let sql = format!(
+                "SELECT DISTINCT l.holder FROM `{schema}`.locks l WHERE {} AND l.holder<>0 \
+                 AND NOT EXISTS (SELECT 1 FROM `{schema}`.proxies p WHERE p.id=l.holder)",
+                between(from.as_deref(), &page)
+            );
+            ids.extend(self.query(sql, 1).await?[0].iter().map(|r| ProxyId(column(r, 0))));
+            from = Some(page);
+        }
+        Ok(ids)
+    }
+
+    /// Enters a stranger as DEAD, so that its locks are taken over. Only when its lease is certainly
+    /// over.
+    pub async fn bury(&mut self, schema: &str, id: ProxyId, epoch: u64) -> Result<(), StoreError> {
+        let reign =
+            format!("id=1 AND epoch={epoch} AND ident={}", ident_expression(self.flavour()));
+        let rvn: u64 = rand::random();
+        let sql = format!(
+            "INSERT IGNORE INTO `{schema}`.proxies \
+             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns) \
+             SELECT {},2,{rvn},{epoch},base,0,'unknown',{UNKNOWN_RUN},'' \
+             FROM `{schema}`.meta WHERE {reign}",
+            id.0
+        );
+        self.execute(sql).await.map(drop)
     }
 
     /// DEAD to CLEAN. Only when no server session of the incarnation is left.

@@ -14,5 +14,6 @@ pub mod overview;
 pub mod reads;
 pub mod releases;
 pub mod schema;
+pub mod sessions;
 pub mod statement;
 pub mod waits;

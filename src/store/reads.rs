@@ -1,4 +1,4 @@
-//! Looking: at lock rows, at the server's sessions, at what the account may do.
+//! Looking: at lock rows, at the server, at what the account may do.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -7,7 +7,6 @@ use super::batch::{Row, to_row};
 use super::connection::{StoreConnection, StoreError, column};
 use super::statement::{Others, ROW, ids, literal};
 use crate::lock::name::Key;
-use crate::protocol::handshake::TAG_ATTRIBUTE;
 use crate::types::{Flavour, ProxyId};
 
 /// What the store account may do beyond the tables.
@@ -33,7 +32,7 @@ pub struct HeldRow {
 }
 
 /// Rows of the locks table that one statement goes through at most.
-const PAGE: u32 = 20_000;
+pub(super) const PAGE: u32 = 20_000;
 
 pub(super) fn between(from: Option<&[u8]>, to: &[u8]) -> String {
     format!("k>{} AND k<={}", literal(from.unwrap_or_default()), literal(to))
@@ -110,6 +109,26 @@ impl StoreConnection {
         Ok(rows)
     }
 
+    /// Those of these locks, with their tokens, whose rows do not say that `proxy` holds them.
+    pub async fn without_row(
+        &mut self,
+        schema: &str,
+        proxy: ProxyId,
+        locks: &[(Key, u64)],
+    ) -> Result<Vec<(Key, u64)>, StoreError> {
+        let keys: Vec<String> = locks.iter().map(|(key, _)| literal(key.as_bytes())).collect();
+        let sql = format!(
+            "SELECT k,tok FROM `{schema}`.locks WHERE holder={} AND k IN ({})",
+            proxy.0,
+            keys.join(",")
+        );
+        let rows = self.query(sql, 1).await?;
+        let there: HashSet<(Vec<u8>, u64)> =
+            rows[0].iter().map(|r| (column(r, 0), column(r, 1))).collect();
+        let gone = |(key, token): &&(Key, u64)| !there.contains(&(key.as_bytes().to_vec(), *token));
+        Ok(locks.iter().filter(gone).cloned().collect())
+    }
+
     /// Frees all rows that name `proxy` as holder, page by page.
     pub(super) async fn free_held(
         &mut self,
@@ -144,129 +163,6 @@ impl StoreConnection {
         Ok(self.query(sql, 1).await?[0].first().map(|r| column(r, 0)))
     }
 
-    /// Which of these connection ids the server still works for; an error when that cannot be
-    /// known.
-    pub async fn still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
-        if let Some(there) = self.among_threads(ids).await? {
-            return Ok(there);
-        }
-        if !self.sees_all().await? {
-            return Err(StoreError::Blind);
-        }
-        self.among_processes(ids).await
-    }
-
-    /// The same for connections of this very account, which it always sees.
-    pub async fn own_still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
-        match self.among_threads(ids).await? {
-            Some(there) => Ok(there),
-            None => self.among_processes(ids).await,
-        }
-    }
-
-    /// MySQL: performance_schema.threads shows a killed session to the end of its rollback.
-    /// `None` where it does not show this very connection, so where it is off or not allowed.
-    async fn among_threads(&mut self, ids: &[u64]) -> Result<Option<Vec<u64>>, StoreError> {
-        if self.flavour() == Flavour::MariaDb {
-            return Ok(None);
-        }
-        let sql = format!(
-            "SELECT processlist_id FROM performance_schema.threads WHERE processlist_id IN ({})",
-            self.with_own(ids)
-        );
-        match self.query(sql, 1).await {
-            Err(StoreError::Refused { code: 1142, .. }) => Ok(None),
-            rows => Ok(self.without_own(&rows?[0])),
-        }
-    }
-
-    /// MySQL's list hides a killed session while it still rolls back; its transaction shows then.
-    async fn among_processes(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
-        let list = self.with_own(ids);
-        let mut sql = format!("SELECT id FROM information_schema.processlist WHERE id IN ({list})");
-        if self.flavour() == Flavour::MySql && self.sees_all().await? {
-            let _ = write!(
-                sql,
-                " UNION SELECT trx_mysql_thread_id FROM information_schema.innodb_trx \
-                 WHERE trx_mysql_thread_id IN ({list})"
-            );
-        }
-        let rows = self.query(sql, 1).await?;
-        self.without_own(&rows[0]).ok_or(StoreError::Blind)
-    }
-
-    fn with_own(&self, ids: &[u64]) -> String {
-        let own = u64::from(self.id());
-        let ids: Vec<String> = ids.iter().chain([&own]).map(u64::to_string).collect();
-        ids.join(",")
-    }
-
-    /// The ids of others; `None` if this connection's own is not there, so that nothing is proved.
-    fn without_own(&self, rows: &[mysql_async::Row]) -> Option<Vec<u64>> {
-        let own = u64::from(self.id());
-        let mut ids: Vec<u64> = rows.iter().map(|r| column(r, 0)).collect();
-        ids.contains(&own).then(|| {
-            ids.retain(|id| *id != own);
-            ids
-        })
-    }
-
-    async fn sees_all(&mut self) -> Result<bool, StoreError> {
-        if let Some(known) = self.sees_all {
-            return Ok(known);
-        }
-        let sees = self.rights().await?.process;
-        self.sees_all = Some(sees);
-        Ok(sees)
-    }
-
-    /// The server sessions of a proxy: those that carry its tag (`tagged`), and those its lock
-    /// rows name (`named`, meaningful only in the server run that gave these ids).
-    pub async fn sessions_of(
-        &mut self,
-        schema: &str,
-        proxy: ProxyId,
-        tagged: bool,
-        named: bool,
-    ) -> Result<Vec<u64>, StoreError> {
-        let mut ids = Vec::new();
-        if named {
-            ids.extend(self.read_held(schema, proxy).await?.into_iter().map(|r| r.conn));
-        }
-        if tagged && self.has_performance_schema().await? {
-            let tag = String::from_utf8_lossy(TAG_ATTRIBUTE);
-            let sql = format!(
-                "SELECT processlist_id FROM performance_schema.session_connect_attrs \
-                 WHERE attr_name='{tag}' AND attr_value='{proxy}'"
-            );
-            match self.query(sql, 1).await {
-                Ok(rows) => ids.extend(rows[0].iter().map(|r| column::<u64>(r, 0))),
-                // Without the right to look there, the lock rows name the sessions that matter.
-                Err(StoreError::Refused { code: 1142, .. }) => {}
-                Err(e) => return Err(e),
-            }
-        }
-        ids.sort_unstable();
-        ids.dedup();
-        ids.retain(|id| *id != 0 && *id != u64::from(self.id()));
-        Ok(ids)
-    }
-
-    async fn has_performance_schema(&mut self) -> Result<bool, StoreError> {
-        let rows = self.query("SELECT @@global.performance_schema".to_owned(), 1).await?;
-        Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))
-    }
-
-    /// Ends a server session. True when the server accepted or the session is gone; false when
-    /// this account may not.
-    pub async fn kill(&mut self, id: u64) -> Result<bool, StoreError> {
-        match self.execute(format!("KILL CONNECTION {id}")).await {
-            Ok(_) | Err(StoreError::Refused { code: 1094, .. }) => Ok(true),
-            Err(StoreError::Refused { code: 1095 | 1227, .. }) => Ok(false),
-            Err(e) => Err(e),
-        }
-    }
-
     /// When the server was started, in seconds of its own clock; two readings of one run differ
     /// by at most two seconds. Constant through steps of that clock, since both terms move together.
     pub async fn server_start(&mut self) -> Result<i64, StoreError> {
@@ -295,10 +191,17 @@ impl StoreConnection {
                         (user='system user' AND state LIKE '%source%')";
         let sql = match self.flavour() {
             Flavour::MySql => {
-                "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration) \
-                 + (SELECT COUNT(*) FROM performance_schema.threads \
-                    WHERE processlist_command LIKE 'Binlog Dump%')"
-                    .to_owned()
+                let dumps = if self.lists_all_threads().await? {
+                    "performance_schema.threads WHERE processlist_command LIKE 'Binlog Dump%'"
+                } else if self.sees_all().await? {
+                    "information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+                } else {
+                    return Ok(true);
+                };
+                format!(
+                    "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration) \
+                     + (SELECT COUNT(*) FROM {dumps})"
+                )
             }
             Flavour::MariaDb => format!(
                 "SELECT ({sessions}) + (SELECT COUNT(*) FROM information_schema.global_status \
@@ -311,7 +214,7 @@ impl StoreConnection {
 
     /// Finds out by trying what the account may do, without touching anyone.
     pub async fn rights(&mut self) -> Result<Rights, StoreError> {
-        let process = self
+        let grants = self
             .query("SHOW GRANTS".to_owned(), 1)
             .await?
             .into_iter()
@@ -319,7 +222,7 @@ impl StoreConnection {
             .map(|r| column::<String>(&r, 0).to_ascii_uppercase())
             .collect::<Vec<_>>();
         let global = |right: &str| {
-            process.iter().any(|g| {
+            grants.iter().any(|g| {
                 g.contains(" ON *.* ") && (g.contains(right) || g.contains("ALL PRIVILEGES"))
             })
         };
@@ -328,10 +231,10 @@ impl StoreConnection {
             Flavour::MariaDb => global("CONNECTION ADMIN") || global("SUPER"),
         };
         let performance_schema = match self.flavour() {
-            Flavour::MySql => self.among_threads(&[]).await?.is_some(),
+            Flavour::MySql => self.sees_threads().await?,
             Flavour::MariaDb => true,
         };
-        Ok(Rights { process: global("PROCESS"), kill, performance_schema })
+        Ok(Rights { process: self.sees_all().await?, kill, performance_schema })
     }
 
     /// Tries the rights on the tables that every batch needs; changes nothing.

@@ -22,6 +22,8 @@ on_both! {
     a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock
     a_grant_is_not_told_when_its_lease_is_over
     a_proxy_that_lost_its_store_keeps_sessions_without_locks
+    a_proxy_that_lost_its_store_is_part_of_no_deadlock
+    one_long_lease_is_not_waited_for_ever_after
     a_proxy_told_to_stop_hands_its_locks_over
     a_proxy_told_to_stop_lets_statements_end
     a_proxy_told_to_stop_ends_open_transactions_at_its_limit
@@ -300,6 +302,40 @@ fn a_grant_is_not_told_when_its_lease_is_over(server: &Server) {
     backend.heal();
     let heard = late.client.read_response(crate::wire::Shape::Query);
     assert_eq!(heard.error(), Some(4031), "{}", render::response(&heard));
+}
+
+/// Its row tells of a wait that is over, which it cannot take back.
+fn a_proxy_that_lost_its_store_is_part_of_no_deadlock(server: &Server) {
+    let b = Proxy::start(&server.url, &LEASE);
+    let (a, link) = start_on_a_thread(server, &b.schema);
+    let mut root = server.root();
+    let (mut there, mut here) = (Session::at(a.port), Session::at(b.port));
+    there.run("SELECT GET_LOCK('of a', 600)");
+    here.run("SELECT GET_LOCK('of b', 600)");
+    there.send("SELECT GET_LOCK('of b', 1)");
+    let told = format!("SELECT COUNT(*) FROM {}.waits", b.schema);
+    eventually("the wait is told", || (root.column(&told) == ["1"]).then_some(()));
+    link.stall();
+    assert_eq!(there.reply().as_deref(), Some("0"));
+    assert_eq!(root.column(&told), ["1"], "taken back");
+    here.ask_for("of a");
+    here.gets_it();
+    assert!(b.metric("lockstead_deadlocks_total{found=\"across\"}") < 1.0);
+}
+
+fn one_long_lease_is_not_waited_for_ever_after(server: &Server) {
+    let schema = fresh_schema();
+    let mut trial = Proxy::start_on(&server.url, &schema, &["--lease", "6s"]);
+    let longest = || server.root().column(&format!("SELECT ttl_ms FROM {schema}.meta")).concat();
+    assert_eq!(longest(), "6000");
+    trial.signal("TERM");
+    assert_eq!(trial.wait(), Some(0));
+    let began = Instant::now();
+    let _later = Proxy::start_on(&server.url, &schema, &["--lease", "2s"]);
+    eventually("the longer lease is forgotten", || (longest() == "2000").then_some(()));
+    assert!(began.elapsed() > Duration::from_secs(6), "somebody might have had it");
+    let _longer = Proxy::start_on(&server.url, &schema, &["--lease", "9s"]);
+    assert_eq!(longest(), "9000");
 }
 
 fn a_proxy_that_lost_its_store_keeps_sessions_without_locks(server: &Server) {

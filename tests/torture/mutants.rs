@@ -11,6 +11,7 @@
 //! | `UnsortedBatch` | batches do not deadlock |
 //! | `OwnLease` | a lease is a promise |
 //! | `StopAtEmpty` | a lease is a promise |
+//! | `TrustRows` | mutual exclusion |
 //! | `DeadlineFromAck` | the model of the protocol: the kill budget hides it, and a takeover that ends the sessions |
 //! | `NoCheckBehindReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks once more |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
@@ -39,6 +40,7 @@ on_both! {
     mutant_unsorted_batch
     mutant_own_lease
     mutant_stop_at_empty
+    mutant_trust_rows
 }
 
 /// How long anything may wait for a lock.
@@ -310,5 +312,20 @@ fn mutant_stop_at_empty(server: &Server) {
             rename("hidden", "addr");
             std::thread::park_timeout(Duration::from_secs(2));
         })
+    });
+}
+
+fn mutant_trust_rows(server: &Server) {
+    prove(server, "TrustRows", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[3, 3]);
+        let mut before = stage.holder(0);
+        server.root().run(&format!("DELETE FROM {}.locks", stage.place.schema));
+        // More than a third of the lease.
+        std::thread::park_timeout(Duration::from_secs(3));
+        let next = stage.holder(1);
+        let _ = before.ask("DO 1");
+        before.hang_up();
+        next.quit();
+        stage.judge()
     });
 }

@@ -188,7 +188,7 @@ mod tests {
         let rows = changes.iter().map(won).collect();
         let batch = Batch { writer, changes, others: Arc::default(), stray: false };
         renew(&service.lease, deadline);
-        let result = Ok((0, BatchResult { rows, guarded: true, base: None }));
+        let result = Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
         service.finish(Finished { pipe: 0, batch, result });
     }
 
@@ -235,7 +235,8 @@ mod tests {
             let row = won(&changes[0]);
             let token = row.token;
             let batch = Batch { writer, changes, others: Arc::default(), stray: false };
-            let result = Ok((0, BatchResult { rows: vec![row], guarded: true, base: None }));
+            let result =
+                Ok((0, BatchResult { rows: vec![row], guarded: true, base: None, missed: false }));
             service.finish(Finished { pipe: 0, batch, result });
             assert!(outcome.try_recv().is_err(), "waits on");
             let stray = service.strays.pop_front().expect("a release");

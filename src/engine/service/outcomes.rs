@@ -25,6 +25,8 @@ struct Verdict {
     vouched: bool,
     /// The guard held.
     guarded: bool,
+    /// A release has found no row of its own.
+    missed: bool,
     /// Run of the server that took it.
     run: i64,
 }
@@ -59,6 +61,7 @@ impl Service {
                         vouched: self.lease.vouches_for(batch.writer.proxy)
                             || mutants::on(Mutant::NoCheckBehindReply),
                         guarded: result.guarded,
+                        missed: result.missed,
                         run,
                     };
                     self.apply(&batch.writer, change, row, verdict);
@@ -72,7 +75,10 @@ impl Service {
     /// Takes one key's outcome from its row.
     fn apply(&mut self, writer: &Writer, change: Change, row: Option<&Row>, verdict: Verdict) {
         let Change { key, release, acquire, withdraw } = change;
-        let Verdict { current, vouched, guarded, run } = verdict;
+        let Verdict { current, vouched, guarded, missed, run } = verdict;
+        if missed && current && vouched {
+            self.miss(&key);
+        }
         let Some(state) = self.keys.get_mut(&key) else {
             return;
         };

@@ -36,6 +36,7 @@ pub(in crate::engine) fn store_access() -> Arc<StoreAccess> {
         open: Mutex::default(),
         home: Mutex::default(),
         metrics: Arc::new(Metrics::new(None).expect("metrics")),
+        stuck: Arc::default(),
     })
 }
 

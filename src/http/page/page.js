@@ -203,8 +203,9 @@ const show = (status) => {
   const good = cluster.problem === null && !status.draining;
   state.className = "pill " + (cluster.problem !== null ? "bad" : good ? "good" : "warn");
   put("state", cluster.problem !== null ? "no grants" : status.draining ? "draining" : "good");
-  by("notice").hidden = cluster.problem === null && status.failed === null;
-  put("notice", plain(cluster.problem ?? status.failed ?? ""));
+  const told = [cluster.problem ?? status.failed, ...cluster.stuck].filter((text) => text !== null);
+  by("notice").hidden = told.length === 0;
+  put("notice", plain(told.join(". ")));
   put("about", `${status.version} · ${mine(status.backends)[0].backend}`);
   lease(mine(status.lease)[0]);
   const last = (name) => cluster.rates[name].at(-1) ?? 0;

@@ -1,0 +1,76 @@
+//! Compares the locks that are held here with their rows, for which an administrator's DELETE,
+//! TRUNCATE or UPDATE asks nobody: whose row is gone may have another holder by now. And looks what
+//! the account may do by now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::handle::{Engine, HeldNow};
+use super::pipe::{Line, StoreAccess};
+use crate::lock::name::Key;
+use crate::store::connection::StoreError;
+use crate::store::reads::Rights;
+use crate::types::ProxyId;
+
+/// The account's rights are looked at in each round of this number.
+const RIGHTS: u64 = 3;
+/// Locks that one statement reads.
+const PAGE: usize = 1000;
+
+/// Compares three times a lease, as long as the process lives.
+pub(super) async fn audit(access: Arc<StoreAccess>, engine: Engine, lease: Duration) {
+    let mut line = Line::new(Arc::clone(&access));
+    for round in 1_u64.. {
+        sleep(lease / 3).await;
+        if round % RIGHTS == 0 {
+            // A right that was granted meanwhile counts for new connections.
+            line.drop_connection();
+            let rights = rights(&mut line).await;
+            line.judge(&rights);
+            if let Ok(rights) = rights {
+                access.show_rights(rights);
+            }
+        }
+        let Some(proxy) = engine.lease().proxy() else { continue };
+        let HeldNow { locks, last_token } = engine.held(proxy).await;
+        if locks.is_empty() {
+            line.drop_connection();
+            continue;
+        }
+        let result = compare(&mut line, &access, &engine, proxy, &locks, last_token).await;
+        line.judge(&result);
+        if let Err(e) = result {
+            tracing::debug!(error = %e, "held locks were not compared with their rows");
+        }
+    }
+}
+
+async fn rights(line: &mut Line) -> Result<Rights, StoreError> {
+    line.get().await?.rights().await
+}
+
+async fn compare(
+    line: &mut Line,
+    access: &StoreAccess,
+    engine: &Engine,
+    proxy: ProxyId,
+    locks: &[(Key, u64)],
+    last_token: u64,
+) -> Result<(), StoreError> {
+    let schema = &access.url.schema;
+    let conn = line.get().await?;
+    let mut lost = Vec::new();
+    for page in locks.chunks(PAGE) {
+        lost.extend(conn.without_row(schema, proxy, page).await?);
+    }
+    let some = !lost.is_empty();
+    // An empty list, too: what was lost once and is found again is not lost any more.
+    engine.lose(proxy, lost);
+    if some {
+        // A row that is made anew must not begin below the tokens that were given.
+        conn.raise_base(schema, last_token).await?;
+    }
+    Ok(())
+}

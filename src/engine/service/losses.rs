@@ -1,0 +1,69 @@
+//! Held locks whose rows somebody has deleted or changed: others may take them by now.
+
+use super::super::desk;
+use super::super::handle::{HeldNow, SessionEvent};
+use super::super::keys::{Held, KeyState};
+use super::Service;
+use crate::lock::name::Key;
+use crate::mutants::{self, Mutant};
+use crate::types::ProxyId;
+use tokio::sync::oneshot;
+
+/// A lock that stays its session's until a change is sent: its row names it.
+fn at_rest(state: &KeyState) -> Option<&Held> {
+    state.held.as_ref().filter(|_| !state.in_flight && state.release.is_none())
+}
+
+impl Service {
+    /// The locks whose rows must name this proxy in every reading that begins later, for as long as
+    /// they are at rest.
+    pub(super) fn held_now(&self, proxy: ProxyId) -> HeldNow {
+        if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) {
+            return HeldNow::default();
+        }
+        let token = |(key, state): (&Key, &KeyState)| Some((key.clone(), at_rest(state)?.token));
+        let locks = self.keys.iter().filter_map(token).collect();
+        HeldNow { locks, last_token: self.last_token }
+    }
+
+    /// Closes the sessions of locks whose rows were gone when they were read: they were held before,
+    /// and are at rest under the same token still.
+    pub(super) fn lose(&mut self, proxy: ProxyId, locks: Vec<(Key, u64)>) {
+        if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) || mutants::on(Mutant::TrustRows) {
+            return;
+        }
+        let lost = locks.into_iter().filter(|(key, token)| {
+            let held = self.keys.get(key).and_then(at_rest);
+            held.is_some_and(|held| held.token == *token)
+        });
+        let lost = lost.collect();
+        let known = std::mem::replace(&mut self.lost, lost);
+        for (key, token) in self.lost.difference(&known) {
+            let Some(held) = self.keys.get(key).and_then(|state| state.held.as_ref()) else {
+                continue;
+            };
+            self.tell_lost(key, *token, held);
+            // A statement that runs would go on without the lock.
+            let kill = desk::Asked::Kill(held.conn, oneshot::channel().0);
+            self.desk.send(kill);
+        }
+    }
+
+    /// The release of a lock has found that its row is not this proxy's. Whoever asked for the release
+    /// hears that before it is done.
+    pub(super) fn miss(&self, key: &Key) {
+        let held = self.keys.get(key).and_then(|state| state.held.as_ref());
+        if let Some(held) = held
+            && !self.lost.contains(&(key.clone(), held.token))
+        {
+            self.tell_lost(key, held.token, held);
+        }
+    }
+
+    /// Its session closes, and what it holds beside goes back as at any end of one.
+    fn tell_lost(&self, key: &Key, token: u64, held: &Held) {
+        self.metrics.lost_rows.inc();
+        tracing::error!(lock = key.shown(), token, connection = %held.conn, "the row of a held lock was deleted or changed by somebody else: its session is closed");
+        let _ = held.events.send(SessionEvent::Lost(token));
+    }
+}

@@ -1,0 +1,45 @@
+//! Locks of proxies whose rows somebody has deleted: nobody would ever take them over.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::clock;
+use crate::lock::lease::Terms;
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::types::ProxyId;
+
+/// Those that were seen, and since when.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    seen: HashMap<ProxyId, Duration>,
+    longest: Duration,
+}
+
+impl Strangers {
+    /// Looks for them, and enters as dead those that were there for the longest lease known: without
+    /// its row none of them has renewed its own.
+    pub(super) async fn look(
+        &mut self,
+        conn: &mut StoreConnection,
+        schema: &str,
+    ) -> Result<(), StoreError> {
+        let meta = conn.read_meta(schema).await?;
+        let found = conn.strangers(schema).await?;
+        self.longest = Duration::from_millis(u64::from(meta.max_ttl_ms));
+        self.seen.retain(|id, _| found.contains(id));
+        let (terms, now) = (Terms { ttl: self.longest }, clock::now());
+        for id in found {
+            let since = *self.seen.entry(id).or_insert(now);
+            if now >= terms.revocable(since) && meta.here {
+                conn.bury(schema, id, meta.epoch).await?;
+                tracing::warn!(proxy = %id, "locks of a proxy whose row was deleted: it is entered as dead");
+            }
+        }
+        Ok(())
+    }
+
+    /// How long to wait for the next look, by which some may have been there long enough.
+    pub(super) fn pause(&self, usual: Duration) -> Duration {
+        if self.seen.is_empty() { usual } else { usual.min(self.longest) }
+    }
+}

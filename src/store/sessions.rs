@@ -1,0 +1,232 @@
+//! The server's sessions: which of them it still works for, and their end.
+//!
+//! A list proves nothing by what it does not show, unless it is known to show all.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::connection::{StoreConnection, StoreError, column};
+use crate::protocol::handshake::TAG_ATTRIBUTE;
+use crate::types::{Flavour, ProxyId};
+
+/// MySQL's answer about a thread that it does not know, or that is being cleaned up: no statement
+/// of it is begun any more.
+const NO_SUCH_THREAD: u16 = 1094;
+
+/// Longer than the time since the last reading for which MySQL answers from its cache of transactions.
+const CACHED: Duration = Duration::from_millis(120);
+/// Readings of it, in some seconds, of which one must be new.
+const ATTEMPTS: u32 = 6;
+
+impl StoreConnection {
+    /// Which of these connection ids the server still works for; an error when that cannot be
+    /// known.
+    pub async fn still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        if self.flavour() == Flavour::MariaDb {
+            if !self.sees_all().await? {
+                return Err(StoreError::Blind);
+            }
+            return self.among_processes(ids).await;
+        }
+        if let Some(there) = self.among_threads(ids).await? {
+            return Ok(there);
+        }
+        let mut there = self.at_work(ids).await?;
+        let rest: Vec<u64> = ids.iter().copied().filter(|id| !there.contains(id)).collect();
+        there.extend(self.among_transactions(&rest).await?);
+        Ok(there)
+    }
+
+    /// The same for connections of this very account that changed nothing but lock tables: what
+    /// they have not committed, they never will.
+    pub async fn own_still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        match self.flavour() {
+            // The list always shows an account its own.
+            Flavour::MariaDb => self.among_processes(ids).await,
+            Flavour::MySql => match self.among_threads(ids).await? {
+                Some(there) => Ok(there),
+                None => self.at_work(ids).await,
+            },
+        }
+    }
+
+    async fn among_processes(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        let list = self.with_own(ids);
+        let sql = format!("SELECT id FROM information_schema.processlist WHERE id IN ({list})");
+        let rows = self.query(sql, 1).await?;
+        let mut there: Vec<u64> = rows[0].iter().map(|r| column(r, 0)).collect();
+        self.without_own(&mut there).then_some(there).ok_or(StoreError::Blind)
+    }
+
+    /// MySQL: performance_schema.threads shows a killed session to the end of its rollback.
+    /// `None` where it does not show this very connection, so where it is off or not allowed; and
+    /// where it has room for a fixed number of threads, and leaves out the others. (Its counter of
+    /// those left out is no help: FLUSH STATUS sets it to 0.)
+    async fn among_threads(&mut self, ids: &[u64]) -> Result<Option<Vec<u64>>, StoreError> {
+        let sql = format!(
+            "SELECT processlist_id,@@global.performance_schema_max_thread_instances \
+             FROM performance_schema.threads WHERE processlist_id IN ({})",
+            self.with_own(ids)
+        );
+        let rows = match self.query(sql, 1).await {
+            Err(StoreError::Refused { code: 1142, .. }) => return Ok(None),
+            rows => rows?,
+        };
+        let mut there: Vec<u64> = rows[0].iter().map(|r| column(r, 0)).collect();
+        let grows = rows[0].first().is_some_and(|r| column::<i64>(r, 1) == -1);
+        Ok((self.without_own(&mut there) && grows).then_some(there))
+    }
+
+    /// MySQL: those that may still begin a statement, or are in the middle of one.
+    async fn at_work(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        let mut there = Vec::new();
+        for id in ids {
+            // It tells of every thread, even one that the process list hides because it was killed,
+            // and does it no harm.
+            match self.execute(format!("EXPLAIN FOR CONNECTION {id}")).await {
+                Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => {}
+                Ok(_) | Err(StoreError::Refused { .. }) => there.push(*id),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(there)
+    }
+
+    /// MySQL: those of a session whose last statement is over that have a transaction to roll back.
+    async fn among_transactions(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        if !self.sees_all().await? {
+            return Err(StoreError::Blind);
+        }
+        for attempt in 0..ATTEMPTS {
+            if let Some(there) = self.transactions_now(ids).await? {
+                return Ok(there);
+            }
+            // Several proxies may look at once: each leaves the others more and more room.
+            let pauses = rand::random_range(1.0..=f64::from(1_u32 << attempt) + 1.0);
+            sleep(CACHED.mul_f64(pauses)).await;
+        }
+        let message =
+            "another client reads information_schema.innodb_trx so often that it does not change";
+        Err(StoreError::Refused { code: 1105, message: message.to_owned() })
+    }
+
+    /// `None` where the server has answered from its cache, which readers in quick succession keep
+    /// from ever being filled anew: it was filled by this statement if it shows it.
+    async fn transactions_now(&mut self, ids: &[u64]) -> Result<Option<Vec<u64>>, StoreError> {
+        let (own, mark) = (self.id(), rand::random::<u64>());
+        let sql = format!(
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT;\
+             SELECT /* {mark:016x} */ trx_mysql_thread_id FROM information_schema.innodb_trx \
+             WHERE trx_mysql_thread_id IN ({}) AND \
+             (trx_mysql_thread_id<>{own} OR LOCATE('{mark:016x}',trx_query)>0);\
+             COMMIT",
+            self.with_own(ids)
+        );
+        let rows = self.query(sql, 3).await;
+        if rows.is_err() {
+            // Nothing later may run inside of this transaction.
+            self.execute("ROLLBACK".to_owned()).await.map_err(StoreError::behind_a_change)?;
+        }
+        let mut there: Vec<u64> = rows?[1].iter().map(|r| column(r, 0)).collect();
+        Ok(self.without_own(&mut there).then_some(there))
+    }
+
+    fn with_own(&self, ids: &[u64]) -> String {
+        let own = u64::from(self.id());
+        let ids: Vec<String> = ids.iter().chain([&own]).map(u64::to_string).collect();
+        ids.join(",")
+    }
+
+    /// Leaves the ids of others; false if this connection's own is not there, so that nothing is
+    /// proved.
+    fn without_own(&self, ids: &mut Vec<u64>) -> bool {
+        let own = u64::from(self.id());
+        let shown = ids.contains(&own);
+        ids.retain(|id| *id != own);
+        shown
+    }
+
+    /// MySQL: whether performance_schema.threads may be read, and is on.
+    pub(super) async fn sees_threads(&mut self) -> Result<bool, StoreError> {
+        let own = self.id();
+        let sql = format!("SELECT 1 FROM performance_schema.threads WHERE processlist_id={own}");
+        match self.query(sql, 1).await {
+            Err(StoreError::Refused { code: 1142, .. }) => Ok(false),
+            rows => Ok(!rows?[0].is_empty()),
+        }
+    }
+
+    /// MySQL: whether performance_schema.threads may be read, is on, and leaves nobody out.
+    pub(super) async fn lists_all_threads(&mut self) -> Result<bool, StoreError> {
+        Ok(self.among_threads(&[]).await?.is_some())
+    }
+
+    /// Whether this connection sees the sessions of others, by trying what needs the same right: SHOW
+    /// GRANTS tells of one that was given behind the login, and counts for the next.
+    pub(super) async fn sees_all(&mut self) -> Result<bool, StoreError> {
+        if let Some(known) = self.sees_all {
+            return Ok(known);
+        }
+        let sql = "SELECT COUNT(*) FROM information_schema.innodb_metrics WHERE name=''";
+        let sees = match self.query(sql.to_owned(), 1).await {
+            Ok(_) => true,
+            Err(StoreError::Refused { code: 1227, .. }) => false,
+            Err(e) => return Err(e),
+        };
+        self.sees_all = Some(sees);
+        Ok(sees)
+    }
+
+    /// The server sessions of a proxy: those that carry its tag and have an id up to `tagged`, and those its lock
+    /// rows name (`named`, meaningful only in the server run that gave these ids).
+    pub async fn sessions_of(
+        &mut self,
+        schema: &str,
+        proxy: ProxyId,
+        tagged: Option<u64>,
+        named: bool,
+    ) -> Result<Vec<u64>, StoreError> {
+        let mut ids = Vec::new();
+        if named {
+            ids.extend(self.read_held(schema, proxy).await?.into_iter().map(|r| r.conn));
+        }
+        if let Some(last) = tagged
+            && self.has_performance_schema().await?
+        {
+            let tag = String::from_utf8_lossy(TAG_ATTRIBUTE);
+            let sql = format!(
+                "SELECT processlist_id FROM performance_schema.session_connect_attrs \
+                 WHERE attr_name='{tag}' AND attr_value='{proxy}' AND processlist_id<={last}"
+            );
+            match self.query(sql, 1).await {
+                Ok(rows) => ids.extend(rows[0].iter().map(|r| column::<u64>(r, 0))),
+                // Without the right to look there, the lock rows name the sessions that matter.
+                Err(StoreError::Refused { code: 1142, .. }) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        ids.retain(|id| *id != 0 && *id != u64::from(self.id()));
+        Ok(ids)
+    }
+
+    async fn has_performance_schema(&mut self) -> Result<bool, StoreError> {
+        let rows = self.query("SELECT @@global.performance_schema".to_owned(), 1).await?;
+        Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))
+    }
+
+    /// Ends a server session. True when the server accepted or the session is gone; false when
+    /// this account may not.
+    pub async fn kill(&mut self, id: u64) -> Result<bool, StoreError> {
+        match self.execute(format!("KILL CONNECTION {id}")).await {
+            Ok(_) | Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => Ok(true),
+            Err(StoreError::Refused { code: 1095 | 1227, .. }) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+}
