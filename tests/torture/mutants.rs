@@ -324,6 +324,7 @@ fn mutant_trust_rows(server: &Server) {
         std::thread::park_timeout(Duration::from_secs(3));
         let next = stage.holder(1);
         let _ = before.ask("DO 1");
+        before.hang_up();
         next.quit();
         stage.judge()
     });
