@@ -142,11 +142,11 @@ impl Composite {
             .arguments
             .iter()
             .any(|part| part.calls.iter().any(|c| !c.certain) && !part.repeatable);
+        // To look in vain changes nothing.
+        let told = looks_only || (self.tables && call.only_looks());
         if !reached && !call.only_looks() {
             Some(UNREACHED)
-        } else if (!asked && !call.certain && !looks_only && !(self.tables && call.only_looks()))
-            || effects
-        {
+        } else if effects || !(asked || call.certain || told) {
             Some("a lock call beside functions with effects")
         } else if call.arguments.iter().any(|part| part.assigned_here) {
             Some("a name from a variable that the statement assigns")

@@ -36,7 +36,7 @@ a prepare e6 : SET @v := GET_LOCK(?, 10)
 a prepare e9 : INSERT INTO jobs (id, status) SELECT ?, 'fenced' FROM DUAL WHERE IS_USED_LOCK(?) = CONNECTION_ID() AND CONNECTION_ID() > ?
 a prepare e10 : INSERT INTO jobs (id, status) SELECT ?, 'x' FROM DUAL WHERE IS_USED_LOCK(CONCAT(DATABASE(), ?)) > ? ON DUPLICATE KEY UPDATE status = 'again'
 a prepare e11 : UPDATE jobs SET owner = 1 WHERE id = ? AND IS_USED_LOCK(?) = CONNECTION_ID()
-a prepare e13 : SELECT COUNT(*) FROM jobs WHERE id = 1 AND get_lock(?, 10) = 1
+a prepare e13 : SELECT COUNT(*) FROM jobs WHERE id = 1 AND is_free_lock(?) = 1
 a prepare f4 : UPDATE jobs SET status = 'Orphan' WHERE status = 'Processing' AND IS_FREE_LOCK(CONCAT(?, id)) = 1
 a prepare f6 : SELECT run_id, IS_USED_LOCK(CONCAT(?, run_id)) FROM jobs WHERE id < 3
 # Text.
