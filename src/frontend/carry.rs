@@ -358,7 +358,7 @@ impl Session {
 /// statement's end.
 fn ends_at_a_row(composite: &Composite, call: &Call) -> bool {
     let rows = composite.tables && !composite.fixed;
-    rows || call.derived || composite.union || composite.ordered
+    rows || call.derived || composite.union
 }
 
 /// Whether an argument comes to the same whatever is set: a literal, a parameter, a user variable.
