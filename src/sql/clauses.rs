@@ -268,11 +268,6 @@ impl Tokens<'_> {
         (0..self.list.len()).any(|i| ["UNION", "INTERSECT", "EXCEPT"].iter().any(|w| self.is(i, w)))
     }
 
-    /// Whether the statement sorts its rows.
-    pub(super) fn is_ordered(&self) -> bool {
-        (0..self.list.len()).any(|i| self.depths[i] == 0 && self.is(i, "ORDER"))
-    }
-
     /// Whether a token stands in a derived table, or in a common table expression.
     pub(super) fn is_derived(&self, at: usize) -> bool {
         (0..at).any(|i| {

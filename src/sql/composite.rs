@@ -11,7 +11,7 @@ use super::finder::MAX_CALLS;
 use super::items::Item;
 use super::listing::Listing;
 use super::nesting::Tokens;
-use super::scanner::{Kind, Token};
+use super::scanner::{Kind, Token, is_space};
 use crate::lock::function::Function;
 use crate::types::Flavour;
 
@@ -41,8 +41,6 @@ pub struct Composite {
     pub limits: Vec<usize>,
     /// It has UNION or its like.
     pub union: bool,
-    /// Its rows are sorted.
-    pub ordered: bool,
     /// INTO and its variables, and how many there are.
     pub into: Option<(Range<usize>, usize)>,
     /// Where it asks for what the statement before has left behind.
@@ -180,6 +178,11 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
     {
         composite.end = close.start + b"*/".len();
     }
+    // Cut off before the comment behind them, two dashes would begin one.
+    let ends = |b: &u8| *b == b';' || is_space(*b);
+    if text[..composite.end].ends_with(b"--") && !text[composite.end..].iter().all(ends) {
+        return None;
+    }
     // Half a comment cannot be replaced.
     let parted = |span: &Range<usize>| holds(&marks, span);
     let item = |c: &'_ Call| c.item.as_ref().map(|item| item.span.clone());
@@ -292,7 +295,6 @@ impl Tokens<'_> {
                 .map(|i| self.list[i].start)
                 .collect(),
             union: self.has_union(),
-            ordered: self.is_ordered(),
             start: 0,
             end: self.list.last()?.end,
             into: if verb == Verb::Rows { self.into()? } else { None },

@@ -1,5 +1,7 @@
 # Timeouts bound as text with a fraction or an exponent, on a lock held by somebody else.
 a prepare g : SELECT GET_LOCK(?,?)
+a prepare f : SELECT GET_LOCK(?,?)
+a prepare l : SELECT GET_LOCK(?,?), 2
 b: SELECT GET_LOCK('$Nk',0)
 = 1
 [mysql] a~1000 execute g '$Nk' '0.5'
@@ -24,23 +26,21 @@ a: SHOW WARNINGS
 [mysql] b: KILL QUERY $ID(a)
 [mysql] a?
 [mysql] = ERR 1317/70100
-a~0 execute g '$Nk' '0.5abc'
+[mysql] a~0 execute g '$Nk' '0.5abc'
+[mariadb] a~500 execute g '$Nk' '0.5abc'
 a: SHOW WARNINGS
-a~0 execute g '$Nk' b:'0.4'
+a execute f '$Nfree' '1e50'
 a: SHOW WARNINGS
-a execute g '$Nfree' '1e50'
+a execute f '$Nfree' '9223372036854775808'
 a: SHOW WARNINGS
-a execute g '$Nfree' '9223372036854775808'
+a execute f '$Nfree' '-9223372036854775809.5'
 a: SHOW WARNINGS
-a execute g '$Nfree' '-9223372036854775809.5'
+a execute f '$Nfree' '1e300'
 a: SHOW WARNINGS
-a execute g '$Nfree' '1e300'
-a: SHOW WARNINGS
-a longdata g 1 0.4
-a~0 execute g '$Nk' long
+[mysql] a longdata f 1 0.4
+[mysql] a~0 execute f '$Nk' long
 a: SHOW WARNINGS
 # In a larger statement, and under a name.
-a prepare l : SELECT GET_LOCK(?,?), 2
 [mysql] a~1000 execute l '$Nk' '5e-1'
 [mysql] = 0 | 2
 a: PREPARE s FROM 'SELECT GET_LOCK(?,?)'

@@ -39,40 +39,6 @@ a~0: DO GET_LOCK('$Nk',20)
 a reset
 h?
 h: SELECT RELEASE_ALL_LOCKS()
-# Where a DO lets it pass, other statements do not.
-h: SELECT GET_LOCK('$Nk',0)
-a: SELECT GET_LOCK('$Nl',0)
-h!: SELECT GET_LOCK('$Nl',20)
-a~0: SET @r=GET_LOCK('$Nk',20)
-[mysql] = ERR 3058/HY000
-[mariadb] = ERR 1213/40001
-a: SHOW WARNINGS
-a: SELECT RELEASE_ALL_LOCKS()
-h?
-h: SELECT RELEASE_ALL_LOCKS()
-a reset
-h reset
-h: SELECT GET_LOCK('$Nk',0)
-a: SELECT GET_LOCK('$Nl',0)
-h!: SELECT GET_LOCK('$Nl',20)
-a~0: SELECT GET_LOCK('$Nk',20)+1 INTO @r
-[mysql] = ERR 3058/HY000
-[mariadb] = ERR 1213/40001
-a: SHOW WARNINGS
-a: SELECT RELEASE_ALL_LOCKS()
-h?
-h: SELECT RELEASE_ALL_LOCKS()
-a reset
-h reset
-h: SELECT GET_LOCK('$Nk',0)
-a: SELECT GET_LOCK('$Nl',0)
-h!: SELECT GET_LOCK('$Nl',20)
-a~0: SELECT * FROM (SELECT GET_LOCK('$Nk',20)) d
-a: SELECT RELEASE_ALL_LOCKS()
-h?
-h: SELECT RELEASE_ALL_LOCKS()
-a reset
-h reset
 # Prepared.
 a prepare g : SELECT GET_LOCK(?,?)
 a prepare d : DO GET_LOCK(?,20)
@@ -122,3 +88,39 @@ d~0: SELECT GET_LOCK('$Nc',20)
 [mariadb] c: SELECT RELEASE_LOCK('$Nc')
 [mariadb] d?
 [mariadb] = 1
+a reset
+h reset
+# Where a DO lets it pass, other statements do not.
+h: SELECT GET_LOCK('$Nk',0)
+a: SELECT GET_LOCK('$Nl',0)
+h!: SELECT GET_LOCK('$Nl',20)
+a~0: SET @r=GET_LOCK('$Nk',20)
+[mysql] = ERR 3058/HY000
+[mariadb] = ERR 1213/40001
+a: SHOW WARNINGS
+a: SELECT RELEASE_ALL_LOCKS()
+h?
+h: SELECT RELEASE_ALL_LOCKS()
+a reset
+h reset
+h: SELECT GET_LOCK('$Nk',0)
+a: SELECT GET_LOCK('$Nl',0)
+h!: SELECT GET_LOCK('$Nl',20)
+a~0: SELECT GET_LOCK('$Nk',20)+1 INTO @r
+[mysql] = ERR 3058/HY000
+[mariadb] = ERR 1213/40001
+a: SHOW WARNINGS
+a: SELECT RELEASE_ALL_LOCKS()
+h?
+h: SELECT RELEASE_ALL_LOCKS()
+a reset
+h reset
+h: SELECT GET_LOCK('$Nk',0)
+a: SELECT GET_LOCK('$Nl',0)
+h!: SELECT GET_LOCK('$Nl',20)
+a~0: SELECT * FROM (SELECT GET_LOCK('$Nk',20)) d
+a: SELECT RELEASE_ALL_LOCKS()
+h?
+h: SELECT RELEASE_ALL_LOCKS()
+a reset
+h reset

@@ -3,6 +3,7 @@
 @setup INSERT INTO $DB.t VALUES (1,1)
 @setup CREATE PROCEDURE $DB.p(a INT) SELECT a
 @setup CREATE EVENT $DB.e ON SCHEDULE EVERY 1 DAY DO SELECT 1
+[mariadb] a prepare q : SELECT mariadb_schema.GET_LOCK(?,?)
 # MariaDB's schemas of its own functions. On MySQL they are schemas like any other.
 a: SELECT mariadb_schema.GET_LOCK('$Nk',0)
 [mysql] = ERR 1370/42000
@@ -21,7 +22,6 @@ a: DO mariadb_schema.GET_LOCK(mariadb_schema.CONCAT('$N','k'),0)
 a: SET @a=mariadb_schema.GET_LOCK('$Nk',0)
 a: INSERT INTO t VALUES (2,mariadb_schema.GET_LOCK('$Nk',0))
 a: CALL p(mariadb_schema.GET_LOCK('$Nk',0))
-a: SHOW TABLES WHERE mariadb_schema.GET_LOCK('$Nk',0)
 b: SELECT IS_USED_LOCK('$Nk'), IS_USED_LOCK('$Nother')
 [mysql] = NULL | NULL
 [mariadb] = <a> | NULL
@@ -32,7 +32,6 @@ a: SELECT RELEASE_ALL_LOCKS()
 [mariadb] = 1
 [mariadb] a: SET STATEMENT max_statement_time=9 FOR SELECT mariadb_schema.GET_LOCK('$Nk',0)
 [mariadb] = 1
-[mariadb] a prepare q : SELECT mariadb_schema.GET_LOCK(?,?)
 [mariadb] a execute q '$Nk' 0
 [mariadb] = 1
 [mariadb] a: SELECT RELEASE_ALL_LOCKS()

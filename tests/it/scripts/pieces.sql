@@ -11,6 +11,10 @@ c: SELECT 1+GET_LOCK('$Nk',0) --;
 c: SELECT RELEASE_ALL_LOCKS()
 b: SELECT IS_USED_LOCK('$Nk')
 = NULL
+c: SELECT 1+GET_LOCK('$Nk',0) --/* c */
+= ERR 1064/42000
+b: SELECT IS_USED_LOCK('$Nk')
+= NULL
 a: SELECT GET_LOCK('$Nk',0) -- ;SELECT 2
 = 1
 a: SELECT 5 --\x0a;SELECT GET_LOCK('$Nk',0)
@@ -23,6 +27,7 @@ a: SELECT 7 /*!50000 /*!*/; SELECT GET_LOCK('$Nk',0)
 = 7; 1
 a: SELECT /*!50000 1 + /*!*/ GET_LOCK('$Nk',0), 5
 = 2 | 5
+a: SELECT RELEASE_ALL_LOCKS()
 c: SELECT /*!50000 /*!*/ GET_LOCK('$Nk',0)
 = 1
 c: SELECT /*! GET_LOCK('$Nk', /*! 0) */
