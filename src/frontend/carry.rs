@@ -8,11 +8,12 @@ use super::ask::frames;
 use super::composite::Statement;
 use super::gate::Shown;
 use super::intercept::{Outcome, UNJUDGED};
+use super::native::Native;
 use super::owed::Behind;
 use super::session::{End, Session};
 use super::settings::Settings;
 use super::splice::{Edit, Edits, Which, spliced};
-use super::trial::{MAX_TIMES, Next, PREFIX};
+use super::trial::{MAX_TIMES, Next};
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
@@ -33,16 +34,6 @@ pub(super) enum Filled {
     Fails,
     /// The client has its answer.
     Answered,
-}
-
-/// What the server makes of a call that is its own.
-enum Native {
-    /// NULL.
-    TakesNothing,
-    /// An error, which ends the statement.
-    Fails,
-    /// It is not its own after all.
-    Unclear,
 }
 
 impl Session {
@@ -301,38 +292,6 @@ impl Session {
                 Ok(Filled::Answered)
             }
         }
-    }
-
-    /// What the server makes of a call that is its own because it takes nothing. That it takes
-    /// nothing is asked, not trusted: its lock would be nobody's.
-    async fn native(
-        &mut self,
-        statement: &Statement<'_>,
-        call: &Call,
-        edits: &Edits,
-    ) -> Result<Native, End> {
-        let argument = |nth: usize| {
-            let span = call.arguments.get(nth)?.span.clone();
-            Some(spliced(statement.text, span, edits, Which::Trial))
-        };
-        let Some(name) = argument(0) else { return Ok(Native::Unclear) };
-        let row = self.ask_row(&[b"SELECT IS_FREE_LOCK(", name.as_slice(), b")"].concat()).await?;
-        match row.as_deref() {
-            None => return Ok(Native::Fails),
-            Some([None]) => return Ok(Native::TakesNothing),
-            Some(_) => {}
-        }
-        let Some(timeout) = argument(1).filter(|_| self.flavour == Flavour::MariaDb) else {
-            return Ok(Native::Unclear);
-        };
-        // MariaDB refuses some timeouts, with a lock that nobody else knows as with any.
-        let probe = format!("_utf8mb4'{PREFIX}{:016x}'", rand::random::<u64>());
-        let sql = [b"SELECT GET_LOCK(", probe.as_bytes(), b",", timeout.as_slice(), b")"].concat();
-        if self.ask_row(&sql).await?.as_deref() == Some(&[None]) {
-            return Ok(Native::TakesNothing);
-        }
-        self.ask(format!("DO RELEASE_LOCK({probe})").as_bytes()).await?;
-        Ok(Native::Unclear)
     }
 
     /// An argument as it is to be judged.

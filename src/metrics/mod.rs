@@ -3,16 +3,15 @@
 mod labels;
 pub mod named;
 pub mod observed;
+mod register;
 mod text;
 
-use prometheus::{
-    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry,
-};
+use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
 pub use self::labels::CallOutcome;
 use self::named::Named;
 use self::observed::Observed;
+use self::register::{counter, counter_vec, float_gauge, gauge, gauge_vec, histogram};
 use crate::lock::function::Function;
 
 /// All metrics of a process.
@@ -107,7 +106,6 @@ pub struct Metrics {
     pub deadlocks: IntCounterVec,
 }
 
-const NAMESPACE: &str = "lockstead";
 /// Bounds of histograms, from a loopback commit to a lock that is held for days. They lie above round
 /// numbers, since timeouts are round: waits that end with theirs are all just below a bound, and a
 /// quantile says so.
@@ -347,58 +345,6 @@ impl Metrics {
     pub fn call(&self, function: Function, outcome: CallOutcome) {
         self.calls.with_label_values(&[function.label(), outcome.label()]).inc();
     }
-}
-
-fn gauge(r: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
-    let g = IntGauge::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
-    r.register(Box::new(g.clone()))?;
-    Ok(g)
-}
-
-fn float_gauge(r: &Registry, name: &str, help: &str) -> Result<Gauge, prometheus::Error> {
-    let g = Gauge::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
-    r.register(Box::new(g.clone()))?;
-    Ok(g)
-}
-
-fn gauge_vec(
-    r: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<IntGaugeVec, prometheus::Error> {
-    let g = IntGaugeVec::new(Opts::new(name, help).namespace(NAMESPACE), labels)?;
-    r.register(Box::new(g.clone()))?;
-    Ok(g)
-}
-
-fn counter(r: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
-    let c = IntCounter::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
-    r.register(Box::new(c.clone()))?;
-    Ok(c)
-}
-
-fn counter_vec(
-    r: &Registry,
-    name: &str,
-    help: &str,
-    labels: &[&str],
-) -> Result<IntCounterVec, prometheus::Error> {
-    let c = IntCounterVec::new(Opts::new(name, help).namespace(NAMESPACE), labels)?;
-    r.register(Box::new(c.clone()))?;
-    Ok(c)
-}
-
-fn histogram(
-    r: &Registry,
-    name: &str,
-    help: &str,
-    buckets: &[f64],
-) -> Result<Histogram, prometheus::Error> {
-    let opts = HistogramOpts::new(name, help).namespace(NAMESPACE).buckets(buckets.to_vec());
-    let h = Histogram::with_opts(opts)?;
-    r.register(Box::new(h.clone()))?;
-    Ok(h)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use prometheus::{CounterVec, IntCounterVec, IntGaugeVec, Opts, Registry};
 use wildmatch::WildMatch;
 
-use super::{NAMESPACE, counter_vec, gauge_vec};
+use super::register::{NAMESPACE, counter_vec, gauge_vec};
 
 /// Names that get series of their own at most; the rest of those that match share one.
 pub const MOST: usize = 200;

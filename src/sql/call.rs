@@ -387,6 +387,10 @@ mod tests {
         classify(sql.as_bytes(), MYSQL)
     }
 
+    fn exact(sql: &str) -> Statement {
+        classify_exactly(sql.as_bytes(), MYSQL)
+    }
+
     #[test]
     fn bare_calls_are_recognised_with_their_parts() {
         for (sql, name, arguments) in [
@@ -402,6 +406,8 @@ mod tests {
             ("SELECT /*!50000GET_LOCK*/('k',0)", "GET_LOCK*/('k',0)", 2),
             ("SELECT {fn GET_LOCK('k',0)} AS x", "{fn GET_LOCK('k',0)}", 2),
         ] {
+            // In swe7 a brace is a letter.
+            let judge = if sql.contains('{') { exact } else { judge };
             let Statement::Bare(bare) = judge(sql) else { panic!("{sql}: {:?}", judge(sql)) };
             assert_eq!(&sql[bare.call.clone()], name, "{sql}");
             assert_eq!(bare.arguments.len(), arguments, "{sql}");
@@ -430,6 +436,7 @@ mod tests {
             "SET STATEMENT max_statement_time=1 FOR SELECT GET_LOCK('k',0)",
             "SELECT /*!50000 SQL_NO_CACHE */ GET_LOCK('k',0) + 1",
         ] {
+            let judge = if sql.contains('{') { exact } else { judge };
             assert!(matches!(judge(sql), Statement::Composite(_)), "{sql}: {:?}", judge(sql));
         }
         for sql in [

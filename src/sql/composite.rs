@@ -4,16 +4,18 @@
 use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
-use super::call::{holds, tokens};
-use super::definition::event_body;
+use super::call::holds;
 use super::dialect::Dialect;
+use super::early::{behind_settings, calls_in_settings};
 use super::finder::MAX_CALLS;
 use super::items::Item;
 use super::listing::Listing;
 use super::nesting::Tokens;
 use super::scanner::{Kind, Token, is_space};
 use crate::lock::function::Function;
-use crate::types::Flavour;
+
+/// Calls within each other's arguments; more are refused.
+const MAX_DEPTH: usize = 64;
 
 /// For each call all tokens are looked at: calls times tokens; more are refused.
 const MAX_WORK: usize = 1 << 21;
@@ -205,48 +207,6 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
     Some(composite)
 }
 
-/// How many tokens `SET STATEMENT … FOR` has, if the statement begins so.
-pub(super) fn behind_settings(text: &[u8], code: &[Token]) -> usize {
-    let is = |i: usize, word: &str| {
-        code.get(i).is_some_and(|t| {
-            t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
-        })
-    };
-    let mut at = 0;
-    while is(at, "SET") && is(at + 1, "STATEMENT") {
-        match (at + 2..code.len()).find(|i| is(*i, "FOR")) {
-            Some(end) => at = end + 1,
-            None => break,
-        }
-    }
-    at
-}
-
-/// Whether there is a call in the settings of `SET STATEMENT … FOR`.
-fn calls_in_settings(text: &[u8], code: &[Token], behind: usize, dialect: Dialect) -> bool {
-    behind > 0
-        && Tokens::new(text, code, dialect)
-            .is_none_or(|tokens| (0..behind).any(|i| tokens.call_at(i).is_some()))
-}
-
-/// Whether the server evaluates calls in a text already when it prepares it: those in the schedule of
-/// an event; on MariaDB, those in settings, and in the interval of partitions by time.
-pub fn preparing_evaluates(text: &[u8], dialect: Dialect) -> bool {
-    let (tokens, _) = tokens(text, dialect);
-    let is_code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
-    let code: Vec<Token> = tokens.into_iter().filter(is_code).collect();
-    let is = |t: &Token, word: &[u8]| {
-        t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word)
-    };
-    let defines = code.first().is_some_and(|t| is(t, b"CREATE") || is(t, b"ALTER"));
-    if defines && event_body(text, &code).is_some() {
-        return true;
-    }
-    dialect.flavour == Flavour::MariaDb
-        && (calls_in_settings(text, &code, behind_settings(text, &code), dialect)
-            || code.iter().any(|t| is(t, b"SYSTEM_TIME")))
-}
-
 impl Tokens<'_> {
     fn statement(&self) -> Option<Composite> {
         let verb = self.verb()?;
@@ -255,7 +215,11 @@ impl Tokens<'_> {
         let count = all.clone().filter(|i| self.call_at(*i).is_some()).count();
         let lists = self.listing(verb);
         let work = count.saturating_mul(self.list.len());
-        if count > MAX_CALLS || work > MAX_WORK || (count == 0 && lists.is_none()) {
+        if count > MAX_CALLS
+            || work > MAX_WORK
+            || self.nests_deeper_than(MAX_DEPTH)
+            || (count == 0 && lists.is_none())
+        {
             return None;
         }
         let mut calls = self.calls(all.clone())?;
@@ -316,6 +280,16 @@ impl Tokens<'_> {
             b"INSERT" | b"REPLACE" | b"UPDATE" | b"DELETE" | b"CALL" => Verb::Change,
             b"EXPLAIN" | b"DESC" | b"DESCRIBE" if !self.is(1, "ANALYZE") => Verb::Explain,
             _ => return None,
+        })
+    }
+
+    /// Whether calls stand in each other's arguments in more levels than these.
+    fn nests_deeper_than(&self, levels: usize) -> bool {
+        let mut open = Vec::new();
+        (0..self.list.len()).filter(|i| self.call_at(*i).is_some()).any(|i| {
+            while open.pop_if(|close| *close < i).is_some() {}
+            open.push(self.closes[i + 1]);
+            open.len() > levels
         })
     }
 

@@ -8,6 +8,7 @@ pub mod composite;
 pub mod coverage;
 mod definition;
 pub mod dialect;
+pub mod early;
 pub mod effects;
 pub mod finder;
 pub mod items;

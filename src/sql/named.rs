@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::argument::{Argument, Cursor};
-use super::composite::behind_settings;
 use super::dialect::Dialect;
+use super::early::behind_settings;
 use super::effects::is_repeatable;
 use super::scanner::{Kind, Token, is_space};
 use crate::types::Flavour;
