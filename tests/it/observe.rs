@@ -308,7 +308,7 @@ fn what_the_report_calls_refused_is_refused(server: &Server) {
         "SELECT IS_FREE_LOCK(CONCAT('$', v)) FROM %",
         "SELECT GET_LOCK('$', 0) AS l, @w := 1, IF(@w, GET_LOCK('$', 0), 2)",
         "SELECT RELEASE_LOCK('$') FROM %",
-        "SELECT GET_LOCK(v, 0) FROM %",
+        "SELECT GET_LOCK(CONCAT(v), 0) FROM %",
         "SELECT v FROM % WHERE v < 2 AND GET_LOCK(CONCAT('$', v), 0)",
         "SELECT GET_LOCK('$', 0), IF(SLEEP(0), RELEASE_LOCK('$'), 1)",
         "SHOW TABLES FROM % WHERE GET_LOCK('$', 0)",

@@ -21,7 +21,6 @@ a: SELECT {fn mariadb_schema.IS_USED_LOCK('$Nk')}
 a: DO mariadb_schema.GET_LOCK(mariadb_schema.CONCAT('$N','k'),0)
 a: SET @a=mariadb_schema.GET_LOCK('$Nk',0)
 a: INSERT INTO t VALUES (2,mariadb_schema.GET_LOCK('$Nk',0))
-a: CALL p(mariadb_schema.GET_LOCK('$Nk',0))
 b: SELECT IS_USED_LOCK('$Nk'), IS_USED_LOCK('$Nother')
 [mysql] = NULL | NULL
 [mariadb] = <a> | NULL
