@@ -241,8 +241,8 @@ void lock(void) {
   execute(release, "by statement");
   execute(release, "by statement");
   run(c, "SELECT IS_FREE_LOCK('by statement'), RELEASE_ALL_LOCKS()");
-  run(a, "SELECT n, GET_LOCK('over rows', 0) FROM digits ORDER BY n LIMIT 1");
-  run(a, "INSERT INTO digits SELECT 10 FROM DUAL WHERE GET_LOCK('in an insert', 0) = 1");
+  run(a, "SELECT n, IS_FREE_LOCK('over rows') FROM digits ORDER BY n LIMIT 1");
+  run(a, "INSERT INTO digits VALUES (9 + GET_LOCK('in an insert', 0))");
   // Two that wait for each other.
   run(c, "SELECT GET_LOCK('x', 0)");
   run(a, "SELECT GET_LOCK('y', 0)");
