@@ -155,7 +155,7 @@ pub fn with_state(
     task: impl FnOnce(&mut StateDir) -> Result<(), StateError>,
 ) {
     if let Some(Err(e)) = state.as_mut().map(task) {
-        tracing::warn!(error = %e, "without a state directory a restart behind a kill waits for the lease");
+        tracing::warn!(error = %e, "without a state directory a restart after a kill waits for the lease");
         *state = None;
     }
 }

@@ -100,7 +100,7 @@ fn said(standing: &Standing, whose: &str) -> Option<String> {
 pub(super) fn state_dir(config: &Config, findings: &mut Findings) {
     const LABEL: &str = "state directory";
     let Some(path) = config.state_dir.as_deref() else {
-        return Findings::fine(LABEL, "none: a restart behind kill -9 waits for the lease");
+        return Findings::fine(LABEL, "none: a restart after kill -9 waits for the lease");
     };
     let shown = path.display();
     let tried = if path.exists() { try_to_write(path) } else { try_to_make(path) };
@@ -109,7 +109,7 @@ pub(super) fn state_dir(config: &Config, findings: &mut Findings) {
         Ok(()) => Findings::fine(LABEL, format_args!("ok: {shown}, made at start")),
         Err(e) => {
             let lost = match config.mode {
-                Mode::Durable => "a restart behind kill -9 waits for the lease",
+                Mode::Durable => "a restart after kill -9 waits for the lease",
                 Mode::Observe => "there is no report",
             };
             findings.failed(LABEL, format_args!("{shown}: {e}; without it, {lost}"));
