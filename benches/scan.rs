@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use lockstead::sql::named::may_be_named;
-use lockstead::sql::prefilter::{Found, scan};
+use lockstead::sql::classify::named::may_be_named;
+use lockstead::sql::find::prefilter::{Found, scan};
 
 /// What of each text a round may take.
 const ROUND: Duration = Duration::from_millis(60);

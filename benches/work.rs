@@ -3,11 +3,11 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use lockstead::sql::call::Judging;
-use lockstead::sql::coverage::{By, coverage};
-use lockstead::sql::dialect::{Dialect, Multibyte};
-use lockstead::sql::normal::normalise;
-use lockstead::sql::uses::uses;
+use lockstead::sql::classify::Judging;
+use lockstead::sql::lexer::dialect::{Dialect, Multibyte};
+use lockstead::sql::report::call_names::uses;
+use lockstead::sql::report::coverage::{By, coverage};
+use lockstead::sql::report::digest_text::normalise;
 use lockstead::types::Flavour;
 
 /// Bytes of each text.

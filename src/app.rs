@@ -26,12 +26,12 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use self::cluster::Running;
-use self::handover::Line;
-use self::reload::Reload;
-use self::sockets::{Bound, Sockets};
-use self::upgrade::{Asked, Origin};
 use crate::admin::{self, Control, Entrance, Reloaded, Upgrade};
+use crate::app::cluster::Running;
+use crate::app::handover::Line;
+use crate::app::reload::Reload;
+use crate::app::sockets::{Bound, Sockets};
+use crate::app::upgrade::{Asked, Origin};
 use crate::config::{Http, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::ending::LAST_MOMENT;

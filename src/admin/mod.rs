@@ -30,9 +30,9 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
-use self::desk::Desk;
-use self::login::{Door, Entered, Stream};
-use self::sources::Source;
+use crate::admin::desk::Desk;
+use crate::admin::login::{Door, Entered, Stream};
+use crate::admin::sources::Source;
 use crate::frontend::in_force::InForce;
 use crate::net::certificates::Acceptor;
 use crate::net::socket::set_tcp_options;

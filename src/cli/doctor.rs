@@ -8,12 +8,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use self::calls::{Line, Verdict, judge};
-use self::report::{Finding, Place, Report, Severity};
 use super::plain::{plain, safe};
 use super::print::{print, print_line};
 use super::{Settings, runtime, usage};
 use crate::app::inspect;
+use crate::cli::doctor::calls::{Line, Verdict, judge};
+use crate::cli::doctor::report::{Finding, Place, Report, Severity};
 use crate::config::{Config, StoreUrl};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::definitions::Object;

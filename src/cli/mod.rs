@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use self::plain::lines;
-use self::print::print_line;
+use crate::cli::plain::lines;
+use crate::cli::print::print_line;
 use crate::config::{Config, ConfigError, Plan, Raw};
 use crate::private;
 

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use self::tables::Tables;
 use super::plain::safe;
 use super::print::{print, print_line};
 use super::{Settings, failed, usage};
+use crate::cli::report::tables::Tables;
 use crate::config::Plan;
 use crate::observe::file::read;
 

@@ -23,9 +23,11 @@ pub use places::{HostPort, Listen, StoreUrl};
 pub use plan::Plan;
 pub use raw::Raw;
 
-use self::parse::{choice, parse_host_port, parse_listen, parse_network, parse_store, state_dir};
-use self::raw::OneOrMore;
-use self::tls::{BackendTls, ClientTls};
+use crate::config::parse::{
+    choice, parse_host_port, parse_listen, parse_network, parse_store, state_dir,
+};
+use crate::config::raw::OneOrMore;
+use crate::config::tls::{BackendTls, ClientTls};
 use crate::protocol::capabilities::Capabilities;
 
 /// Why a configuration was refused. Each names the key, what is wrong and what would be right.

@@ -14,7 +14,7 @@ use crate::protocol::command::Shape;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reply::{Delivery, OneValue, put_ok};
 use crate::protocol::status::Status;
-use crate::sql::call::{Alias, BareCall};
+use crate::sql::classify::{Alias, BareCall};
 use crate::types::Flavour;
 
 /// Longest column name that no server cuts, in bytes.

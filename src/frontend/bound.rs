@@ -17,7 +17,7 @@ use crate::protocol::params::{Execute, PARAMETER_COUNT_AVAILABLE, Value};
 use crate::protocol::reader::{put_lenenc, put_lenenc_bytes};
 use crate::protocol::reply::query_prefix;
 use crate::protocol::response::PrepareOk;
-use crate::sql::composite::{Composite, Verb};
+use crate::sql::expression::composite::{Composite, Verb};
 use crate::types::Flavour;
 
 /// What an execution binds.

@@ -7,7 +7,7 @@ use super::splice::{Edit, Edits, Which, spliced};
 use crate::engine::census::HeldLock;
 use crate::lock::codes;
 use crate::lock::function::Function;
-use crate::sql::composite::Call;
+use crate::sql::expression::composite::Call;
 use crate::types::Flavour;
 
 /// More held locks are not compared: each is a comparison in each row.

@@ -17,10 +17,10 @@ use super::trial::{MAX_TIMES, Next};
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
-use crate::sql::argument::Argument;
-use crate::sql::call::{Alias, BareCall};
-use crate::sql::composite::{Call, Composite, Part, Verb};
-use crate::sql::words;
+use crate::sql::classify::argument::Argument;
+use crate::sql::classify::{Alias, BareCall};
+use crate::sql::expression::composite::{Call, Composite, Part, Verb};
+use crate::sql::find::words;
 use crate::types::Flavour;
 
 /// For each of these the statement is run once more, with a probe in the place of each.

@@ -7,8 +7,8 @@ use std::ops::Range;
 use super::session::{End, Session};
 use crate::protocol::amend::Amend;
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::sql::named::may_be_named;
-use crate::sql::prefilter::scan;
+use crate::sql::classify::named::may_be_named;
+use crate::sql::find::prefilter::scan;
 
 /// The statements of a text that are still to be run.
 #[derive(Debug, Default)]

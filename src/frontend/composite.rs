@@ -19,7 +19,7 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reader::put_lenenc;
 use crate::protocol::response::{Ending, PrepareOk};
-use crate::sql::composite::{Call, Composite, Verb};
+use crate::sql::expression::composite::{Call, Composite, Verb};
 use crate::types::Flavour;
 
 /// A statement in its packet.

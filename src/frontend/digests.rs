@@ -12,7 +12,7 @@ use super::session::Session;
 use super::unsupported::SHOWN;
 use crate::clock;
 use crate::metrics::CallOutcome;
-use crate::sql::normal::normalise;
+use crate::sql::report::digest_text::normalise;
 
 /// What is counted of a shape.
 #[derive(Debug, Clone)]

@@ -12,9 +12,9 @@ use super::surroundings::ELSEWHERE;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::response::{Ending, PrepareOk};
-use crate::sql::composite::{Back, Composite};
-use crate::sql::dialect::Multibyte;
-use crate::sql::named::Value;
+use crate::sql::classify::named::Value;
+use crate::sql::expression::composite::{Back, Composite};
+use crate::sql::lexer::dialect::Multibyte;
 use crate::types::Flavour;
 
 impl Session {

@@ -17,8 +17,8 @@ use crate::protocol::params::{Execute, Value};
 use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok, query_prefix};
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
-use crate::sql::argument::Argument;
-use crate::sql::call::BareCall;
+use crate::sql::classify::BareCall;
+use crate::sql::classify::argument::Argument;
 use crate::types::Flavour;
 
 /// What is executed.

@@ -16,9 +16,9 @@ use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Ending;
 use crate::seldom::Turn;
-use crate::sql::argument::Argument;
-use crate::sql::call::{self, Statement};
-use crate::sql::early::preparing_evaluates;
+use crate::sql::classify::argument::Argument;
+use crate::sql::classify::{self, Statement};
+use crate::sql::expression::early::preparing_evaluates;
 
 /// What came of a call.
 pub(super) enum Outcome {
@@ -139,7 +139,7 @@ impl Session {
         match statement {
             Statement::Definition => {
                 // What seems to be the end of its body may be followed by another statement.
-                if self.several && !call::is_single(text, self.dialect()) {
+                if self.several && !classify::is_single(text, self.dialect()) {
                     let reply = self.prepare_and_close(text).await?;
                     if matches!(reply.ending, Ending::Err { code: 1064 }) {
                         return self.send_client(&reply.bytes);
@@ -163,7 +163,7 @@ impl Session {
             | Statement::Ambiguous => {
                 // What the server refuses anyway it refuses in its own words: nothing is taken.
                 let prepares = packet.get(HEADER) == Some(&Command::STMT_PREPARE.0);
-                if (prepares || !self.several || call::is_single(text, self.dialect()))
+                if (prepares || !self.several || classify::is_single(text, self.dialect()))
                     && let Some(refusal) = self.try_prepare(text).await?
                 {
                     return self.send_client(&refusal);

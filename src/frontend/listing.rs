@@ -17,8 +17,8 @@ use crate::engine::census::HeldLock;
 use crate::engine::gates;
 use crate::lock::name::Key;
 use crate::protocol::column;
-use crate::sql::composite::Composite;
-use crate::sql::listing::{Listing, Place, Table};
+use crate::sql::expression::composite::Composite;
+use crate::sql::expression::listing::{Listing, Place, Table};
 use crate::types::Flavour;
 
 /// Bytes of locks in one statement; servers take packets of 16 MiB by default.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::observe::event::Statement;
 use crate::protocol::params::{Execute, Value};
-use crate::sql::coverage::{By, Coverage, coverage};
-use crate::sql::dialect::Dialect;
-use crate::sql::normal::normalise;
-use crate::sql::readings::Readings;
-use crate::sql::uses::{Uses, Written, uses};
-use crate::sql::words::mentions;
+use crate::sql::find::words::mentions;
+use crate::sql::lexer::dialect::Dialect;
+use crate::sql::lexer::readings::Readings;
+use crate::sql::report::call_names::{Uses, Written, uses};
+use crate::sql::report::coverage::{By, Coverage, coverage};
+use crate::sql::report::digest_text::normalise;
 
 /// Parameters of a statement up to which a name is looked for among them.
 pub(super) const MAX_PARAMS: usize = 64;

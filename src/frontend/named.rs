@@ -12,9 +12,9 @@ use super::session::{End, Session};
 use super::source::Text;
 use super::surroundings::Surroundings;
 use crate::protocol::command::{Command, Shape};
-use crate::sql::call;
-use crate::sql::composite::Composite;
-use crate::sql::named::{Name, Named, Source, may_be_named};
+use crate::sql::classify;
+use crate::sql::classify::named::{Name, Named, Source, may_be_named};
+use crate::sql::expression::composite::Composite;
 
 /// A statement with lock calls that has a name.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ impl Session {
 
     /// What calls a text has that is prepared.
     async fn content(&mut self, text: &[u8]) -> Result<Content, End> {
-        use crate::sql::call::Statement;
+        use crate::sql::classify::Statement;
         Ok(match self.classify(text).await? {
             // Of several statements the server prepares none, and none that prepares.
             Statement::NoCall
@@ -237,7 +237,7 @@ impl Session {
             }
             Statement::Composite(composite) if composite.calls.is_empty() => Content::Nothing,
             Statement::Composite(composite) => Content::Calls(composite),
-            Statement::Bare(_) => match call::as_composite(text, self.dialect()) {
+            Statement::Bare(_) => match classify::as_composite(text, self.dialect()) {
                 Some(composite) => Content::Calls(composite),
                 None => Content::Unsupported("a lock call written like this in a named statement"),
             },

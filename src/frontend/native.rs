@@ -4,7 +4,7 @@ use super::composite::Statement;
 use super::session::{End, Session};
 use super::splice::{Edits, Which, spliced};
 use super::trial::PREFIX;
-use crate::sql::composite::Call;
+use crate::sql::expression::composite::Call;
 use crate::types::Flavour;
 
 /// What the server makes of a call that is its own.

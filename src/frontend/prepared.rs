@@ -17,7 +17,7 @@ use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::Execute;
 use crate::protocol::reader::Reader;
 use crate::protocol::reply::ErrorReply;
-use crate::sql::composite::Verb;
+use crate::sql::expression::composite::Verb;
 
 /// No server takes a name of more bytes, in whatever character set.
 pub(super) const MAX_NAME: u64 = 1024;

@@ -8,8 +8,8 @@ use super::statement::{Calls, LockStatement};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::PrepareOk;
-use crate::sql::call::{BareCall, Statement};
-use crate::sql::composite::Composite;
+use crate::sql::classify::{BareCall, Statement};
+use crate::sql::expression::composite::Composite;
 
 /// The calls in a text that is prepared.
 enum Either {

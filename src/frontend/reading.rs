@@ -1,9 +1,9 @@
 //! How the server reads a text. Where the bytes do not tell, it is asked.
 
 use super::session::{End, Session};
-use crate::sql::call::{self, Judging, Statement};
-use crate::sql::dialect::{Dialect, Multibyte};
-use crate::sql::words;
+use crate::sql::classify::{self, Judging, Statement};
+use crate::sql::find::words;
+use crate::sql::lexer::dialect::{Dialect, Multibyte};
 
 /// Bytes of a text in all its readings up to which the server need not be asked first.
 const GUESSES: usize = 64 * 1024;
@@ -40,7 +40,7 @@ impl Session {
             }
         }
         let Some(dialect) = self.exact_dialect().await? else { return Ok(verdict) };
-        let verdict = call::classify_exactly(text, dialect);
+        let verdict = classify::classify_exactly(text, dialect);
         give_way(text).await;
         Ok(verdict)
     }

@@ -12,8 +12,8 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::response::{Ending, Progress};
 use crate::protocol::status::Status;
-use crate::sql::prefilter::scan;
-use crate::sql::stream::Stream;
+use crate::sql::find::prefilter::scan;
+use crate::sql::find::stream::Stream;
 
 /// What to do with the command at hand.
 pub(super) enum Fate {

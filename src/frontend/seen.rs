@@ -9,7 +9,7 @@ use crate::observe::event::Outcome;
 use crate::protocol::column::is_definition;
 use crate::protocol::frame::HEADER;
 use crate::protocol::reader::Reader;
-use crate::sql::uses::Alone;
+use crate::sql::report::call_names::Alone;
 
 /// Bytes kept of a response: the row of one call is in them.
 const KEPT: usize = 4096;

@@ -34,8 +34,8 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::renumber::Renumber;
 use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
-use crate::sql::dialect::{Dialect, Multibyte};
-use crate::sql::stream::Stream;
+use crate::sql::find::stream::Stream;
+use crate::sql::lexer::dialect::{Dialect, Multibyte};
 use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// Responses that may be owed before the client is no longer read.

@@ -8,7 +8,7 @@ use super::answer::Call;
 use super::session::{End, Session};
 use crate::protocol::command::Shape;
 use crate::protocol::frame::HEADER;
-use crate::sql::named::may_be_named;
+use crate::sql::classify::named::may_be_named;
 use crate::types::Flavour;
 
 /// What is known of them.

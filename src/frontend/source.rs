@@ -6,9 +6,9 @@ use super::session::{End, Session};
 use super::trial::INTERRUPTED;
 use crate::protocol::command::Command;
 use crate::protocol::response::Ending;
-use crate::sql::named::Source;
-use crate::sql::prefilter::scan;
-use crate::sql::words;
+use crate::sql::classify::named::Source;
+use crate::sql::find::prefilter::scan;
+use crate::sql::find::words;
 
 /// A statement's text, as far as it is known.
 pub(super) enum Text {

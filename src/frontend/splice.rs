@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::session::{End, Session};
 use crate::lock::function::Function;
-use crate::sql::composite::{Call, Composite};
+use crate::sql::expression::composite::{Call, Composite};
 use crate::types::Flavour;
 
 /// Expressions for the place of a call.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::cursor::Cursor;
 use super::surroundings::Surroundings;
-use crate::sql::argument::Argument;
-use crate::sql::call::BareCall;
-use crate::sql::composite::Composite;
+use crate::sql::classify::BareCall;
+use crate::sql::classify::argument::Argument;
+use crate::sql::expression::composite::Composite;
 
 /// Long data kept for a parameter: more than any name or timeout needs.
 const MAX_LONG_DATA: usize = 64 * 1024;

@@ -6,7 +6,7 @@ use crate::lock::codes;
 use crate::protocol::command::Shape;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::refusal::Refusal;
-use crate::sql::stream::Found;
+use crate::sql::find::stream::Found;
 
 impl Session {
     /// Looks at the body of a packet. Returns the bytes to be forwarded; none when a frame's header

@@ -2,8 +2,8 @@
 //! run in its place is read where the session is now.
 
 use super::session::{End, Session};
-use crate::sql::composite::Composite;
-use crate::sql::words::names_schema;
+use crate::sql::expression::composite::Composite;
+use crate::sql::find::words::names_schema;
 
 /// Default schema, SQL mode and the client's character set.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::splice::{Edit, Edits, Which, spliced};
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
-use crate::sql::composite::{Call, Verb};
+use crate::sql::expression::composite::{Call, Verb};
 
 /// How the names of probes begin.
 pub(super) const PREFIX: &str = "lockstead_probe_";

@@ -13,7 +13,7 @@ use crate::config::Unsupported;
 use crate::lock::codes;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
-use crate::sql::normal::normalise;
+use crate::sql::report::digest_text::normalise;
 
 /// Shapes that are told apart; the rest is only counted.
 const MAX_SHAPES: usize = 1000;

@@ -13,8 +13,8 @@ use crate::observe::holds::{Ended, Holds, Lock};
 use crate::observe::recorder::Observer;
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::{Ending, PrepareOk};
-use crate::sql::coverage::Coverage;
-use crate::sql::uses::{Alone, Use, Written};
+use crate::sql::report::call_names::{Alone, Use, Written};
+use crate::sql::report::coverage::Coverage;
 use crate::types::Flavour;
 
 /// Prepared statements with lock calls that are remembered of one session.

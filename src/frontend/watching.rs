@@ -15,10 +15,10 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::handshake::{ChangeUser, Login};
 use crate::protocol::response::Ending;
-use crate::sql::coverage::{By, Coverage};
-use crate::sql::prefilter::scan;
-use crate::sql::scanner::is_space;
-use crate::sql::stream::Stream;
+use crate::sql::find::prefilter::scan;
+use crate::sql::find::stream::Stream;
+use crate::sql::lexer::scanner::is_space;
+use crate::sql::report::coverage::{By, Coverage};
 
 /// The attributes in which clients say what they are, the best first.
 const PROGRAM: [&[u8]; 2] = [b"program_name", b"_client_name"];

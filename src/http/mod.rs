@@ -21,14 +21,14 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use self::crowd::Seat;
-use self::kept::Answers;
-pub use self::keys::Keys;
-use self::listening::{Encrypted, Plain};
-use self::rates::Rates;
-use self::status::{Status, error};
 use crate::admin::Control;
 use crate::config::Http;
+use crate::http::crowd::Seat;
+use crate::http::kept::Answers;
+pub use crate::http::keys::Keys;
+use crate::http::listening::{Encrypted, Plain};
+use crate::http::rates::Rates;
+use crate::http::status::{Status, error};
 use crate::metrics::Metrics;
 use crate::net::certificates::TlsError;
 

@@ -8,11 +8,11 @@ mod text;
 
 use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
-pub use self::labels::CallOutcome;
-use self::named::Named;
-use self::observed::Observed;
-use self::register::{counter, counter_vec, float_gauge, gauge, gauge_vec, histogram};
 use crate::lock::function::Function;
+pub use crate::metrics::labels::CallOutcome;
+use crate::metrics::named::Named;
+use crate::metrics::observed::Observed;
+use crate::metrics::register::{counter, counter_vec, float_gauge, gauge, gauge_vec, histogram};
 
 /// All metrics of a process.
 #[derive(Debug)]

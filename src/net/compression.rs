@@ -566,7 +566,10 @@ mod broken {
         assert!(size(&codec) > KEEP, "a window of {}", size(&codec));
         out.extend(read(&mut codec, last).expect("unpacks"));
         assert!(out == bytes && size(&codec) <= KEEP);
-        let again = read(&mut codec, &self::packed(Compression::Zstd(3), &[7; 1000]));
+        let again = read(
+            &mut codec,
+            &crate::net::compression::broken::packed(Compression::Zstd(3), &[7; 1000]),
+        );
         assert_eq!(again.expect("unpacks"), [7; 1000]);
     }
 
@@ -600,7 +603,10 @@ mod broken {
                 out += read.len();
             }
             assert_eq!(out, 100 * 128 * 1024, "cut at {cut}");
-            let again = read(&mut codec, &self::packed(Compression::Zstd(3), &[7; 1000]));
+            let again = read(
+                &mut codec,
+                &crate::net::compression::broken::packed(Compression::Zstd(3), &[7; 1000]),
+            );
             assert_eq!(again.expect("unpacks"), [7; 1000]);
         }
     }
@@ -631,7 +637,10 @@ mod broken {
         // What is shorter is not refused.
         let mut codec = Codec::new(Compression::Zstd(3), Role::Server, &room).expect("one");
         let bytes: Vec<u8> = (0..1 << 20).map(|n: usize| n.to_le_bytes()[1]).collect();
-        let unpacked = read(&mut codec, &self::packed(Compression::Zstd(3), &bytes));
+        let unpacked = read(
+            &mut codec,
+            &crate::net::compression::broken::packed(Compression::Zstd(3), &bytes),
+        );
         assert!(unpacked.expect("unpacks") == bytes);
         drop(stalled);
         assert_eq!(room.left(), all);

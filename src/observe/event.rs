@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lock::function::Function;
-use crate::sql::coverage::Coverage;
+use crate::sql::report::coverage::Coverage;
 
 /// Bytes of a name that are kept: no server takes a longer name of a lock.
 const LONGEST: usize = 192;

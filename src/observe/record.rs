@@ -7,7 +7,7 @@ use humantime::format_rfc3339_seconds;
 
 use super::event::{Event, Made, Missed, Outcome, Statement as Seen, Who};
 use super::report::{FORMAT, Lock, Outcomes, Report, Statement};
-use crate::sql::coverage::Coverage;
+use crate::sql::report::coverage::Coverage;
 
 /// Names of locks that are told apart, and as many statements.
 pub const MOST: usize = 2000;

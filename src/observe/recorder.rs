@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::metrics::Metrics;
     use crate::observe::event::Outcome;
-    use crate::sql::coverage::Coverage;
+    use crate::sql::report::coverage::Coverage;
 
     #[test]
     fn every_label_is_known_beforehand() {

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::call::Judging;
-use super::dialect::Dialect;
-use super::normal::normalise;
+use super::classify::Judging;
+use super::lexer::dialect::Dialect;
+use super::report::digest_text::normalise;
 
 /// How many times as long as a plain text of the same length another may take.
 pub(crate) const MOST: u32 = 12;

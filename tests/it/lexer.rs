@@ -6,11 +6,11 @@
 
 mod texts;
 
-use lockstead::sql::call::{Statement, classify, classify_exactly};
-use lockstead::sql::dialect::{Dialect, Multibyte};
-use lockstead::sql::finder::Finder;
-use lockstead::sql::prefilter::scan;
-use lockstead::sql::stream::{Found, Stream};
+use lockstead::sql::classify::{Statement, classify, classify_exactly};
+use lockstead::sql::find::finder::Finder;
+use lockstead::sql::find::prefilter::scan;
+use lockstead::sql::find::stream::{Found, Stream};
+use lockstead::sql::lexer::dialect::{Dialect, Multibyte};
 use lockstead::types;
 
 use crate::own_server::flavour_of;

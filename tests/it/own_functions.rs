@@ -1,9 +1,9 @@
 //! Which functions are the server's own: a statement is run once more only if nothing in it can be a
 //! function that somebody has stored.
 
-use lockstead::sql::call::{Statement, classify_exactly};
-use lockstead::sql::dialect::{Dialect, Multibyte};
-use lockstead::sql::effects::{KEYWORDS, PURE};
+use lockstead::sql::classify::{Statement, classify_exactly};
+use lockstead::sql::expression::effects::{KEYWORDS, PURE};
+use lockstead::sql::lexer::dialect::{Dialect, Multibyte};
 use lockstead::types;
 
 use crate::own_server::flavour_of;

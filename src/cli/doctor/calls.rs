@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::cli::plain::plain;
 use crate::lock::function::Function;
-use crate::sql::dialect::{Dialect, Multibyte};
-use crate::sql::finder::Finder;
-use crate::sql::scanner::{Kind, Scanner};
+use crate::sql::find::finder::Finder;
+use crate::sql::lexer::dialect::{Dialect, Multibyte};
+use crate::sql::lexer::scanner::{Kind, Scanner};
 use crate::store::definitions::Definition;
 use crate::types::Flavour;
 

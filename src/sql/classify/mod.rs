@@ -1,0 +1,501 @@
+//! What a statement that calls a lock function is: one bare call that the proxy can answer, the
+//! definition of a stored program, or something else.
+
+pub mod argument;
+pub(in crate::sql) mod definition;
+pub mod named;
+pub mod split;
+
+use std::ops::Range;
+
+use self::argument::{Argument, Cursor};
+use self::definition::{event_body, is_definition, is_table};
+use self::named::Named;
+use super::expression::composite::{self, Composite};
+use super::expression::listing;
+use super::find::finder::Finder;
+use super::find::mentions::mention;
+use super::lexer::dialect::Dialect;
+use super::lexer::readings::Readings;
+use super::lexer::scanner::{Kind, Scanner, Token, is_space};
+use crate::lock::function::Function;
+
+/// Bytes of readings that differ, after which more are the work of somebody who wants them.
+const MAX_JUDGED: usize = 512 * 1024;
+
+/// The verdict on a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Statement {
+    /// No call: bytes.
+    NoCall,
+    /// The same, but in some readings it lists locks.
+    PerhapsLists,
+    /// One bare call.
+    Bare(BareCall),
+    /// A call with a wrong number of arguments, which the server refuses before it locks.
+    WrongCount,
+    /// A call in the definition of a table, where the server refuses it.
+    InTable,
+    /// CREATE or ALTER of a routine, trigger, event or view: calls run when it does.
+    Definition,
+    /// Calls in a larger statement, or none in one that lists locks.
+    Composite(Composite),
+    /// PREPARE, EXECUTE and the like: the calls are in the text that they prepare.
+    Named(Named),
+    /// An EXECUTE somewhere in a statement that is not taken apart.
+    Executes,
+    /// Several statements, some of them with calls.
+    Several(Vec<Range<usize>>),
+    /// A call in any other form.
+    Other,
+    /// The reading depends on settings that only the server knows.
+    Ambiguous,
+}
+
+/// `SELECT|DO fn(arguments) [[AS] alias] [FROM DUAL] [LIMIT 1] [;]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BareCall {
+    /// DO instead of SELECT: an OK packet instead of rows.
+    pub is_do: bool,
+    /// The function.
+    pub function: Function,
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
+    /// The call's source text, which names its column.
+    pub call: Range<usize>,
+    /// The alias.
+    pub alias: Alias,
+    /// The column's name is not simply the call's source text.
+    pub odd: bool,
+    /// What must surround an expression in the call's place: half a versioned comment, if one
+    /// begins or ends in the call.
+    pub around: (&'static str, &'static str),
+    /// Where a LIMIT would begin, and what makes the statement one without rows there.
+    pub none: (usize, &'static str),
+    /// An optimizer hint, which may set variables for the statement.
+    pub hint: bool,
+    /// A hint or something behind the semicolon: only the server's own reply will do.
+    pub special: bool,
+}
+
+/// A column alias.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Alias {
+    /// None: the source text is the name.
+    None,
+    /// A name that needs no conversion. A bare word may be reserved, which only the server knows.
+    Simple {
+        /// The alias's text.
+        text: Range<usize>,
+        /// Not quoted.
+        bare: bool,
+    },
+    /// Any other: the server names the column.
+    Complex,
+}
+
+/// Judges a statement that passed the prefilter.
+pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
+    let mut judging = Judging::of(text, dialect);
+    loop {
+        if let Some(verdict) = judging.step() {
+            return verdict;
+        }
+    }
+}
+
+/// Judges a statement reading by reading.
+#[derive(Debug)]
+pub struct Judging<'a> {
+    text: &'a [u8],
+    readings: Readings<'a>,
+    /// That on the first.
+    verdict: Option<Statement>,
+    /// Another reading has another one: neither calls anything.
+    differs: bool,
+    /// Bytes that were judged.
+    judged: usize,
+    /// It names nothing of what could be called or read, however it reads.
+    silent: bool,
+}
+
+impl<'a> Judging<'a> {
+    /// At the first reading.
+    pub fn of(text: &'a [u8], dialect: Dialect) -> Self {
+        let readings = Readings::of(text, dialect);
+        let silent =
+            mention(text).is_none() && !named::may_be_named(text, true) && !listing::may_list(text);
+        Self { text, readings, verdict: None, differs: false, judged: 0, silent }
+    }
+
+    /// Bytes that all readings come to together.
+    pub fn work(&self) -> usize {
+        if self.silent { 0 } else { self.readings.work() }
+    }
+
+    /// Looks at one more reading; the verdict behind the last one.
+    pub fn step(&mut self) -> Option<Statement> {
+        if self.silent {
+            return Some(Statement::NoCall);
+        }
+        let Some(reading) = self.readings.next() else {
+            let verdict = self.verdict.take().unwrap_or(Statement::Ambiguous);
+            return Some(if self.differs { Statement::PerhapsLists } else { verdict });
+        };
+        let dialect = reading?;
+        self.judged += self.text.len();
+        if self.verdict.is_some() && self.judged > MAX_JUDGED {
+            return Some(Statement::Ambiguous);
+        }
+        let verdict = classify_exactly(self.text, dialect);
+        let first = self.verdict.get_or_insert_with(|| verdict.clone());
+        if *first != verdict {
+            if first.calls() || verdict.calls() {
+                return Some(Statement::Ambiguous);
+            }
+            self.differs = true;
+        }
+        None
+    }
+}
+
+impl Statement {
+    /// Whether anything may be called.
+    fn calls(&self) -> bool {
+        match self {
+            Self::NoCall => false,
+            Self::Composite(composite) => !composite.calls.is_empty(),
+            _ => true,
+        }
+    }
+}
+
+/// Judges a statement whose dialect is certain.
+pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
+    let finder = Finder::of(text, dialect);
+    let sites = finder.calls();
+    let prepares = finder.prepares_behind().is_some_and(|at| mention(&text[at..]).is_some());
+    let names = named::may_be_named(text, true);
+    if sites.is_empty() && !prepares && !names {
+        return lists(text, dialect).map_or(Statement::NoCall, Statement::Composite);
+    }
+    let (tokens, whole) = tokens(text, dialect);
+    if (!sites.is_empty() || prepares) && is_definition(text, &tokens) {
+        // The schedule of an event is evaluated when it is defined.
+        let body = event_body(text, &tokens);
+        let scheduled = sites.iter().any(|site| body.is_some_and(|body| site.start < body));
+        return if scheduled { Statement::Other } else { Statement::Definition };
+    }
+    if whole
+        && sites.len() == 1
+        && let Some(bare) = bare(text, &tokens)
+    {
+        return bare;
+    }
+    if sites.is_empty()
+        && whole
+        && let Some(named) = named::read(text, &tokens, dialect)
+    {
+        return Statement::Named(named);
+    }
+    let names = named::stands_in(text, &tokens);
+    match split::split(text, &tokens) {
+        Some(pieces) if pieces.len() > 1 && (names || prepares || !sites.is_empty()) => {
+            return Statement::Several(pieces);
+        }
+        Some(_) | None => {}
+    }
+    if prepares || (!whole && !sites.is_empty()) {
+        return Statement::Other;
+    }
+    if !sites.is_empty() && is_table(text, &tokens) {
+        return Statement::InTable;
+    }
+    if sites.is_empty() {
+        if named::executes(text, &tokens) {
+            return Statement::Executes;
+        }
+        return lists(text, dialect).map_or(Statement::NoCall, Statement::Composite);
+    }
+    composite::read(text, &tokens, dialect).map_or(Statement::Other, Statement::Composite)
+}
+
+/// Reads a text of one statement as a larger one, also where it is a bare call.
+pub fn as_composite(text: &[u8], dialect: Dialect) -> Option<Composite> {
+    composite::read(text, &tokens(text, dialect).0, dialect)
+}
+
+/// A statement without calls that lists locks.
+fn lists(text: &[u8], dialect: Dialect) -> Option<Composite> {
+    if !listing::may_list(text) {
+        return None;
+    }
+    let (tokens, whole) = tokens(text, dialect);
+    if whole && !is_definition(text, &tokens) {
+        composite::read(text, &tokens, dialect)
+    } else {
+        None
+    }
+}
+
+/// All tokens, and whether the text ends outside strings and comments.
+pub(super) fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool) {
+    let mut tokens = Vec::new();
+    let mut keep = |token, _: &[u8]| {
+        tokens.push(token);
+        false
+    };
+    let mut scanner = Scanner::new(dialect);
+    scanner.feed(text, 0, &mut keep);
+    let whole = scanner.finish(&mut keep);
+    (tokens, whole)
+}
+
+fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
+    let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
+    let marks: Vec<Token> = tokens.iter().copied().filter(|t| t.kind == Kind::Versioned).collect();
+    let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
+    let tokens: Vec<Token> = tokens.iter().copied().filter(code).collect();
+    let inside = |at: usize| {
+        let before = marks.partition_point(|m| m.start < at);
+        marks[..before].last().is_some_and(|m| m.opens(text))
+    };
+    let mut c = Cursor::new(text, &tokens);
+    let is_do = c.word("DO");
+    if !is_do && !c.word("SELECT") {
+        return None;
+    }
+    let brace = c.punct(b'{');
+    if brace.is_some() && !c.word("fn") {
+        return None;
+    }
+    let name = c.next()?;
+    let unquoted = match name.kind {
+        Kind::Quoted => text.get(name.start + 1..name.end - 1)?,
+        _ => c.bytes(name),
+    };
+    let function = Function::from_name(unquoted)?;
+    c.punct(b'(')?;
+    let mut arguments = Vec::new();
+    let close = loop {
+        if let Some(close) = c.punct(b')') {
+            break close;
+        }
+        if !arguments.is_empty() {
+            c.punct(b',')?;
+        }
+        let argument = c.argument()?;
+        // An expression of its own, which half a comment would break.
+        if let Argument::Literal(span) = &argument
+            && holds(&marks, span)
+        {
+            return None;
+        }
+        arguments.push(argument);
+    };
+    let call = match brace {
+        Some(brace) => brace.start..c.punct(b'}')?.end,
+        None => name.start..close.end,
+    };
+    // Versioned comments are left out of the column's name.
+    let comment = |c: &&[u8]| memchr::memmem::find(&text[call.clone()], c).is_some();
+    let odd = brace.is_some() || !marks.is_empty() || [&b"/*!"[..], b"/*M!"].iter().any(comment);
+    let alias = if is_do { Alias::None } else { alias(&mut c)? };
+    if !is_do && c.word("FROM") && !c.word("DUAL") {
+        return None;
+    }
+    let body = tokens[..tokens.len() - c.left()].last().map_or(0, |t| t.end);
+    if !is_do && c.word("LIMIT") && !c.word("1") {
+        return None;
+    }
+    // What stands behind a semicolon may be an empty statement with a result of its own.
+    let tail = c.peek().map_or(text.len(), |t| t.end);
+    let more = !text[tail..].iter().all(|b| is_space(*b));
+    while c.punct(b';').is_some() || c.punct(0).is_some() {}
+    if c.peek().is_some() {
+        return None;
+    }
+    if arguments.len() != function.arity() {
+        return Some(Statement::WrongCount);
+    }
+    let (opens, closes) = match (inside(call.start), inside(call.end)) {
+        (true, false) => ("", "*/"),
+        (false, true) => ("/*!", ""),
+        (true, true) | (false, false) => ("", ""),
+    };
+    Some(Statement::Bare(BareCall {
+        is_do,
+        function,
+        arguments,
+        call,
+        alias,
+        odd,
+        around: (opens, closes),
+        none: (body, if inside(body) { " LIMIT 0 */" } else { " LIMIT 0" }),
+        hint,
+        special: hint || more || odd,
+    }))
+}
+
+/// Whether half a versioned comment stands in a part of the text.
+pub(super) fn holds(marks: &[Token], span: &Range<usize>) -> bool {
+    let next = marks.partition_point(|m| m.start < span.start);
+    marks.get(next).is_some_and(|m| m.start < span.end)
+}
+
+fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
+    let with_as = c.word("AS");
+    let Some(t) = c.peek() else {
+        return (!with_as).then_some(Alias::None);
+    };
+    let word = c.bytes(t);
+    match t.kind {
+        Kind::Word => {
+            let keyword = ["FROM", "LIMIT"].iter().any(|k| k.as_bytes().eq_ignore_ascii_case(word));
+            if !with_as && keyword {
+                return Some(Alias::None);
+            }
+            c.next();
+            let text = t.start..t.end;
+            let simple = word.iter().all(u8::is_ascii) && word.len() <= 64;
+            Some(if simple { Alias::Simple { text, bare: true } } else { Alias::Complex })
+        }
+        Kind::Quoted | Kind::String => {
+            c.next();
+            let text = t.start + 1..t.end - 1;
+            let inner = &c.bytes(t)[1..word.len() - 1];
+            let simple = (1..=64).contains(&inner.len())
+                && inner.iter().all(|b| b.is_ascii_alphanumeric() || b"_$-.:".contains(b));
+            Some(if simple { Alias::Simple { text, bare: false } } else { Alias::Complex })
+        }
+        _ if with_as => None,
+        _ => Some(Alias::None),
+    }
+}
+
+/// Whether one COM_STMT_PREPARE can hold the text: only then does the server's verdict on it say
+/// something about the statement.
+pub fn is_single(text: &[u8], dialect: Dialect) -> bool {
+    let (tokens, _) = tokens(text, dialect);
+    let end = tokens.iter().rposition(|t| t.kind != Kind::Punct(b';')).map_or(0, |i| i + 1);
+    tokens[..end].iter().all(|t| t.kind != Kind::Punct(b';'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::lexer::dialect::Multibyte;
+    const MYSQL: Dialect = Dialect::MYSQL;
+
+    fn judge(sql: &str) -> Statement {
+        classify(sql.as_bytes(), MYSQL)
+    }
+
+    fn exact(sql: &str) -> Statement {
+        classify_exactly(sql.as_bytes(), MYSQL)
+    }
+
+    #[test]
+    fn bare_calls_are_recognised_with_their_parts() {
+        for (sql, name, arguments) in [
+            ("SELECT GET_LOCK('k',0)", "GET_LOCK('k',0)", 2),
+            ("  select\tget_lock ( 'k' , 1.5 ) ; ", "get_lock ( 'k' , 1.5 )", 2),
+            ("SELECT `GET_LOCK`('k',-1) AS locked FROM DUAL LIMIT 1;", "`GET_LOCK`('k',-1)", 2),
+            ("DO RELEASE_LOCK(?)", "RELEASE_LOCK(?)", 1),
+            ("SELECT RELEASE_ALL_LOCKS( /* all */ ) -- bye", "RELEASE_ALL_LOCKS( /* all */ )", 0),
+            ("SELECT GET_LOCK(_latin1 x'e9', 1e-3) x", "GET_LOCK(_latin1 x'e9', 1e-3)", 2),
+            ("SELECT GET_LOCK('k',.5)", "GET_LOCK('k',.5)", 2),
+            ("SELECT GET_LOCK('a' 'b',TRUE)", "GET_LOCK('a' 'b',TRUE)", 2),
+            ("SELECT /*!50000 GET_LOCK('k',0) */", "GET_LOCK('k',0)", 2),
+            ("SELECT /*!50000GET_LOCK*/('k',0)", "GET_LOCK*/('k',0)", 2),
+            ("SELECT {fn GET_LOCK('k',0)} AS x", "{fn GET_LOCK('k',0)}", 2),
+        ] {
+            // In swe7 a brace is a letter.
+            let judge = if sql.contains('{') { exact } else { judge };
+            let Statement::Bare(bare) = judge(sql) else { panic!("{sql}: {:?}", judge(sql)) };
+            assert_eq!(&sql[bare.call.clone()], name, "{sql}");
+            assert_eq!(bare.arguments.len(), arguments, "{sql}");
+        }
+    }
+
+    #[test]
+    fn other_forms_are_never_taken_for_a_bare_call() {
+        for sql in [
+            "SELECT GET_LOCK('k',0)+1",
+            "SELECT GET_LOCK('k',0), 1",
+            "SELECT GET_LOCK(@x,0)",
+            "SELECT GET_LOCK(CONCAT('a'),0)",
+            "SELECT GET_LOCK('k',0) FROM t",
+            "SELECT GET_LOCK('k',0) INTO @x",
+            "SELECT GET_LOCK('k',0) LIMIT 0",
+            "SELECT (GET_LOCK('k',0))",
+            "SELECT GET_LOCK('k',(0))",
+            "SELECT GET_LOCK('k',1 2)",
+            "SELECT {d GET_LOCK('k',0)}",
+            "SELECT {fn GET_LOCK('k',0)",
+            "SET @x = GET_LOCK('k',0)",
+            "SELECT GET_LOCK('k',0) FOR UPDATE",
+            "SHOW TABLES WHERE GET_LOCK('k',0)",
+            "HANDLER t READ FIRST WHERE GET_LOCK('k',0)",
+            "SET STATEMENT max_statement_time=1 FOR SELECT GET_LOCK('k',0)",
+            "SELECT /*!50000 SQL_NO_CACHE */ GET_LOCK('k',0) + 1",
+        ] {
+            let judge = if sql.contains('{') { exact } else { judge };
+            assert!(matches!(judge(sql), Statement::Composite(_)), "{sql}: {:?}", judge(sql));
+        }
+        for sql in [
+            "EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
+            "SELECT GET_LOCK('k' /*! 'x', */ 0)",
+            "SELECT GET_LOCK('k',0)) + (1",
+            "CREATE TABLE t AS SELECT GET_LOCK('k',0)",
+            "SELECT 1 + GET_LOCK('k' /*!50000 ,0) */",
+            "SET STATEMENT max_statement_time=GET_LOCK('k',0) FOR SELECT 1",
+            "SELECT GET_LOCK('k',0) INTO OUTFILE 'x'",
+        ] {
+            assert_eq!(judge(sql), Statement::Other, "{sql}");
+        }
+        for sql in [
+            "SELECT 1; SELECT GET_LOCK('k',0)",
+            "SELECT 1; PREPARE `s` FROM CONCAT('SELECT GET_LOCK', '(1,0)')",
+            "DO 1; EXECUTE s",
+            "DO 1; EXECUTE IMMEDIATE 'DO RELEASE_ALL_LOCKS()'",
+        ] {
+            assert!(matches!(judge(sql), Statement::Several(_)), "{sql}: {:?}", judge(sql));
+        }
+    }
+
+    #[test]
+    fn definitions_pass_and_nothing_hides_behind_them() {
+        let body = "BEGIN SELECT GET_LOCK('k',0); END";
+        assert_eq!(judge(&format!("CREATE PROCEDURE p() {body}")), Statement::Definition);
+        assert_eq!(
+            judge(&format!("CREATE DEFINER=`a`@`%` FUNCTION p() {body};")),
+            Statement::Definition
+        );
+        for hidden in ["SELECT GET_LOCK('k',0)", "SELECT GET_LOCK('k',0) AS end"] {
+            let text = format!("CREATE VIEW v AS SELECT 1; {hidden}");
+            assert_eq!(judge(&text), Statement::Other);
+        }
+        for table in [
+            "CREATE TABLE t AS SELECT GET_LOCK('k',0) AS event",
+            "CREATE TEMPORARY TABLE event (event INT) AS SELECT GET_LOCK('k',0)",
+        ] {
+            assert_eq!(judge(table), Statement::Other);
+        }
+    }
+
+    #[test]
+    fn a_name_that_ends_in_half_a_backslash_is_a_literal() {
+        let gbk = Dialect { multibyte: Multibyte::Gbk, ..MYSQL };
+        let sql = b"SELECT GET_LOCK('g\x81\\',0)";
+        assert_eq!(classify(sql, MYSQL), Statement::Ambiguous);
+        assert!(matches!(classify_exactly(sql, gbk), Statement::Bare(_)));
+    }
+
+    #[test]
+    fn what_depends_on_unknown_modes_is_ambiguous() {
+        assert_eq!(judge("SELECT \"it\\\"s GET_LOCK('k',0)\""), Statement::Ambiguous);
+        assert_eq!(judge("SELECT 'a\\' , GET_LOCK('k',0) , '"), Statement::Ambiguous);
+        assert_eq!(judge("SELECT GET_LOCK(\"k\",0)"), Statement::Ambiguous);
+    }
+}

@@ -1,0 +1,372 @@
+//! Lock calls in a statement that is more than one bare call: where they stand, what stands in
+//! their arguments, and what is known about whether the server would come to evaluate them.
+
+use std::ops::Range;
+
+use super::early::{behind_settings, calls_in_settings};
+use super::items::Item;
+use super::listing::Listing;
+use super::nesting::Tokens;
+use crate::lock::function::Function;
+use crate::sql::classify::argument::{Argument, Cursor};
+use crate::sql::classify::holds;
+use crate::sql::find::finder::MAX_CALLS;
+use crate::sql::lexer::dialect::Dialect;
+use crate::sql::lexer::scanner::{Kind, Token, is_space};
+
+/// Calls within each other's arguments; more are refused.
+const MAX_DEPTH: usize = 64;
+
+/// For each call all tokens are looked at: calls times tokens; more are refused.
+const MAX_WORK: usize = 1 << 21;
+
+/// A statement with lock calls, or that lists locks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Composite {
+    /// What it does.
+    pub verb: Verb,
+    /// The calls that are not arguments of another, in the order in which they are evaluated.
+    pub calls: Vec<Call>,
+    /// It reads or writes tables.
+    pub tables: bool,
+    /// It reads from something, derived tables included, so that names of columns mean something.
+    pub reads: bool,
+    /// It may be run once more, with other expressions in the calls' places.
+    pub repeatable: bool,
+    /// Where its parameters stand.
+    pub params: Vec<usize>,
+    /// Where it begins behind `SET STATEMENT … FOR`; 0 if it has none.
+    pub start: usize,
+    /// Where it ends, without semicolons.
+    pub end: usize,
+    /// Which of those parameters LIMIT or OFFSET has, which take numbers only.
+    pub limits: Vec<usize>,
+    /// It has UNION or its like.
+    pub union: bool,
+    /// INTO and its variables, and how many there are.
+    pub into: Option<(Range<usize>, usize)>,
+    /// Where it asks for what the statement before has left behind.
+    pub looks_back: Vec<(Range<usize>, Back)>,
+    /// It reads a table of the server's that lists locks.
+    pub lists: Option<Listing>,
+}
+
+/// What a statement does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Gives rows: SELECT, WITH, VALUES.
+    Rows,
+    /// DO.
+    Do,
+    /// SET.
+    Set,
+    /// EXPLAIN and its synonyms, without running anything.
+    Explain,
+    /// INSERT, REPLACE, UPDATE, DELETE, CALL.
+    Change,
+    /// SHOW and HANDLER, which MySQL prepares with other errors, or not at all.
+    Show,
+}
+
+/// What a statement leaves behind in its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Back {
+    /// ROW_COUNT()
+    RowCount,
+    /// FOUND_ROWS()
+    FoundRows,
+    /// @@warning_count
+    Warnings,
+    /// @@error_count
+    Errors,
+}
+
+impl Back {
+    pub(in crate::sql) const ALL: [Self; 4] =
+        [Self::RowCount, Self::FoundRows, Self::Warnings, Self::Errors];
+
+    pub(in crate::sql) fn word(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT",
+            Self::FoundRows => "FOUND_ROWS",
+            Self::Warnings => "warning_count",
+            Self::Errors => "error_count",
+        }
+    }
+
+    /// The question for it.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT()",
+            Self::FoundRows => "FOUND_ROWS()",
+            Self::Warnings => "@@warning_count",
+            Self::Errors => "@@error_count",
+        }
+    }
+}
+
+/// A call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The function.
+    pub function: Function,
+    /// Its source text.
+    pub span: Range<usize>,
+    /// Its arguments.
+    pub arguments: Vec<Part>,
+    /// The server evaluates it, exactly once, if it evaluates the calls before it without an error:
+    /// in a statement over tables if it has an item.
+    pub certain: bool,
+    /// It stands in an expression that may leave out its parts.
+    pub conditional: bool,
+    /// It stands in a condition on rows.
+    pub filters: bool,
+    /// In SET, DO and what writes a row: the expression around it, which is evaluated by itself.
+    pub item: Option<Item>,
+    /// It stands in a derived table.
+    pub derived: bool,
+}
+
+/// An argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its source text.
+    pub span: Range<usize>,
+    /// The literal that it is, if it is one.
+    pub literal: Option<Argument>,
+    /// Calls in it.
+    pub calls: Vec<Call>,
+    /// It may be evaluated more than once.
+    pub repeatable: bool,
+    /// It names a variable that this statement assigns before.
+    pub assigned_here: bool,
+}
+
+impl Call {
+    /// Whether it changes nothing.
+    pub fn looks(&self) -> bool {
+        matches!(self.function, Function::IsFreeLock | Function::IsUsedLock)
+    }
+
+    /// Whether it changes nothing, and nobody notices that its arguments are evaluated though it is
+    /// not.
+    pub fn only_looks(&self) -> bool {
+        self.looks() && self.arguments.iter().all(|part| part.repeatable && part.calls.is_empty())
+    }
+}
+
+/// Reads a statement; `None` if it is of a kind that is not covered.
+pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite> {
+    let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
+    let marks: Vec<Token> = tokens.iter().filter(|t| t.kind == Kind::Versioned).copied().collect();
+    let is_code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
+    let code: Vec<Token> = tokens.iter().filter(is_code).copied().collect();
+    let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
+    let code = &code[..=last];
+    if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
+        return None;
+    }
+    let behind = behind_settings(text, code);
+    if calls_in_settings(text, code, behind, dialect) {
+        return None;
+    }
+    let mut composite = Tokens::new(text, code.get(behind..)?, dialect)?.statement()?;
+    composite.start = if behind > 0 { code[behind].start } else { 0 };
+    // A versioned comment that is still open has to be closed.
+    let before = marks[..marks.partition_point(|m| m.start < composite.end)].last();
+    let closing = marks.iter().find(|m| m.start >= composite.end && !m.opens(text));
+    if before.is_some_and(|m| m.opens(text))
+        && let Some(close) = closing
+    {
+        composite.end = close.start + b"*/".len();
+    }
+    // Cut off before the comment behind them, two dashes would begin one.
+    let ends = |b: &u8| *b == b';' || is_space(*b);
+    if text[..composite.end].ends_with(b"--") && !text[composite.end..].iter().all(ends) {
+        return None;
+    }
+    // Half a comment cannot be replaced.
+    let parted = |span: &Range<usize>| holds(&marks, span);
+    let item = |c: &'_ Call| c.item.as_ref().map(|item| item.span.clone());
+    let mut parts = composite.calls.iter().flat_map(|c| [Some(c.span.clone()), item(c)]).flatten();
+    let settings = 0..composite.start;
+    if parts.any(|part| parted(&part))
+        || parted(&settings)
+        || composite.into.iter().any(|(span, _)| parted(span))
+    {
+        return None;
+    }
+    // Half a comment may stand where a listing is.
+    composite.lists = composite.lists.filter(|_| marks.is_empty());
+    if composite.calls.is_empty() && composite.lists.is_none() {
+        return None;
+    }
+    // A hint or a setting may be that of sql_select_limit.
+    let unsure = hint || behind > 0;
+    composite.calls.iter_mut().for_each(|call| call.certain &= !unsure);
+    Some(composite)
+}
+
+impl Tokens<'_> {
+    fn statement(&self) -> Option<Composite> {
+        let verb = self.verb()?;
+        let all = 0..self.list.len();
+        // Counted first: calls are read as deep as they are nested.
+        let count = all.clone().filter(|i| self.call_at(*i).is_some()).count();
+        let lists = self.listing(verb);
+        let work = count.saturating_mul(self.list.len());
+        if count > MAX_CALLS
+            || work > MAX_WORK
+            || self.nests_deeper_than(MAX_DEPTH)
+            || (count == 0 && lists.is_none())
+        {
+            return None;
+        }
+        let mut calls = self.calls(all.clone())?;
+        let named = self.with_names();
+        let tables = matches!(verb, Verb::Change | Verb::Show)
+            || (verb == Verb::Explain && self.plans_rows())
+            || self.reads_tables_in(all, &named);
+        let items = self.items(verb);
+        let mut last: Option<(Range<usize>, Item)> = None;
+        for call in &mut calls {
+            let at = self.list.partition_point(|t| t.start < call.span.start);
+            call.conditional = self.is_conditional(at);
+            call.filters = self.filters(at);
+            call.derived = self.is_derived(at);
+            let Some((part, reached)) = items.around(at) else { continue };
+            call.certain = reached && self.is_first(at, &part) && self.is_quiet(part.start..at);
+            if last.as_ref().is_none_or(|(before, _)| *before != part) {
+                last = Some((part.clone(), self.item(part, reached, &named)));
+            }
+            // Without tables the whole of other statements can be run once more.
+            if verb == Verb::Set || (tables && verb != Verb::Rows) {
+                call.item = last.as_ref().map(|(_, item)| item.clone());
+            }
+        }
+        Some(Composite {
+            verb,
+            calls,
+            tables,
+            reads: tables || self.selects_from(),
+            repeatable: self.is_repeatable(self.list),
+            params: (0..self.list.len())
+                .filter(|i| self.punct(*i, b'?'))
+                .map(|i| self.list[i].start)
+                .collect(),
+            limits: (0..self.list.len())
+                .filter(|i| self.limits(*i))
+                .map(|i| self.list[i].start)
+                .collect(),
+            union: self.has_union(),
+            start: 0,
+            end: self.list.last()?.end,
+            into: if verb == Verb::Rows { self.into()? } else { None },
+            looks_back: self.looks_back(),
+            lists,
+        })
+    }
+
+    fn verb(&self) -> Option<Verb> {
+        let first = self.list.iter().find(|t| t.kind != Kind::Punct(b'('))?;
+        let word = self.upper(first);
+        Some(match word.as_slice() {
+            b"WITH" if self.changes() => Verb::Change,
+            b"SELECT" | b"WITH" | b"VALUES" => Verb::Rows,
+            b"SHOW" if self.is(1, "EXPLAIN") || self.is(1, "ANALYZE") => return None,
+            b"SHOW" | b"HANDLER" => Verb::Show,
+            b"DO" => Verb::Do,
+            b"SET" if !self.is(1, "STATEMENT") => Verb::Set,
+            b"INSERT" | b"REPLACE" | b"UPDATE" | b"DELETE" | b"CALL" => Verb::Change,
+            b"EXPLAIN" | b"DESC" | b"DESCRIBE" if !self.is(1, "ANALYZE") => Verb::Explain,
+            _ => return None,
+        })
+    }
+
+    /// Whether calls stand in each other's arguments in more levels than these.
+    fn nests_deeper_than(&self, levels: usize) -> bool {
+        let mut open = Vec::new();
+        (0..self.list.len()).filter(|i| self.call_at(*i).is_some()).any(|i| {
+            while open.pop_if(|close| *close < i).is_some() {}
+            open.push(self.closes[i + 1]);
+            open.len() > levels
+        })
+    }
+
+    /// The outermost calls among some tokens.
+    fn calls(&self, range: Range<usize>) -> Option<Vec<Call>> {
+        let mut calls = Vec::new();
+        let mut i = range.start;
+        while i < range.end {
+            let Some(function) = self.call_at(i) else {
+                i += 1;
+                continue;
+            };
+            let close = self.closes[i + 1];
+            let first = i - self.qualified(i);
+            let mut span = self.list[first].start..self.list[close].end;
+            // {fn GET_LOCK(…) + 1} holds more than the call.
+            let braced = first >= 2 && self.is(first - 1, "fn") && self.punct(first - 2, b'{');
+            if braced && self.punct(close + 1, b'}') {
+                span = self.list[first - 2].start..self.list[close + 1].end;
+            }
+            calls.push(Call {
+                function,
+                span,
+                arguments: self.arguments(i + 2..close)?,
+                certain: false,
+                conditional: false,
+                filters: false,
+                derived: false,
+                item: None,
+            });
+            i = close + 1;
+        }
+        Some(calls)
+    }
+
+    fn arguments(&self, range: Range<usize>) -> Option<Vec<Part>> {
+        /// More arguments than any of the functions has: the server says so.
+        const MOST: usize = 8;
+        let mut parts = Vec::new();
+        let Some(first) = self.list.get(range.start).filter(|_| !range.is_empty()) else {
+            return Some(parts);
+        };
+        let depth = self.depths[range.start] - u32::from(first.kind == Kind::Punct(b')'));
+        let mut start = range.start;
+        for i in range.clone() {
+            if self.punct(i, b',') && self.depths[i] == depth {
+                if parts.len() == MOST {
+                    return None;
+                }
+                parts.push(self.part(start..i)?);
+                start = i + 1;
+            }
+        }
+        parts.push(self.part(start..range.end)?);
+        Some(parts)
+    }
+
+    fn part(&self, range: Range<usize>) -> Option<Part> {
+        let tokens = &self.list[range.clone()];
+        let span = tokens.first()?.start..tokens.last()?.end;
+        let mut calls = self.calls(range.clone())?;
+        for call in &mut calls {
+            call.certain = call.span == span;
+        }
+        let mut cursor = Cursor::new(self.text, tokens);
+        let literal = cursor.argument().filter(|_| cursor.left() == 0);
+        Some(Part {
+            span,
+            literal,
+            // Calls are looked for by evaluating it once more.
+            repeatable: self.is_repeatable(tokens)
+                && (calls.is_empty() || !self.reads_tables_in(range.clone(), &self.with_names())),
+            calls,
+            assigned_here: range.clone().any(|i| self.punct(i, b'@')) && self.assigns(range.start),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! Calls in a larger statement: where they stand, and what the server evaluates beside them.
+
+pub(in crate::sql) mod clauses;
+pub mod composite;
+pub mod early;
+pub mod effects;
+pub mod items;
+pub mod listing;
+pub(in crate::sql) mod nesting;

@@ -1,0 +1,55 @@
+//! Questions about a text that its words answer, without a look at its grammar.
+
+use super::mentions::mention;
+use crate::sql::expression::composite::Back;
+
+/// Whether one of the five functions is named anywhere, in strings and comments too.
+pub fn mentions(text: &[u8]) -> bool {
+    mention(text).is_some()
+}
+
+/// Whether the default schema may be asked for by name.
+pub fn names_schema(text: &[u8]) -> bool {
+    let text = text.to_ascii_lowercase();
+    [&b"database"[..], b"schema"].iter().any(|word| memchr::memmem::find(&text, word).is_some())
+}
+
+/// Whether a text of several statements may change the modes or the character set in which the
+/// server reads what follows.
+pub fn may_change_modes(text: &[u8]) -> bool {
+    const WORDS: [&[u8]; 5] = [b"sql_mode", b"names", b"charset", b"character", b"execute"];
+    let text = text.to_ascii_lowercase();
+    let has = |word: &[u8]| memchr::memmem::find(&text, word).is_some();
+    has(b";") && WORDS.iter().any(|word| has(word))
+}
+
+/// Whether a text may ask for what the statement before it has left behind, which a question to the
+/// server would take away.
+pub fn looks_back(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'_', text).any(|at| {
+        Back::ALL.into_iter().any(|back| {
+            let word = back.word().as_bytes();
+            let start = memchr::memchr(b'_', word).and_then(|n| at.checked_sub(n));
+            let found = start.and_then(|start| text.get(start..start + word.len()));
+            found.is_some_and(|found| found.eq_ignore_ascii_case(word))
+        })
+    })
+}
+
+/// Whether settings of the statement, up to `start` or in hints, may change what its expressions
+/// come to.
+pub fn shifts(text: &[u8], start: usize) -> bool {
+    const HARMLESS: [&[u8]; 6] =
+        [b"_timeout", b"_statement_time", b"_execution_time", b"_size", b"_switch", b"_limit"];
+    let lower = text.to_ascii_lowercase();
+    let hints = memchr::memmem::find(&lower, b"/*+").map_or(&[][..], |at| &lower[at..]);
+    let hints = if memchr::memmem::find(hints, b"set_var").is_some() { hints } else { &[] };
+    let hints = &hints[..memchr::memmem::find(hints, b"*/").unwrap_or(hints.len())];
+    let sets = |settings: &[u8]| {
+        memchr::memchr_iter(b'=', settings).any(|at| {
+            let name = settings[..at].trim_ascii_end();
+            !HARMLESS.iter().any(|harmless| name.ends_with(harmless))
+        })
+    };
+    sets(&lower[..start]) || sets(hints)
+}

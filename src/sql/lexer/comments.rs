@@ -1,0 +1,142 @@
+//! The scanner inside comments, versioned ones among them.
+
+use super::scanner::{Kind, Scanner, State, Token, is_space};
+use crate::types::Flavour;
+
+impl Scanner {
+    /// Behind bytes that may begin or end a comment, and in one up to the end of the line.
+    pub(in crate::sql) fn mark(
+        &mut self,
+        b: u8,
+        emit: &mut impl FnMut(Token, &[u8]) -> bool,
+    ) -> bool {
+        match (self.state, b) {
+            (State::Dash, b'-') => self.state = State::DashDash,
+            (State::Slash, b'*') => self.state = State::Open,
+            (State::LineComment, b'\n') => self.state = State::Gap,
+            (State::LineComment, _) => {}
+            (State::Star, b'/') => {
+                self.versioned = false;
+                self.emit_at(Kind::Versioned, emit);
+                self.state = State::Gap;
+            }
+            (State::DashDash, _) => {
+                self.state = self.behind_dashes(b);
+                return false;
+            }
+            (state, _) => {
+                let punct = match state {
+                    State::Slash => b'/',
+                    State::Star => b'*',
+                    _ => b'-',
+                };
+                self.emit_at(Kind::Punct(punct), emit);
+                if state == State::TwoDashes {
+                    self.start += 1;
+                    self.emit_at(Kind::Punct(punct), emit);
+                }
+                self.state = State::Gap;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// `--` is a comment only before white space or a control character.
+    fn behind_dashes(&mut self, b: u8) -> State {
+        let blanks = self.modes.blanks();
+        if is_space(b) || self.dialect.multibyte.ends_dashes(b) {
+            return State::LineComment;
+        }
+        if !b.is_ascii() && !blanks.is_empty() {
+            self.fork = Some((State::LineComment, blanks));
+        }
+        State::TwoDashes
+    }
+
+    pub(in crate::sql) fn open(
+        &mut self,
+        b: u8,
+        emit: &mut impl FnMut(Token, &[u8]) -> bool,
+    ) -> bool {
+        let block = |hint| State::Block { star: false, slash: false, depth: 0, hint };
+        match (self.state, b) {
+            (State::Open, b'!') => {
+                self.state = State::Version { digits: 0, value: 0, mariadb_only: false };
+            }
+            (State::Open, b'M') if self.dialect.flavour == Flavour::MariaDb => {
+                self.state = State::OpenM;
+            }
+            (State::OpenM, b'!') => {
+                self.state = State::Version { digits: 0, value: 0, mariadb_only: true };
+            }
+            (State::Open, b'+') => self.state = block(true),
+            (State::Open | State::OpenM, _) => {
+                self.state = block(false);
+                return false;
+            }
+            (State::Version { digits, value, mariadb_only }, b'0'..=b'9')
+                if digits < self.dialect.version_digits().0 =>
+            {
+                let value = value * 10 + u32::from(b - b'0');
+                self.state = State::Version { digits: digits + 1, value, mariadb_only };
+            }
+            (State::Version { digits, value, mariadb_only }, _) => {
+                self.state = self.versioned(digits, value, mariadb_only, b, emit);
+                return false;
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Behind `/*!` and all digits that may be a version. Those that are none begin the code.
+    fn versioned(
+        &mut self,
+        digits: usize,
+        value: u32,
+        mariadb_only: bool,
+        b: u8,
+        emit: &mut impl FnMut(Token, &[u8]) -> bool,
+    ) -> State {
+        let spaced = is_space(b) || self.dialect.multibyte.is_blank(b);
+        let (version, code) = match digits {
+            0..=4 => (None, digits),
+            6 if self.dialect.version_digits().1 && !spaced => (Some(value / 10), 1),
+            _ => (Some(value), 0),
+        };
+        if !self.dialect.executes(version, mariadb_only) {
+            // Plain comments may stand inside a skipped one.
+            return State::Block { star: false, slash: false, depth: 1, hint: false };
+        }
+        self.versioned = true;
+        self.emit_at(Kind::Versioned, emit);
+        if code == 0 {
+            return State::Gap;
+        }
+        let text = format!("{value:0digits$}");
+        self.begin_word(&text.as_bytes()[digits - code..]);
+        State::Word
+    }
+
+    pub(in crate::sql) fn block(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
+        let State::Block { star, slash, depth, hint } = self.state else {
+            return;
+        };
+        self.state = if star && b == b'/' {
+            if depth > 1 {
+                State::Block { star: false, slash: false, depth: depth - 1, hint }
+            } else {
+                if hint {
+                    let (start, end) = (self.start, self.at + 1);
+                    let _ = emit(Token { kind: Kind::Hint, start, end }, &[]);
+                }
+                State::Gap
+            }
+        } else if depth == 1 && slash && b == b'*' {
+            State::Block { star: false, slash: false, depth: 2, hint }
+        } else {
+            State::Block { star: b == b'*', slash: b == b'/', depth, hint }
+        };
+    }
+}

@@ -1,0 +1,10 @@
+//! Reading bytes as tokens, as the servers do: strings, comments, letters, session modes.
+
+pub(in crate::sql) mod comments;
+pub mod dialect;
+pub(in crate::sql) mod letters;
+pub(in crate::sql) mod modes;
+pub(in crate::sql) mod quotes;
+pub mod readings;
+pub mod scanner;
+pub(in crate::sql) mod skim;

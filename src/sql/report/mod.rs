@@ -1,0 +1,5 @@
+//! Statements as reports and digests show them.
+
+pub mod call_names;
+pub mod coverage;
+pub mod digest_text;
