@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::control::Control;
 use super::table::{Cell, Kind, MOST, SEEN, Table};
 use crate::engine::handle::Engine;
-use crate::engine::known::{Old, is_like};
+use crate::engine::io::last_known::{Old, is_like};
 use crate::engine::sight::{HeldHere, Sight};
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::LockRow;

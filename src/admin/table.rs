@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::engine::desk;
-use crate::engine::known::Old;
+use crate::engine::io::admin_queries;
+use crate::engine::io::last_known::Old;
 use crate::lock::name;
 pub use crate::protocol::serve::Kind;
 
@@ -11,7 +11,7 @@ pub use crate::protocol::serve::Kind;
 pub const EXACT: u64 = (1 << 53) - 1;
 
 /// Rows of a cluster that are shown at most.
-pub(super) const MOST: usize = desk::MOST;
+pub(super) const MOST: usize = admin_queries::MOST;
 /// How long ago a row was read, where that cannot be done now.
 pub(super) const SEEN: (&str, Kind) = ("seen_seconds_ago", Kind::Fraction);
 /// Columns of SHOW WARNINGS and SHOW ERRORS.

@@ -16,10 +16,10 @@ use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::Cluster;
 use crate::config::{Config, Mode, StoreUrl};
-use crate::engine::gates::Gates;
 use crate::engine::handle::Engine;
-use crate::engine::pipe::StoreAccess;
-use crate::engine::threads::{self, Setup};
+use crate::engine::io::gatekeeper::Gates;
+use crate::engine::io::pipe::StoreAccess;
+use crate::engine::start::{self, Setup};
 use crate::frontend::context::Context;
 use crate::frontend::digests::Digests;
 use crate::frontend::ending::LAST_MOMENT;
@@ -246,7 +246,7 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         stuck: Arc::default(),
     });
     access.show_rights(readiness.rights);
-    let (engine, gates, threads) = threads::start(Setup {
+    let (engine, gates, threads) = start::start(Setup {
         access,
         ttl: config.lease,
         addr: address.to_owned(),

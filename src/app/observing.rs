@@ -11,7 +11,7 @@ use crate::backend::own::Account;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::{Config, ConfigError};
-use crate::engine::threads;
+use crate::engine::start;
 use crate::metrics::Metrics;
 use crate::observe::recorder::Recorder;
 
@@ -33,7 +33,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
     let dir = config.state_dir.clone().ok_or_else(place)?;
     let counters = metrics.observed.clone();
     let (observer, recorder) = counters.map(|c| Recorder::start(&dir, c)).ok_or_else(place)??;
-    let (engine, gates) = threads::none();
+    let (engine, gates) = start::none();
     let spares = Spares::new(CONNECT_TIMEOUT);
     let reach = Reach::new(None, metrics.backend_up.clone());
     let server = greeted.greeting.version.clone();

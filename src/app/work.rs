@@ -1,6 +1,6 @@
 //! What runs beside the sessions, and its end.
 
-use crate::engine::threads::Threads;
+use crate::engine::start::Threads;
 use crate::observe::recorder::Recorder;
 
 /// What runs beside the sessions.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::census::{self, Census};
-use super::desk::{self, NoAnswer};
-use super::known::Rows;
-use super::lease::Lease;
+use super::io::admin_queries::{self, NoAnswer};
+use super::io::held_locks::{self, Census};
+use super::io::last_known::Rows;
+use super::lease::state::Lease;
+use super::lease::stuck::Stuck;
 use super::sight::Sight;
-use super::stuck::Stuck;
 use crate::lock::name::{Key, Name};
 use crate::store::overview::{LockRow, ProxyRow, Which};
 use crate::store::releases::Fate;
@@ -167,8 +167,8 @@ pub(super) struct HeldNow {
 pub struct Engine {
     pub(super) requests: mpsc::UnboundedSender<Request>,
     pub(super) lease: Arc<Lease>,
-    pub(super) census: mpsc::UnboundedSender<census::Asked>,
-    pub(super) desk: desk::Desk,
+    pub(super) census: mpsc::UnboundedSender<held_locks::Asked>,
+    pub(super) desk: admin_queries::Desk,
     pub(super) stuck: Arc<Stuck>,
 }
 
@@ -187,7 +187,7 @@ impl Engine {
     pub(super) fn none() -> Self {
         let requests = mpsc::unbounded_channel().0;
         let census = mpsc::unbounded_channel().0;
-        let desk = desk::Desk::closed();
+        let desk = admin_queries::Desk::closed();
         Self { requests, lease: Arc::default(), census, desk, stuck: Arc::default() }
     }
 
@@ -281,32 +281,36 @@ impl Engine {
 
     /// All proxies of the cluster; of before, while the lock tables do not answer.
     pub async fn known_proxies(&self) -> Result<Rows<ProxyRow>, NoAnswer> {
-        self.desk.known.proxies(self.ask_desk(desk::Asked::Proxies)).await
+        self.desk.known.proxies(self.ask_desk(admin_queries::Asked::Proxies)).await
     }
 
     /// Held locks, by whatever proxy.
     pub async fn locks(&self, which: Which) -> Result<Vec<LockRow>, NoAnswer> {
-        self.ask_desk(|reply| desk::Asked::Locks(which, reply)).await
+        self.ask_desk(|reply| admin_queries::Asked::Locks(which, reply)).await
     }
 
     /// Asks its proxy to release a grant, in the name of `who`.
-    pub async fn ask_release(&self, grant: desk::Grant, who: String) -> Result<(), NoAnswer> {
-        self.ask_desk(|reply| desk::Asked::Release(grant, who, reply)).await
+    pub async fn ask_release(
+        &self,
+        grant: admin_queries::Grant,
+        who: String,
+    ) -> Result<(), NoAnswer> {
+        self.ask_desk(|reply| admin_queries::Asked::Release(grant, who, reply)).await
     }
 
     /// What has become of a grant.
-    pub async fn fate(&self, grant: desk::Grant) -> Result<Fate, NoAnswer> {
-        self.ask_desk(|reply| desk::Asked::Fate(grant, reply)).await
+    pub async fn fate(&self, grant: admin_queries::Grant) -> Result<Fate, NoAnswer> {
+        self.ask_desk(|reply| admin_queries::Asked::Fate(grant, reply)).await
     }
 
     /// Ends a connection at the server. False when the store account may not.
     pub async fn kill(&self, conn: ConnectionId) -> Result<bool, NoAnswer> {
-        self.ask_desk(|reply| desk::Asked::Kill(conn, reply)).await
+        self.ask_desk(|reply| admin_queries::Asked::Kill(conn, reply)).await
     }
 
     async fn ask_desk<T>(
         &self,
-        question: impl FnOnce(oneshot::Sender<Result<T, NoAnswer>>) -> desk::Asked,
+        question: impl FnOnce(oneshot::Sender<Result<T, NoAnswer>>) -> admin_queries::Asked,
     ) -> Result<T, NoAnswer> {
         let (reply, answer) = oneshot::channel();
         self.desk.send(question(reply));

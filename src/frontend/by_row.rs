@@ -4,7 +4,7 @@
 use super::composite::Statement;
 use super::session::{End, Session};
 use super::splice::{Edit, Edits, Which, spliced};
-use crate::engine::census::HeldLock;
+use crate::engine::io::held_locks::HeldLock;
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::sql::expression::composite::Call;

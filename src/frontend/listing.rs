@@ -13,8 +13,8 @@ use super::composite::definitions;
 use super::session::{End, Session};
 use super::splice::{Edit, Edits, Which, spliced};
 use super::statement::LockStatement;
-use crate::engine::census::HeldLock;
-use crate::engine::gates;
+use crate::engine::io::gatekeeper;
+use crate::engine::io::held_locks::HeldLock;
 use crate::lock::name::Key;
 use crate::protocol::column;
 use crate::sql::expression::composite::Composite;
@@ -143,7 +143,7 @@ fn shown(folded: &[u8], flavour: Flavour) -> String {
 
 /// Whether a row of the server's own is a lock of the proxy's.
 fn is_ours(name: &str) -> String {
-    let gate = gates::PREFIX;
+    let gate = gatekeeper::PREFIX;
     let probe = super::trial::PREFIX;
     format!("(LEFT({name},{})='{gate}' OR LEFT({name},{})='{probe}')", gate.len(), probe.len())
 }
@@ -163,7 +163,7 @@ fn collation(flavour: Flavour) -> (&'static str, &'static str) {
 
 /// Who waits at a gate waits for the lock that the gate's name ends with.
 fn waits(flavour: Flavour) -> String {
-    let (gate, length) = (gates::PREFIX, gates::PREFIX.len());
+    let (gate, length) = (gatekeeper::PREFIX, gatekeeper::PREFIX.len());
     let (_, collation) = collation(flavour);
     // MySQL's CONV and UNHEX warn of other rows' names.
     format!(

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::keys::{KeyState, Remote, Waiter};
-use super::super::pipe::Batch;
 use super::Service;
+use crate::engine::io::pipe::Batch;
+use crate::engine::service::keys::{KeyState, Remote, Waiter};
 use crate::mutants::{self, Mutant};
 use crate::store::statement::{Change, Grant, Turn, Writer};
 
@@ -140,12 +140,12 @@ mod tests {
     use tokio::sync::{mpsc, oneshot};
 
     use super::super::super::handle::{Acquired, Claim, Request};
-    use super::super::super::lease::Lease;
-    use super::super::super::pipe::Finished;
     use super::super::LeaseEvent;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
+    use crate::engine::io::pipe::Finished;
+    use crate::engine::lease::state::Lease;
     use crate::lock::name::plain;
     use crate::store::batch::{BatchResult, Row};
     use crate::types::ConnectionId;

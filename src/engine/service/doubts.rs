@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::super::handle::{Acquired, Look, SessionEvent};
-use super::super::keys::KeyState;
 use super::Service;
-use super::looks::Asker;
+use super::row_reads::Asker;
+use crate::engine::service::keys::KeyState;
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
@@ -149,11 +149,11 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::super::super::handle::Claim;
-    use super::super::super::keys::Held;
-    use super::super::super::lease::Lease;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
+    use crate::engine::lease::state::Lease;
+    use crate::engine::service::keys::Held;
     use crate::lock::name::plain;
     use crate::types::{Flavour, ProxyId};
 

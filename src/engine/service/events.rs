@@ -1,6 +1,6 @@
 //! Grants and their ends, as they are counted and written into the log.
 
-use super::super::keys::{Held, Waiter};
+use crate::engine::service::keys::{Held, Waiter};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::seldom::Seldom;

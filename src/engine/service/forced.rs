@@ -2,9 +2,9 @@
 
 use tokio::sync::oneshot;
 
-use super::super::desk;
 use super::super::handle::SessionEvent;
 use super::Service;
+use crate::engine::io::admin_queries;
 use crate::store::releases::AskedFor;
 
 impl Service {
@@ -28,7 +28,7 @@ impl Service {
                 tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, who, "a lock is released by force: its session is closed");
             }
             // A statement that runs would hold the lock to its end. Without the right to kill, it does.
-            let kill = desk::Asked::Kill(held.conn, oneshot::channel().0);
+            let kill = admin_queries::Asked::Kill(held.conn, oneshot::channel().0);
             self.desk.send(kill);
         }
         // Rows without a session are freed as they always are: when seen twice.

@@ -1,8 +1,8 @@
 //! Sessions that end: their locks are released when the server has stopped working for them.
 
-use super::super::endings::{Errand, Question, Watch};
-use super::super::keys::Held;
 use super::Service;
+use crate::engine::io::disconnects::{Errand, Question, Watch};
+use crate::engine::service::keys::Held;
 use crate::lock::name::Key;
 use crate::types::{ConnectionId, ProxyId};
 

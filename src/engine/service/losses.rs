@@ -1,9 +1,9 @@
 //! Held locks whose rows somebody has deleted or changed: others may take them by now.
 
-use super::super::desk;
 use super::super::handle::{HeldNow, SessionEvent};
-use super::super::keys::{Held, KeyState};
 use super::Service;
+use crate::engine::io::admin_queries;
+use crate::engine::service::keys::{Held, KeyState};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::ProxyId;
@@ -44,7 +44,7 @@ impl Service {
             };
             self.tell_lost(key, *token, held);
             // A statement that runs would go on without the lock.
-            let kill = desk::Asked::Kill(held.conn, oneshot::channel().0);
+            let kill = admin_queries::Asked::Kill(held.conn, oneshot::channel().0);
             self.desk.send(kill);
         }
     }

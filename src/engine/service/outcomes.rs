@@ -6,10 +6,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::super::handle::{Acquired, Grant};
-use super::super::keys::{Held, PendingRelease, Waiter};
-use super::super::pipe::{Batch, Finished};
 use super::doubts::SECOND_LOOK;
 use super::{POLL, Service, events};
+use crate::engine::io::pipe::{Batch, Finished};
+use crate::engine::service::keys::{Held, PendingRelease, Waiter};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::seldom::Turn;

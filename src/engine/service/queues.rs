@@ -3,12 +3,12 @@
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::deadlocks::Victim;
 use super::super::handle::{Acquired, Claim};
-use super::super::keys::{KeyState, Waiter};
-use super::super::waits::Wait;
 use super::Service;
 use super::doubts::Who;
+use crate::engine::io::deadlock_detector::Victim;
+use crate::engine::service::keys::{KeyState, Waiter};
+use crate::engine::service::wait_graph::Wait;
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
@@ -103,10 +103,10 @@ mod tests {
 
     use tokio::sync::mpsc;
 
-    use super::super::super::lease::Lease;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
+    use crate::engine::lease::state::Lease;
     use crate::lock::name::plain;
     use crate::types::{Flavour, ProxyId};
 

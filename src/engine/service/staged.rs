@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::super::lease::Lease;
-use super::super::pipe::StoreAccess;
 use super::{LeaseEvent, Service, build};
 use crate::clock;
 use crate::config::StoreUrl;
+use crate::engine::io::pipe::StoreAccess;
+use crate::engine::lease::state::Lease;
 use crate::metrics::Metrics;
 use crate::store::statement::Writer;
 use crate::types::ProxyId;

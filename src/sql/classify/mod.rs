@@ -8,9 +8,6 @@ pub mod split;
 
 use std::ops::Range;
 
-use self::argument::{Argument, Cursor};
-use self::definition::{event_body, is_definition, is_table};
-use self::named::Named;
 use super::expression::composite::{self, Composite};
 use super::expression::listing;
 use super::find::finder::Finder;
@@ -19,6 +16,9 @@ use super::lexer::dialect::Dialect;
 use super::lexer::readings::Readings;
 use super::lexer::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
+use crate::sql::classify::argument::{Argument, Cursor};
+use crate::sql::classify::definition::{event_body, is_definition, is_table};
+use crate::sql::classify::named::Named;
 
 /// Bytes of readings that differ, after which more are the work of somebody who wants them.
 const MAX_JUDGED: usize = 512 * 1024;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::doorbell;
 use super::super::handle::{Acquired, Look};
-use super::super::keys::KeyState;
-use super::super::pipe::{Lookup, Read};
 use super::{POLL, Service};
+use crate::engine::io::pipe::{Lookup, Read};
+use crate::engine::io::wakeup;
+use crate::engine::service::keys::KeyState;
 use crate::lock::name::Key;
 use crate::store::batch::Row;
 use crate::types::{ConnectionId, ProxyId};
@@ -48,11 +48,11 @@ impl Service {
     }
 
     /// A lock may be free for this proxy.
-    pub(super) fn hear_ring(&mut self, look: doorbell::Look) {
+    pub(super) fn hear_ring(&mut self, look: wakeup::Look) {
         let placed = |s: &KeyState| s.remote.as_ref().is_some_and(|r| r.placed);
         let mut placed = self.keys.iter_mut().filter(|(_, s)| placed(s) && !s.queue.is_empty());
         // Where it waits for one, no look is needed to know which.
-        if look == doorbell::Look::Rung
+        if look == wakeup::Look::Rung
             && let (Some((key, state)), None) = (placed.next(), placed.next())
         {
             let key = key.clone();
@@ -195,11 +195,11 @@ mod tests {
     use tokio::sync::{mpsc, oneshot};
 
     use super::super::super::handle::SessionEvent;
-    use super::super::super::keys::Held;
-    use super::super::super::lease::Lease;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
+    use crate::engine::lease::state::Lease;
+    use crate::engine::service::keys::Held;
     use crate::lock::name::plain;
     use crate::types::Flavour;
 

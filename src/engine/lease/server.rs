@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::lease::Lease;
+use super::state::Lease;
 use crate::clock;
 use crate::metrics::Metrics;
 use crate::store::connection::StoreError;
@@ -19,7 +19,7 @@ use crate::store::schema::Meta;
 
 /// What is known of epochs, and of the server that answers.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(in crate::engine) struct Server {
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,
     /// The greatest epoch that this process has read of, wherever: where a lesser one is in force,
@@ -34,7 +34,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(lease: Arc<Lease>, metrics: Arc<Metrics>) -> Self {
+    pub(in crate::engine) fn new(lease: Arc<Lease>, metrics: Arc<Metrics>) -> Self {
         for reason in Foreign::REASONS {
             metrics.store_foreign.with_label_values(&[reason]);
         }
@@ -42,14 +42,14 @@ impl Server {
     }
 
     /// Whether locks may be kept on the server that `meta` was read from.
-    pub(super) fn judge(&mut self, meta: &Meta) -> Result<(), StoreError> {
+    pub(in crate::engine) fn judge(&mut self, meta: &Meta) -> Result<(), StoreError> {
         self.known = self.known.max(meta.epoch);
         Ok(meta.judge(self.known)?)
     }
 
     /// The right server answers, in this epoch. Connections of clients that were opened while it may
     /// have been another are not known to lead to it.
-    pub(super) fn settled(&mut self, epoch: u64) {
+    pub(in crate::engine) fn settled(&mut self, epoch: u64) {
         let moved = self.joined.replace(epoch).is_some_and(|joined| joined != epoch);
         let since = self.strange_since.take();
         if let Some(since) = if moved { Some(Duration::ZERO) } else { since } {
@@ -59,7 +59,7 @@ impl Server {
 
     /// Takes in what became of an attempt to renew or to register. Says what is wrong, and says it
     /// once. True if something is.
-    pub(super) fn heard(&mut self, result: &Result<(), StoreError>) -> bool {
+    pub(in crate::engine) fn heard(&mut self, result: &Result<(), StoreError>) -> bool {
         let foreign = match result {
             Err(StoreError::Foreign(foreign)) => Some(foreign),
             Ok(()) | Err(_) => None,

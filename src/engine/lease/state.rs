@@ -78,11 +78,11 @@ impl Lease {
     }
 
     /// When the last acknowledged renewal was sent; zero before the first.
-    pub(super) fn last_renewed(&self) -> Duration {
+    pub(in crate::engine) fn last_renewed(&self) -> Duration {
         Duration::from_nanos(self.renewed.load(Ordering::Acquire))
     }
 
-    pub(super) fn set_foreign(&self, why: Option<String>) {
+    pub(in crate::engine) fn set_foreign(&self, why: Option<String>) {
         *self.foreign.lock() = why;
     }
 
@@ -92,20 +92,25 @@ impl Lease {
     }
 
     /// A renewal that was sent at `sent` is acknowledged. The deadline only ever moves on.
-    pub(super) fn renewed(&self, sent: Duration, deadline: Duration, jeopardy: Duration) {
+    pub(in crate::engine) fn renewed(
+        &self,
+        sent: Duration,
+        deadline: Duration,
+        jeopardy: Duration,
+    ) {
         self.renewed.store(nanos(sent), Ordering::Release);
         self.jeopardy.store(nanos(jeopardy), Ordering::Release);
         self.deadline.store(nanos(deadline), Ordering::Release);
     }
 
     /// A new incarnation begins; its deadline must have been set before.
-    pub(super) fn begin(&self, proxy: ProxyId, grants_from: Duration) {
+    pub(in crate::engine) fn begin(&self, proxy: ProxyId, grants_from: Duration) {
         self.grants_from.store(nanos(grants_from), Ordering::Release);
         self.proxy.store(proxy.0, Ordering::Release);
     }
 
     /// Grants are allowed from now: evidence cut the startup wait short.
-    pub(super) fn end_startup_wait(&self) {
+    pub(in crate::engine) fn end_startup_wait(&self) {
         self.grants_from.store(0, Ordering::Release);
     }
 
@@ -120,24 +125,24 @@ impl Lease {
         Arc::clone(&self.home.lock())
     }
 
-    pub(super) fn set_home(&self, ident: &str) {
+    pub(in crate::engine) fn set_home(&self, ident: &str) {
         *self.home.lock() = ident.into();
     }
 
     /// Another server has answered between these two moments, or may have.
-    pub(super) fn distrust(&self, from: Duration, to: Duration) {
+    pub(in crate::engine) fn distrust(&self, from: Duration, to: Duration) {
         let mut distrusted = self.distrusted.lock();
         let from = distrusted.map_or(from, |(earlier, _)| from.min(earlier));
         *distrusted = Some((from, to));
     }
 
     /// Nothing is granted until the next renewal.
-    pub(super) fn suspend(&self) {
+    pub(in crate::engine) fn suspend(&self) {
         self.jeopardy.store(0, Ordering::Release);
     }
 
     /// Nothing is vouched for any more.
-    pub(super) fn end(&self) {
+    pub(in crate::engine) fn end(&self) {
         self.proxy.store(0, Ordering::Release);
         self.deadline.store(0, Ordering::Release);
     }

@@ -4,21 +4,21 @@ use crate::types::ProxyId;
 
 /// One registration.
 #[derive(Debug, Clone)]
-pub(super) struct Incarnation {
-    pub(super) id: ProxyId,
-    pub(super) epoch: u64,
+pub(in crate::engine) struct Incarnation {
+    pub(in crate::engine) id: ProxyId,
+    pub(in crate::engine) epoch: u64,
     /// Versions the row may have: the last acknowledged one, then those of renewals whose reply
     /// was lost, which may have landed.
-    pub(super) versions: Vec<u64>,
-    pub(super) waiting: bool,
+    pub(in crate::engine) versions: Vec<u64>,
+    pub(in crate::engine) waiting: bool,
     /// The server's start when it joined.
-    pub(super) run: i64,
+    pub(in crate::engine) run: i64,
 }
 
 impl Incarnation {
     /// A renewal goes out. Behind the first version, which was acknowledged, the oldest are
     /// forgotten.
-    pub(super) fn sent(&mut self, version: u64) {
+    pub(in crate::engine) fn sent(&mut self, version: u64) {
         self.versions.push(version);
         let excess = self.versions.len().saturating_sub(VERSIONS);
         self.versions.drain(1..=excess);

@@ -3,19 +3,22 @@
 //! While a batch is at the store the next one gathers: no timer, no waiting for company. One
 //! change of a key is under way at a time, a release and the grant it makes room for together.
 
+pub(in crate::engine) mod gauges;
+pub(in crate::engine) mod keys;
+pub(in crate::engine) mod row_reads;
+pub(in crate::engine) mod snapshot;
+pub(in crate::engine) mod wait_graph;
+
 mod batches;
 mod doubts;
 mod events;
 mod forced;
 mod leaving;
-mod looks;
 mod losses;
 mod outcomes;
 mod queues;
-mod sights;
 #[cfg(test)]
 mod staged;
-mod survey;
 
 #[cfg(test)]
 pub(super) use staged::store_access;
@@ -29,16 +32,16 @@ use tokio::task::{spawn_local, yield_now};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use doubts::Doubt;
-use looks::Asker;
+use row_reads::Asker;
 
-use super::deadlocks::{self, Victim};
+use self::keys::{Countdown, KeyState, PendingRelease, Remote};
+use self::wait_graph::Waits;
 use super::handle::{Acquired, Engine, Request, SessionEvent};
-use super::keys::{Countdown, KeyState, PendingRelease, Remote};
-use super::lease::Lease;
-use super::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
+use super::io::deadlock_detector::{self, Victim};
+use super::io::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
+use super::io::{admin_queries, disconnects, held_locks, wakeup};
+use super::lease::state::Lease;
 use super::sight::Deadlock;
-use super::waits::Waits;
-use super::{census, desk, doorbell, endings};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::store::releases::AskedFor;
@@ -113,7 +116,7 @@ pub(super) struct Service {
     poll_at: Option<Instant>,
     /// Hangs the doorbell.
     listens: watch::Sender<bool>,
-    rung: mpsc::UnboundedReceiver<doorbell::Look>,
+    rung: mpsc::UnboundedReceiver<wakeup::Look>,
     /// Whether another proxy is live.
     peers: watch::Sender<bool>,
     victims: mpsc::UnboundedReceiver<Victim>,
@@ -122,15 +125,15 @@ pub(super) struct Service {
     retry_at: Option<Instant>,
     /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.
     last_token: u64,
-    desk: desk::Desk,
+    desk: admin_queries::Desk,
     /// The last ones, for people.
     deadlocks: VecDeque<Deadlock>,
     /// Who waits until it is certain that a holder stays.
     doubts: Vec<Doubt>,
     /// Put to holders so far.
     questions: u64,
-    endings: mpsc::UnboundedSender<endings::Errand>,
-    gone: mpsc::UnboundedReceiver<endings::Watch>,
+    endings: mpsc::UnboundedSender<disconnects::Errand>,
+    gone: mpsc::UnboundedReceiver<disconnects::Watch>,
     watched: usize,
     settling: Vec<oneshot::Sender<()>>,
 }
@@ -158,16 +161,16 @@ pub(super) fn build(
     let (reader, reads) = mpsc::channel(1);
     tokio::spawn(run_reader(Arc::clone(access), reads, read_in));
     let (census, asked) = mpsc::unbounded_channel();
-    tokio::spawn(census::answer(Arc::clone(access), asked));
-    let desk = desk::Desk::open(access);
-    tokio::spawn(endings::watch(Arc::clone(access), watches, gone_in));
-    tokio::spawn(doorbell::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
-    tokio::spawn(doorbell::ring(Arc::clone(access), whom));
+    tokio::spawn(held_locks::answer(Arc::clone(access), asked));
+    let desk = admin_queries::Desk::open(access);
+    tokio::spawn(disconnects::watch(Arc::clone(access), watches, gone_in));
+    tokio::spawn(wakeup::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
+    tokio::spawn(wakeup::ring(Arc::clone(access), whom));
     let waits = Waits::default();
     let (peers, some_peers) = watch::channel(false);
     let (victims_in, victims) = mpsc::unbounded_channel();
     let (theirs, leased) = (Arc::clone(access), Arc::clone(&lease));
-    spawn_local(deadlocks::watch(theirs, leased, waits.clone(), some_peers, victims_in));
+    spawn_local(deadlock_detector::watch(theirs, leased, waits.clone(), some_peers, victims_in));
     let service = Service {
         lease: Arc::clone(&lease),
         metrics: Arc::clone(&access.metrics),

@@ -8,14 +8,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use super::incarnation::Incarnation;
-use super::lease::Lease;
 use super::longest::Longest;
-use super::pipe::Line;
 use super::server::Server;
-use super::service::LeaseEvent;
+use super::state::Lease;
 use super::takeover::{Running, take_over};
-use super::threads::Setup;
 use crate::clock;
+use crate::engine::io::pipe::Line;
+use crate::engine::service::LeaseEvent;
+use crate::engine::start::Setup;
 use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
 use crate::state::with_state;
@@ -35,7 +35,7 @@ struct Observation {
     since: Duration,
 }
 
-pub(super) struct Keeper {
+pub(in crate::engine) struct Keeper {
     setup: Setup,
     terms: Terms,
     lease: Arc<Lease>,
@@ -54,7 +54,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(
+    pub(in crate::engine) fn new(
         setup: Setup,
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
@@ -78,7 +78,7 @@ impl Keeper {
         }
     }
 
-    pub(super) async fn run(&mut self, mut stopped: oneshot::Receiver<()>) {
+    pub(in crate::engine) async fn run(&mut self, mut stopped: oneshot::Receiver<()>) {
         loop {
             // A beat may hang on the network, but never past the deadline it must keep.
             let limit = match &self.incarnation {

@@ -8,7 +8,7 @@ use crate::store::lease::{ProxyRow, ProxyState};
 
 /// Since when no row has had the longest lease known.
 #[derive(Debug, Default)]
-pub(super) struct Longest {
+pub(in crate::engine) struct Longest {
     unused: Option<(u32, Duration)>,
 }
 
@@ -16,7 +16,7 @@ impl Longest {
     /// The longest lease in use, if the longer one that is known (`known_ms`) was in no row for as long
     /// as it is. A proxy of which the rows say nothing, since they were lost, has not renewed it
     /// meanwhile.
-    pub(super) fn shorter(
+    pub(in crate::engine) fn shorter(
         &mut self,
         known_ms: u32,
         proxies: &[ProxyRow],

@@ -27,11 +27,14 @@ pub struct HeldLock {
 pub type Census = Option<Arc<[HeldLock]>>;
 
 /// A question for it.
-pub(super) type Asked = oneshot::Sender<Result<Census, String>>;
+pub(in crate::engine) type Asked = oneshot::Sender<Result<Census, String>>;
 
 /// Answers until the last handle is dropped. Those who ask while the rows are read get the next
 /// reading.
-pub(super) async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
+pub(in crate::engine) async fn answer(
+    access: Arc<StoreAccess>,
+    mut asked: mpsc::UnboundedReceiver<Asked>,
+) {
     let mut line = Line::new(Arc::clone(&access));
     while let Some(first) = asked.recv().await {
         let mut replies = vec![first];

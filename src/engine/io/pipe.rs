@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use super::stuck::Stuck;
 use crate::config::StoreUrl;
+use crate::engine::lease::stuck::Stuck;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::seldom::{Seldom, Turn};
@@ -148,25 +148,25 @@ impl Drop for Line {
 
 /// Work for a pipe.
 #[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) writer: Arc<Writer>,
-    pub(super) changes: Vec<Change>,
-    pub(super) others: Arc<Others>,
+pub(in crate::engine) struct Batch {
+    pub(in crate::engine) writer: Arc<Writer>,
+    pub(in crate::engine) changes: Vec<Change>,
+    pub(in crate::engine) others: Arc<Others>,
     /// Gives back what an incarnation that is over has won; nobody waits for it.
-    pub(super) stray: bool,
+    pub(in crate::engine) stray: bool,
 }
 
 /// A finished batch.
 #[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) pipe: usize,
-    pub(super) batch: Batch,
+pub(in crate::engine) struct Finished {
+    pub(in crate::engine) pipe: usize,
+    pub(in crate::engine) batch: Batch,
     /// With the start of the server that took the batch.
-    pub(super) result: Result<(i64, BatchResult), StoreError>,
+    pub(in crate::engine) result: Result<(i64, BatchResult), StoreError>,
 }
 
 /// Runs batches until the service drops its end.
-pub(super) async fn run_pipe(
+pub(in crate::engine) async fn run_pipe(
     pipe: usize,
     access: Arc<StoreAccess>,
     mut work: mpsc::Receiver<Batch>,
@@ -262,23 +262,23 @@ async fn try_resolve(
 
 /// Rows to be read for looks and polls.
 #[derive(Debug)]
-pub(super) struct Lookup {
-    pub(super) keys: Vec<Key>,
+pub(in crate::engine) struct Lookup {
+    pub(in crate::engine) keys: Vec<Key>,
     /// Those of them that are waited for.
-    pub(super) probed: Vec<Key>,
-    pub(super) others: Arc<Others>,
+    pub(in crate::engine) probed: Vec<Key>,
+    pub(in crate::engine) others: Arc<Others>,
 }
 
 /// Rows read.
 #[derive(Debug)]
-pub(super) struct Read {
-    pub(super) keys: Vec<Key>,
+pub(in crate::engine) struct Read {
+    pub(in crate::engine) keys: Vec<Key>,
     /// The rows, and the keys of those that may be taken without waiting for anybody.
-    pub(super) result: Result<(Vec<Row>, HashSet<Vec<u8>>), StoreError>,
+    pub(in crate::engine) result: Result<(Vec<Row>, HashSet<Vec<u8>>), StoreError>,
 }
 
 /// Reads lock rows, many keys at once, until the service drops its end.
-pub(super) async fn run_reader(
+pub(in crate::engine) async fn run_reader(
     access: Arc<StoreAccess>,
     mut work: mpsc::Receiver<Lookup>,
     finished: mpsc::UnboundedSender<Read>,
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn a_connection_of_an_earlier_run_is_not_taken_for_one_with_its_id() {
         let (old, new) = (Thread::of(1000, 12), Thread::of(2000, 12));
-        let access = super::super::service::store_access();
+        let access = crate::engine::service::store_access();
         access.open.lock().extend([old.clone(), new.clone()]);
         access.forget(&old);
         assert_eq!(*access.open.lock(), [new]);

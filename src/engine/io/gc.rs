@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::handle::Engine;
 use super::pipe::{Line, StoreAccess};
-use super::strangers::Strangers;
+use crate::engine::handle::Engine;
+use crate::engine::lease::strangers::Strangers;
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::schema::Meta;
@@ -23,7 +23,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TOKENS_A_SECOND: u64 = 1 << 20;
 
 /// Collects as long as the process lives.
-pub(super) async fn collect(access: Arc<StoreAccess>, engine: Engine, interval: Duration) {
+pub(in crate::engine) async fn collect(
+    access: Arc<StoreAccess>,
+    engine: Engine,
+    interval: Duration,
+) {
     let mut line = Line::new(Arc::clone(&access));
     let mut stands: Option<(u64, Instant)> = None;
     let mut strangers = Strangers::default();

@@ -25,10 +25,10 @@ mod tests {
     use tokio::sync::{mpsc, oneshot};
 
     use super::super::super::handle::Claim;
-    use super::super::super::keys::Held;
-    use super::super::super::lease::Lease;
     use super::super::staged::{on_engine_thread, service};
     use super::*;
+    use crate::engine::lease::state::Lease;
+    use crate::engine::service::keys::Held;
     use crate::lock::name::plain;
     use crate::types::{ConnectionId, Flavour};
 

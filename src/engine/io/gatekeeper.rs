@@ -82,12 +82,12 @@ impl Drop for Gate {
 }
 
 /// Where there is no gatekeeper: no gate comes.
-pub(super) fn none() -> Gates {
+pub(in crate::engine) fn none() -> Gates {
     Gates { requests: mpsc::unbounded_channel().0, schema: "".into() }
 }
 
 /// Starts the gatekeeper on this thread's runtime.
-pub(super) fn start(access: Arc<StoreAccess>) -> Gates {
+pub(in crate::engine) fn start(access: Arc<StoreAccess>) -> Gates {
     let (requests, inbox) = mpsc::unbounded_channel();
     let gates = Gates { requests, schema: access.url.schema.as_str().into() };
     let line = Line::new(Arc::clone(&access));

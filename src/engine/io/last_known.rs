@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::desk::NoAnswer;
+use super::admin_queries::NoAnswer;
 use crate::store::overview::{LockRow, ProxyRow, Which};
 
 /// How long an answer is waited for before older rows are shown.
@@ -37,7 +37,7 @@ pub struct Old {
 
 /// What was read last, and when.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(in crate::engine) struct Known {
     locks: Mutex<Option<(Instant, Vec<LockRow>)>>,
     proxies: Mutex<Option<(Instant, Vec<ProxyRow>)>>,
     /// Since when there is no answer, and why.
@@ -101,7 +101,7 @@ impl Known {
         Ok(Rows { rows, old: Some(Old { age: at.elapsed(), why }) })
     }
 
-    pub(super) async fn locks(
+    pub(in crate::engine) async fn locks(
         &self,
         which: Which,
         answer: impl Future<Output = Result<Vec<LockRow>, NoAnswer>>,
@@ -114,7 +114,7 @@ impl Known {
         .await
     }
 
-    pub(super) async fn proxies(
+    pub(in crate::engine) async fn proxies(
         &self,
         answer: impl Future<Output = Result<Vec<ProxyRow>, NoAnswer>>,
     ) -> Result<Rows<ProxyRow>, NoAnswer> {
@@ -122,18 +122,18 @@ impl Known {
     }
 
     /// Takes in all locks, as they were read just now.
-    pub(super) fn saw_locks(&self, rows: &[LockRow]) {
+    pub(in crate::engine) fn saw_locks(&self, rows: &[LockRow]) {
         *self.locks.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
     /// The same of proxies.
-    pub(super) fn saw_proxies(&self, rows: &[ProxyRow]) {
+    pub(in crate::engine) fn saw_proxies(&self, rows: &[ProxyRow]) {
         *self.proxies.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
     /// Takes in whether the lock tables have answered. What they refuse of a question of somebody's own says
     /// nothing about others.
-    pub(super) fn heard<T>(&self, result: &Result<T, NoAnswer>, own: bool) {
+    pub(in crate::engine) fn heard<T>(&self, result: &Result<T, NoAnswer>, own: bool) {
         let mut silent = self.silent.lock();
         match result {
             Ok(_) => *silent = None,
@@ -146,12 +146,12 @@ impl Known {
     }
 
     /// Whether there is no answer.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(in crate::engine) fn is_silent(&self) -> bool {
         self.silent.lock().is_some()
     }
 
     /// When to read again though nobody asks, after a read that took so long.
-    pub(super) fn refresh_after(&self, took: Duration) -> Duration {
+    pub(in crate::engine) fn refresh_after(&self, took: Duration) -> Duration {
         if self.is_silent() { AGAIN } else { REFRESH.max(took * SHARE) }
     }
 }

@@ -16,7 +16,7 @@ pub struct Stuck {
 
 impl Stuck {
     /// Why the takeover of a dead proxy does not get on; `None` once it does.
-    pub(super) fn takeover(&self, metrics: &Metrics, id: ProxyId, why: Option<String>) {
+    pub(in crate::engine) fn takeover(&self, metrics: &Metrics, id: ProxyId, why: Option<String>) {
         let mut takeovers = self.takeovers.lock();
         match why {
             Some(why) => drop(takeovers.insert(id, why)),
@@ -26,7 +26,7 @@ impl Stuck {
     }
 
     /// Why this many ended sessions keep their locks.
-    pub(super) fn sessions(&self, metrics: &Metrics, many: usize, why: Option<String>) {
+    pub(in crate::engine) fn sessions(&self, metrics: &Metrics, many: usize, why: Option<String>) {
         show(metrics, "session", if why.is_some() { many } else { 0 });
         *self.sessions.lock() = why;
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::audit::audit;
-use super::collector::collect;
-use super::gates::{self, Gates};
 use super::handle::Engine;
-use super::keeper::Keeper;
-use super::lease::Lease;
-use super::pipe::StoreAccess;
+use super::io::gatekeeper::{self, Gates};
+use super::io::gc::collect;
+use super::io::pipe::StoreAccess;
+use super::lease::audit::audit;
+use super::lease::keeper::Keeper;
+use super::lease::state::Lease;
 use super::service;
 use crate::state::StateDir;
 
@@ -51,7 +51,7 @@ impl Threads {
 
 /// Handles for a proxy without an engine, whose sessions ask it for nothing.
 pub fn none() -> (Engine, Gates) {
-    (Engine::none(), gates::none())
+    (Engine::none(), gatekeeper::none())
 }
 
 /// Starts engine and keeper. The handle works at once; nothing is granted before the keeper has
@@ -68,7 +68,7 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
     std::thread::Builder::new().name("engine".into()).spawn(move || {
         let local = tokio::task::LocalSet::new();
         local.block_on(&engine_runtime, async move {
-            let gates = gates::start(Arc::clone(&access));
+            let gates = gatekeeper::start(Arc::clone(&access));
             let (service, engine, requests) = service::build(&access, engine_lease);
             tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
             tokio::spawn(audit(access, engine.clone(), ttl));

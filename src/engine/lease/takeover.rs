@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use super::pipe::{Line, StoreAccess};
+use crate::engine::io::pipe::{Line, StoreAccess};
 use crate::mutants::{self, Mutant};
 use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::lease::{ProxyRow, UNKNOWN_RUN};
@@ -18,11 +18,11 @@ use crate::types::ProxyId;
 
 /// Takeovers under way, so that one proxy is not taken over twice by the same process.
 #[derive(Debug, Default)]
-pub(super) struct Running(Mutex<HashSet<ProxyId>>);
+pub(in crate::engine) struct Running(Mutex<HashSet<ProxyId>>);
 
 impl Running {
     /// True for the first to start on `id`.
-    pub(super) fn start(&self, id: ProxyId) -> bool {
+    pub(in crate::engine) fn start(&self, id: ProxyId) -> bool {
         self.0.lock().insert(id)
     }
 
@@ -34,7 +34,7 @@ impl Running {
 /// Ends the sessions of a DEAD incarnation and declares it CLEAN, however long that takes.
 ///
 /// `own`: an earlier incarnation of this very process, whose sessions without locks live on.
-pub(super) async fn take_over(
+pub(in crate::engine) async fn take_over(
     access: Arc<StoreAccess>,
     running: Arc<Running>,
     row: ProxyRow,

@@ -10,7 +10,7 @@ use crate::types::ProxyId;
 
 /// Those that were seen, and since when.
 #[derive(Debug, Default)]
-pub(super) struct Strangers {
+pub(in crate::engine) struct Strangers {
     seen: HashMap<ProxyId, Duration>,
     longest: Duration,
 }
@@ -18,7 +18,7 @@ pub(super) struct Strangers {
 impl Strangers {
     /// Looks for them, and enters as dead those that were there for the longest lease known: without
     /// its row none of them has renewed its own.
-    pub(super) async fn look(
+    pub(in crate::engine) async fn look(
         &mut self,
         conn: &mut StoreConnection,
         schema: &str,
@@ -39,7 +39,7 @@ impl Strangers {
     }
 
     /// How long to wait for the next look, by which some may have been there long enough.
-    pub(super) fn pause(&self, usual: Duration) -> Duration {
+    pub(in crate::engine) fn pause(&self, usual: Duration) -> Duration {
         if self.seen.is_empty() { usual } else { usual.min(self.longest) }
     }
 }

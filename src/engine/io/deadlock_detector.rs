@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-use super::lease::Lease;
 use super::pipe::{Line, StoreAccess};
-use super::waits::Waits;
+use crate::engine::lease::state::Lease;
+use crate::engine::service::wait_graph::Waits;
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::waits::{WaitEdge, WaitRow};
@@ -26,16 +26,16 @@ const TOLD_AFTER: Duration = Duration::from_millis(100);
 
 /// A request that is to be given up.
 #[derive(Debug)]
-pub(super) struct Victim {
-    pub(super) id: u64,
+pub(in crate::engine) struct Victim {
+    pub(in crate::engine) id: u64,
     /// The lock it is for.
-    pub(super) key: Key,
+    pub(in crate::engine) key: Key,
     /// Who waits for what around the circle.
-    pub(super) circle: Vec<(ConnectionId, String)>,
+    pub(in crate::engine) circle: Vec<(ConnectionId, String)>,
 }
 
 /// Watches for as long as the process lives.
-pub(super) async fn watch(
+pub(in crate::engine) async fn watch(
     access: Arc<StoreAccess>,
     lease: Arc<Lease>,
     waits: Waits,

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::handle::{Engine, HeldNow};
-use super::pipe::{Line, StoreAccess};
+use crate::engine::handle::{Engine, HeldNow};
+use crate::engine::io::pipe::{Line, StoreAccess};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::reads::Rights;
@@ -20,7 +20,7 @@ const RIGHTS: u64 = 3;
 const PAGE: usize = 1000;
 
 /// Compares three times a lease, as long as the process lives.
-pub(super) async fn audit(access: Arc<StoreAccess>, engine: Engine, lease: Duration) {
+pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, lease: Duration) {
     let mut line = Line::new(Arc::clone(&access));
     for round in 1_u64.. {
         sleep(lease / 3).await;

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout_at};
 
-use super::known::Known;
+use super::last_known::Known;
 use super::pipe::{Line, StoreAccess};
 use crate::store::connection::StoreError;
 use crate::store::overview::{LockRow, ProxyRow, Which};
@@ -32,14 +32,14 @@ pub enum NoAnswer {
 }
 
 /// Where an answer goes.
-pub(super) type Reply<T> = oneshot::Sender<Result<T, NoAnswer>>;
+pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, NoAnswer>>;
 
 /// A grant of a lock: key and token.
 pub type Grant = (Vec<u8>, u64);
 
 /// A question or an order.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(in crate::engine) enum Asked {
     /// Held locks.
     Locks(Which, Reply<Vec<LockRow>>),
     /// All incarnations.
@@ -67,16 +67,16 @@ impl Asked {
 /// Where it is asked and ordered. Who looks does not hold up who acts: there are two lines to the lock
 /// tables.
 #[derive(Debug, Clone)]
-pub(super) struct Desk {
+pub(in crate::engine) struct Desk {
     looks: mpsc::UnboundedSender<Asked>,
     acts: mpsc::UnboundedSender<Asked>,
     /// What was seen last.
-    pub(super) known: Arc<Known>,
+    pub(in crate::engine) known: Arc<Known>,
 }
 
 impl Desk {
     /// One that is answered until its last copy is dropped.
-    pub(super) fn open(access: &Arc<StoreAccess>) -> Self {
+    pub(in crate::engine) fn open(access: &Arc<StoreAccess>) -> Self {
         let known = Arc::new(Known::default());
         let (looks, asked) = mpsc::unbounded_channel();
         spawn_local(look(Arc::clone(access), asked, Arc::clone(&known)));
@@ -86,13 +86,13 @@ impl Desk {
     }
 
     /// One that nobody answers.
-    pub(super) fn closed() -> Self {
+    pub(in crate::engine) fn closed() -> Self {
         let closed = || mpsc::unbounded_channel().0;
         Self { looks: closed(), acts: closed(), known: Arc::default() }
     }
 
     /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
-    pub(super) fn send(&self, asked: Asked) {
+    pub(in crate::engine) fn send(&self, asked: Asked) {
         let line = match asked {
             Asked::Locks(Which::All | Which::Like(_), _) | Asked::Proxies(_) => &self.looks,
             // To release a lock is to look for it first.

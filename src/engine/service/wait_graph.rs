@@ -14,21 +14,21 @@ use crate::types::ConnectionId;
 
 /// A session's wait for a lock. It waits for one at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wait {
+pub(in crate::engine) struct Wait {
     /// Id of the request.
-    pub(super) id: u64,
-    pub(super) key: Key,
+    pub(in crate::engine) id: u64,
+    pub(in crate::engine) key: Key,
     /// The more often it was given up to end a deadlock, the later it is again; ties fall on the
     /// one that closes the circle. Always 0 on MySQL, which does not count.
-    pub(super) weight: u32,
+    pub(in crate::engine) weight: u32,
     /// Whether the session holds locks: else it stands in nobody's way.
-    pub(super) holds: bool,
-    pub(super) since: Instant,
+    pub(in crate::engine) holds: bool,
+    pub(in crate::engine) since: Instant,
 }
 
 /// All waits.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Waits(Rc<Inner>);
+pub(in crate::engine) struct Waits(Rc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -39,7 +39,7 @@ struct Inner {
 
 /// A wait's entry, struck off when it is dropped.
 #[derive(Debug)]
-pub(super) struct Edge {
+pub(in crate::engine) struct Edge {
     waits: Waits,
     conn: ConnectionId,
     id: u64,
@@ -56,7 +56,7 @@ impl Drop for Edge {
 
 impl Waits {
     /// Enters a wait.
-    pub(super) fn enter(&self, conn: ConnectionId, wait: Wait) -> Edge {
+    pub(in crate::engine) fn enter(&self, conn: ConnectionId, wait: Wait) -> Edge {
         let id = wait.id;
         if wait.holds {
             self.0.begun.notify_one();
@@ -66,14 +66,14 @@ impl Waits {
     }
 
     /// Returns when a session that holds locks waits, or did since the last call.
-    pub(super) async fn holder_waits(&self) {
+    pub(in crate::engine) async fn holder_waits(&self) {
         if !self.0.waits.borrow().values().any(|wait| wait.holds) {
             self.0.begun.notified().await;
         }
     }
 
     /// Waits of sessions that hold locks, if they have taken some time.
-    pub(super) fn of_holders(&self, time: Duration) -> Vec<WaitRow> {
+    pub(in crate::engine) fn of_holders(&self, time: Duration) -> Vec<WaitRow> {
         let waits = self.0.waits.borrow();
         let long = waits.iter().filter(|(_, w)| w.holds && w.since.elapsed() >= time);
         long.map(|(conn, w)| WaitRow {
@@ -86,13 +86,13 @@ impl Waits {
     }
 
     /// When the wait that lasts longest began.
-    pub(super) fn oldest(&self) -> Option<Instant> {
+    pub(in crate::engine) fn oldest(&self) -> Option<Instant> {
         self.0.waits.borrow().values().map(|wait| wait.since).min()
     }
 
     /// The wait to be given up if that of `conn` closes a circle, and who waits for what around it.
     /// `holder` tells who has a key here.
-    pub(super) fn victim(
+    pub(in crate::engine) fn victim(
         &self,
         conn: ConnectionId,
         holder: impl Fn(&Key) -> Option<ConnectionId>,

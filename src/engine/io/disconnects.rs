@@ -8,34 +8,34 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::handle::{EventSender, SessionEvent};
 use super::pipe::{Line, StoreAccess};
+use crate::engine::handle::{EventSender, SessionEvent};
 use crate::lock::name::Key;
 use crate::store::connection::{StoreError, same_run};
 use crate::types::{ConnectionId, ProxyId};
 
 /// Locks to release when the server no longer works for `conn`.
 #[derive(Debug)]
-pub(super) struct Watch {
-    pub(super) conn: ConnectionId,
+pub(in crate::engine) struct Watch {
+    pub(in crate::engine) conn: ConnectionId,
     /// The server's start when the locks were granted. Connection ids begin anew with each start:
     /// in a later run this one may be somebody else's.
-    pub(super) run: i64,
-    pub(super) locks: Vec<(Key, u64)>,
-    pub(super) proxy: ProxyId,
+    pub(in crate::engine) run: i64,
+    pub(in crate::engine) locks: Vec<(Key, u64)>,
+    pub(in crate::engine) proxy: ProxyId,
 }
 
 /// A session that wants to know whether the server still works for it.
 #[derive(Debug)]
-pub(super) struct Question {
-    pub(super) conn: ConnectionId,
-    pub(super) run: i64,
-    pub(super) events: EventSender,
+pub(in crate::engine) struct Question {
+    pub(in crate::engine) conn: ConnectionId,
+    pub(in crate::engine) run: i64,
+    pub(in crate::engine) events: EventSender,
 }
 
 /// What there is to look for.
 #[derive(Debug)]
-pub(super) enum Errand {
+pub(in crate::engine) enum Errand {
     /// Until it is over.
     Watch(Watch),
     /// Once.
@@ -49,7 +49,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_mi
 const BLIND: Duration = Duration::from_secs(5);
 
 /// Watches connections until the service drops its end; hands each watch back when it is over.
-pub(super) async fn watch(
+pub(in crate::engine) async fn watch(
     access: Arc<StoreAccess>,
     mut inbox: mpsc::UnboundedReceiver<Errand>,
     gone: mpsc::UnboundedSender<Watch>,

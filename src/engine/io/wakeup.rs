@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
-use super::lease::Lease;
 use super::pipe::{Line, StoreAccess};
+use crate::engine::lease::state::Lease;
 use crate::store::connection::{StoreError, Thread};
 use crate::types::ProxyId;
 
@@ -21,7 +21,7 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// Why it is time to look at the locks that others have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
+pub(in crate::engine) enum Look {
     /// Somebody rang.
     Rung,
     /// Somebody may have rung while no bell hung.
@@ -29,7 +29,7 @@ pub(super) enum Look {
 }
 
 /// Hangs the doorbell as long as `wanted` says so, and tells when it is time to look.
-pub(super) async fn listen(
+pub(in crate::engine) async fn listen(
     access: Arc<StoreAccess>,
     lease: Arc<Lease>,
     mut wanted: watch::Receiver<bool>,
@@ -84,7 +84,10 @@ async fn hang(
 }
 
 /// Rings whom it is told to.
-pub(super) async fn ring(access: Arc<StoreAccess>, mut whom: mpsc::UnboundedReceiver<ProxyId>) {
+pub(in crate::engine) async fn ring(
+    access: Arc<StoreAccess>,
+    mut whom: mpsc::UnboundedReceiver<ProxyId>,
+) {
     let mut line = Line::new(Arc::clone(&access));
     let mut bells = Bells::default();
     while let Some(proxy) = whom.recv().await {
