@@ -34,10 +34,10 @@ use crate::app::sockets::{Bound, Sockets};
 use crate::app::upgrade::{Asked, Origin};
 use crate::config::{Http, Plan};
 use crate::engine::handle::SessionEvent;
-use crate::frontend::ending::LAST_MOMENT;
-use crate::frontend::in_force::InForce;
-use crate::frontend::listener::{Listener, Workers, accept};
-use crate::frontend::registry::Registry;
+use crate::frontend::accept::listener::{Listener, Workers, accept};
+use crate::frontend::session::close::LAST_MOMENT;
+use crate::frontend::shared::live_config::InForce;
+use crate::frontend::shared::registry::Registry;
 use crate::http::Windows;
 
 /// A proxy that is bound and ready to run.

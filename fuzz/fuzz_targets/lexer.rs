@@ -8,14 +8,14 @@
 use std::ops::Range;
 
 use libfuzzer_sys::fuzz_target;
-use lockstead::sql::argument::Argument;
-use lockstead::sql::call::{Statement, classify, classify_exactly};
-use lockstead::sql::composite::{Call, Composite};
-use lockstead::sql::dialect::{Dialect, Multibyte};
-use lockstead::sql::finder::Finder;
-use lockstead::sql::named::may_be_named;
-use lockstead::sql::prefilter::scan;
-use lockstead::sql::stream::{Found, Stream};
+use lockstead::sql::classify::argument::Argument;
+use lockstead::sql::classify::{Statement, classify, classify_exactly};
+use lockstead::sql::expression::composite::{Call, Composite};
+use lockstead::sql::lexer::dialect::{Dialect, Multibyte};
+use lockstead::sql::find::finder::Finder;
+use lockstead::sql::classify::named::may_be_named;
+use lockstead::sql::find::prefilter::scan;
+use lockstead::sql::find::stream::{Found, Stream};
 use lockstead::types::Flavour;
 
 const CHARSETS: [&str; 16] = [

@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use lockstead::protocol::attributes::text_offset;
 use lockstead::protocol::command::Command;
-use lockstead::sql::prefilter::scan;
+use lockstead::sql::find::prefilter::scan;
 
 fuzz_target!(|payload: &[u8]| {
     let Some(first) = payload.first() else { return };

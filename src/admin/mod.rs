@@ -33,7 +33,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::admin::desk::Desk;
 use crate::admin::login::{Door, Entered, Stream};
 use crate::admin::sources::Source;
-use crate::frontend::in_force::InForce;
+use crate::frontend::shared::live_config::InForce;
 use crate::net::certificates::Acceptor;
 use crate::net::socket::set_tcp_options;
 use crate::protocol::reply::ErrorReply;

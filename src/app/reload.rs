@@ -7,7 +7,7 @@ use tokio::signal::unix::Signal;
 use super::open_files;
 use crate::admin::Reloaded;
 use crate::config::{Change, ConfigError, Plan};
-use crate::frontend::in_force::InForce;
+use crate::frontend::shared::live_config::InForce;
 use crate::http::Keys;
 use crate::net::certificates::TlsError;
 

@@ -18,7 +18,7 @@ use super::StartError;
 use super::handover::Named;
 use crate::admin::accounts::Accounts;
 use crate::config::Listen;
-use crate::frontend::listener::Listener;
+use crate::frontend::accept::listener::Listener;
 
 /// Binds, or takes what the process before this one has bound; and keeps all for the next.
 #[derive(Debug)]

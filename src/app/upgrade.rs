@@ -22,9 +22,9 @@ use super::handover::{self, Line, Named, PATIENCE, TAKES_OVER};
 use super::sockets::Sockets;
 use crate::admin::{Replaced, Upgrade};
 use crate::engine::handle::SessionEvent;
-use crate::frontend::ending::LAST_MOMENT;
-use crate::frontend::listener::Workers;
-use crate::frontend::registry::Registry;
+use crate::frontend::accept::listener::Workers;
+use crate::frontend::session::close::LAST_MOMENT;
+use crate::frontend::shared::registry::Registry;
 use crate::types::ConnectionId;
 
 /// How long the new process may take to be ready, beside what it waits for others' leases.

@@ -12,7 +12,7 @@ use crate::backend::greeted::{Greeted, connect};
 use crate::backend::own::{Account, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
 use crate::config::{Config, Mode};
-use crate::frontend::hops::Hops;
+use crate::frontend::shared::leg_options::Hops;
 use crate::net::dates;
 use crate::net::peer::Peer;
 use crate::protocol::capabilities::Capabilities;

@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn every_reason_for_which_a_session_is_closed_is_known_beforehand() {
         let text = [
-            include_str!("../frontend/ending.rs"),
-            include_str!("../frontend/hops.rs"),
-            include_str!("../frontend/listener.rs"),
-            include_str!("../frontend/login.rs"),
+            include_str!("../frontend/session/close.rs"),
+            include_str!("../frontend/shared/leg_options.rs"),
+            include_str!("../frontend/accept/listener.rs"),
+            include_str!("../frontend/login/mod.rs"),
         ]
         .concat();
         // Of an end of a session by itself, the side that has ended it is no reason that is counted.

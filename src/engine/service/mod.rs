@@ -34,14 +34,14 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use doubts::Doubt;
 use row_reads::Asker;
 
-use self::keys::{Countdown, KeyState, PendingRelease, Remote};
-use self::wait_graph::Waits;
 use super::handle::{Acquired, Engine, Request, SessionEvent};
 use super::io::deadlock_detector::{self, Victim};
 use super::io::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
 use super::io::{admin_queries, disconnects, held_locks, wakeup};
 use super::lease::state::Lease;
 use super::sight::Deadlock;
+use crate::engine::service::keys::{Countdown, KeyState, PendingRelease, Remote};
+use crate::engine::service::wait_graph::Waits;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::store::releases::AskedFor;

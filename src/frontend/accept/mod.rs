@@ -1,0 +1,3 @@
+//! Accepting clients.
+
+pub mod listener;

@@ -1,0 +1,361 @@
+//! The authentication exchange: what the server asks, the client answers. The proxy steps in only
+//! where one leg is secure and the other is not, so that a password never crosses in clear the one
+//! that is not, and the server still gets it in the form that it expects.
+
+use std::borrow::Cow;
+use std::io;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::lock::codes;
+use crate::net::leg::Leg;
+use crate::protocol::auth::{OwnKey, encrypted_password};
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::reply::ErrorReply;
+use crate::protocol::tame;
+
+/// Largest login packet taken: names, a proof, 64 KiB of attributes.
+pub(in crate::frontend) const MAX_LOGIN: usize = 80 * 1024;
+/// How long the server may take to refuse what a client has left unanswered.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Nobody's proof.
+pub(in crate::frontend) const WRONG: [u8; 20] = [1; 20];
+
+const CACHING: &[u8] = b"caching_sha2_password";
+const SHA256: &[u8] = b"sha256_password";
+/// The password as it is.
+const CLEAR: &[u8] = b"mysql_clear_password";
+/// Questions and answers as they are; MariaDB's PAM asks for a password that way.
+const DIALOG: &[u8] = b"dialog";
+
+/// Packets that begin so belong to an exchange and are neither its end nor a new method.
+const MORE: u8 = 1;
+const FAST_IS_DONE: &[u8] = &[MORE, 3];
+const IN_FULL: &[u8] = &[MORE, 4];
+
+/// A login, or a change of user, that is under way.
+pub(in crate::frontend) struct Exchange<'a> {
+    client: &'a mut Leg,
+    server: &'a mut Leg,
+    /// Sequence ids of the next packets. They differ: TLS on one leg takes one more.
+    to_client: u8,
+    to_server: u8,
+    own_key: Option<&'a OwnKey>,
+    deadline: Instant,
+    method: Method,
+    /// The server waits for an answer; if so, whether for the password itself.
+    asked: bool,
+    in_full: bool,
+    /// Sent in clear by the client, for a server that wants it encrypted.
+    password: Option<Vec<u8>>,
+    /// The error with which the server has refused.
+    refusal: Option<u16>,
+}
+
+/// How a user proves to be one, as the server has asked last.
+#[derive(Debug, Clone, Default)]
+pub struct Method {
+    /// The authentication plugin.
+    pub plugin: Vec<u8>,
+    /// The scramble.
+    pub nonce: Vec<u8>,
+}
+
+/// Why an exchange did not come to an answer of the server's.
+#[derive(Debug)]
+pub(in crate::frontend) enum Broken {
+    /// One side left, took too long or spoke out of turn.
+    Io(io::Error),
+    /// The proxy refuses, and says so.
+    Refused(ErrorReply),
+}
+
+impl From<io::Error> for Broken {
+    fn from(e: io::Error) -> Self {
+        Self::Io(e)
+    }
+}
+
+impl<'a> Exchange<'a> {
+    /// Behind a client's packet with this sequence id. The server's next packet is to have
+    /// `to_server`; the method is that of its greeting.
+    pub(in crate::frontend) fn new(
+        (client, from_client): (&'a mut Leg, u8),
+        (server, to_server): (&'a mut Leg, u8),
+        own_key: Option<&'a OwnKey>,
+        deadline: Instant,
+        method: Method,
+    ) -> Self {
+        Self {
+            client,
+            server,
+            to_client: from_client.wrapping_add(1),
+            to_server,
+            own_key,
+            deadline,
+            method,
+            asked: false,
+            in_full: false,
+            password: None,
+            refusal: None,
+        }
+    }
+
+    /// Looks at the proof in the client's first packet. Returns the one for the server, if that is
+    /// to be another.
+    pub(in crate::frontend) async fn first(
+        &mut self,
+        plugin: &[u8],
+        proof: &[u8],
+    ) -> Result<Option<Vec<u8>>, Broken> {
+        let greeted_with = std::mem::replace(&mut self.method.plugin, plugin.to_vec());
+        let translated = match proof {
+            [] => Ok(None),
+            _ if plugin == CLEAR => self.check_clear().map(|()| None),
+            _ if plugin == SHA256 && greeted_with == SHA256 => {
+                self.translate(proof.to_vec()).await.map(|p| (p != proof).then_some(p))
+            }
+            _ if plugin == SHA256 && proof.last() == Some(&0) && self.client.is_secure() => {
+                // For a server that will ask for another plugin anyway.
+                Ok((!self.server.is_secure()).then_some(Vec::new()))
+            }
+            _ => Ok(None),
+        };
+        if let Err(Broken::Refused(error)) = &translated {
+            self.tell_client(&encoded(error)).await?;
+        }
+        let translated = translated?;
+        let said = translated.as_deref().unwrap_or(proof);
+        let tamed = match tame::proof(plugin, said.into()) {
+            Cow::Owned(tamed) => Some(tamed),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(tamed.or(translated))
+    }
+
+    /// A login that the client has broken off before it began: the server is to refuse it.
+    pub(in crate::frontend) async fn fail(&mut self, packet: &[u8]) {
+        self.deadline = Instant::now() + FAREWELL;
+        if self.tell_server(packet).await.is_ok() {
+            self.give_up().await;
+        }
+    }
+
+    /// Sends the packet that begins the exchange, then passes on until the server has decided.
+    /// The OK is returned, as a frame for the client, and not yet sent; an error has been passed on.
+    pub(in crate::frontend) async fn run(
+        &mut self,
+        packet: &[u8],
+    ) -> Result<Option<Vec<u8>>, Broken> {
+        self.tell_server(packet).await?;
+        let decided = self.until_decided().await;
+        if let Err(broken) = &decided {
+            if let Broken::Refused(error) = broken {
+                self.tell_client(&encoded(error)).await?;
+            }
+            self.give_up().await;
+        }
+        decided
+    }
+
+    /// Whether the server has refused, and not because of who the user is: it has no room for one
+    /// more, or lets nobody in.
+    pub(in crate::frontend) fn lacks_room(&self) -> bool {
+        /// Too many connections, its shutdown, a blocked or unknown host, no thread, too many of this
+        /// user's, too much used by this user, offline mode.
+        const CODES: [u16; 8] = [1040, 1053, 1129, 1130, 1135, 1203, 1226, 3032];
+        self.refusal.is_some_and(|code| CODES.contains(&code))
+    }
+
+    /// What the server asked for last.
+    pub(in crate::frontend) fn into_method(self) -> Method {
+        self.method
+    }
+
+    async fn until_decided(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+        loop {
+            let packet = self.hear_server().await?;
+            match packet.first() {
+                Some(0) => {
+                    let mut ok = Vec::with_capacity(packet.len() + HEADER);
+                    put_frame(&mut ok, self.to_client, &packet);
+                    return Ok(Some(ok));
+                }
+                Some(0xff) => {
+                    self.refusal =
+                        packet.get(1..3).map(|code| u16::from_le_bytes([code[0], code[1]]));
+                    self.tell_client(&packet).await?;
+                    return Ok(None);
+                }
+                // Another method, or the next factor's.
+                Some(0xfe | 2) => self.switch(&packet).await?,
+                _ if packet == FAST_IS_DONE => {
+                    self.asked = false;
+                    self.tell_client(&packet).await?;
+                }
+                _ if packet == IN_FULL && self.method.plugin == CACHING => {
+                    self.tell_client(&packet).await?;
+                    self.pass_answer().await?;
+                }
+                Some(&MORE) if self.password.is_some() => self.encrypt_password(&packet).await?,
+                _ => {
+                    self.tell_client(&packet).await?;
+                    let answer = self.hear_client().await?;
+                    self.answer_server(answer).await?;
+                }
+            }
+        }
+    }
+
+    async fn switch(&mut self, packet: &[u8]) -> Result<(), Broken> {
+        self.learn_method(packet);
+        self.password = None;
+        if self.method.plugin == CLEAR || (self.method.plugin == DIALOG && self.legs_differ()) {
+            self.check_clear()?;
+        }
+        self.tell_client(packet).await?;
+        if self.method.plugin == SHA256 {
+            return self.pass_answer().await;
+        }
+        let answer = self.hear_client().await?;
+        Ok(self.answer_server(answer).await?)
+    }
+
+    fn learn_method(&mut self, packet: &[u8]) {
+        if let Some((0xfe | 2, rest)) = packet.split_first() {
+            let end = memchr::memchr(0, rest).unwrap_or(rest.len());
+            let nonce = rest.get(end + 1..).unwrap_or_default().to_vec();
+            self.method = Method { plugin: rest[..end].to_vec(), nonce };
+        }
+    }
+
+    fn legs_differ(&self) -> bool {
+        self.client.is_secure() != self.server.is_secure()
+    }
+
+    fn check_clear(&self) -> Result<(), Broken> {
+        let leg = if !self.client.is_secure() {
+            "to Lockstead"
+        } else if !self.server.is_secure() {
+            "from Lockstead to the server"
+        } else {
+            return Ok(());
+        };
+        Err(Broken::Refused(codes::clear_password(&self.method.plugin, leg)))
+    }
+
+    /// Passes on the client's answer to a question for its password.
+    async fn pass_answer(&mut self) -> Result<(), Broken> {
+        let answer = self.hear_client().await?;
+        let answer = self.translate(answer).await?;
+        Ok(self.answer_server(answer).await?)
+    }
+
+    /// What a client says for its password becomes what the server is to hear.
+    ///
+    /// On a secure leg that is the password; on another a question for the public key, and then
+    /// the password under it. A single NUL is no password, on either.
+    async fn translate(&mut self, answer: Vec<u8>) -> Result<Vec<u8>, Broken> {
+        if !self.legs_differ() || answer == [0] {
+            return Ok(answer);
+        }
+        let question = if self.method.plugin == CACHING { [2] } else { [1] };
+        if self.client.is_secure() {
+            self.password = Some(answer);
+            return Ok(question.to_vec());
+        }
+        let Some(key) = self.own_key else {
+            return Err(io::Error::other("no key to have a password encrypted with").into());
+        };
+        let encrypted = if answer == question {
+            self.tell_client(&[&[MORE], key.pem()].concat()).await?;
+            self.hear_client().await?
+        } else {
+            answer
+        };
+        let password = key.decrypt(&encrypted, &self.method.nonce);
+        password.ok_or_else(|| Broken::Refused(codes::wrong_key(&self.method.plugin)))
+    }
+
+    /// The server's public key has come.
+    async fn encrypt_password(&mut self, packet: &[u8]) -> Result<(), Broken> {
+        let password = self.password.take().unwrap_or_default();
+        let encrypted = encrypted_password(&packet[1..], &self.method.nonce, &password)
+            .ok_or_else(|| io::Error::other("the server sent no public key"))?;
+        Ok(self.tell_server(&encrypted).await?)
+    }
+
+    /// The server counts a login that breaks off against this host, and blocks it after some: it is
+    /// better given wrong answers.
+    async fn give_up(&mut self) {
+        self.deadline = Instant::now() + FAREWELL;
+        loop {
+            if self.asked && self.answer_server(Vec::new()).await.is_err() {
+                return;
+            }
+            match self.hear_server().await {
+                Ok(packet) if packet == FAST_IS_DONE => self.asked = false,
+                Ok(packet) if !matches!(packet.first(), Some(0 | 0xff)) => {
+                    self.learn_method(&packet);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    async fn answer_server(&mut self, answer: Vec<u8>) -> io::Result<()> {
+        let answer = tame::answer(&self.method.plugin, self.in_full, answer);
+        self.tell_server(&answer).await
+    }
+
+    async fn tell_client(&mut self, packet: &[u8]) -> io::Result<()> {
+        send(self.client, self.deadline, &mut self.to_client, packet).await
+    }
+
+    async fn tell_server(&mut self, packet: &[u8]) -> io::Result<()> {
+        self.asked = false;
+        send(self.server, self.deadline, &mut self.to_server, packet).await
+    }
+
+    async fn hear_server(&mut self) -> io::Result<Vec<u8>> {
+        let frame = hear(self.server, self.deadline).await?;
+        self.to_server = frame[HEADER - 1].wrapping_add(1);
+        self.asked = true;
+        self.in_full = frame[HEADER..] == *IN_FULL;
+        Ok(frame[HEADER..].to_vec())
+    }
+
+    async fn hear_client(&mut self) -> io::Result<Vec<u8>> {
+        let frame = hear(self.client, self.deadline).await?;
+        // Compressed packets are counted elsewhere.
+        if frame[HEADER - 1] != self.to_client && !self.client.is_compressed() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet out of order"));
+        }
+        self.to_client = self.to_client.wrapping_add(1);
+        Ok(frame[HEADER..].to_vec())
+    }
+}
+
+async fn send(leg: &mut Leg, deadline: Instant, seq: &mut u8, packet: &[u8]) -> io::Result<()> {
+    let mut frame = Vec::with_capacity(packet.len() + HEADER);
+    put_frame(&mut frame, *seq, packet);
+    *seq = seq.wrapping_add(1);
+    timeout_at(deadline, leg.send_all(&frame)).await.unwrap_or_else(|_| too_late())
+}
+
+async fn hear(leg: &mut Leg, deadline: Instant) -> io::Result<Vec<u8>> {
+    timeout_at(deadline, leg.read_frame(MAX_LOGIN)).await.unwrap_or_else(|_| too_late())
+}
+
+fn too_late<T>() -> io::Result<T> {
+    Err(io::Error::new(io::ErrorKind::TimedOut, "login_timeout is over"))
+}
+
+/// An error's packet without its header.
+fn encoded(error: &ErrorReply) -> Vec<u8> {
+    let mut frame = Vec::new();
+    error.encode(&mut frame, 0, false);
+    frame.split_off(HEADER)
+}

@@ -1,0 +1,348 @@
+//! The login: the server authenticates the client, the proxy passes the packets on.
+//!
+//! Accepted → Greeted → Authenticated. There is no user list: what the server asks, the client
+//! answers. Each leg has TLS and compression of its own, and the connection tag is added.
+
+pub(in crate::frontend) mod auth_exchange;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout, timeout_at};
+
+use self::auth_exchange::{Broken, Exchange, MAX_LOGIN, Method, WRONG};
+use super::observe::commands::who_logs_in;
+use super::shared::context::Context;
+use super::shared::leg_options::{Hops, compression};
+use crate::backend::greeted::{GreetError, Greeted, connect};
+use crate::lock::codes;
+use crate::net::announce;
+use crate::net::compression::Role;
+use crate::net::leg::Leg;
+use crate::net::peer::Peer;
+use crate::net::socket::Socket;
+use crate::observe::event::Who;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::frame::HEADER;
+use crate::protocol::handshake::{Greeting, Login};
+use crate::protocol::reply::ErrorReply;
+use crate::protocol::tame;
+use crate::seldom::Turn;
+use crate::types::ProxyId;
+
+/// A logged-in client with its server connection.
+#[derive(Debug)]
+pub struct Authenticated {
+    /// The client.
+    pub client: Leg,
+    /// Where it is.
+    pub peer: Peer,
+    /// The server.
+    pub server: Leg,
+    /// The server's greeting.
+    pub greeting: Greeting,
+    /// When the server's connection was asked for, on the boot clock.
+    pub opened: Duration,
+    /// What client and server speak.
+    pub capabilities: Capabilities,
+    /// user@host.
+    pub owner: Arc<[u8]>,
+    /// Who that is, for the observer.
+    pub who: Option<Who>,
+    /// What proved it.
+    pub method: Method,
+    /// The OK that ended the login. The client has it.
+    pub ok: Vec<u8>,
+}
+
+/// Why a client is turned away: what is counted, and what it is told.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    reason: &'static str,
+    error: Option<ErrorReply>,
+}
+
+impl Refusal {
+    /// With an error.
+    pub(super) fn of(reason: &'static str, error: ErrorReply) -> Self {
+        Self { reason, error: Some(error) }
+    }
+
+    /// What the client is told.
+    fn text(&self) -> &str {
+        self.error.as_ref().map_or("", |error| &error.message)
+    }
+
+    /// The client has left, or has been told.
+    fn silent(reason: &'static str) -> Self {
+        Self { reason, error: None }
+    }
+}
+
+/// Logs a client in. `None`: it was refused or left, and has been told.
+pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
+    let mut client = Leg::new(socket);
+    let peer = match announced(&mut client, peer, context).await {
+        Ok(peer) => peer,
+        Err(e) => {
+            if let Some(Turn { left_out }) = context.lines.unannounced.turn() {
+                tracing::info!(%peer, error = %e, left_out, "a connection without its PROXY header");
+            }
+            turned_away(peer, "no_proxy_header", context);
+            return None;
+        }
+    };
+    let greeted = match greet(peer, context).await {
+        Ok(greeted) => greeted,
+        Err(GreetError::Refused(frame)) => {
+            let _ = client.send_all(&frame).await;
+            turned_away(peer, "refused_by_server", context);
+            return None;
+        }
+        Err(e) => {
+            let backend = context.config.backend.to_string();
+            if let Some(Turn { left_out }) = context.lines.unreachable.turn() {
+                tracing::warn!(backend, error = %e, left_out, "no connection to the server for a client");
+            }
+            refuse(&mut client, &codes::unreachable(&backend, &e.to_string()), 0).await;
+            turned_away(peer, "server_unreachable", context);
+            return None;
+        }
+    };
+    if let Some(error) = Hops::refusal(&context.config, greeted.greeting.capabilities) {
+        context.spares.keep(greeted);
+        context.reach.closed(&error.message);
+        turn_away((&mut client, peer), Refusal::of("backend_tls", error), 0, context).await;
+        return None;
+    }
+    let (answer, seq) = match hear_login(&mut client, peer, &greeted, context).await {
+        Ok(heard) => heard,
+        Err((refusal, seq)) => {
+            // The server has seen nothing of this client; its greeting serves the next one.
+            context.spares.keep(greeted);
+            turn_away((&mut client, peer), refusal, seq, context).await;
+            return None;
+        }
+    };
+    let Some(login) = Login::parse(&answer) else {
+        context.spares.keep(greeted);
+        tracing::debug!(%peer, "a client's login is broken or older than protocol 4.1");
+        let refusal = Refusal::of("bad_handshake", codes::bad_handshake());
+        turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
+        return None;
+    };
+    if let Some(error) = tame::refusal(&login, &greeted.greeting) {
+        context.spares.keep(greeted);
+        let refusal = Refusal::of("bad_handshake", error);
+        turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
+        return None;
+    }
+    match authenticated(client, (&login, seq), peer, greeted, context).await {
+        Ok(session) => Some(session),
+        Err((mut client, refusal)) => {
+            turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
+            None
+        }
+    }
+}
+
+/// Greets the client and hears its login, behind TLS if it asks for that. Returns the payload and
+/// its sequence id.
+async fn hear_login(
+    client: &mut Leg,
+    peer: Peer,
+    greeted: &Greeted,
+    context: &Context,
+) -> Result<(Vec<u8>, u8), (Refusal, u8)> {
+    let mut greeting = greeted.frame.clone();
+    let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
+    greeted.greeting.offer(&mut greeting[HEADER..], offered);
+    let heard = async {
+        client.send_all(&greeting).await?;
+        let mut frame = client.read_frame(MAX_LOGIN).await?;
+        if Login::asks_for_tls(&frame[HEADER..]) && offered.has(Capabilities::SSL) {
+            context.hops.encrypt_client(client).await?;
+            frame = client.read_frame(MAX_LOGIN).await?;
+        }
+        Ok(frame)
+    };
+    let limit = context.config.login_timeout.min(context.spares.limit_since(greeted.opened));
+    let deadline = Instant::now() + limit;
+    let heard: io::Result<Vec<u8>> =
+        timeout_at(deadline, heard).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let frame = match heard {
+        Ok(frame) => frame,
+        Err(e) => {
+            tracing::debug!(%peer, error = %e, "a client left before its login");
+            return Err((Refusal::silent("left_before_login"), 0));
+        }
+    };
+    let seq = frame[HEADER - 1];
+    if let Some(refusal) = Hops::too_open(&context.config, client) {
+        return Err((refusal, seq.wrapping_add(1)));
+    }
+    Ok((frame[HEADER..].to_vec(), seq))
+}
+
+type Refused = (Leg, Refusal);
+
+/// The server's part: TLS, the exchange, and what comes with the OK.
+async fn authenticated(
+    mut client: Leg,
+    (login, seq): (&Login<'_>, u8),
+    peer: Peer,
+    greeted: Greeted,
+    context: &Context,
+) -> Result<Authenticated, Refused> {
+    let config = &context.config;
+    let deadline = Instant::now() + config.login_timeout.min(context.spares.limit());
+    let Greeted { stream, greeting, opened, .. } = greeted;
+    let mut server = Leg::new(stream);
+    let offered = greeting.capabilities;
+    let hops = Hops::asked(config, (&client, peer), offered);
+    let who = context.observer.is_some().then(|| who_logs_in(login, peer));
+    let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
+    let tag = who.is_none().then_some(tag.as_bytes());
+    let packet = |proof: Option<&[u8]>| login.for_server(offered, hops, proof, tag);
+    let mut to_server = 1;
+    if hops.has(Capabilities::SSL) {
+        let packet = packet(None);
+        let leg = (&mut server, &greeting);
+        let encrypted = context.hops.encrypt_server(config, &client, leg, &packet);
+        match timeout_at(deadline, encrypted).await {
+            Ok(Ok(())) => to_server = 2,
+            Ok(Err(refusal)) => {
+                if Hops::keeps_all_out(config) {
+                    context.reach.closed(refusal.text());
+                }
+                return Err((client, refusal));
+            }
+            Err(_) => return Err((client, Refusal::silent("backend_tls"))),
+        }
+    }
+    let exchanged = async {
+        let mut exchange = Exchange::new(
+            (&mut client, seq),
+            (&mut server, to_server),
+            context.hops.own_key(),
+            deadline,
+            Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
+        );
+        let ok = match exchange.first(login.plugin, login.proof).await {
+            Ok(proof) => exchange.run(&packet(proof.as_deref())).await?,
+            Err(broken) => {
+                exchange.fail(&packet(Some(&WRONG))).await;
+                return Err(broken);
+            }
+        };
+        let reason = if exchange.lacks_room() { "refused_by_server" } else { "login_failed" };
+        Ok::<_, Broken>(ok.map(|ok| (ok, exchange.into_method())).ok_or(reason))
+    };
+    let (ok, method) = match exchanged.await {
+        Ok(Ok(accepted)) => accepted,
+        Ok(Err(reason)) => return Err((client, Refusal::silent(reason))),
+        Err(Broken::Refused(_)) => {
+            return Err((client, Refusal::silent("login_failed")));
+        }
+        Err(Broken::Io(e)) => {
+            tracing::debug!(%peer, error = %e, "a login broke off");
+            return Err((client, Refusal::silent("login_failed")));
+        }
+    };
+    context.reach.open();
+    let asked = login.capabilities;
+    let client_compression =
+        compression(if config.compression { asked } else { Capabilities(0) }, login.zstd_level());
+    let room = context.registry.room();
+    let compress_client = |client: &mut Leg| {
+        client_compression.map_or(Ok(()), |c| client.compress(c, Role::Server, room))
+    };
+    let wrapped = client.send(&ok).and_then(|()| compress_client(&mut client)).and_then(|()| {
+        let agreed = compression(hops, login.zstd_level());
+        agreed.map_or(Ok(()), |c| server.compress(c, Role::Client, room))
+    });
+    if let Err(e) = wrapped {
+        tracing::debug!(%peer, error = %e, "a client left at its login");
+        return Err((client, Refusal::silent("left_before_login")));
+    }
+    let capabilities = asked.without(Capabilities::HOPS).both(offered);
+    let owner = owner(login.user, peer);
+    Ok(Authenticated {
+        client,
+        peer,
+        server,
+        greeting,
+        opened,
+        capabilities,
+        owner,
+        who,
+        method,
+        ok,
+    })
+}
+
+/// Who the client is: what stands before the proxy may have to say.
+async fn announced(client: &mut Leg, peer: Peer, context: &Context) -> io::Result<Peer> {
+    let networks = &context.config.proxy_protocol;
+    let Some(address) = peer.0.filter(|a| networks.iter().any(|n| n.contains(&peer_ip(a)))) else {
+        return Ok(peer);
+    };
+    let limit = context.config.login_timeout;
+    let told = timeout(limit, announce::read(client)).await;
+    let told = told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+    Ok(Peer(Some(told.unwrap_or(address))))
+}
+
+fn peer_ip(address: &SocketAddr) -> IpAddr {
+    address.ip().to_canonical()
+}
+
+async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
+    let config = &context.config;
+    // A connection that was announced for another client serves nobody else.
+    let announced = config.backend_proxy_protocol.then_some(peer);
+    if announced.is_none()
+        && let Some(greeted) = context.spares.take()
+    {
+        return Ok(greeted);
+    }
+    let made = connect(&config.backend, config.connect_timeout, announced).await;
+    context.reach.heard(&made);
+    made
+}
+
+async fn turn_away((client, peer): (&mut Leg, Peer), refusal: Refusal, seq: u8, context: &Context) {
+    if let Some(error) = &refusal.error {
+        refuse(client, error, seq).await;
+    }
+    turned_away(peer, refusal.reason, context);
+}
+
+async fn refuse(client: &mut Leg, error: &ErrorReply, seq: u8) {
+    let mut out = Vec::new();
+    error.encode(&mut out, seq, seq == 0);
+    // The client may be gone; there is nobody else to tell.
+    let _ = client.send_all(&out).await;
+    client.end();
+}
+
+/// Counts and tells why a client was turned away before it had a session.
+pub fn turned_away(peer: Peer, reason: &str, context: &Context) {
+    tracing::debug!(target: "lockstead::sessions", %peer, reason, "turned away");
+    closed(context, reason);
+}
+
+/// Counts why the proxy ended a client's connection.
+pub fn closed(context: &Context, reason: &str) {
+    context.metrics.sessions_closed.with_label_values(&[reason]).inc();
+}
+
+/// user@host, for people who look at locks.
+pub fn owner(user: &[u8], peer: Peer) -> Arc<[u8]> {
+    let mut owner = user[..user.len().min(300)].to_vec();
+    owner.push(b'@');
+    owner.extend_from_slice(peer.host().as_bytes());
+    owner.into()
+}

@@ -1,0 +1,119 @@
+//! What the response to an observed command is read for.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::statement::Text;
+use crate::frontend::link::server_query::frames;
+use crate::observe::event::Outcome;
+use crate::protocol::column::is_definition;
+use crate::protocol::frame::HEADER;
+use crate::protocol::reader::Reader;
+use crate::sql::report::call_names::Alone;
+
+/// Bytes kept of a response: the row of one call is in them.
+const KEPT: usize = 4096;
+
+/// What a response will be told to.
+#[derive(Debug)]
+pub(in crate::frontend) struct Seen {
+    pub(in crate::frontend) about: About,
+    /// When the command was forwarded, unless others were under way.
+    pub(in crate::frontend) sent: Option<Instant>,
+    /// The start of the response.
+    pub(in crate::frontend) reply: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(in crate::frontend) enum About {
+    /// A run of a statement, and what is bound to its parameters.
+    Run(Arc<Text>, Vec<Option<Vec<u8>>>),
+    Prepare(Arc<Text>),
+    Reset,
+    Schema(Arc<str>),
+}
+
+impl Seen {
+    pub(in crate::frontend) fn new(about: About) -> Self {
+        Self { about, sent: None, reply: Vec::new() }
+    }
+
+    /// Looks at a piece of the response.
+    pub(in crate::frontend) fn feed(&mut self, bytes: &[u8]) {
+        let tells = match &self.about {
+            About::Run(text, _) => text.uses.alone == Some(Alone::Row),
+            About::Prepare(_) => true,
+            About::Reset | About::Schema(_) => false,
+        };
+        let room = if tells { KEPT - self.reply.len() } else { 0 };
+        self.reply.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// The value in the only row of a response, text or binary.
+pub(in crate::frontend) fn one_value(reply: &[u8]) -> Outcome {
+    let read = || {
+        let mut frames = frames(reply).map(|f| &f[HEADER..]);
+        let columns = Reader::new(frames.next()?).lenenc()?;
+        let end = |f: &&[u8]| matches!(f.first(), Some(0xfe | 0xff));
+        let row = frames.find(|f| !is_definition(f) && !end(f)).filter(|_| columns == 1)?;
+        Some(match row {
+            [0xfb] | [0, 0b100, ..] => Outcome::Null,
+            // Behind the header and the bits of NULLs.
+            [0, 0, value @ ..] if value.len() >= 4 => {
+                if value.iter().all(|b| *b == 0) {
+                    Outcome::Zero
+                } else {
+                    Outcome::One
+                }
+            }
+            [1, b'0'] => Outcome::Zero,
+            [n, digits @ ..] if usize::from(*n) == digits.len() && !digits.is_empty() => {
+                Outcome::One
+            }
+            _ => return None,
+        })
+    };
+    read().unwrap_or(Outcome::Untold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(packets: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (seq, packet) in (1..).zip(packets) {
+            crate::protocol::frame::put_frame(&mut out, seq, packet);
+        }
+        out
+    }
+
+    #[test]
+    fn the_value_is_read_from_text_and_binary_rows_only() {
+        let definition = b"\x03def\0\0\0\x01x\0\x0c\x2d\0\x01\0\0\0\x08\x81\0\0\0\0";
+        let eof = b"\xfe\0\0\x02\0";
+        for (row, outcome) in [
+            (&b"\x011"[..], Outcome::One),
+            (b"\x010", Outcome::Zero),
+            (b"\x0212", Outcome::One),
+            (b"\xfb", Outcome::Null),
+            (b"\0\0\x01\0\0\0", Outcome::One),
+            (b"\0\0\0\0\0\0\0\0\0\0", Outcome::Zero),
+            (b"\0\0\0\x01\0\0\0\0\0\0", Outcome::One),
+            (b"\0\x04", Outcome::Null),
+            (b"", Outcome::Untold),
+            (b"\x05abc", Outcome::Untold),
+        ] {
+            for packets in [vec![&[1][..], definition, eof, row, eof], vec![&[1, 0], row, eof]] {
+                assert_eq!(one_value(&reply(&packets)), outcome, "{row:?}");
+            }
+        }
+        assert_eq!(one_value(&reply(&[&[1], definition, eof, eof])), Outcome::Untold, "no row");
+        assert_eq!(
+            one_value(&reply(&[&[2], definition, definition, b"\x011\x011"])),
+            Outcome::Untold
+        );
+        assert_eq!(one_value(b"\x01\0"), Outcome::Untold);
+    }
+}

@@ -1,0 +1,138 @@
+//! A text with lock calls, as a session's observer remembers it: what it is, and what is bound to it.
+
+use std::sync::Arc;
+
+use crate::observe::event::Statement;
+use crate::protocol::params::{Execute, Value};
+use crate::sql::find::words::mentions;
+use crate::sql::lexer::dialect::Dialect;
+use crate::sql::lexer::readings::Readings;
+use crate::sql::report::call_names::{Uses, Written, uses};
+use crate::sql::report::coverage::{By, Coverage, coverage};
+use crate::sql::report::digest_text::normalise;
+
+/// Parameters of a statement up to which a name is looked for among them.
+pub(in crate::frontend) const MAX_PARAMS: usize = 64;
+/// Bytes of a text in all its readings up to which they are looked at: nobody is asked how the server
+/// reads it, and nobody waits.
+const MAX_WORK: usize = 128 * 1024;
+/// Bytes of a statement that the report shows.
+const SHOWN: usize = 1024;
+
+/// What is known of a text with lock calls.
+#[derive(Debug)]
+pub(in crate::frontend) struct Text {
+    pub(in crate::frontend) statement: Arc<Statement>,
+    pub(in crate::frontend) uses: Uses,
+}
+
+/// A text that reads in so many ways that nobody looks at all of them.
+#[derive(Debug)]
+pub(in crate::frontend) struct TooManyReadings;
+
+impl Text {
+    /// `None` for a text without any.
+    pub(in crate::frontend) fn read(
+        text: &[u8],
+        dialect: Dialect,
+        by: By,
+    ) -> Result<Option<Self>, TooManyReadings> {
+        if Readings::of(text, dialect).work() > MAX_WORK {
+            return if mentions(text) { Err(TooManyReadings) } else { Ok(None) };
+        }
+        let Some(coverage) = coverage(text, dialect, by) else { return Ok(None) };
+        // In a definition nothing is called yet.
+        let defines = coverage == Coverage::Passed;
+        let mut uses = uses(text, dialect);
+        if defines {
+            uses.calls.clear();
+            uses.alone = None;
+        }
+        let statement = Statement { text: normalise(text, dialect, SHOWN), coverage };
+        Ok(Some(Self { statement: Arc::new(statement), uses }))
+    }
+
+    /// The same text, run in a way that Lockstead would refuse.
+    pub(in crate::frontend) fn refused(&self, why: &'static str) -> Self {
+        let coverage = Coverage::Refused(why);
+        let statement = Statement { coverage, ..Statement::clone(&self.statement) };
+        let uses = Uses { alone: None, ..self.uses.clone() };
+        Self { statement: Arc::new(statement), uses }
+    }
+}
+
+/// A prepared statement.
+#[derive(Debug)]
+pub(in crate::frontend) struct Prepared {
+    pub(in crate::frontend) text: Arc<Text>,
+    /// Types of the last execution that bound any.
+    pub(in crate::frontend) types: Vec<u16>,
+    /// Parameters of which data was sent ahead: it is not kept.
+    pub(in crate::frontend) ahead: Vec<u16>,
+}
+
+pub(in crate::frontend) type Bound = (Vec<u16>, Vec<Option<Vec<u8>>>);
+
+/// The types that an execution binds, and its values as names; `None` if it cannot be read.
+pub(in crate::frontend) fn bound(
+    text: &Text,
+    payload: Option<&[u8]>,
+    types: &[u16],
+    ahead: &[u16],
+    attributes: bool,
+) -> Option<Bound> {
+    let params = text.uses.params;
+    if params > MAX_PARAMS {
+        return None;
+    }
+    let nth = |n: usize| u16::try_from(n).is_ok_and(|n| ahead.contains(&n));
+    let long: Vec<Option<Vec<u8>>> = (0..params).map(|n| nth(n).then(Vec::new)).collect();
+    let execute = Execute::parse(payload?, params, types, &long, attributes)?;
+    let values = execute.values.into_iter().enumerate().map(|(n, value)| match value {
+        _ if nth(n) => None,
+        Value::Null => Some(b"NULL".to_vec()),
+        Value::Int(n) => Some(n.to_string().into_bytes()),
+        Value::Uint(n) => Some(n.to_string().into_bytes()),
+        Value::Bytes { bytes, .. } | Value::Decimal(bytes) => Some(bytes),
+        Value::Double(_) | Value::Moment(_) | Value::Other => None,
+    });
+    // Only names are told.
+    let is_name = |n: usize| text.uses.calls.iter().any(|c| c.name == Written::Parameter(n));
+    let values = values.enumerate().map(|(n, value)| value.filter(|_| is_name(n))).collect();
+    Some((execute.types, values))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::sql::work::{MOST, best, many_readings, plain};
+    use crate::types::Flavour;
+
+    #[test]
+    fn no_text_takes_an_observer_much_longer_than_a_plain_one() {
+        const SIZE: usize = 16 * 1024;
+        let dialect = Dialect::of(Flavour::MariaDb);
+        let by = By::Query { several: true };
+        let read = |text: &[u8]| {
+            let began = Instant::now();
+            let read = Text::read(text, dialect, by);
+            (began.elapsed(), read)
+        };
+        let text = plain(SIZE);
+        let usual = best(|| read(&text).0);
+        for text in many_readings(SIZE) {
+            let start = text[..48].escape_ascii();
+            assert!(matches!(read(&text).1, Err(TooManyReadings)), "{start}");
+            let took = best(|| read(&text).0);
+            assert!(took < MOST * usual, "{start}: {took:?}, a plain text {usual:?}");
+        }
+        // Those that are shorter are read, and long ones in which nothing is called.
+        for text in many_readings(768) {
+            assert!(read(&text).1.is_ok(), "{}", text.escape_ascii());
+        }
+        let other = "SELECT user_locked, 'd\u{e9}j\u{e0} vu \\ \"'".repeat(1000);
+        assert!(matches!(read(other.as_bytes()).1, Ok(None)));
+    }
+}

@@ -1,0 +1,108 @@
+//! The text that a PREPARE or EXECUTE IMMEDIATE prepares: the server is asked for it.
+
+use super::sql_prepare::SET;
+use crate::frontend::link::pending::Behind;
+use crate::frontend::session::{End, Session};
+use crate::frontend::statements::probe::INTERRUPTED;
+use crate::protocol::command::Command;
+use crate::protocol::response::Ending;
+use crate::sql::classify::named::Source;
+use crate::sql::find::prefilter::scan;
+use crate::sql::find::words;
+
+/// A statement's text, as far as it is known.
+pub(in crate::frontend) enum Text {
+    Known(Vec<u8>),
+    /// NULL, or an error.
+    Refused,
+    /// It has no calls, or nobody knows.
+    Hidden,
+    /// It has calls, and cannot be looked at.
+    Uncovered(&'static str),
+    /// The question was interrupted, as the statement would have been: the server's words.
+    Ended(Vec<u8>),
+}
+
+/// Why a text is refused that cannot be quoted.
+pub(in crate::frontend) const CONVERTED: &str =
+    "a lock call in a named statement in this character set";
+const LONG: &str = "a lock call in a named statement longer than 256 KiB";
+const ANOTHER: &str = "a lock call in a text that is not the same each time it is evaluated";
+/// Bytes of a text that are looked at.
+const MAX_TEXT: usize = 256 << 10;
+/// Character sets in which ASCII is not ASCII; the server converts such a text before it reads it.
+const WIDE: [&str; 5] = ["ucs2", "utf16", "utf16le", "utf32", "swe7"];
+
+impl Session {
+    /// The text that is prepared, in the client's character set. A string in which no name of a
+    /// function can stand is not asked for.
+    pub(in crate::frontend) async fn source_text(
+        &mut self,
+        text: &[u8],
+        source: &Source,
+    ) -> Result<Text, End> {
+        let expression = &text[source.span.clone()];
+        let names = words::mentions(expression);
+        if !source.repeatable {
+            return Ok(if names { Text::Uncovered(ANOTHER) } else { Text::Hidden });
+        }
+        if source.literal && !expression.contains(&b'\\') && !names {
+            return Ok(Text::Hidden);
+        }
+        let reply = self.ask(&question(expression)).await?;
+        if matches!(reply.ending, Ending::Err { code } if INTERRUPTED.contains(&code)) {
+            return Ok(Text::Ended(reply.bytes));
+        }
+        let values = reply.values();
+        let Some([hex, Some(charset), Some(client), Some(_), mentioned]) = values.as_deref() else {
+            return Ok(Text::Refused);
+        };
+        let Some(hex) = hex else {
+            let none = mentioned.as_deref() == Some(b"0");
+            return Ok(if none { Text::Hidden } else { Text::Uncovered(LONG) });
+        };
+        let Some(text) = from_hex(hex) else { return Ok(Text::Refused) };
+        let wide = WIDE.iter().any(|name| name.as_bytes() == charset.as_slice());
+        let unicode = |name: &[u8]| name.starts_with(b"utf8");
+        // Where the bytes would be converted, they are not the statement's.
+        let same = text.is_ascii() || ((wide || unicode(charset)) && unicode(client));
+        let names = words::mentions(&text);
+        if scan(&text).setting {
+            self.note_setting(&text, true);
+        }
+        Ok(if !same && names {
+            Text::Uncovered(CONVERTED)
+        } else if source.set && names {
+            Text::Uncovered(SET)
+        } else {
+            Text::Known(text)
+        })
+    }
+
+    /// Answers a statement that was interrupted before the server saw it.
+    pub(in crate::frontend) fn say_ended(&mut self, reply: &[u8]) -> Result<(), End> {
+        self.count(Command::QUERY);
+        self.behind = Behind::default();
+        self.send_client(reply)
+    }
+}
+
+/// Asks for a text, its character set, the client's, its length, and whether it names a function.
+/// Of one that is too long, only that.
+fn question(expression: &[u8]) -> Vec<u8> {
+    const NAMES: [&str; 5] =
+        ["get_lock", "release_lock", "release_all_locks", "is_free_lock", "is_used_lock"];
+    let wide = WIDE.map(|name| format!("'{name}'")).join(",");
+    let named = NAMES.map(|name| format!("LOCATE('{name}',CONVERT(? USING utf8mb4))")).join("+");
+    let question = format!(
+        "SELECT IF(LENGTH(?)>{MAX_TEXT},NULL,\
+         IF(CHARSET(?) IN ({wide}),HEX(CONVERT(? USING utf8mb4)),HEX(?))),\
+         CHARSET(?),@@character_set_client,LENGTH(?),IF(LENGTH(?)>{MAX_TEXT},{named},0) LIMIT 1"
+    );
+    question.as_bytes().split(|b| *b == b'?').collect::<Vec<_>>().join(expression)
+}
+
+fn from_hex(hex: &[u8]) -> Option<Vec<u8>> {
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    hex.chunks(2).map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
+}

@@ -1,0 +1,72 @@
+//! What every session of a process shares.
+
+use std::sync::Arc;
+
+use prometheus::IntCounter;
+
+use super::digests::Digests;
+use super::leg_options::Hops;
+use super::live_config::InForce;
+use super::log_lines::Lines;
+use super::registry::Registry;
+use crate::backend::reach::Reach;
+use crate::backend::spares::Spares;
+use crate::config::Config;
+use crate::engine::handle::Engine;
+use crate::engine::io::gatekeeper::Gates;
+use crate::frontend::locks::unsupported::Shapes;
+use crate::metrics::Metrics;
+use crate::net::buffers::Buffers;
+use crate::observe::recorder::Observer;
+use crate::protocol::command::Command;
+
+/// Handles, cheap to clone; one a relay thread because of its buffers and counters.
+#[derive(Clone)]
+pub struct Context {
+    /// The cluster's name, where there may be several.
+    pub cluster: Option<Arc<str>>,
+    /// Settings of this session.
+    pub config: Arc<Config>,
+    /// Settings of new ones.
+    pub in_force: InForce,
+    /// The lock engine.
+    pub engine: Engine,
+    /// Where server sessions wait while their clients do.
+    pub gates: Gates,
+    /// Where sessions tell what they observe, if that is what they do.
+    pub observer: Option<Observer>,
+    /// Shapes of statements that are not covered and were logged.
+    pub shapes: Shapes,
+    /// What statements with lock calls came to.
+    pub digests: Digests,
+    /// Lines of the log that clients can cause.
+    pub lines: Arc<Lines>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// TLS and compression.
+    pub hops: Arc<Hops>,
+    /// Greeted connections to reuse.
+    pub spares: Spares,
+    /// Whether the server can be reached.
+    pub reach: Reach,
+    /// All sessions, for the drain.
+    pub registry: Registry,
+    /// Buffers of this thread.
+    pub buffers: Buffers,
+    /// Command counters by command byte: looked up once, not by label at each command.
+    pub commands: Arc<[IntCounter]>,
+}
+
+impl Context {
+    /// For a new session.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        let (config, hops) = self.in_force.both();
+        Self { config, hops, ..self.clone() }
+    }
+
+    /// Counters for each command byte.
+    pub fn command_counters(metrics: &Metrics) -> Arc<[IntCounter]> {
+        (0..=u8::MAX).map(|b| metrics.commands.with_label_values(&[Command(b).label()])).collect()
+    }
+}

@@ -1,0 +1,174 @@
+//! Shapes of statements with lock calls, what their calls came to and how long they took, for as many
+//! shapes as the settings say.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+
+use crate::clock;
+use crate::frontend::locks::unsupported::SHOWN;
+use crate::frontend::locks::visible_wait::Shown;
+use crate::frontend::session::Session;
+use crate::metrics::CallOutcome;
+use crate::sql::report::digest_text::normalise;
+
+/// What is counted of a shape.
+#[derive(Debug, Clone)]
+pub struct Digest {
+    /// Calls that were decided.
+    pub calls: u64,
+    /// Those of them that were answered 1, or a connection's id.
+    pub one: u64,
+    /// Those that were answered 0.
+    pub zero: u64,
+    /// Those that were answered NULL.
+    pub null: u64,
+    /// Statements that are not covered.
+    pub uncovered: u64,
+    /// The time of all calls, waits included.
+    pub time: Duration,
+    /// That of the longest one.
+    pub longest: Duration,
+    /// When the last one ended.
+    pub last: SystemTime,
+}
+
+/// What is to be counted.
+enum Event {
+    Call(CallOutcome, Duration),
+    Uncovered,
+}
+
+impl Digest {
+    fn new() -> Self {
+        Self {
+            calls: 0,
+            one: 0,
+            zero: 0,
+            null: 0,
+            uncovered: 0,
+            time: Duration::ZERO,
+            longest: Duration::ZERO,
+            last: SystemTime::UNIX_EPOCH,
+        }
+    }
+
+    fn count(&mut self, event: &Event) {
+        #[expect(clippy::disallowed_methods, reason = "nothing is decided by it")]
+        let now = SystemTime::now();
+        self.last = now;
+        match event {
+            Event::Uncovered => self.uncovered += 1,
+            Event::Call(outcome, time) => {
+                self.calls += 1;
+                match outcome {
+                    CallOutcome::One => self.one += 1,
+                    CallOutcome::Zero => self.zero += 1,
+                    CallOutcome::Null => self.null += 1,
+                    // Errors, and what the server decides.
+                    CallOutcome::Native
+                    | CallOutcome::Unsupported
+                    | CallOutcome::Ended
+                    | CallOutcome::Failed => {}
+                }
+                self.time += *time;
+                self.longest = self.longest.max(*time);
+            }
+        }
+    }
+}
+
+/// Those of a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Digests(Arc<Mutex<Counted>>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    shapes: HashMap<String, Digest>,
+    /// All shapes for which there was no place.
+    others: Option<Digest>,
+}
+
+impl Digests {
+    /// Where there is no place for one more shape, it is counted with others.
+    fn count(&self, shape: String, event: &Event, most: usize) {
+        let mut counted = self.0.lock();
+        let known = counted.shapes.contains_key(&shape);
+        let digest = if known || counted.shapes.len() < most {
+            counted.shapes.entry(shape).or_insert_with(Digest::new)
+        } else {
+            counted.others.get_or_insert_with(Digest::new)
+        };
+        digest.count(event);
+    }
+
+    /// Each shape, that with the most time first; at the end, what all others come to.
+    pub fn shown(&self) -> Vec<(Option<String>, Digest)> {
+        let counted = self.0.lock();
+        let one = |(shape, digest): (&String, &Digest)| (Some(shape.clone()), digest.clone());
+        let mut all: Vec<_> = counted.shapes.iter().map(one).collect();
+        let others = counted.others.clone();
+        drop(counted);
+        all.sort_by(|(a, x), (b, y)| y.time.cmp(&x.time).then_with(|| a.cmp(b)));
+        all.extend(others.map(|digest| (None, digest)));
+        all
+    }
+}
+
+impl Session {
+    /// When a call begins, if that is to be known.
+    pub(in crate::frontend) fn digest_begins(&self) -> Option<Duration> {
+        (self.context.config.digests > 0).then(clock::now)
+    }
+
+    /// Counts a call, for the statement that it stands in.
+    pub(in crate::frontend) fn digest_call(
+        &self,
+        shown: &Shown<'_>,
+        outcome: CallOutcome,
+        began: Option<Duration>,
+    ) {
+        if let Some(began) = began {
+            let text = if shown.stand_in { self.at_hand.text() } else { shown.call.text };
+            let time = clock::now().saturating_sub(began);
+            self.digest(normalise(text, self.dialect(), SHOWN), &Event::Call(outcome, time));
+        }
+    }
+
+    /// Counts a statement that is not covered.
+    pub(in crate::frontend) fn digest_uncovered(&self, shape: String) {
+        self.digest(shape, &Event::Uncovered);
+    }
+
+    fn digest(&self, shape: String, event: &Event) {
+        let most = self.context.config.digests;
+        if most > 0 {
+            self.context.digests.count(shape, event, most);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_beyond_the_most_are_counted_together() {
+        let digests = Digests::default();
+        let call = |outcome, ms| Event::Call(outcome, Duration::from_millis(ms));
+        digests.count("a".into(), &call(CallOutcome::One, 3), 2);
+        digests.count("b".into(), &call(CallOutcome::Zero, 9), 2);
+        digests.count("c".into(), &call(CallOutcome::Null, 1), 2);
+        digests.count("d".into(), &Event::Uncovered, 2);
+        digests.count("a".into(), &call(CallOutcome::Failed, 2), 2);
+        let all = digests.shown();
+        let shapes: Vec<_> = all.iter().map(|(shape, _)| shape.as_deref()).collect();
+        assert_eq!(shapes, [Some("b"), Some("a"), None]);
+        let a = &all[1].1;
+        assert_eq!((a.calls, a.one, a.longest.as_millis()), (2, 1, 3));
+        let others = &all[2].1;
+        assert_eq!((others.calls, others.null, others.uncovered), (1, 1, 1));
+    }
+}

@@ -1,0 +1,215 @@
+//! What is agreed upon on each leg for itself: TLS and compression.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::backend::own::{self, Guard};
+use crate::config::Config;
+use crate::config::tls::{Asked, BackendMode, Offer};
+use crate::frontend::login::Refusal;
+use crate::lock::codes;
+use crate::net::certificates::{Acceptor, Connector, NoTls, TlsError};
+use crate::net::compression::Compression;
+use crate::net::expiry::Ends;
+use crate::net::leg::Leg;
+use crate::net::peer::Peer;
+use crate::protocol::auth::OwnKey;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::frame::put_frame;
+use crate::protocol::handshake::{Greeting, LOGIN_HEAD};
+use crate::protocol::reply::ErrorReply;
+use crate::seldom::{Seldom, Turn};
+
+/// What the proxy can do on its legs.
+#[derive(Debug)]
+pub struct Hops {
+    acceptor: Option<Acceptor>,
+    connector: Option<Connector>,
+    own_key: Option<Arc<OwnKey>>,
+    ends: Ends,
+    guard: Arc<Guard>,
+    failures: Seldom,
+}
+
+impl Hops {
+    /// Reads certificates; makes what is missing.
+    pub fn load(config: &Config) -> Result<Self, TlsError> {
+        Self::read(config, None)
+    }
+
+    /// Reads certificates again, for other settings maybe.
+    pub(in crate::frontend) fn again(&self, config: &Config) -> Result<Self, TlsError> {
+        Self::read(config, self.own_key.clone())
+    }
+
+    fn read(config: &Config, own_key: Option<Arc<OwnKey>>) -> Result<Self, TlsError> {
+        let offers = config.tls.offer != Offer::Off;
+        let acceptor =
+            offers.then(|| Acceptor::load(&config.tls, config.state_dir.as_deref())).transpose()?;
+        let mode = config.backend_tls.mode;
+        let connector = (mode != BackendMode::Off)
+            .then(|| Connector::load(&config.backend_tls, &config.backend.host))
+            .transpose()?;
+        // Clients in clear before an encrypted leg.
+        let mixed = config.tls.offer != Offer::Require
+            && match mode {
+                BackendMode::Off => false,
+                BackendMode::Match => config.backend_tls.local,
+                _ => true,
+            };
+        let make = || OwnKey::generate().map(Arc::new);
+        let own_key = mixed.then(|| own_key.map_or_else(make, Ok)).transpose();
+        let own_key = own_key.map_err(|_| TlsError::Refused("no RSA key can be made".into()))?;
+        let guard = Arc::new(Guard::load(config)?);
+        Ok(Self {
+            acceptor,
+            connector,
+            own_key,
+            ends: Ends::read(config),
+            guard,
+            failures: Seldom::default(),
+        })
+    }
+
+    /// Until when the certificates are good.
+    pub fn ends(&self) -> &Ends {
+        &self.ends
+    }
+
+    /// What protects the proxy's own logins at the server.
+    pub fn guard(&self) -> &Arc<Guard> {
+        &self.guard
+    }
+
+    /// What is shown to clients that want TLS.
+    pub fn acceptor(&self) -> Option<&Acceptor> {
+        self.acceptor.as_ref()
+    }
+
+    /// The key for passwords of clients in clear.
+    pub(in crate::frontend) fn own_key(&self) -> Option<&OwnKey> {
+        self.own_key.as_deref()
+    }
+
+    /// What a client is offered where the server offers `server`.
+    pub(in crate::frontend) fn offered(
+        &self,
+        config: &Config,
+        server: Capabilities,
+    ) -> Capabilities {
+        let mut offered = server.without(Capabilities::HOPS);
+        // Who would get TLS here and none behind it, is told by the offer that there is none.
+        let matches = config.backend_tls.mode == BackendMode::Match;
+        if self.acceptor.is_some() && (!matches || server.has(Capabilities::SSL)) {
+            offered = offered.with(Capabilities::SSL);
+        }
+        if config.compression {
+            offered = offered.with(Capabilities::COMPRESS).with(Capabilities::ZSTD);
+        }
+        offered
+    }
+
+    /// Why nobody is let in, whatever the client offers.
+    pub(in crate::frontend) fn refusal(
+        config: &Config,
+        server: Capabilities,
+    ) -> Option<ErrorReply> {
+        if server.has(Capabilities::SSL) {
+            return None;
+        }
+        let mode = config.backend_tls.mode;
+        let why = if mode.demands() {
+            "the server offers none, and backend_tls demands it"
+        } else if mode == BackendMode::Match && config.tls.asked == Asked::Require {
+            "the server offers none, tls_client_cert demands it of clients, and with backend_tls = \"match\" clients get what the server offers"
+        } else {
+            return None;
+        };
+        Some(codes::backend_tls(&config.backend.to_string(), why))
+    }
+
+    /// Why a client is not let in over this leg.
+    pub(in crate::frontend) fn too_open(config: &Config, client: &Leg) -> Option<Refusal> {
+        if config.tls.offer == Offer::Require && !client.is_secure() {
+            return Some(Refusal::of("no_tls", codes::tls_required()));
+        }
+        let certified = client.tls().is_some_and(|tls| tls.peer_certificate().is_some());
+        (config.tls.asked == Asked::Require && !certified)
+            .then(|| Refusal::of("no_certificate", codes::certificate_required()))
+    }
+
+    /// Encrypts the client's leg, as it has asked.
+    pub(in crate::frontend) async fn encrypt_client(&self, client: &mut Leg) -> io::Result<()> {
+        let acceptor = self.acceptor.as_ref();
+        let tls = acceptor.ok_or(io::ErrorKind::InvalidData)?.begin()?;
+        client.encrypt(tls).await
+    }
+
+    /// What the server is asked for of what it offers.
+    pub(in crate::frontend) fn asked(
+        config: &Config,
+        (client, peer): (&Leg, Peer),
+        offered: Capabilities,
+    ) -> Capabilities {
+        let encrypted = match config.backend_tls.mode {
+            BackendMode::Off => false,
+            BackendMode::Match => {
+                client.tls().is_some() || (config.backend_tls.local && peer.is_local())
+            }
+            _ => true,
+        };
+        let tls = if encrypted { Capabilities::SSL } else { Capabilities(0) };
+        // Where the server's offer is against the settings, nobody got this far.
+        config.backend_compression.with(tls).both(offered)
+    }
+
+    /// Encrypts the server's leg. `login` is what follows, and begins as the question for TLS does:
+    /// the server takes the capabilities of the question.
+    pub(in crate::frontend) async fn encrypt_server(
+        &self,
+        config: &Config,
+        client: &Leg,
+        (server, greeting): (&mut Leg, &Greeting),
+        login: &[u8],
+    ) -> Result<(), Refusal> {
+        let Some(connector) = &self.connector else {
+            return Ok(());
+        };
+        let mut frame = Vec::with_capacity(LOGIN_HEAD + 4);
+        put_frame(&mut frame, 1, &login[..LOGIN_HEAD]);
+        let begun = async {
+            server.send_all(&frame).await?;
+            connector.encrypt(server, client.tls()).await
+        };
+        let Err(e) = begun.await else {
+            return Ok(());
+        };
+        if matches!(e, NoTls::Untrusted(_)) {
+            own::leave_as_nobody(server, greeting, &login[..LOGIN_HEAD]).await;
+        }
+        if let Some(Turn { left_out }) = self.failures.turn() {
+            tracing::warn!(backend = %config.backend, error = %e, left_out, "no TLS with the server");
+        }
+        let backend = config.backend.to_string();
+        Err(Refusal::of("backend_tls", codes::backend_tls(&backend, &e.to_string())))
+    }
+
+    /// Whether a leg to the server that could not be encrypted is no better for any other client.
+    pub(in crate::frontend) fn keeps_all_out(config: &Config) -> bool {
+        config.backend_tls.of_everybody(&config.tls).mode.demands()
+    }
+}
+
+/// The algorithm that both ends have named, as servers choose it.
+pub(in crate::frontend) fn compression(
+    agreed: Capabilities,
+    zstd_level: u8,
+) -> Option<Compression> {
+    if agreed.has(Capabilities::COMPRESS) {
+        Some(Compression::Zlib)
+    } else if agreed.has(Capabilities::ZSTD) {
+        Some(Compression::Zstd(zstd_level))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,53 @@
+//! The settings of a listener that are in force: each new session takes those of its moment.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+use super::leg_options::Hops;
+use crate::config::Config;
+use crate::net::certificates::TlsError;
+
+#[derive(Debug)]
+struct Settings {
+    config: Arc<Config>,
+    hops: Arc<Hops>,
+}
+
+/// Shared by all who ask, and changed for all at once.
+#[derive(Debug, Clone)]
+pub struct InForce(Arc<ArcSwap<Settings>>);
+
+/// Settings that are good to be put in force: their certificates have been read.
+#[derive(Debug)]
+pub struct Next(Settings);
+
+impl InForce {
+    /// Reads certificates; makes what is missing.
+    pub fn load(config: Config) -> Result<Self, TlsError> {
+        let hops = Arc::new(Hops::load(&config)?);
+        Ok(Self(Arc::new(ArcSwap::from_pointee(Settings { config: Arc::new(config), hops }))))
+    }
+
+    /// Reads certificates for other settings.
+    pub fn prepare(&self, config: Config) -> Result<Next, TlsError> {
+        let hops = Arc::new(self.0.load().hops.again(&config)?);
+        Ok(Next(Settings { config: Arc::new(config), hops }))
+    }
+
+    /// Puts them in force. Sessions that are there keep what they have.
+    pub fn put(&self, next: Next) {
+        self.0.store(Arc::new(next.0));
+    }
+
+    /// The settings of the moment.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.0.load().config)
+    }
+
+    /// The same, with TLS and compression.
+    pub fn both(&self) -> (Arc<Config>, Arc<Hops>) {
+        let now = self.0.load();
+        (Arc::clone(&now.config), Arc::clone(&now.hops))
+    }
+}

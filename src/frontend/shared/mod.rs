@@ -1,0 +1,8 @@
+//! What sessions share: settings, counters, the list of sessions.
+
+pub mod context;
+pub mod digests;
+pub mod leg_options;
+pub mod live_config;
+pub mod log_lines;
+pub mod registry;

@@ -1,0 +1,171 @@
+//! All sessions of the process: how many, and how to reach them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+use crate::clock;
+use crate::engine::handle::{EventSender, SessionEvent};
+use crate::net::peer::Peer;
+use crate::net::room::Room;
+use crate::types::ConnectionId;
+
+/// A session, for people.
+#[derive(Debug)]
+pub struct Shown {
+    /// Its cluster, where there may be several.
+    pub cluster: Option<Arc<str>>,
+    /// The id that the client was told.
+    pub connection: ConnectionId,
+    /// user@host, as the server sees them.
+    pub owner: Arc<[u8]>,
+    /// Where the client is.
+    pub peer: Peer,
+    /// Whether its bytes are encrypted on their way to the proxy.
+    pub tls: bool,
+    /// When its server greeted it, on the boot clock.
+    pub opened: Duration,
+}
+
+#[derive(Debug)]
+struct Member {
+    events: EventSender,
+    /// None before it has logged in.
+    shown: Option<Arc<Shown>>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    sessions: Mutex<HashMap<u64, Member>>,
+    next: AtomicU64,
+    changed: Notify,
+    draining: AtomicBool,
+    aside: AtomicBool,
+    /// The second of the boot clock in which logins were begun last, and how many.
+    logins: Mutex<(u64, u32)>,
+    room: Room,
+}
+
+/// The list of sessions.
+#[derive(Debug, Clone, Default)]
+pub struct Registry(Arc<Inner>);
+
+/// An entry; dropping it strikes the session off.
+#[derive(Debug)]
+pub struct Entry {
+    registry: Registry,
+    id: u64,
+}
+
+impl Registry {
+    /// What unpacking may take over all sessions.
+    pub(in crate::frontend) fn room(&self) -> &Room {
+        &self.0.room
+    }
+
+    /// Enters a session, unless `limit` are open.
+    pub fn enter(&self, events: EventSender, limit: usize) -> Option<Entry> {
+        let mut sessions = self.0.sessions.lock();
+        if sessions.len() >= limit {
+            return None;
+        }
+        if self.0.draining.load(Ordering::Relaxed) {
+            // It was accepted before the drain, and comes after its announcement.
+            let _ = events.send(SessionEvent::Drain);
+        }
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        sessions.insert(id, Member { events, shown: None });
+        Some(Entry { registry: self.clone(), id })
+    }
+
+    /// Tells every session.
+    pub fn tell(&self, event: SessionEvent) {
+        let sessions = self.0.sessions.lock();
+        if event == SessionEvent::Drain {
+            self.0.draining.store(true, Ordering::Relaxed);
+        }
+        for member in sessions.values() {
+            // A session that has just ended no longer listens.
+            let _ = member.events.send(event);
+        }
+    }
+
+    /// Counts a login; false when there were `most` in this second already, 0 being any number.
+    pub fn may_log_in(&self, most: u32) -> bool {
+        if most == 0 {
+            return true;
+        }
+        let second = clock::now().as_secs();
+        let mut logins = self.0.logins.lock();
+        if logins.0 != second {
+            *logins = (second, 0);
+        }
+        logins.1 = logins.1.saturating_add(1);
+        logins.1 <= most
+    }
+
+    /// Tells those that have not logged in, and those that `spared` does not name.
+    pub fn tell_others(&self, event: SessionEvent, spared: impl Fn(&Shown) -> bool) {
+        for member in self.0.sessions.lock().values() {
+            if !member.shown.as_ref().is_some_and(|shown| spared(shown)) {
+                let _ = member.events.send(event);
+            }
+        }
+    }
+
+    /// Whether the process ends, and sessions with it.
+    pub fn is_draining(&self) -> bool {
+        self.0.draining.load(Ordering::Relaxed)
+    }
+
+    /// Whether an administrator has set the proxy aside: it serves, but asks for no more clients.
+    pub fn is_aside(&self) -> bool {
+        self.0.aside.load(Ordering::Relaxed)
+    }
+
+    /// Sets it aside, or back.
+    pub fn set_aside(&self, aside: bool) {
+        self.0.aside.store(aside, Ordering::Relaxed);
+    }
+
+    /// Up to `most` sessions that have logged in, in no order.
+    pub fn shown(&self, most: usize) -> Vec<Arc<Shown>> {
+        let sessions = self.0.sessions.lock();
+        sessions.values().filter_map(|member| member.shown.clone()).take(most).collect()
+    }
+
+    /// Waits until no session is left; false at the limit.
+    pub async fn emptied(&self, limit: Duration) -> bool {
+        let end = Instant::now() + limit;
+        loop {
+            let changed = self.0.changed.notified();
+            if self.0.sessions.lock().is_empty() {
+                return true;
+            }
+            if timeout_at(end, changed).await.is_err() {
+                return self.0.sessions.lock().is_empty();
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// It has logged in, or is another user's now.
+    pub fn show(&self, shown: Shown) {
+        if let Some(member) = self.registry.0.sessions.lock().get_mut(&self.id) {
+            member.shown = Some(Arc::new(shown));
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.registry.0.sessions.lock().remove(&self.id);
+        self.registry.0.changed.notify_waiters();
+    }
+}

@@ -1,0 +1,96 @@
+//! IS_FREE_LOCK and IS_USED_LOCK of a name that depends on a row: the server compares the name with
+//! all that are held when the statement begins.
+
+use super::composite::Statement;
+use super::rewrite::{Edit, Edits, Which, spliced};
+use crate::engine::io::held_locks::HeldLock;
+use crate::frontend::session::{End, Session};
+use crate::lock::codes;
+use crate::lock::function::Function;
+use crate::sql::expression::composite::Call;
+use crate::types::Flavour;
+
+/// More held locks are not compared: each is a comparison in each row.
+const MOST: usize = 1000;
+/// Bytes of comparisons in one statement; servers take packets of 16 MiB by default.
+const MAX_SIZE: usize = 512 * 1024;
+
+impl Session {
+    /// Puts comparisons in the places of `calls`. False: the client has its answer.
+    pub(in crate::frontend) async fn look_by_row(
+        &mut self,
+        statement: &Statement<'_>,
+        calls: &[&Call],
+        edits: &mut Edits,
+    ) -> Result<bool, End> {
+        if calls.is_empty() {
+            return Ok(true);
+        }
+        let held = match self.context.engine.census().await {
+            Ok(Some(held)) if held.len() <= MOST => held,
+            Ok(_) => {
+                self.unsupported("a lock's name from a column while so many locks are held")?;
+                return Ok(false);
+            }
+            Err(why) => {
+                self.refuse(&codes::store_failed(&why))?;
+                return Ok(false);
+            }
+        };
+        self.check_lease()?;
+        let mut size = 0;
+        for call in calls {
+            let Some(name) = call.arguments.first() else { continue };
+            let name = spliced(statement.text, name.span.clone(), edits, Which::Trial);
+            let expression = comparison(self.flavour, call.function, &name, &held);
+            size += expression.len();
+            if size > MAX_SIZE {
+                self.unsupported("so many lock names from columns while so many locks are held")?;
+                return Ok(false);
+            }
+            edits.push(Edit {
+                span: call.span.clone(),
+                last: expression.clone(),
+                trial: expression,
+                keeps: false,
+            });
+        }
+        Ok(true)
+    }
+}
+
+/// What a call comes to, as the server can compute it. Of names that nobody holds, and of those that
+/// are none, it says itself what it says: it has no such locks of its own.
+fn comparison(flavour: Flavour, function: Function, name: &[u8], held: &[HeldLock]) -> Vec<u8> {
+    let native = [function.name().as_bytes(), b"(", name, b")"].concat();
+    if held.is_empty() {
+        return native;
+    }
+    let (before, behind): (&[u8], &[u8]) = match flavour {
+        Flavour::MySql => (b"LOWER(CONVERT(", b" USING utf8mb4) COLLATE utf8mb4_general_ci)"),
+        Flavour::MariaDb => (b"(", b")"),
+    };
+    let used = function == Function::IsUsedLock;
+    let mut case =
+        [b"CASE SUBSTRING_INDEX(CAST(", before, name, behind, b" AS BINARY),x'00',1)"].concat();
+    for HeldLock { key, conn, .. } in held {
+        let holder = if used { conn.0 } else { 1 };
+        case.extend_from_slice(
+            format!(" WHEN x'{}' THEN {holder}", hex::encode(key.folded())).as_bytes(),
+        );
+    }
+    case.extend_from_slice(b" END");
+    let unused: &[u8] = match flavour {
+        Flavour::MySql => b"(NULL AND 0)",
+        Flavour::MariaDb => b"0",
+    };
+    match (used, flavour) {
+        (true, Flavour::MySql) => {
+            [b"IFNULL(CAST(", case.as_slice(), b" AS UNSIGNED),", &native, b")"].concat()
+        }
+        (true, Flavour::MariaDb) => [b"IFNULL(", case.as_slice(), b",", &native, b")"].concat(),
+        (false, _) => {
+            [b"IF((", case.as_slice(), b") IS NOT NULL,", unused, b",", &native, b")"].concat()
+        }
+    }
+}
