@@ -8,7 +8,7 @@ use super::control::Control;
 use super::table::{Cell, Kind, MOST, SEEN, Table};
 use crate::engine::handle::Engine;
 use crate::engine::io::last_known::{Old, is_like};
-use crate::engine::sight::{HeldHere, Sight};
+use crate::engine::shared::snapshot::{HeldHere, Sight};
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::LockRow;
 use crate::types::ConnectionId;

@@ -4,8 +4,9 @@
 //! the keeper of the lease has another, so that a busy engine never delays a renewal.
 
 pub mod handle;
+pub(in crate::engine) mod housekeeping;
 pub mod io;
 pub mod lease;
 pub mod service;
-pub mod sight;
+pub mod shared;
 pub mod start;

@@ -6,13 +6,13 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::handle::Engine;
+use super::housekeeping::audit::audit;
+use super::housekeeping::gc::collect;
 use super::io::gatekeeper::{self, Gates};
-use super::io::gc::collect;
 use super::io::pipe::StoreAccess;
-use super::lease::audit::audit;
 use super::lease::keeper::Keeper;
-use super::lease::state::Lease;
 use super::service;
+use super::shared::lease::Lease;
 use crate::state::StateDir;
 
 /// What the engine is started with.

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 use super::pipe::{Line, StoreAccess};
-use crate::engine::lease::state::Lease;
-use crate::engine::service::wait_graph::Waits;
+use crate::engine::shared::lease::Lease;
+use crate::engine::shared::wait_graph::Waits;
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::waits::{WaitEdge, WaitRow};

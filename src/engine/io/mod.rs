@@ -4,7 +4,6 @@ pub mod admin_queries;
 pub(in crate::engine) mod deadlock_detector;
 pub mod disconnects;
 pub mod gatekeeper;
-pub(in crate::engine) mod gc;
 pub mod held_locks;
 pub mod last_known;
 pub mod pipe;

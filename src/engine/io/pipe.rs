@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use crate::config::StoreUrl;
-use crate::engine::lease::stuck::Stuck;
+use crate::engine::shared::stuck::Stuck;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::seldom::{Seldom, Turn};

@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
 use super::pipe::{Line, StoreAccess};
-use crate::engine::lease::state::Lease;
+use crate::engine::shared::lease::Lease;
 use crate::store::connection::{StoreError, Thread};
 use crate::types::ProxyId;
 

@@ -10,8 +10,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::state::Lease;
 use crate::clock;
+use crate::engine::shared::lease::Lease;
 use crate::metrics::Metrics;
 use crate::store::connection::StoreError;
 use crate::store::epoch::Foreign;

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::engine::io::pipe::Finished;
-    use crate::engine::lease::state::Lease;
+    use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::store::batch::{BatchResult, Row};
     use crate::types::ConnectionId;

@@ -152,8 +152,8 @@ mod tests {
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
-    use crate::engine::lease::state::Lease;
     use crate::engine::service::keys::Held;
+    use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::{Flavour, ProxyId};
 

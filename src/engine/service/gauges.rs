@@ -27,8 +27,8 @@ mod tests {
     use super::super::super::handle::Claim;
     use super::super::staged::{on_engine_thread, service};
     use super::*;
-    use crate::engine::lease::state::Lease;
     use crate::engine::service::keys::Held;
+    use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::{ConnectionId, Flavour};
 

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::wait_graph::Edge;
 use crate::engine::handle::{Acquired, Claim, EventSender};
+use crate::engine::shared::wait_graph::Edge;
 use crate::types::ConnectionId;
 
 /// A session that wants the key.

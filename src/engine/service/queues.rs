@@ -8,7 +8,7 @@ use super::Service;
 use super::doubts::Who;
 use crate::engine::io::deadlock_detector::Victim;
 use crate::engine::service::keys::{KeyState, Waiter};
-use crate::engine::service::wait_graph::Wait;
+use crate::engine::shared::wait_graph::Wait;
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
@@ -106,7 +106,7 @@ mod tests {
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
-    use crate::engine::lease::state::Lease;
+    use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::{Flavour, ProxyId};
 

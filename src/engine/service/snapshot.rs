@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use tokio::time::Instant;
 
-use super::super::sight::{DEADLOCKS, Deadlock, HeldHere, Sight, Waiting};
 use super::Service;
 use crate::engine::service::keys::{KeyState, Waiter};
+use crate::engine::shared::snapshot::{DEADLOCKS, Deadlock, HeldHere, Sight, Waiting};
 use crate::lock::name::Key;
 use crate::seldom::Turn;
 use crate::types::ConnectionId;

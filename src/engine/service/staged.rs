@@ -9,7 +9,7 @@ use super::{LeaseEvent, Service, build};
 use crate::clock;
 use crate::config::StoreUrl;
 use crate::engine::io::pipe::StoreAccess;
-use crate::engine::lease::state::Lease;
+use crate::engine::shared::lease::Lease;
 use crate::metrics::Metrics;
 use crate::store::statement::Writer;
 use crate::types::ProxyId;

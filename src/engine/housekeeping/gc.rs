@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::pipe::{Line, StoreAccess};
 use crate::engine::handle::Engine;
-use crate::engine::lease::strangers::Strangers;
+use crate::engine::housekeeping::strangers::Strangers;
+use crate::engine::io::pipe::{Line, StoreAccess};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::schema::Meta;
