@@ -13,8 +13,8 @@ use super::table::{Cell, Kind, Table};
 use crate::engine::handle::Engine;
 use crate::lock::lease::Terms;
 use crate::protocol::reply::ErrorReply;
-use crate::store::lease::ProxyState;
 use crate::store::overview::{LockRow, Which};
+use crate::store::proxies::ProxyState;
 use crate::store::releases::Fate;
 
 /// Between looks at what has become of it.

@@ -1,7 +1,7 @@
 //! Epochs: the reign of one server over the lock tables, and how the next one begins.
 
 use super::connection::{StoreConnection, StoreError, column};
-use super::lease::{ProxyRow, ProxyState};
+use super::proxies::{ProxyRow, ProxyState};
 use super::schema::Meta;
 use super::statement::{ident_expression, literal};
 use crate::types::{Flavour, version_number};

@@ -1,5 +1,6 @@
 //! The lock tables: every statement that touches them, and nothing else does.
 
+pub mod accounts;
 pub mod batch;
 pub mod collect;
 pub mod connection;
@@ -8,9 +9,8 @@ pub mod doorbell;
 pub mod epoch;
 pub mod facts;
 pub mod gates;
-pub mod grants;
-pub mod lease;
 pub mod overview;
+pub mod proxies;
 pub mod reads;
 pub mod releases;
 pub mod schema;

@@ -2,7 +2,7 @@
 
 use super::batch::to_row;
 use super::connection::{StoreConnection, StoreError, column};
-use super::lease::{ProxyRow, ProxyState};
+use super::proxies::{ProxyRow, ProxyState};
 use super::statement::{ROW, literal};
 use crate::lock::name::Key;
 use crate::types::ProxyId;

@@ -9,7 +9,7 @@ use lockstead::lock::name::{Key, plain};
 use lockstead::store::batch::{BatchResult, Row};
 use lockstead::store::connection::StoreConnection;
 use lockstead::store::epoch::Opening;
-use lockstead::store::lease::{ProxyRow, ProxyState};
+use lockstead::store::proxies::{ProxyRow, ProxyState};
 use lockstead::store::statement::{Change, Grant, Others, Turn, Writer};
 use lockstead::store::waits::WaitRow;
 use lockstead::types::{ConnectionId, Flavour, ProxyId};

@@ -20,7 +20,7 @@ use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
 use crate::state::with_state;
 use crate::store::connection::{StoreError, same_run};
-use crate::store::lease::{ProxyRow, ProxyState, Renewal};
+use crate::store::proxies::{ProxyRow, ProxyState, Renewal};
 use crate::store::statement::{Others, Writer};
 use crate::types::ProxyId;
 

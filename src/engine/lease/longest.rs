@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::lock::lease::Terms;
-use crate::store::lease::{ProxyRow, ProxyState};
+use crate::store::proxies::{ProxyRow, ProxyState};
 
 /// Since when no row has had the longest lease known.
 #[derive(Debug, Default)]
