@@ -10,7 +10,7 @@ use crate::engine::handle::Engine;
 use crate::engine::io::last_known::{Old, is_like};
 use crate::engine::shared::snapshot::{HeldHere, Sight};
 use crate::protocol::reply::ErrorReply;
-use crate::store::overview::LockRow;
+use crate::store::overview::LockInfo;
 use crate::types::ConnectionId;
 
 impl Control {
@@ -82,12 +82,12 @@ impl Control {
 
 /// A lock, and how long ago it was read; not at all: just now.
 struct Seen {
-    lock: LockRow,
+    lock: LockInfo,
     ago: Option<Duration>,
 }
 
 impl Seen {
-    fn now(lock: LockRow) -> Self {
+    fn now(lock: LockInfo) -> Self {
         Self { lock, ago: None }
     }
 }
@@ -116,9 +116,9 @@ fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &Sight, like: Option<&str>)
 }
 
 /// A lock of this proxy as far as the engine knows.
-fn row(held: &HeldHere, name: String) -> LockRow {
+fn row(held: &HeldHere, name: String) -> LockInfo {
     let ConnectionId(conn) = held.conn;
-    LockRow {
+    LockInfo {
         key: held.key.as_bytes().to_vec(),
         name,
         token: held.token,

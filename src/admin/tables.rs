@@ -12,7 +12,7 @@ use crate::frontend::shared::digests::Digest;
 use crate::frontend::shared::registry::Shown;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
-use crate::store::overview::ProxyRow;
+use crate::store::overview::ProxyInfo;
 use crate::types::ConnectionId;
 
 impl Control {
@@ -113,7 +113,7 @@ impl Control {
                 proxies.old.as_ref().map_or(Cell::Null, |old| Cell::Seconds(old.age.as_secs_f64()));
             old = old.or(proxies.old);
             for proxy in proxies.rows {
-                let ProxyRow { id, state, addr, ttl_ms, epoch } = proxy;
+                let ProxyInfo { id, state, addr, ttl_ms, epoch } = proxy;
                 let state = match state {
                     1 => "live",
                     2 => "dead",

@@ -6,9 +6,11 @@ use super::StartError;
 use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, StoreUrl};
 use crate::store::accounts::Need;
-use crate::store::connection::{StoreConnection, StoreError, same_run};
-use crate::store::reads::Rights;
-use crate::store::schema::{Meta, VERSION};
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::identity::same_run;
+use crate::store::meta::Meta;
+use crate::store::rights::Rights;
+use crate::store::schema::VERSION;
 use crate::types::version_number;
 
 /// What the start found out about the store.

@@ -11,8 +11,8 @@ use super::shared::lease::Lease;
 use super::shared::snapshot::Sight;
 use super::shared::stuck::Stuck;
 use crate::lock::name::{Key, Name};
-use crate::store::overview::{LockRow, ProxyRow, Which};
-use crate::store::releases::Fate;
+use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
+use crate::store::releases::ReleaseStatus;
 use crate::types::{ConnectionId, ProxyId};
 
 /// What the engine may tell a session at any time.
@@ -269,8 +269,8 @@ impl Engine {
 
     /// Held locks, by whatever proxy, those whose names match a LIKE pattern; of before, while the lock
     /// tables do not answer.
-    pub async fn known_locks(&self, like: Option<&str>) -> Result<Rows<LockRow>, NoAnswer> {
-        let which = like.map_or(Which::All, |pattern| Which::Like(pattern.to_owned()));
+    pub async fn known_locks(&self, like: Option<&str>) -> Result<Rows<LockInfo>, NoAnswer> {
+        let which = like.map_or(LockFilter::All, |pattern| LockFilter::Like(pattern.to_owned()));
         self.desk.known.locks(which.clone(), self.locks(which)).await
     }
 
@@ -280,12 +280,12 @@ impl Engine {
     }
 
     /// All proxies of the cluster; of before, while the lock tables do not answer.
-    pub async fn known_proxies(&self) -> Result<Rows<ProxyRow>, NoAnswer> {
+    pub async fn known_proxies(&self) -> Result<Rows<ProxyInfo>, NoAnswer> {
         self.desk.known.proxies(self.ask_desk(admin_queries::Asked::Proxies)).await
     }
 
     /// Held locks, by whatever proxy.
-    pub async fn locks(&self, which: Which) -> Result<Vec<LockRow>, NoAnswer> {
+    pub async fn locks(&self, which: LockFilter) -> Result<Vec<LockInfo>, NoAnswer> {
         self.ask_desk(|reply| admin_queries::Asked::Locks(which, reply)).await
     }
 
@@ -299,7 +299,10 @@ impl Engine {
     }
 
     /// What has become of a grant.
-    pub async fn fate(&self, grant: admin_queries::Grant) -> Result<Fate, NoAnswer> {
+    pub async fn release_status(
+        &self,
+        grant: admin_queries::Grant,
+    ) -> Result<ReleaseStatus, NoAnswer> {
         self.ask_desk(|reply| admin_queries::Asked::Fate(grant, reply)).await
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::connection::{StoreConnection, StoreError};
+use super::quoting::{quoted_name, quoted_text};
 use super::schema::held_locks;
 use crate::types::Flavour;
 
@@ -178,12 +179,8 @@ impl Account {
 /// As it stands in SQL.
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", quoted(&self.user), quoted(&self.host))
+        write!(f, "{}@{}", quoted_name(&self.user), quoted_name(&self.host))
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 /// What stands for a password that is not given: no SQL, so that nothing is run before it is replaced.
@@ -197,7 +194,7 @@ pub fn password(text: Option<&str>) -> Result<String, String> {
         Some(text) if text.chars().any(char::is_control) => {
             Err("has control characters, or several lines".to_owned())
         }
-        Some(text) => Ok(format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))),
+        Some(text) => Ok(quoted_text(text)),
     }
 }
 
@@ -230,7 +227,7 @@ fn give(need: &Need, schema: &str, account: &Account, mark: &str) -> String {
     let on = match need.on {
         On::Server => "*.*".to_owned(),
         // A schema's name is a pattern in GRANT.
-        On::Schema => format!("{}.*", quoted(&schema.replace('_', "\\_"))),
+        On::Schema => format!("{}.*", quoted_name(&schema.replace('_', "\\_"))),
         On::Sight(table) => format!("performance_schema.{table}"),
     };
     format!(

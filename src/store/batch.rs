@@ -4,37 +4,19 @@
 //! tokens; in any other case the rows are read back: a key was won if its row then names this
 //! proxy and this grant.
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::rows::{LockRow, to_row};
 use super::statement::{
     Change, Others, Turn, Writer, change_sql, hand_over_sql, read_sql, release_sql,
 };
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 
-/// A lock row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    /// The key's bytes.
-    pub key: Vec<u8>,
-    /// Token of the last grant.
-    pub token: u64,
-    /// Incarnation of the holder; 0 for a free row.
-    pub holder: u64,
-    /// Grant id.
-    pub grant: u64,
-    /// The holder's connection id.
-    pub conn: u64,
-    /// Incarnation that waits; 0: none.
-    pub want: u64,
-    /// Token since which it waits.
-    pub ticket: u64,
-}
-
 /// The rows behind a batch, and whether the guard still held then.
 #[derive(Debug)]
 pub struct BatchResult {
     /// Rows of the batch's keys that exist.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LockRow>,
     /// False: this proxy may no longer write, or not with this base.
     pub guarded: bool,
     /// The base of tokens, if it was read.
@@ -57,7 +39,7 @@ impl StoreConnection {
         {
             // A release alone is bound to its token: it needs neither guard nor read-back.
             let (affected, want) = self.change(&release_sql(writer, key, *token)).await?;
-            let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
+            let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
             let missed = affected == 0;
             return Ok(BatchResult { rows: vec![row], guarded: true, base: None, missed });
         }
@@ -70,7 +52,7 @@ impl StoreConnection {
             let statement = hand_over_sql(writer, (key, *token), grant, others, self.flavour());
             let (affected, want) = self.change(&statement).await?;
             if affected == 1 {
-                let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
+                let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
                 return Ok(BatchResult {
                     rows: vec![row],
                     guarded: true,
@@ -112,24 +94,24 @@ fn sorted(changes: &[Change]) -> bool {
 }
 
 /// The row behind a change that was made as proposed.
-fn expected(writer: &Writer, change: &Change) -> Row {
+fn expected(writer: &Writer, change: &Change) -> LockRow {
     let key = change.key.as_bytes().to_vec();
-    let row = Row { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0 };
+    let row = LockRow { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0 };
     match &change.acquire {
-        Some(grant) => Row {
+        Some(grant) => LockRow {
             token: grant.token,
             holder: writer.proxy.0,
             grant: grant.id,
             conn: grant.conn.0,
             ..row
         },
-        None => Row { token: change.release.unwrap_or_default(), ..row },
+        None => LockRow { token: change.release.unwrap_or_default(), ..row },
     }
 }
 
 fn to_result(rows: &[mysql_async::Row]) -> BatchResult {
     // The guard is the row under a key that no lock can have.
-    let (guard, rows): (Vec<Row>, Vec<Row>) =
+    let (guard, rows): (Vec<LockRow>, Vec<LockRow>) =
         rows.iter().map(to_row).partition(|r| r.key.is_empty());
     let guard = guard.first();
     BatchResult {
@@ -137,17 +119,5 @@ fn to_result(rows: &[mysql_async::Row]) -> BatchResult {
         guarded: guard.is_some_and(|g| g.holder == 1),
         base: guard.map(|g| g.token),
         missed: false,
-    }
-}
-
-pub(super) fn to_row(row: &mysql_async::Row) -> Row {
-    Row {
-        key: column(row, 0),
-        token: column(row, 1),
-        holder: column(row, 2),
-        grant: column(row, 3),
-        conn: column(row, 4),
-        want: column(row, 5),
-        ticket: column(row, 6),
     }
 }

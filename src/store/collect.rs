@@ -4,8 +4,8 @@
 //! taken since the base was set, and made anew it begins above all tokens that it had (I9).
 
 use super::connection::{StoreConnection, StoreError};
+use super::identity::ident_expression;
 use super::reads::between;
-use super::statement::ident_expression;
 use crate::mutants::{self, Mutant};
 
 /// What was deleted of one page of rows.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use mysql_async::Row;
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::quoted_name;
+use super::rows::column;
 
 /// A stored program or view whose text may name a lock function, or is not shown.
 #[derive(Debug, Clone)]
@@ -92,8 +94,8 @@ impl StoreConnection {
             _ if listed.is_empty() => None,
             None => Some(Definition { text: listed, sql_mode: String::new() }),
             Some(at) => {
-                let quoted = |name: &str| name.replace('`', "``");
-                let sql = format!("SHOW CREATE {kind} `{}`.`{}`", quoted(&schema), quoted(&name));
+                let (in_schema, named) = (quoted_name(&schema), quoted_name(&name));
+                let sql = format!("SHOW CREATE {kind} {in_schema}.{named}");
                 match self.query(sql, 1).await {
                     Ok(rows) => rows[0].first().and_then(|row| {
                         let text: Vec<u8> = column(row, at);

@@ -3,7 +3,9 @@
 //! A ring is a hint that may be lost, when it comes between two sleeps: it saves the time to the
 //! next look, and nothing depends on it.
 
-use super::connection::{StoreConnection, StoreError, column, same_run};
+use super::connection::{StoreConnection, StoreError};
+use super::identity::same_run;
+use super::rows::column;
 use crate::types::ProxyId;
 
 /// A statement ended by KILL QUERY; MySQL's SLEEP() returns 1 instead.

@@ -1,66 +1,11 @@
 //! Epochs: the reign of one server over the lock tables, and how the next one begins.
 
-use super::connection::{StoreConnection, StoreError, column};
-use super::proxies::{ProxyRow, ProxyState};
-use super::schema::Meta;
-use super::statement::{ident_expression, literal};
+use super::connection::{StoreConnection, StoreError};
+use super::identity::ident_expression;
+use super::meta::Meta;
+use super::quoting::literal;
+use super::rows::{ProxyRow, ProxyState, column};
 use crate::types::{Flavour, version_number};
-
-/// Why nothing may be written on the server that answers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Foreign {
-    /// It is not the one that meta names: a replica, or a copy.
-    #[error(
-        "another server answers: it is {server}, and its lock tables belong to {named}. If it is \
-         the primary now, run `lockstead adopt`"
-    )]
-    Identity {
-        /// The server that meta names.
-        named: String,
-        /// The one that answers.
-        server: String,
-    },
-    /// It is, in an epoch that is over: a former primary, or an old copy brought back.
-    #[error(
-        "a server of an earlier epoch answers: {epoch}, and this proxy knows {known}. If it is to \
-         be the primary again, run `lockstead adopt --above {known}`"
-    )]
-    Epoch {
-        /// The epoch in meta.
-        epoch: u64,
-        /// The greatest one known.
-        known: u64,
-    },
-}
-
-impl Foreign {
-    /// The values of the label `reason` in metrics.
-    pub const REASONS: [&str; 2] = ["identity", "epoch"];
-
-    /// The label `reason` in metrics.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::Identity { .. } => Self::REASONS[0],
-            Self::Epoch { .. } => Self::REASONS[1],
-        }
-    }
-}
-
-impl Meta {
-    /// Whether locks may be kept where this was read, by one who has heard of the epoch `known`.
-    pub fn judge(&self, known: u64) -> Result<(), Foreign> {
-        if !self.here {
-            return Err(Foreign::Identity {
-                named: self.ident.clone(),
-                server: self.server.clone(),
-            });
-        }
-        if self.epoch < known {
-            return Err(Foreign::Epoch { epoch: self.epoch, known });
-        }
-        Ok(())
-    }
-}
 
 /// What a new epoch starts from. It must stand still while a lease passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,29 +67,6 @@ impl StoreConnection {
     pub async fn now(&mut self) -> Result<u64, StoreError> {
         let rows = self.query("SELECT UNIX_TIMESTAMP()".to_owned(), 1).await?;
         Ok(rows[0].first().map(|r| column(r, 0)).unwrap_or_default())
-    }
-
-    /// Whether the server takes changes over from another one; an error when that cannot be seen.
-    async fn replicates(&mut self) -> Result<bool, StoreError> {
-        let rights = self.rights().await?;
-        if !rights.process || !rights.performance_schema {
-            return Err(StoreError::Blind);
-        }
-        let sql = match self.flavour() {
-            Flavour::MySql => {
-                "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_status \
-                 WHERE service_state<>'OFF') + (SELECT COUNT(*) FROM \
-                 performance_schema.replication_applier_status WHERE service_state<>'OFF')"
-            }
-            Flavour::MariaDb => {
-                "SELECT (SELECT COUNT(*) FROM information_schema.processlist \
-                 WHERE command LIKE 'Slave%') + (SELECT COUNT(*) FROM \
-                 information_schema.global_status WHERE CAST(variable_value AS SIGNED)>0 \
-                 AND variable_name IN ('SLAVES_RUNNING','WSREP_CLUSTER_SIZE'))"
-            }
-        };
-        let rows = self.query(sql.to_owned(), 1).await?;
-        Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
     }
 
     /// MariaDB: whether `read_only` does not keep this account from writing. MySQL has

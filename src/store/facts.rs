@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::rows::column;
 use crate::types::Flavour;
 
 /// Variables that matter; absent where the server does not know them.
@@ -39,7 +40,54 @@ impl Grant {
     }
 }
 
+/// Server settings that decide whether the lock tables can work.
+#[derive(Debug, Clone)]
+pub struct ServerSettings {
+    /// The server writes a binary log.
+    pub binlog: bool,
+    /// `ROW`, `MIXED` or `STATEMENT`.
+    pub binlog_format: String,
+    /// The server takes no writes from ordinary accounts.
+    pub read_only: bool,
+    /// `VERSION()`.
+    pub version: String,
+    /// Seconds the server waits for a handshake.
+    pub connect_timeout: u64,
+    /// The server lets nobody in without TLS.
+    pub tls_only: bool,
+}
+
 impl StoreConnection {
+    /// Reads these settings.
+    pub async fn read_settings(&mut self) -> Result<ServerSettings, StoreError> {
+        let (read_only, tls_only) = match self.flavour() {
+            Flavour::MySql => (
+                "@@global.super_read_only OR @@global.read_only",
+                "@@global.require_secure_transport",
+            ),
+            // Old ones do not know the latter, and are to be told of their age.
+            Flavour::MariaDb => (
+                "@@global.read_only",
+                "(SELECT variable_value='ON' FROM information_schema.global_variables \
+                  WHERE variable_name='REQUIRE_SECURE_TRANSPORT')",
+            ),
+        };
+        let sql = format!(
+            "SELECT @@global.log_bin, @@session.binlog_format, {read_only}, @@version, \
+             @@global.connect_timeout, {tls_only}"
+        );
+        let rows = self.query(sql, 1).await?;
+        let row = &rows[0][0];
+        Ok(ServerSettings {
+            binlog: column::<u8>(row, 0) == 1,
+            binlog_format: column(row, 1),
+            read_only: column::<u8>(row, 2) == 1,
+            version: column(row, 3),
+            connect_timeout: column(row, 4),
+            tls_only: column::<u8>(row, 5) == 1,
+        })
+    }
+
     /// Reads the variables, and `group`: `yes` while the server is a member of a replication group.
     pub async fn facts(&mut self) -> Result<Facts, StoreError> {
         let schema = match self.flavour() {

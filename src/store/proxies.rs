@@ -2,46 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::identity::ident_expression;
+use super::meta::{Meta, meta_sql, to_meta};
+use super::quoting::{literal, numbers};
 use super::reads::{PAGE, between};
-use super::releases::{AskedFor, asked_sql, to_asked};
-use super::schema::{Meta, meta_sql, to_meta};
-use super::statement::{Others, ident_expression, literal};
+use super::releases::{ReleaseRequest, asked_sql, to_asked};
+use super::rows::{PROXY_ROW, ProxyRow, ProxyState, UNKNOWN_RUN, column, to_proxy};
+use super::statement::Others;
 use crate::types::ProxyId;
-
-/// State of an incarnation; it only ever grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProxyState {
-    /// May grant.
-    Live,
-    /// Revoked: can neither renew nor grant, but its server sessions may still run.
-    Dead,
-    /// Its server sessions are gone: its locks may be taken.
-    Clean,
-}
-
-/// [`ProxyRow::server_start`] of a proxy whose row was deleted: its connections' ids may be of any
-/// run. (0, as `lockstead adopt` enters it, is none of this server's.)
-pub const UNKNOWN_RUN: i64 = -1;
-
-/// A row of `proxies`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProxyRow {
-    /// Incarnation.
-    pub id: ProxyId,
-    /// State.
-    pub state: ProxyState,
-    /// Version of the last renewal.
-    pub rvn: u64,
-    /// Its lease in milliseconds.
-    pub ttl_ms: u32,
-    /// Where it listens.
-    pub addr: String,
-    /// Start of the server that its connection ids belong to, in seconds of the server's clock.
-    pub server_start: i64,
-    /// Ids of its own store connections.
-    pub conns: Vec<u64>,
-}
 
 /// What a renewal saw.
 #[derive(Debug)]
@@ -53,7 +22,7 @@ pub struct Renewal {
     /// All proxies, this one included.
     pub proxies: Vec<ProxyRow>,
     /// Locks of this proxy that administrators want released.
-    pub asked: Vec<AskedFor>,
+    pub asked: Vec<ReleaseRequest>,
 }
 
 impl Renewal {
@@ -133,13 +102,13 @@ impl StoreConnection {
         let asked = asked_sql(schema, id);
         let id = id.0;
         let conns = join(conns);
-        let old = old.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let old = numbers(old.iter().copied());
         let sql = format!(
             "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}' \
              WHERE id={id} AND state=1 AND epoch={epoch} AND rvn IN ({old}) AND EXISTS \
              (SELECT 1 FROM `{schema}`.meta WHERE id=1 AND epoch={epoch} AND ident={ident});\
              {meta};\
-             SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies;{asked}"
+             SELECT {PROXY_ROW} FROM `{schema}`.proxies;{asked}"
         );
         let results = self.query(sql, 4).await?;
         let meta = to_meta(schema, &results[1])?;
@@ -147,13 +116,6 @@ impl StoreConnection {
         let renewed =
             proxies.iter().any(|p| p.id.0 == id && p.state == ProxyState::Live && p.rvn == new);
         Ok(Renewal { renewed, meta, proxies, asked: to_asked(&results[3]) })
-    }
-
-    /// All proxies.
-    pub async fn read_proxies(&mut self, schema: &str) -> Result<Vec<ProxyRow>, StoreError> {
-        let sql =
-            format!("SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies");
-        Ok(self.query(sql, 1).await?[0].iter().map(to_proxy).collect())
     }
 
     /// LIVE to DEAD, if the version is still the one seen. True when this call did it.
@@ -228,24 +190,20 @@ impl StoreConnection {
         .await?;
         Ok(())
     }
-}
 
-fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
-    let state = match column::<u8>(row, 1) {
-        1 => ProxyState::Live,
-        3 => ProxyState::Clean,
-        // An unknown state of a later version is treated as one that may still run.
-        _ => ProxyState::Dead,
-    };
-    let conns: String = column(row, 6);
-    ProxyRow {
-        id: ProxyId(column(row, 0)),
-        state,
-        rvn: column(row, 2),
-        ttl_ms: column(row, 3),
-        addr: column(row, 4),
-        server_start: column(row, 5),
-        conns: conns.split(',').filter_map(|n| n.parse().ok()).collect(),
+    /// Frees all rows that name `proxy` as holder, page by page.
+    async fn free_held(&mut self, schema: &str, proxy: ProxyId) -> Result<(), StoreError> {
+        let mut from = None;
+        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
+            let page_of = between(from.as_deref(), &page);
+            let sql = format!(
+                "UPDATE `{schema}`.locks SET holder=0 WHERE {page_of} AND holder={}",
+                proxy.0
+            );
+            self.execute(sql).await?;
+            from = Some(page);
+        }
+        Ok(())
     }
 }
 
@@ -253,6 +211,5 @@ fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
 const CONNS: usize = 24;
 
 fn join(ids: &[u64]) -> String {
-    let ids: Vec<String> = ids.iter().take(CONNS).map(u64::to_string).collect();
-    ids.join(",")
+    numbers(ids.iter().take(CONNS).copied())
 }

@@ -1,15 +1,14 @@
 //! Releases that administrators ask for: a row for each, read by the proxy whose lock it is.
 
-use super::batch::to_row;
-use super::connection::{StoreConnection, StoreError, column};
-use super::proxies::{ProxyRow, ProxyState};
-use super::statement::{ROW, literal};
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::literal;
+use super::rows::{LOCK_ROW, ProxyRow, ProxyState, column, to_row};
 use crate::lock::name::Key;
 use crate::types::ProxyId;
 
 /// A lock that an administrator wants released.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedFor {
+pub struct ReleaseRequest {
     /// Which.
     pub key: Key,
     /// The grant's token.
@@ -27,17 +26,17 @@ pub(super) fn asked_sql(schema: &str, id: ProxyId) -> String {
     )
 }
 
-pub(super) fn to_asked(rows: &[mysql_async::Row]) -> Vec<AskedFor> {
+pub(super) fn to_asked(rows: &[mysql_async::Row]) -> Vec<ReleaseRequest> {
     let asked = |r| {
         let key = Key::from_row(&column::<Vec<u8>>(r, 0))?;
-        Some(AskedFor { key, token: column(r, 1), who: column(r, 2) })
+        Some(ReleaseRequest { key, token: column(r, 1), who: column(r, 2) })
     };
     rows.iter().filter_map(asked).collect()
 }
 
 /// What has become of a lock that was to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum ReleaseStatus {
     /// Nobody holds it any more.
     Free,
     /// It is held under a later token.
@@ -71,19 +70,24 @@ impl StoreConnection {
     }
 
     /// What has become of the grant of this token.
-    pub async fn fate(&mut self, schema: &str, key: &[u8], token: u64) -> Result<Fate, StoreError> {
-        let sql = format!("SELECT {ROW} FROM `{schema}`.locks WHERE k={}", literal(key));
+    pub async fn release_status(
+        &mut self,
+        schema: &str,
+        key: &[u8],
+        token: u64,
+    ) -> Result<ReleaseStatus, StoreError> {
+        let sql = format!("SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k={}", literal(key));
         let rows = self.query(sql, 1).await?;
         let Some(row) = rows[0].first().map(to_row).filter(|row| row.holder != 0) else {
-            return Ok(Fate::Free);
+            return Ok(ReleaseStatus::Free);
         };
         let proxies = self.read_proxies(schema).await?;
         let proxy = proxies.into_iter().find(|proxy| proxy.id.0 == row.holder);
         let clean = proxy.as_ref().is_some_and(|p| p.state == ProxyState::Clean);
         Ok(match row.token {
-            _ if clean => Fate::Free,
-            later if later != token => Fate::Later(later),
-            _ => Fate::Held(proxy),
+            _ if clean => ReleaseStatus::Free,
+            later if later != token => ReleaseStatus::Later(later),
+            _ => ReleaseStatus::Held(proxy),
         })
     }
 }

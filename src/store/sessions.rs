@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::numbers;
+use super::rows::column;
 use crate::protocol::handshake::TAG_ATTRIBUTE;
 use crate::types::{Flavour, ProxyId};
 
@@ -136,9 +138,7 @@ impl StoreConnection {
     }
 
     fn with_own(&self, ids: &[u64]) -> String {
-        let own = u64::from(self.id());
-        let ids: Vec<String> = ids.iter().chain([&own]).map(u64::to_string).collect();
-        ids.join(",")
+        numbers(ids.iter().copied().chain([u64::from(self.id())]))
     }
 
     /// Leaves the ids of others; false if this connection's own is not there, so that nothing is
@@ -150,35 +150,9 @@ impl StoreConnection {
         shown
     }
 
-    /// MySQL: whether performance_schema.threads may be read, and is on.
-    pub(super) async fn sees_threads(&mut self) -> Result<bool, StoreError> {
-        let own = self.id();
-        let sql = format!("SELECT 1 FROM performance_schema.threads WHERE processlist_id={own}");
-        match self.query(sql, 1).await {
-            Err(StoreError::Refused { code: 1142, .. }) => Ok(false),
-            rows => Ok(!rows?[0].is_empty()),
-        }
-    }
-
     /// MySQL: whether performance_schema.threads may be read, is on, and leaves nobody out.
     pub(super) async fn lists_all_threads(&mut self) -> Result<bool, StoreError> {
         Ok(self.among_threads(&[]).await?.is_some())
-    }
-
-    /// Whether this connection sees the sessions of others, by trying what needs the same right: SHOW
-    /// GRANTS tells of one that was given behind the login, and counts for the next.
-    pub(super) async fn sees_all(&mut self) -> Result<bool, StoreError> {
-        if let Some(known) = self.sees_all {
-            return Ok(known);
-        }
-        let sql = "SELECT COUNT(*) FROM information_schema.innodb_metrics WHERE name=''";
-        let sees = match self.query(sql.to_owned(), 1).await {
-            Ok(_) => true,
-            Err(StoreError::Refused { code: 1227, .. }) => false,
-            Err(e) => return Err(e),
-        };
-        self.sees_all = Some(sees);
-        Ok(sees)
     }
 
     /// The server sessions of a proxy: those that carry its tag and have an id up to `tagged`, and those its lock

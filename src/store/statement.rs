@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 use mysql_async::Value;
 
+use super::identity::ident_expression;
+use super::quoting::{ids, keys, literal};
+use super::rows::LOCK_ROW;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::{ConnectionId, Flavour, ProxyId};
@@ -109,20 +112,6 @@ impl Statement {
     }
 }
 
-/// A byte string as a hexadecimal literal: names are hostile bytes and are never quoted as text.
-pub(super) fn literal(bytes: &[u8]) -> String {
-    if bytes.is_empty() { "''".to_owned() } else { format!("x'{}'", hex::encode(bytes)) }
-}
-
-/// The server's own identity, as text, evaluated on that server. A restart keeps it.
-pub fn ident_expression(flavour: Flavour) -> &'static str {
-    match flavour {
-        Flavour::MySql => "@@server_uuid",
-        // server_uid is made of port and network address: it survives a new data directory.
-        Flavour::MariaDb => "CONCAT(@@server_id,':',@@hostname,':',@@port)",
-    }
-}
-
 /// A release alone.
 pub(super) fn release_sql(writer: &Writer, key: &Key, token: u64) -> Statement {
     let Writer { schema, proxy: ProxyId(me), .. } = writer;
@@ -194,6 +183,9 @@ const MARIADB_FIRST: &str = "(SELECT LEFT(CAST(? AS BINARY),255) k,CAST(? AS UNS
 const MARIADB_NEXT: &str = " UNION ALL SELECT LEFT(CAST(? AS BINARY),255),?,?,?,?,\
     LEFT(CAST(? AS BINARY),255),LEFT(CAST(? AS BINARY),400),?";
 const COLUMNS: usize = 8;
+
+/// Bytes of the longest statement on the lock tables.
+pub const NEEDED: u64 = 1 << 20;
 
 /// What a row's `ticket` asks for: in a grant, to take the row whoever waits; in a release, to leave
 /// the place for a waiting proxy. Greater ones, in a grant, are tokens since which this proxy waits.
@@ -295,23 +287,22 @@ pub(super) fn change_sql(
     Statement { sql, values, changes: rows as u64 }
 }
 
-/// Reads the rows of `keys`, and before them one with an empty key: the base as its token, and as
+/// Reads the rows of `wanted`, and before them one with an empty key: the base as its token, and as
 /// its holder 1 if the guard holds.
 pub(super) fn read_sql<'a>(
     writer: &Writer,
-    keys: impl Iterator<Item = &'a Key>,
+    wanted: impl Iterator<Item = &'a Key>,
     flavour: Flavour,
 ) -> String {
     let schema = &writer.schema;
-    let keys: Vec<String> = keys.map(|k| literal(k.as_bytes())).collect();
     format!(
         "SELECT '' k,m.base tok,COALESCE({},0) holder,0 sess,0 conn,0 want,0 ticket \
          FROM `{schema}`.meta m \
          LEFT JOIN `{schema}`.proxies p ON p.id={} WHERE m.id=1 UNION ALL \
-         SELECT {ROW} FROM `{schema}`.locks WHERE k IN ({})",
+         SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k IN ({})",
         guard(writer, flavour),
         writer.proxy.0,
-        keys.join(",")
+        keys(wanted)
     )
 }
 
@@ -323,9 +314,6 @@ fn guard(writer: &Writer, flavour: Flavour) -> String {
          AND p.id={me} AND p.state=1 AND p.epoch={epoch}"
     )
 }
-
-/// The columns of a lock row, in the order in which they are read.
-pub(super) const ROW: &str = "k,tok,holder,sess,conn,want,ticket";
 
 /// The condition under which a row may be taken. Never NULL.
 fn free(others: &Others) -> String {
@@ -340,17 +328,8 @@ fn free(others: &Others) -> String {
     free
 }
 
-/// Incarnations for IN (), where 0 stands for none.
-pub(super) fn ids(ids: &[ProxyId]) -> String {
-    if ids.is_empty() {
-        return "0".to_owned();
-    }
-    ids.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::connection::NEEDED;
     use super::*;
 
     #[test]

@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::connection::{StoreConnection, StoreError, column};
-use super::statement::literal;
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::{literal, numbers};
+use super::rows::column;
 use crate::lock::name::Key;
 use crate::types::{ConnectionId, ProxyId};
 
@@ -52,8 +53,7 @@ impl StoreConnection {
         ended: &[u64],
     ) -> Result<(), StoreError> {
         if !ended.is_empty() {
-            let ended: Vec<String> = ended.iter().map(u64::to_string).collect();
-            let ended = ended.join(",");
+            let ended = numbers(ended.iter().copied());
             self.execute(format!("DELETE FROM `{schema}`.waits WHERE id IN ({ended})")).await?;
         }
         if begun.is_empty() {

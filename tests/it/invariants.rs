@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use lockstead::config::StoreUrl;
 use lockstead::lock::name::{Key, plain};
-use lockstead::store::batch::{BatchResult, Row};
+use lockstead::store::batch::BatchResult;
 use lockstead::store::connection::StoreConnection;
 use lockstead::store::epoch::Opening;
-use lockstead::store::proxies::{ProxyRow, ProxyState};
+use lockstead::store::rows::{LockRow, ProxyRow, ProxyState};
 use lockstead::store::statement::{Change, Grant, Others, Turn, Writer};
 use lockstead::store::waits::WaitRow;
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// Takes a lock and returns its row.
-    fn take(&mut self, writer: &Writer, name: &str, id: u64) -> Row {
+    fn take(&mut self, writer: &Writer, name: &str, id: u64) -> LockRow {
         let result = self.run_one(writer, acquire(name, id, FLOOR));
         assert!(result.guarded);
         assert_eq!((result.rows[0].holder, result.rows[0].grant), (writer.proxy.0, id));
@@ -667,7 +667,7 @@ fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
             let result = store.run(&one, &changes, &[]);
             assert!(result.guarded);
             let rows = agree(&store, &result, &changes);
-            let won: Vec<&Row> = rows.iter().filter(|r| r.holder == 1).collect();
+            let won: Vec<&LockRow> = rows.iter().filter(|r| r.holder == 1).collect();
             let lost = if round == 2 { (0..size).filter(|n| n % 7 == 3).count() } else { 0 };
             assert_eq!(won.len(), size - lost, "size {size}, round {round}");
             // Back again: half of them by a hand-over first.
@@ -706,7 +706,7 @@ fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
 }
 
 /// The rows of a result, which must be those of the table.
-fn agree(store: &Store, result: &BatchResult, changes: &[Change]) -> Vec<Row> {
+fn agree(store: &Store, result: &BatchResult, changes: &[Change]) -> Vec<LockRow> {
     let mut there = store.sql("SELECT CONCAT_WS(' ',HEX(k),tok,holder) FROM {}.locks ORDER BY k");
     there.retain(|row| changes.iter().any(|c| row.starts_with(&hex(&c.key))));
     let mut rows = result.rows.clone();

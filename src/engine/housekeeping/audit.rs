@@ -11,7 +11,7 @@ use crate::engine::handle::{Engine, HeldNow};
 use crate::engine::io::pipe::{Line, StoreAccess};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
-use crate::store::reads::Rights;
+use crate::store::rights::Rights;
 use crate::types::ProxyId;
 
 /// The account's rights are looked at in each round of this number.

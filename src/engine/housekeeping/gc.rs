@@ -15,7 +15,7 @@ use crate::engine::housekeeping::strangers::Strangers;
 use crate::engine::io::pipe::{Line, StoreAccess};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
-use crate::store::schema::Meta;
+use crate::store::meta::Meta;
 
 /// Pause between two pages.
 const PAUSE: Duration = Duration::from_millis(50);

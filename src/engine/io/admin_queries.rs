@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 use super::last_known::Known;
 use super::pipe::{Line, StoreAccess};
 use crate::store::connection::StoreError;
-use crate::store::overview::{LockRow, ProxyRow, Which};
-use crate::store::releases::Fate;
+use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
+use crate::store::releases::ReleaseStatus;
 use crate::types::ConnectionId;
 
 /// When to look for the first time, if nobody asks before: the engine may have registered by then.
@@ -41,15 +41,15 @@ pub type Grant = (Vec<u8>, u64);
 #[derive(Debug)]
 pub(in crate::engine) enum Asked {
     /// Held locks.
-    Locks(Which, Reply<Vec<LockRow>>),
+    Locks(LockFilter, Reply<Vec<LockInfo>>),
     /// All incarnations.
-    Proxies(Reply<Vec<ProxyRow>>),
+    Proxies(Reply<Vec<ProxyInfo>>),
     /// KILL CONNECTION. False when the store account may not.
     Kill(ConnectionId, Reply<bool>),
     /// Ask its proxy to release a grant, in somebody's name.
     Release(Grant, String, Reply<()>),
     /// What has become of a grant.
-    Fate(Grant, Reply<Fate>),
+    Fate(Grant, Reply<ReleaseStatus>),
 }
 
 impl Asked {
@@ -94,9 +94,11 @@ impl Desk {
     /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
     pub(in crate::engine) fn send(&self, asked: Asked) {
         let line = match asked {
-            Asked::Locks(Which::All | Which::Like(_), _) | Asked::Proxies(_) => &self.looks,
+            Asked::Locks(LockFilter::All | LockFilter::Like(_), _) | Asked::Proxies(_) => {
+                &self.looks
+            }
             // To release a lock is to look for it first.
-            Asked::Locks(Which::Named(_), _)
+            Asked::Locks(LockFilter::Named(_), _)
             | Asked::Kill(..)
             | Asked::Release(..)
             | Asked::Fate(..) => &self.acts,
@@ -123,7 +125,7 @@ async fn look(
             Err(_) => {
                 let begun = Instant::now();
                 let (all, _) = oneshot::channel();
-                answer(Asked::Locks(Which::All, all), &mut line, &schema, Some(&known)).await;
+                answer(Asked::Locks(LockFilter::All, all), &mut line, &schema, Some(&known)).await;
                 let (all, _) = oneshot::channel();
                 answer(Asked::Proxies(all), &mut line, &schema, Some(&known)).await;
                 next = Instant::now() + known.refresh_after(begun.elapsed());
@@ -152,8 +154,8 @@ async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&K
             });
             let rows = rows.await;
             if let Some(known) = known {
-                known.heard(&rows, which != Which::All);
-                if let (Which::All, Ok(rows)) = (&which, &rows) {
+                known.heard(&rows, which != LockFilter::All);
+                if let (LockFilter::All, Ok(rows)) = (&which, &rows) {
                     known.saw_locks(rows);
                 }
             }
@@ -182,7 +184,9 @@ async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&K
             let _ = reply.send(done.await);
         }
         Asked::Fate((key, token), reply) => {
-            let fate = twice(line, async |line| line.get().await?.fate(schema, &key, token).await);
+            let fate = twice(line, async |line| {
+                line.get().await?.release_status(schema, &key, token).await
+            });
             let _ = reply.send(fate.await);
         }
     }

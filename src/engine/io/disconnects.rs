@@ -11,7 +11,8 @@ use tokio::time::sleep;
 use super::pipe::{Line, StoreAccess};
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::lock::name::Key;
-use crate::store::connection::{StoreError, same_run};
+use crate::store::connection::StoreError;
+use crate::store::identity::same_run;
 use crate::types::{ConnectionId, ProxyId};
 
 /// Locks to release when the server no longer works for `conn`.

@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 use super::pipe::{Line, StoreAccess};
 use crate::lock::name::Key;
-use crate::store::connection::{StoreError, Thread};
+use crate::store::connection::StoreError;
+use crate::store::identity::Thread;
 
 /// How the names of gates begin. The last sixteen letters are the lock's tag.
 pub const PREFIX: &str = "lockstead_gate_";
@@ -229,7 +230,7 @@ impl Gatekeeper {
     async fn connect(&mut self) -> Result<(), StoreError> {
         let conn = self.line.get().await?;
         let Some(lost) = &self.lost else { return Ok(()) };
-        if lost.is_at(conn) {
+        if lost.is_beside(&conn.thread()) {
             let killed = conn.kill(lost.id).await;
             self.line.judge(&killed);
             killed?;

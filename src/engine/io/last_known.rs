@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::admin_queries::NoAnswer;
-use crate::store::overview::{LockRow, ProxyRow, Which};
+use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 
 /// How long an answer is waited for before older rows are shown.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -38,8 +38,8 @@ pub struct Old {
 /// What was read last, and when.
 #[derive(Debug)]
 pub(in crate::engine) struct Known {
-    locks: Mutex<Option<(Instant, Vec<LockRow>)>>,
-    proxies: Mutex<Option<(Instant, Vec<ProxyRow>)>>,
+    locks: Mutex<Option<(Instant, Vec<LockInfo>)>>,
+    proxies: Mutex<Option<(Instant, Vec<ProxyInfo>)>>,
     /// Since when there is no answer, and why.
     silent: Mutex<Option<(Instant, String)>>,
     patience: Duration,
@@ -103,31 +103,31 @@ impl Known {
 
     pub(in crate::engine) async fn locks(
         &self,
-        which: Which,
-        answer: impl Future<Output = Result<Vec<LockRow>, NoAnswer>>,
-    ) -> Result<Rows<LockRow>, NoAnswer> {
+        which: LockFilter,
+        answer: impl Future<Output = Result<Vec<LockInfo>, NoAnswer>>,
+    ) -> Result<Rows<LockInfo>, NoAnswer> {
         self.within(&self.locks, answer, |row| match &which {
-            Which::All => true,
-            Which::Like(pattern) => is_like(&row.name, pattern),
-            Which::Named(name) => row.name == *name,
+            LockFilter::All => true,
+            LockFilter::Like(pattern) => is_like(&row.name, pattern),
+            LockFilter::Named(name) => row.name == *name,
         })
         .await
     }
 
     pub(in crate::engine) async fn proxies(
         &self,
-        answer: impl Future<Output = Result<Vec<ProxyRow>, NoAnswer>>,
-    ) -> Result<Rows<ProxyRow>, NoAnswer> {
+        answer: impl Future<Output = Result<Vec<ProxyInfo>, NoAnswer>>,
+    ) -> Result<Rows<ProxyInfo>, NoAnswer> {
         self.within(&self.proxies, answer, |_| true).await
     }
 
     /// Takes in all locks, as they were read just now.
-    pub(in crate::engine) fn saw_locks(&self, rows: &[LockRow]) {
+    pub(in crate::engine) fn saw_locks(&self, rows: &[LockInfo]) {
         *self.locks.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
     /// The same of proxies.
-    pub(in crate::engine) fn saw_proxies(&self, rows: &[ProxyRow]) {
+    pub(in crate::engine) fn saw_proxies(&self, rows: &[ProxyInfo]) {
         *self.proxies.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
@@ -191,8 +191,8 @@ mod tests {
     use super::*;
     use crate::store::connection::StoreError;
 
-    fn row(name: &str) -> LockRow {
-        LockRow {
+    fn row(name: &str) -> LockInfo {
+        LockInfo {
             key: name.as_bytes().to_vec(),
             name: name.to_owned(),
             token: 1,
@@ -229,28 +229,28 @@ mod tests {
     #[tokio::test]
     async fn what_was_read_last_is_shown_while_there_is_no_answer() {
         let known = Known { patience: Duration::from_millis(20), ..Known::default() };
-        let never = || std::future::pending::<Result<Vec<LockRow>, NoAnswer>>();
+        let never = || std::future::pending::<Result<Vec<LockInfo>, NoAnswer>>();
         let lost = || async { Err(NoAnswer::Store(StoreError::Lost("gone".into()))) };
-        assert!(known.locks(Which::All, lost()).await.is_err(), "nothing is known");
+        assert!(known.locks(LockFilter::All, lost()).await.is_err(), "nothing is known");
         known.saw_locks(&[row("a"), row("b")]);
         known.heard(&Ok(()), false);
-        let fresh = known.locks(Which::All, async { Ok(vec![row("c")]) }).await.expect("rows");
+        let fresh = known.locks(LockFilter::All, async { Ok(vec![row("c")]) }).await.expect("rows");
         assert_eq!(fresh, Rows { rows: vec![row("c")], old: None });
-        let rows = known.locks(Which::Like("A%".into()), never()).await.expect("rows");
+        let rows = known.locks(LockFilter::Like("A%".into()), never()).await.expect("rows");
         assert_eq!(rows.rows, [row("a")]);
         assert!(rows.old.is_some_and(|old| old.age >= known.patience));
         // Everybody else is told at once, until there is an answer: nobody even asks.
         for _ in 0..3 {
             let asked = async { unreachable!("a question") };
-            let rows = known.locks(Which::All, asked).await.expect("rows");
+            let rows = known.locks(LockFilter::All, asked).await.expect("rows");
             assert!(rows.old.is_some_and(|old| old.why.contains("no answer")));
         }
         known.heard(&Ok(()), false);
         let refused = StoreError::Refused { code: 1267, message: "a pattern".into() };
-        let refused = Err::<Vec<LockRow>, _>(NoAnswer::Store(refused));
+        let refused = Err::<Vec<LockInfo>, _>(NoAnswer::Store(refused));
         known.heard(&refused, true);
-        assert!(known.locks(Which::Like("x".into()), async { refused }).await.is_err());
-        let rows = known.locks(Which::All, async { Ok(Vec::new()) }).await.expect("rows");
+        assert!(known.locks(LockFilter::Like("x".into()), async { refused }).await.is_err());
+        let rows = known.locks(LockFilter::All, async { Ok(Vec::new()) }).await.expect("rows");
         assert_eq!(rows.old, None);
     }
 }

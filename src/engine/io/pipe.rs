@@ -16,9 +16,11 @@ use crate::engine::shared::stuck::Stuck;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 use crate::seldom::{Seldom, Turn};
-use crate::store::batch::{BatchResult, Row};
-use crate::store::connection::{StoreConnection, StoreError, Thread, same_run};
-use crate::store::reads::Rights;
+use crate::store::batch::BatchResult;
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::identity::{Thread, same_run};
+use crate::store::rights::Rights;
+use crate::store::rows::LockRow;
 use crate::store::statement::{Change, Others, Writer};
 
 /// How to reach the store, and which connections stand open there.
@@ -57,7 +59,10 @@ impl StoreAccess {
     /// Ids of the open connections that lead where `conn` does.
     pub fn beside(&self, conn: &StoreConnection) -> Vec<u64> {
         let open = self.open.lock();
-        open.iter().filter(|thread| thread.is_at(conn)).map(|thread| thread.id).collect()
+        open.iter()
+            .filter(|thread| thread.is_beside(&conn.thread()))
+            .map(|thread| thread.id)
+            .collect()
     }
 
     /// Shows what the account may do.
@@ -251,7 +256,7 @@ async fn try_resolve(
 ) -> Result<Option<BatchResult>, StoreError> {
     let conn = line.get().await?;
     // After a restart the old connection is gone, and its id may be somebody else's.
-    if old.is_at(conn) {
+    if old.is_beside(&conn.thread()) {
         conn.kill(old.id).await?;
         if !conn.own_still_there(&[old.id]).await?.is_empty() {
             return Ok(None);
@@ -274,7 +279,7 @@ pub(in crate::engine) struct Lookup {
 pub(in crate::engine) struct Read {
     pub(in crate::engine) keys: Vec<Key>,
     /// The rows, and the keys of those that may be taken without waiting for anybody.
-    pub(in crate::engine) result: Result<(Vec<Row>, HashSet<Vec<u8>>), StoreError>,
+    pub(in crate::engine) result: Result<(Vec<LockRow>, HashSet<Vec<u8>>), StoreError>,
 }
 
 /// Reads lock rows, many keys at once, until the service drops its end.
@@ -300,7 +305,7 @@ async fn read(
     access: &StoreAccess,
     line: &mut Line,
     Lookup { keys, probed, others }: &Lookup,
-) -> Result<(Vec<Row>, HashSet<Vec<u8>>), StoreError> {
+) -> Result<(Vec<LockRow>, HashSet<Vec<u8>>), StoreError> {
     let result = line.get().await?.read_locks(&access.url.schema, keys, probed, others).await;
     line.judge(&result);
     result

@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep};
 
 use super::pipe::{Line, StoreAccess};
 use crate::engine::shared::lease::Lease;
-use crate::store::connection::{StoreError, Thread};
+use crate::store::connection::StoreError;
+use crate::store::identity::Thread;
 use crate::types::ProxyId;
 
 /// Seconds that a doorbell hangs by one statement.

@@ -19,8 +19,10 @@ use crate::engine::start::Setup;
 use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
 use crate::state::with_state;
-use crate::store::connection::{StoreError, same_run};
-use crate::store::proxies::{ProxyRow, ProxyState, Renewal};
+use crate::store::connection::StoreError;
+use crate::store::identity::same_run;
+use crate::store::proxies::Renewal;
+use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::{Others, Writer};
 use crate::types::ProxyId;
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::lock::lease::Terms;
-use crate::store::proxies::{ProxyRow, ProxyState};
+use crate::store::rows::{ProxyRow, ProxyState};
 
 /// Since when no row has had the longest lease known.
 #[derive(Debug, Default)]

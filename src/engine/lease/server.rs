@@ -14,8 +14,8 @@ use crate::clock;
 use crate::engine::shared::lease::Lease;
 use crate::metrics::Metrics;
 use crate::store::connection::StoreError;
-use crate::store::epoch::Foreign;
-use crate::store::schema::Meta;
+use crate::store::identity::Foreign;
+use crate::store::meta::Meta;
 
 /// What is known of epochs, and of the server that answers.
 #[derive(Debug)]

@@ -12,8 +12,9 @@ use tokio::time::sleep;
 
 use crate::engine::io::pipe::{Line, StoreAccess};
 use crate::mutants::{self, Mutant};
-use crate::store::connection::{StoreConnection, StoreError, same_run};
-use crate::store::proxies::{ProxyRow, UNKNOWN_RUN};
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::identity::same_run;
+use crate::store::rows::{ProxyRow, UNKNOWN_RUN};
 use crate::types::ProxyId;
 
 /// Takeovers under way, so that one proxy is not taken over twice by the same process.

@@ -147,7 +147,8 @@ mod tests {
     use crate::engine::io::pipe::Finished;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
-    use crate::store::batch::{BatchResult, Row};
+    use crate::store::batch::BatchResult;
+    use crate::store::rows::LockRow;
     use crate::types::ConnectionId;
     use crate::types::{Flavour, ProxyId};
 
@@ -167,10 +168,10 @@ mod tests {
     }
 
     /// The row behind a grant.
-    fn won(change: &Change) -> Row {
+    fn won(change: &Change) -> LockRow {
         let grant = change.acquire.clone().expect("a grant");
         let key = change.key.as_bytes().to_vec();
-        Row {
+        LockRow {
             key,
             token: grant.token,
             holder: 7,
@@ -234,7 +235,7 @@ mod tests {
                 let writer = service.writer.clone().expect("joined");
                 let changes = service.gather(&writer);
                 tried.push(changes.len());
-                let free = |c: &Change| Row { holder: 0, grant: 0, conn: 0, ..won(c) };
+                let free = |c: &Change| LockRow { holder: 0, grant: 0, conn: 0, ..won(c) };
                 let rows = changes.iter().map(free).collect();
                 let batch = Batch { writer, changes, others: Arc::default(), stray: false };
                 let result =

@@ -5,16 +5,16 @@ use tokio::sync::oneshot;
 use super::super::handle::SessionEvent;
 use super::Service;
 use crate::engine::io::admin_queries;
-use crate::store::releases::AskedFor;
+use crate::store::releases::ReleaseRequest;
 
 impl Service {
     /// Told with each renewal until the row is free: a session that is closing already closes on.
-    pub(super) fn release_by_force(&mut self, locks: Vec<AskedFor>) {
+    pub(super) fn release_by_force(&mut self, locks: Vec<ReleaseRequest>) {
         let Some(proxy) = self.writer.as_ref().map(|writer| writer.proxy) else {
             return;
         };
         let mut nobodys = Vec::new();
-        for AskedFor { key, token, who } in locks {
+        for ReleaseRequest { key, token, who } in locks {
             let state = self.keys.get(&key);
             if state.is_some_and(|s| s.release.is_some()) {
                 continue;

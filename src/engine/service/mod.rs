@@ -43,7 +43,7 @@ use crate::engine::service::keys::{Countdown, KeyState, PendingRelease, Remote};
 use crate::engine::shared::wait_graph::Waits;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::store::releases::AskedFor;
+use crate::store::releases::ReleaseRequest;
 use crate::store::statement::{Others, Writer};
 use crate::types::ProxyId;
 
@@ -67,7 +67,7 @@ pub(super) enum LeaseEvent {
     /// The other incarnations have changed.
     Others(Others),
     /// Administrators want these locks released.
-    Asked(Vec<AskedFor>),
+    Asked(Vec<ReleaseRequest>),
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.

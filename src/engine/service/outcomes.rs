@@ -13,8 +13,9 @@ use crate::engine::service::keys::{Held, PendingRelease, Waiter};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::seldom::Turn;
-use crate::store::batch::{BatchResult, Row};
+use crate::store::batch::BatchResult;
 use crate::store::connection::StoreError;
+use crate::store::rows::LockRow;
 use crate::store::statement::{Change, Writer};
 use crate::types::{ConnectionId, ProxyId};
 
@@ -47,7 +48,7 @@ impl Service {
                 if !result.guarded && !moved && !std::mem::replace(&mut self.complained, true) {
                     tracing::warn!("a batch was refused: the lease is no longer this proxy's");
                 }
-                let rows: HashMap<&[u8], &Row> =
+                let rows: HashMap<&[u8], &LockRow> =
                     result.rows.iter().map(|r| (r.key.as_slice(), r)).collect();
                 self.last_token =
                     result.rows.iter().fold(self.last_token, |last, row| last.max(row.token));
@@ -75,7 +76,7 @@ impl Service {
     }
 
     /// Takes one key's outcome from its row.
-    fn apply(&mut self, writer: &Writer, change: Change, row: Option<&Row>, verdict: Verdict) {
+    fn apply(&mut self, writer: &Writer, change: Change, row: Option<&LockRow>, verdict: Verdict) {
         let Change { key, release, acquire, withdraw } = change;
         let Verdict { current, vouched, guarded, missed, run } = verdict;
         if missed && current && vouched {
@@ -176,7 +177,7 @@ impl Service {
         &mut self,
         key: &Key,
         mut waiter: Waiter,
-        row: Option<&Row>,
+        row: Option<&LockRow>,
         writer: &Writer,
         guarded: bool,
     ) {

@@ -13,7 +13,7 @@ use crate::engine::io::pipe::{Lookup, Read};
 use crate::engine::io::wakeup;
 use crate::engine::service::keys::KeyState;
 use crate::lock::name::Key;
-use crate::store::batch::Row;
+use crate::store::rows::LockRow;
 use crate::types::{ConnectionId, ProxyId};
 
 /// Keys in a read at most.
@@ -104,7 +104,7 @@ impl Service {
             Err(e) => (none, Some(e.to_string())),
         };
         self.last_token = rows.iter().fold(self.last_token, |last, row| last.max(row.token));
-        let rows: HashMap<&[u8], &Row> = rows.iter().map(|r| (r.key.as_slice(), r)).collect();
+        let rows: HashMap<&[u8], &LockRow> = rows.iter().map(|r| (r.key.as_slice(), r)).collect();
         for key in keys {
             let row = rows.get(key.as_bytes()).copied();
             let look = match (&error, row) {
@@ -138,12 +138,12 @@ impl Service {
         }
     }
 
-    fn is_held(&self, row: &Row) -> bool {
+    fn is_held(&self, row: &LockRow) -> bool {
         row.holder != 0 && !self.others.clean.contains(&ProxyId(row.holder))
     }
 
     /// What a look means to those who wait here. `rests`: nobody is at the row.
-    fn look_at_remote(&mut self, key: &Key, row: Option<&Row>, rests: bool) {
+    fn look_at_remote(&mut self, key: &Key, row: Option<&LockRow>, rests: bool) {
         let held = row.is_some_and(|r| self.is_held(r));
         let me = self.writer.as_ref().map(|w| w.proxy.0);
         let rival = row.map(|r| r.want).filter(|w| self.others.waiting.contains(&ProxyId(*w)));

@@ -120,7 +120,7 @@ impl Lease {
         self.distrusted.lock().is_none_or(|(from, to)| opened < from || opened > to)
     }
 
-    /// Identity of the server where locks are kept, as `store::statement::ident_expression` tells it.
+    /// Identity of the server where locks are kept, as `store::identity::ident_expression` tells it.
     pub fn home(&self) -> Arc<str> {
         Arc::clone(&self.home.lock())
     }

@@ -14,7 +14,7 @@ use crate::protocol::reader::Reader;
 use crate::protocol::reply::query;
 use crate::protocol::response::{Ending, PrepareOk, Progress, Tracker};
 use crate::protocol::status::Status;
-use crate::store::statement::ident_expression;
+use crate::store::identity::ident_expression;
 
 /// A reply to a question is small; more means that something is wrong.
 pub(in crate::frontend) const MAX_REPLY: usize = 1 << 20;
