@@ -12,7 +12,7 @@ use super::upgrade::Upgrade;
 use crate::backend::reach::Reach;
 use crate::config::Change;
 use crate::engine::handle::Engine;
-use crate::engine::io::admin_queries::NoAnswer;
+use crate::engine::io::query_error::QueryError;
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
@@ -92,10 +92,10 @@ fn empty() -> ErrorReply {
     ErrorReply { code: 1065, state: "42000", message: "Query was empty".to_owned() }
 }
 
-impl From<NoAnswer> for ErrorReply {
-    fn from(why: NoAnswer) -> Self {
+impl From<QueryError> for ErrorReply {
+    fn from(why: QueryError) -> Self {
         let hint = match &why {
-            NoAnswer::Store(e) if e.is_silence() => {
+            QueryError::Store(e) if e.is_silence() => {
                 ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
             }
             _ => "",

@@ -7,6 +7,8 @@ pub mod handle;
 pub(in crate::engine) mod housekeeping;
 pub mod io;
 pub mod lease;
+pub(in crate::engine) mod messages;
 pub mod service;
+pub mod setup;
 pub mod shared;
 pub mod start;

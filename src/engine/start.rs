@@ -1,7 +1,6 @@
 //! The engine's two threads: what they are started with, and their end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -9,28 +8,10 @@ use super::handle::Engine;
 use super::housekeeping::audit::audit;
 use super::housekeeping::gc::collect;
 use super::io::gatekeeper::{self, Gates};
-use super::io::pipe::StoreAccess;
 use super::lease::keeper::Keeper;
 use super::service;
+use super::setup::Setup;
 use super::shared::lease::Lease;
-use crate::state::StateDir;
-
-/// What the engine is started with.
-#[derive(Debug)]
-pub struct Setup {
-    /// Store access.
-    pub access: Arc<StoreAccess>,
-    /// The lease's length.
-    pub ttl: Duration,
-    /// Where the proxy listens, shown in the tables.
-    pub addr: String,
-    /// The schema was created by this process just now.
-    pub fresh: bool,
-    /// Rows of locks that were not taken for this long are deleted.
-    pub collect_after: Duration,
-    /// Where this process proves that it lives, and finds proof that others do not.
-    pub state: Option<StateDir>,
-}
 
 /// The engine's two threads.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::engine::handle::Engine;
 use crate::engine::housekeeping::strangers::Strangers;
-use crate::engine::io::pipe::{Line, StoreAccess};
+use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::meta::Meta;
@@ -28,7 +28,7 @@ pub(in crate::engine) async fn collect(
     engine: Engine,
     interval: Duration,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let mut stands: Option<(u64, Instant)> = None;
     let mut strangers = Strangers::default();
     loop {
@@ -37,15 +37,15 @@ pub(in crate::engine) async fn collect(
             stands = None;
             continue;
         }
-        let audited = audit(&mut line, &access, &engine).await;
-        line.judge(&audited);
-        let looked = match line.get().await {
+        let audited = audit(&mut link, &access, &engine).await;
+        link.judge(&audited);
+        let looked = match link.get().await {
             Ok(conn) => strangers.look(conn, &access.url.schema).await,
             Err(e) => Err(e),
         };
-        line.judge(&looked);
-        let result = round(&mut line, &access, &mut stands, interval).await;
-        line.judge(&result);
+        link.judge(&looked);
+        let result = round(&mut link, &access, &mut stands, interval).await;
+        link.judge(&result);
         match result {
             Ok(0) => {}
             Ok(rows) => {
@@ -56,26 +56,30 @@ pub(in crate::engine) async fn collect(
             Err(e) => tracing::debug!(error = %e, "unused locks were not all deleted"),
         }
         // Most of the time there is nothing to do.
-        line.drop_connection();
+        link.drop_connection();
     }
 }
 
-async fn audit(line: &mut Line, access: &StoreAccess, engine: &Engine) -> Result<(), StoreError> {
+async fn audit(
+    link: &mut StoreLink,
+    access: &StoreAccess,
+    engine: &Engine,
+) -> Result<(), StoreError> {
     let Some(proxy) = engine.lease().proxy() else { return Ok(()) };
-    let rows = line.get().await?.read_held(&access.url.schema, proxy).await?;
+    let rows = link.get().await?.read_held(&access.url.schema, proxy).await?;
     let rows = rows.iter().filter_map(|r| Some((Key::from_row(&r.key)?, r.token))).collect();
     engine.reconcile(proxy, rows);
     Ok(())
 }
 
 async fn round(
-    line: &mut Line,
+    link: &mut StoreLink,
     access: &StoreAccess,
     stands: &mut Option<(u64, Instant)>,
     interval: Duration,
 ) -> Result<u64, StoreError> {
     let schema = &access.url.schema;
-    let conn = line.get().await?;
+    let conn = link.get().await?;
     let Meta { epoch, base, here, .. } = conn.read_meta(schema).await?;
     let since = match *stands {
         Some((seen, since)) if seen == base => since,

@@ -7,8 +7,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout_at};
 
-use super::last_known::Known;
-use super::pipe::{Line, StoreAccess};
+use super::last_known::LastKnown;
+use super::link::{StoreAccess, StoreLink};
+use super::query_error::QueryError;
 use crate::store::connection::StoreError;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::ReleaseStatus;
@@ -20,19 +21,8 @@ const FIRST: Duration = Duration::from_secs(1);
 /// Rows of an answer at most.
 pub const MOST: usize = 10_000;
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum NoAnswer {
-    /// Nobody is there to ask.
-    #[error("there is no lock engine")]
-    NoEngine,
-    /// The lock tables have not answered, or refused.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// Where an answer goes.
-pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, NoAnswer>>;
+pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, QueryError>>;
 
 /// A grant of a lock: key and token.
 pub type Grant = (Vec<u8>, u64);
@@ -71,13 +61,13 @@ pub(in crate::engine) struct Desk {
     looks: mpsc::UnboundedSender<Asked>,
     acts: mpsc::UnboundedSender<Asked>,
     /// What was seen last.
-    pub(in crate::engine) known: Arc<Known>,
+    pub(in crate::engine) known: Arc<LastKnown>,
 }
 
 impl Desk {
     /// One that is answered until its last copy is dropped.
     pub(in crate::engine) fn open(access: &Arc<StoreAccess>) -> Self {
-        let known = Arc::new(Known::default());
+        let known = Arc::new(LastKnown::default());
         let (looks, asked) = mpsc::unbounded_channel();
         spawn_local(look(Arc::clone(access), asked, Arc::clone(&known)));
         let (acts, asked) = mpsc::unbounded_channel();
@@ -93,7 +83,7 @@ impl Desk {
 
     /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
     pub(in crate::engine) fn send(&self, asked: Asked) {
-        let line = match asked {
+        let link = match asked {
             Asked::Locks(LockFilter::All | LockFilter::Like(_), _) | Asked::Proxies(_) => {
                 &self.looks
             }
@@ -103,7 +93,7 @@ impl Desk {
             | Asked::Release(..)
             | Asked::Fate(..) => &self.acts,
         };
-        let _ = line.send(asked);
+        let _ = link.send(asked);
     }
 }
 
@@ -112,22 +102,22 @@ impl Desk {
 async fn look(
     access: Arc<StoreAccess>,
     mut asked: mpsc::UnboundedReceiver<Asked>,
-    known: Arc<Known>,
+    known: Arc<LastKnown>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
     let mut next = Instant::now() + FIRST;
     loop {
         match timeout_at(next, asked.recv()).await {
             Ok(None) => return,
             Ok(Some(question)) if question.is_vain() => {}
-            Ok(Some(question)) => answer(question, &mut line, &schema, Some(&known)).await,
+            Ok(Some(question)) => answer(question, &mut link, &schema, Some(&known)).await,
             Err(_) => {
                 let begun = Instant::now();
                 let (all, _) = oneshot::channel();
-                answer(Asked::Locks(LockFilter::All, all), &mut line, &schema, Some(&known)).await;
+                answer(Asked::Locks(LockFilter::All, all), &mut link, &schema, Some(&known)).await;
                 let (all, _) = oneshot::channel();
-                answer(Asked::Proxies(all), &mut line, &schema, Some(&known)).await;
+                answer(Asked::Proxies(all), &mut link, &schema, Some(&known)).await;
                 next = Instant::now() + known.refresh_after(begun.elapsed());
             }
         }
@@ -136,21 +126,21 @@ async fn look(
 
 /// Answers those who act.
 async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
     while let Some(question) = asked.recv().await {
         if !question.is_vain() {
-            answer(question, &mut line, &schema, None).await;
+            answer(question, &mut link, &schema, None).await;
         }
     }
 }
 
 /// Answers one question. Who asked may leave meanwhile: then nobody reads the answer.
-async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&Known>) {
+async fn answer(question: Asked, link: &mut StoreLink, schema: &str, known: Option<&LastKnown>) {
     match question {
         Asked::Locks(which, reply) => {
-            let rows = twice(line, async |line| {
-                line.get().await?.overview_locks(schema, &which, MOST).await
+            let rows = twice(link, async |link| {
+                link.get().await?.overview_locks(schema, &which, MOST).await
             });
             let rows = rows.await;
             if let Some(known) = known {
@@ -163,7 +153,7 @@ async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&K
         }
         Asked::Proxies(reply) => {
             let rows =
-                twice(line, async |line| line.get().await?.overview_proxies(schema, MOST).await);
+                twice(link, async |link| link.get().await?.overview_proxies(schema, MOST).await);
             let rows = rows.await;
             if let Some(known) = known {
                 known.heard(&rows, false);
@@ -174,18 +164,18 @@ async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&K
             let _ = reply.send(rows);
         }
         Asked::Kill(conn, reply) => {
-            let done = twice(line, async |line| line.get().await?.kill(conn.0).await);
+            let done = twice(link, async |link| link.get().await?.kill(conn.0).await);
             let _ = reply.send(done.await);
         }
         Asked::Release((key, token), who, reply) => {
-            let done = twice(line, async |line| {
-                line.get().await?.ask_release(schema, (&key, token), &who).await
+            let done = twice(link, async |link| {
+                link.get().await?.ask_release(schema, (&key, token), &who).await
             });
             let _ = reply.send(done.await);
         }
         Asked::Fate((key, token), reply) => {
-            let fate = twice(line, async |line| {
-                line.get().await?.release_status(schema, &key, token).await
+            let fate = twice(link, async |link| {
+                link.get().await?.release_status(schema, &key, token).await
             });
             let _ = reply.send(fate.await);
         }
@@ -195,14 +185,14 @@ async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&K
 /// An idle connection may have been closed meanwhile: once more on a new one. What is done twice
 /// is as if it were done once.
 async fn twice<T>(
-    line: &mut Line,
-    ask: impl AsyncFn(&mut Line) -> Result<T, StoreError>,
-) -> Result<T, NoAnswer> {
-    let mut last = ask(line).await;
-    line.judge(&last);
+    link: &mut StoreLink,
+    ask: impl AsyncFn(&mut StoreLink) -> Result<T, StoreError>,
+) -> Result<T, QueryError> {
+    let mut last = ask(link).await;
+    link.judge(&last);
     if last.as_ref().is_err_and(StoreError::is_unknown) {
-        last = ask(line).await;
-        line.judge(&last);
+        last = ask(link).await;
+        link.judge(&last);
     }
     Ok(last?)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-use super::pipe::{Line, StoreAccess};
+use super::link::{StoreAccess, StoreLink};
 use crate::engine::shared::lease::Lease;
 use crate::engine::shared::wait_graph::Waits;
 use crate::lock::name::Key;
@@ -42,7 +42,7 @@ pub(in crate::engine) async fn watch(
     mut peers: watch::Receiver<bool>,
     victims: mpsc::UnboundedSender<Victim>,
 ) {
-    let mut teller = Teller { line: Line::new(Arc::clone(&access)), access, told: None };
+    let mut teller = Teller { link: StoreLink::new(Arc::clone(&access)), access, told: None };
     let mut seen: Seen = HashMap::new();
     loop {
         // A deadlock inside one proxy is found as it closes.
@@ -56,7 +56,7 @@ pub(in crate::engine) async fn watch(
         let Some(me) = lease.proxy() else { continue };
         let mine = waits.of_holders(TOLD_AFTER);
         let result = teller.round(me, &mine).await;
-        teller.line.judge(&result);
+        teller.link.judge(&result);
         let circles = match result {
             Ok(edges) => circles(&edges),
             Err(e) => {
@@ -66,7 +66,7 @@ pub(in crate::engine) async fn watch(
         };
         if circles.iter().flatten().any(|edge| edge.proxy == me) {
             let result = teller.beat(me).await;
-            teller.line.judge(&result);
+            teller.link.judge(&result);
         }
         seen = circles.iter().map(|circle| first_sight(circle, &seen)).collect();
         for circle in &circles {
@@ -104,7 +104,7 @@ fn is_current(circle: &[WaitEdge], seen: &Seen, me: ProxyId) -> bool {
 
 /// What the other proxies were told.
 struct Teller {
-    line: Line,
+    link: StoreLink,
     access: Arc<StoreAccess>,
     /// As whose waits, and which.
     told: Option<(ProxyId, HashSet<u64>)>,
@@ -112,7 +112,7 @@ struct Teller {
 
 impl Teller {
     async fn beat(&mut self, me: ProxyId) -> Result<(), StoreError> {
-        self.line.get().await?.beat(&self.access.url.schema, me).await
+        self.link.get().await?.beat(&self.access.url.schema, me).await
     }
 
     async fn round(&mut self, me: ProxyId, mine: &[WaitRow]) -> Result<Vec<WaitEdge>, StoreError> {
@@ -129,7 +129,7 @@ impl Teller {
             told.filter(|id| same.is_none() || !now.contains(id)).copied().collect();
         let schema = &self.access.url.schema;
         if !begun.is_empty() || !ended.is_empty() {
-            let conn = self.line.get().await?;
+            let conn = self.link.get().await?;
             // Entered before it is known to be done: taken back in any case.
             let all = self.told.take().map(|(_, told)| told).unwrap_or_default();
             self.told = Some((me, all.union(&now).copied().collect()));
@@ -138,10 +138,10 @@ impl Teller {
         self.told = Some((me, now));
         if mine.is_empty() {
             // Nobody waits any more: most of the time this connection is not needed.
-            self.line.drop_connection();
+            self.link.drop_connection();
             return Ok(Vec::new());
         }
-        self.line.get().await?.read_waits(schema).await
+        self.link.get().await?.read_waits(schema).await
     }
 }
 

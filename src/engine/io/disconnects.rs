@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::pipe::{Line, StoreAccess};
-use crate::engine::handle::{EventSender, SessionEvent};
+use super::link::{StoreAccess, StoreLink};
+use crate::engine::messages::{EventSender, SessionEvent};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
@@ -55,7 +55,7 @@ pub(in crate::engine) async fn watch(
     mut inbox: mpsc::UnboundedReceiver<Errand>,
     gone: mpsc::UnboundedSender<Watch>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let mut watches: Vec<Watch> = Vec::new();
     let mut pause = PAUSE.0;
     let mut complained = false;
@@ -80,7 +80,7 @@ pub(in crate::engine) async fn watch(
         }
         let ids = watches.iter().map(|w| w.conn.0).chain(questions.iter().map(|q| q.conn.0));
         let ids: Vec<u64> = ids.collect();
-        match look(&mut line, &ids).await {
+        match look(&mut link, &ids).await {
             Ok((run, there)) => {
                 complained = false;
                 access.stuck.sessions(&access.metrics, 0, None);
@@ -101,7 +101,7 @@ pub(in crate::engine) async fn watch(
             Err(e) => {
                 if matches!(e, StoreError::Blind) {
                     // A right that is granted meanwhile counts for new connections.
-                    line.drop_connection();
+                    link.drop_connection();
                     pause = BLIND;
                 }
                 if matches!(e, StoreError::Blind | StoreError::Refused { .. }) {
@@ -121,10 +121,10 @@ pub(in crate::engine) async fn watch(
 }
 
 /// The run of the server, and which of `ids` it works for in this run.
-async fn look(line: &mut Line, ids: &[u64]) -> Result<(i64, Vec<u64>), StoreError> {
-    let conn = line.get().await?;
+async fn look(link: &mut StoreLink, ids: &[u64]) -> Result<(i64, Vec<u64>), StoreError> {
+    let conn = link.get().await?;
     let run = conn.started();
     let result = conn.still_there(ids).await.map(|there| (run, there));
-    line.judge(&result);
+    link.judge(&result);
     result
 }

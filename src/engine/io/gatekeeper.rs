@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::pipe::{Line, StoreAccess};
+use super::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::identity::Thread;
@@ -91,9 +91,9 @@ pub(in crate::engine) fn none() -> Gates {
 pub(in crate::engine) fn start(access: Arc<StoreAccess>) -> Gates {
     let (requests, inbox) = mpsc::unbounded_channel();
     let gates = Gates { requests, schema: access.url.schema.as_str().into() };
-    let line = Line::new(Arc::clone(&access));
+    let link = StoreLink::new(Arc::clone(&access));
     let keeper = Gatekeeper {
-        line,
+        link,
         access,
         gates: gates.clone(),
         closed: HashSet::new(),
@@ -119,7 +119,7 @@ impl Work {
 }
 
 struct Gatekeeper {
-    line: Line,
+    link: StoreLink,
     access: Arc<StoreAccess>,
     gates: Gates,
     closed: HashSet<Box<str>>,
@@ -204,20 +204,20 @@ impl Gatekeeper {
         if work.len() == 0 {
             return Ok(Vec::new());
         }
-        let conn = self.line.get().await?;
+        let conn = self.link.get().await?;
         let this = conn.thread();
         let close: Vec<&str> = close.iter().map(|gate| &**gate).collect();
         let check: Vec<&str> = work.check.iter().map(|(gate, _)| &**gate).collect();
         let open: Vec<&str> = work.open.iter().map(|gate| &**gate).collect();
         let result = conn.turn_gates(&close, &check, &open).await;
-        self.line.judge(&result);
+        self.link.judge(&result);
         if let Err(e) = &result {
             if !std::mem::replace(&mut self.complained, true) {
                 let gates = self.closed.len();
                 tracing::warn!(error = %e, gates, "waits are not shown to the server for a while");
             }
             // Whatever it holds still goes with it.
-            self.line.drop_connection();
+            self.link.drop_connection();
             self.lost = Some(this);
             self.closed.clear();
         } else {
@@ -228,11 +228,11 @@ impl Gatekeeper {
 
     /// Connects; the connection before this one is ended, in case the server still has it.
     async fn connect(&mut self) -> Result<(), StoreError> {
-        let conn = self.line.get().await?;
+        let conn = self.link.get().await?;
         let Some(lost) = &self.lost else { return Ok(()) };
         if lost.is_beside(&conn.thread()) {
             let killed = conn.kill(lost.id).await;
-            self.line.judge(&killed);
+            self.link.judge(&killed);
             killed?;
         }
         self.lost = None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::pipe::{Line, StoreAccess};
+use super::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
@@ -35,25 +35,25 @@ pub(in crate::engine) async fn answer(
     access: Arc<StoreAccess>,
     mut asked: mpsc::UnboundedReceiver<Asked>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     while let Some(first) = asked.recv().await {
         let mut replies = vec![first];
         while let Ok(another) = asked.try_recv() {
             replies.push(another);
         }
-        let census = read(&access, &mut line).await;
+        let census = read(&access, &mut link).await;
         for reply in replies {
             let _ = reply.send(census.clone());
         }
     }
 }
 
-async fn read(access: &StoreAccess, line: &mut Line) -> Result<Census, String> {
+async fn read(access: &StoreAccess, link: &mut StoreLink) -> Result<Census, String> {
     // An idle connection may have been closed meanwhile: once more on a new one.
     for last in [false, true] {
-        let conn = line.get().await.map_err(|e| e.to_string())?;
+        let conn = link.get().await.map_err(|e| e.to_string())?;
         let rows = conn.read_all_held(&access.url.schema, MOST + 1).await;
-        line.judge(&rows);
+        link.judge(&rows);
         match rows {
             Ok(rows) if rows.len() > MOST => return Ok(None),
             Ok(rows) => {

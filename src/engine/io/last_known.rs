@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::admin_queries::NoAnswer;
+use super::query_error::QueryError;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 
 /// How long an answer is waited for before older rows are shown.
@@ -37,7 +37,7 @@ pub struct Old {
 
 /// What was read last, and when.
 #[derive(Debug)]
-pub(in crate::engine) struct Known {
+pub(in crate::engine) struct LastKnown {
     locks: Mutex<Option<(Instant, Vec<LockInfo>)>>,
     proxies: Mutex<Option<(Instant, Vec<ProxyInfo>)>>,
     /// Since when there is no answer, and why.
@@ -45,7 +45,7 @@ pub(in crate::engine) struct Known {
     patience: Duration,
 }
 
-impl Default for Known {
+impl Default for LastKnown {
     fn default() -> Self {
         Self {
             locks: Mutex::default(),
@@ -56,15 +56,15 @@ impl Default for Known {
     }
 }
 
-impl Known {
+impl LastKnown {
     /// The rows of `answer`, if that comes in time; else those of before, as far as they are chosen by
     /// `fits`, if there are any.
     async fn within<T: Clone>(
         &self,
         last: &Mutex<Option<(Instant, Vec<T>)>>,
-        answer: impl Future<Output = Result<Vec<T>, NoAnswer>>,
+        answer: impl Future<Output = Result<Vec<T>, QueryError>>,
         fits: impl Fn(&T) -> bool,
-    ) -> Result<Rows<T>, NoAnswer> {
+    ) -> Result<Rows<T>, QueryError> {
         let why = self.silent.lock().clone();
         let known = last.lock().is_some();
         let why = match why {
@@ -83,7 +83,7 @@ impl Known {
                 };
                 match answer.await {
                     Some(Ok(rows)) => return Ok(Rows { rows, old: None }),
-                    Some(Err(NoAnswer::NoEngine)) => return Err(NoAnswer::NoEngine),
+                    Some(Err(QueryError::NoEngine)) => return Err(QueryError::NoEngine),
                     // Of one question alone, or with nothing to be shown instead.
                     Some(Err(e)) if !known || !self.is_silent() => return Err(e),
                     Some(Err(e)) => e.to_string(),
@@ -104,8 +104,8 @@ impl Known {
     pub(in crate::engine) async fn locks(
         &self,
         which: LockFilter,
-        answer: impl Future<Output = Result<Vec<LockInfo>, NoAnswer>>,
-    ) -> Result<Rows<LockInfo>, NoAnswer> {
+        answer: impl Future<Output = Result<Vec<LockInfo>, QueryError>>,
+    ) -> Result<Rows<LockInfo>, QueryError> {
         self.within(&self.locks, answer, |row| match &which {
             LockFilter::All => true,
             LockFilter::Like(pattern) => is_like(&row.name, pattern),
@@ -116,8 +116,8 @@ impl Known {
 
     pub(in crate::engine) async fn proxies(
         &self,
-        answer: impl Future<Output = Result<Vec<ProxyInfo>, NoAnswer>>,
-    ) -> Result<Rows<ProxyInfo>, NoAnswer> {
+        answer: impl Future<Output = Result<Vec<ProxyInfo>, QueryError>>,
+    ) -> Result<Rows<ProxyInfo>, QueryError> {
         self.within(&self.proxies, answer, |_| true).await
     }
 
@@ -133,11 +133,11 @@ impl Known {
 
     /// Takes in whether the lock tables have answered. What they refuse of a question of somebody's own says
     /// nothing about others.
-    pub(in crate::engine) fn heard<T>(&self, result: &Result<T, NoAnswer>, own: bool) {
+    pub(in crate::engine) fn heard<T>(&self, result: &Result<T, QueryError>, own: bool) {
         let mut silent = self.silent.lock();
         match result {
             Ok(_) => *silent = None,
-            Err(NoAnswer::Store(e)) if own && !e.is_silence() => {}
+            Err(QueryError::Store(e)) if own && !e.is_silence() => {}
             Err(e) => {
                 let since = silent.as_ref().map_or_else(Instant::now, |(since, _)| *since);
                 *silent = Some((since, e.to_string()));
@@ -228,9 +228,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_read_last_is_shown_while_there_is_no_answer() {
-        let known = Known { patience: Duration::from_millis(20), ..Known::default() };
-        let never = || std::future::pending::<Result<Vec<LockInfo>, NoAnswer>>();
-        let lost = || async { Err(NoAnswer::Store(StoreError::Lost("gone".into()))) };
+        let known = LastKnown { patience: Duration::from_millis(20), ..LastKnown::default() };
+        let never = || std::future::pending::<Result<Vec<LockInfo>, QueryError>>();
+        let lost = || async { Err(QueryError::Store(StoreError::Lost("gone".into()))) };
         assert!(known.locks(LockFilter::All, lost()).await.is_err(), "nothing is known");
         known.saw_locks(&[row("a"), row("b")]);
         known.heard(&Ok(()), false);
@@ -247,7 +247,7 @@ mod tests {
         }
         known.heard(&Ok(()), false);
         let refused = StoreError::Refused { code: 1267, message: "a pattern".into() };
-        let refused = Err::<Vec<LockInfo>, _>(NoAnswer::Store(refused));
+        let refused = Err::<Vec<LockInfo>, _>(QueryError::Store(refused));
         known.heard(&refused, true);
         assert!(known.locks(LockFilter::Like("x".into()), async { refused }).await.is_err());
         let rows = known.locks(LockFilter::All, async { Ok(Vec::new()) }).await.expect("rows");

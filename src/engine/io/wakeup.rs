@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
-use super::pipe::{Line, StoreAccess};
+use super::link::{StoreAccess, StoreLink};
 use crate::engine::shared::lease::Lease;
 use crate::store::connection::StoreError;
 use crate::store::identity::Thread;
@@ -36,15 +36,15 @@ pub(in crate::engine) async fn listen(
     mut wanted: watch::Receiver<bool>,
     rung: mpsc::UnboundedSender<Look>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let mut hung = None;
     let mut look = Look::InCase;
     while wanted.wait_for(|wanted| *wanted).await.is_ok() {
         let result = match lease.proxy() {
-            Some(proxy) => hang(&mut line, &access, (proxy, look), &mut hung, &rung).await,
+            Some(proxy) => hang(&mut link, &access, (proxy, look), &mut hung, &rung).await,
             None => Ok(Look::InCase),
         };
-        line.judge(&result);
+        link.judge(&result);
         look = *result.as_ref().unwrap_or(&Look::InCase);
         if let Err(e) = &result {
             tracing::debug!(error = %e, "no doorbell: locks of other proxies are polled for");
@@ -56,13 +56,13 @@ pub(in crate::engine) async fn listen(
 }
 
 async fn hang(
-    line: &mut Line,
+    link: &mut StoreLink,
     access: &StoreAccess,
     (proxy, look): (ProxyId, Look),
     hung: &mut Option<(ProxyId, u32)>,
     rung: &mpsc::UnboundedSender<Look>,
 ) -> Result<Look, StoreError> {
-    let conn = line.get().await?;
+    let conn = link.get().await?;
     let bell = Some((proxy, conn.id()));
     if *hung != bell {
         conn.hang_doorbell(&access.url.schema, proxy).await?;
@@ -89,7 +89,7 @@ pub(in crate::engine) async fn ring(
     access: Arc<StoreAccess>,
     mut whom: mpsc::UnboundedReceiver<ProxyId>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let mut bells = Bells::default();
     while let Some(proxy) = whom.recv().await {
         // One ring tells of everything that has come free.
@@ -98,8 +98,8 @@ pub(in crate::engine) async fn ring(
             proxies.insert(proxy);
         }
         for proxy in proxies {
-            let result = bells.ring(&mut line, &access, proxy).await;
-            line.judge(&result);
+            let result = bells.ring(&mut link, &access, proxy).await;
+            link.judge(&result);
             let label = if matches!(result, Ok(true)) { "rung" } else { "not_reached" };
             access.metrics.rings.with_label_values(&[label]).inc();
         }
@@ -116,11 +116,11 @@ struct Bells {
 impl Bells {
     async fn ring(
         &mut self,
-        line: &mut Line,
+        link: &mut StoreLink,
         access: &StoreAccess,
         proxy: ProxyId,
     ) -> Result<bool, StoreError> {
-        let conn = line.get().await?;
+        let conn = link.get().await?;
         let here = Some(conn.thread());
         if self.seen_from != here {
             self.known.clear();

@@ -12,10 +12,10 @@ use super::longest::Longest;
 use super::server::Server;
 use super::takeover::{Running, take_over};
 use crate::clock;
-use crate::engine::io::pipe::Line;
-use crate::engine::service::LeaseEvent;
+use crate::engine::io::link::StoreLink;
+use crate::engine::messages::LeaseEvent;
+use crate::engine::setup::Setup;
 use crate::engine::shared::lease::Lease;
-use crate::engine::start::Setup;
 use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
 use crate::state::with_state;
@@ -42,7 +42,7 @@ pub(in crate::engine) struct Keeper {
     terms: Terms,
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
-    line: Line,
+    link: StoreLink,
     server: Server,
     incarnation: Option<Incarnation>,
     /// Earlier incarnations of this process.
@@ -61,14 +61,14 @@ impl Keeper {
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
-        let line = Line::new(Arc::clone(&setup.access));
+        let link = StoreLink::new(Arc::clone(&setup.access));
         let server = Server::new(Arc::clone(&lease), Arc::clone(&setup.access.metrics));
         Self {
             terms: Terms { ttl: setup.ttl },
             setup,
             lease,
             events,
-            line,
+            link,
             server,
             incarnation: None,
             former: Vec::new(),
@@ -92,7 +92,7 @@ impl Keeper {
                 _ = &mut stopped => return self.resign().await,
             };
             let beat = beat.unwrap_or_else(|_| {
-                self.line.drop_connection();
+                self.link.drop_connection();
                 Err(StoreError::Silent(limit.min(self.terms.ttl / 4)))
             });
             let failed = self.server.heard(&beat);
@@ -131,13 +131,13 @@ impl Keeper {
             }
             None => self.join().await,
         };
-        self.line.judge(&result);
+        self.link.judge(&result);
         result
     }
 
     async fn join(&mut self) -> Result<(), StoreError> {
         let schema = self.setup.access.url.schema.clone();
-        let conn = self.line.get_any().await?;
+        let conn = self.link.get_any().await?;
         let meta = conn.read_meta(&schema).await?;
         self.server.judge(&meta)?;
         let others = conn.read_proxies(&schema).await?;
@@ -229,7 +229,7 @@ impl Keeper {
         let schema = self.setup.access.url.schema.clone();
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
-        let conn = self.line.get_any().await?;
+        let conn = self.link.get_any().await?;
         if !same_run(conn.started(), now.run) {
             let meta = conn.read_meta(&schema).await?;
             self.server.judge(&meta)?;
@@ -297,7 +297,7 @@ impl Keeper {
         if let Some(shorter) = self.longest.shorter(renewal.meta.max_ttl_ms, &renewal.proxies, at) {
             let (schema, leases) =
                 (self.setup.access.url.schema.clone(), (renewal.meta.max_ttl_ms, shorter));
-            self.line.get().await?.forget_longest(&schema, me.epoch, leases).await?;
+            self.link.get().await?.forget_longest(&schema, me.epoch, leases).await?;
         }
         self.observed.retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
         if let Some(state) = &mut self.setup.state {
@@ -324,7 +324,7 @@ impl Keeper {
 
     async fn revoke(&mut self, row: &ProxyRow, own: bool) -> Result<(), StoreError> {
         let schema = self.setup.access.url.schema.clone();
-        let conn = self.line.get().await?;
+        let conn = self.link.get().await?;
         if conn.revoke(&schema, row.id, row.rvn).await? {
             tracing::warn!(proxy = %row.id, addr = row.addr, lease_ms = row.ttl_ms, "a proxy did not renew its lease and is declared dead");
             self.take_over(row, own);
@@ -360,10 +360,10 @@ impl Keeper {
         let Some(Incarnation { id, versions, .. }) = self.incarnation.take() else { return };
         self.lease.end();
         // A renewal may have been interrupted: its connection is in the middle of an answer.
-        self.line.drop_connection();
+        self.link.drop_connection();
         let schema = self.setup.access.url.schema.clone();
         let leave = async {
-            let conn = self.line.get().await?;
+            let conn = self.link.get().await?;
             if !conn.read_held(&schema, id).await?.is_empty() {
                 return Ok("some of its locks are not released");
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use crate::engine::io::pipe::{Line, StoreAccess};
+use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::mutants::{self, Mutant};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::same_run;
@@ -41,14 +41,14 @@ pub(in crate::engine) async fn take_over(
     row: ProxyRow,
     own: bool,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let home = access.home.lock().clone();
     let mut pause = Duration::from_millis(10);
     let mut longest = Duration::from_millis(250);
     let mut warned = false;
     let mut begun: Option<(i64, u64)> = None;
     loop {
-        let result = match line.get().await {
+        let result = match link.get().await {
             Ok(conn) => {
                 let (run, id) = (conn.started(), u64::from(conn.id()));
                 let (_, last) = match begun {
@@ -67,10 +67,10 @@ pub(in crate::engine) async fn take_over(
             }
             Err(e) => Err(e),
         };
-        line.judge(&result);
+        link.judge(&result);
         if matches!(result, Ok(End::Powerless(_))) {
             // A right that is granted meanwhile counts for new connections.
-            line.drop_connection();
+            link.drop_connection();
         }
         let stuck = match &result {
             Ok(End::Powerless(why)) => Some(why.clone()),
@@ -98,11 +98,11 @@ pub(in crate::engine) async fn take_over(
     }
     access.metrics.takeovers.inc();
     tracing::info!(proxy = %row.id, addr = row.addr, "a dead proxy's locks are free");
-    if let Ok(conn) = line.get().await {
+    if let Ok(conn) = link.get().await {
         let result = conn.sweep_clean(&access.url.schema).await;
-        line.judge(&result);
+        link.judge(&result);
     }
-    line.drop_connection();
+    link.drop_connection();
     running.end(row.id);
 }
 

@@ -139,12 +139,11 @@ fn turn(state: &mut KeyState, hand_over: bool) -> Turn {
 mod tests {
     use tokio::sync::{mpsc, oneshot};
 
-    use super::super::super::handle::{Acquired, Claim, Request};
-    use super::super::LeaseEvent;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
     use crate::engine::io::pipe::Finished;
+    use crate::engine::messages::{Acquired, Claim, LeaseEvent, Request};
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::handle::{Acquired, Look, SessionEvent};
 use super::Service;
 use super::row_reads::Asker;
+use crate::engine::messages::{Acquired, Look, SessionEvent};
 use crate::engine::service::keys::KeyState;
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
@@ -148,10 +148,10 @@ mod tests {
 
     use tokio::sync::mpsc;
 
-    use super::super::super::handle::Claim;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
+    use crate::engine::messages::Claim;
     use crate::engine::service::keys::Held;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;

@@ -2,9 +2,9 @@
 
 use tokio::sync::oneshot;
 
-use super::super::handle::SessionEvent;
 use super::Service;
 use crate::engine::io::admin_queries;
+use crate::engine::messages::SessionEvent;
 use crate::store::releases::ReleaseRequest;
 
 impl Service {

@@ -24,9 +24,9 @@ mod tests {
 
     use tokio::sync::{mpsc, oneshot};
 
-    use super::super::super::handle::Claim;
     use super::super::staged::{on_engine_thread, service};
     use super::*;
+    use crate::engine::messages::Claim;
     use crate::engine::service::keys::Held;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;

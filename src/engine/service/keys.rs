@@ -6,7 +6,7 @@ use std::rc::Rc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::engine::handle::{Acquired, Claim, EventSender};
+use crate::engine::messages::{Acquired, Claim, EventSender};
 use crate::engine::shared::wait_graph::Edge;
 use crate::types::ConnectionId;
 

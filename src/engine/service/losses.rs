@@ -1,8 +1,8 @@
 //! Held locks whose rows somebody has deleted or changed: others may take them by now.
 
-use super::super::handle::{HeldNow, SessionEvent};
 use super::Service;
 use crate::engine::io::admin_queries;
+use crate::engine::messages::{HeldNow, SessionEvent};
 use crate::engine::service::keys::{Held, KeyState};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};

@@ -19,9 +19,6 @@ mod queues;
 #[cfg(test)]
 mod staged;
 
-#[cfg(test)]
-pub(super) use staged::store_access;
-
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,17 +30,19 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use doubts::Doubt;
 use row_reads::Asker;
 
-use super::handle::{Acquired, Engine, Request, SessionEvent};
+use super::handle::Engine;
 use super::io::deadlock_detector::{self, Victim};
-use super::io::pipe::{Batch, Finished, Lookup, Read, StoreAccess, run_pipe, run_reader};
+use super::io::link::StoreAccess;
+use super::io::pipe::{Batch, Finished, run_pipe};
+use super::io::reader::{Lookup, Read, run_reader};
 use super::io::{admin_queries, disconnects, held_locks, wakeup};
+use super::messages::{Acquired, LeaseEvent, Request, SessionEvent};
 use super::shared::lease::Lease;
 use super::shared::snapshot::Deadlock;
 use crate::engine::service::keys::{Countdown, KeyState, PendingRelease, Remote};
 use crate::engine::shared::wait_graph::Waits;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::store::releases::ReleaseRequest;
 use crate::store::statement::{Others, Writer};
 use crate::types::ProxyId;
 
@@ -56,19 +55,6 @@ const RETRY: Duration = Duration::from_millis(200);
 
 /// How often the oldest holds and waits are looked for.
 const SURVEY: Duration = Duration::from_secs(1);
-
-/// What the keeper tells the engine.
-#[derive(Debug)]
-pub(super) enum LeaseEvent {
-    /// A new incarnation is registered.
-    Joined(Writer),
-    /// The incarnation is over; its locks are lost.
-    Fenced(ProxyId),
-    /// The other incarnations have changed.
-    Others(Others),
-    /// Administrators want these locks released.
-    Asked(Vec<ReleaseRequest>),
-}
 
 /// Sessions that ask about keys; none for a key that a poll is for.
 type Askers = HashMap<Key, Vec<Asker>>;

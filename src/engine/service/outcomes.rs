@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::super::handle::{Acquired, Grant};
 use super::doubts::SECOND_LOOK;
 use super::{POLL, Service, events};
 use crate::engine::io::pipe::{Batch, Finished};
+use crate::engine::messages::{Acquired, Grant};
 use crate::engine::service::keys::{Held, PendingRelease, Waiter};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};

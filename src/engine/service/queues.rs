@@ -3,10 +3,10 @@
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::handle::{Acquired, Claim};
 use super::Service;
 use super::doubts::Who;
 use crate::engine::io::deadlock_detector::Victim;
+use crate::engine::messages::{Acquired, Claim};
 use crate::engine::service::keys::{KeyState, Waiter};
 use crate::engine::shared::wait_graph::Wait;
 use crate::lock::name::Key;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::handle::{Acquired, Look};
 use super::{POLL, Service};
-use crate::engine::io::pipe::{Lookup, Read};
+use crate::engine::io::reader::{Lookup, Read};
 use crate::engine::io::wakeup;
+use crate::engine::messages::{Acquired, Look};
 use crate::engine::service::keys::KeyState;
 use crate::lock::name::Key;
 use crate::store::rows::LockRow;
@@ -194,10 +194,10 @@ impl Service {
 mod tests {
     use tokio::sync::{mpsc, oneshot};
 
-    use super::super::super::handle::SessionEvent;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
+    use crate::engine::messages::SessionEvent;
     use crate::engine::service::keys::Held;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
