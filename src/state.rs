@@ -180,16 +180,16 @@ mod tests {
     use super::*;
 
     /// A directory that goes with the test.
-    struct Scratch(PathBuf);
+    struct TempFolder(PathBuf);
 
-    impl Scratch {
+    impl TempFolder {
         fn new() -> Self {
             let name = format!("lockstead-state-{:016x}", rand::random::<u64>());
             Self(std::env::temp_dir().join(name))
         }
     }
 
-    impl Drop for Scratch {
+    impl Drop for TempFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_file_of_a_live_process_is_left_alone() {
-        let dir = Scratch::new();
+        let dir = TempFolder::new();
         let mut old = StateDir::open(&dir.0, "a").expect("open");
         old.enter(ProxyId(7)).expect("enter");
         // Locks are of the opened file, so a second opener stands for a second process.
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_copy_is_no_proof_that_a_process_is_gone() {
-        let (dir, copies) = (Scratch::new(), Scratch::new());
+        let (dir, copies) = (TempFolder::new(), TempFolder::new());
         let mut live = StateDir::open(&dir.0, "a").expect("open");
         live.enter(ProxyId(7)).expect("enter");
         let mut new = StateDir::open(&copies.0, "a").expect("open");
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn files_of_another_boot_or_store_are_no_proof() {
-        let dir = Scratch::new();
+        let dir = TempFolder::new();
         let mut old = StateDir::open(&dir.0, "a").expect("open");
         old.enter(ProxyId(7)).expect("enter");
         old.here = old.here.replace("boot ", "boot x");

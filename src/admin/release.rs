@@ -14,7 +14,7 @@ use crate::engine::handle::Engine;
 use crate::lock::lease::Terms;
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::{LockFilter, LockInfo};
-use crate::store::releases::ReleaseStatus;
+use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::rows::ProxyState;
 
 /// Between looks at what has become of it.
@@ -52,7 +52,7 @@ impl Control {
                 _ => (token, "already free", String::new()),
             },
             [(cluster, engine, row)] => {
-                let grant = (row.key.clone(), row.token);
+                let grant = GrantId { key: row.key.clone(), token: row.token };
                 engine.ask_release(grant.clone(), who.to_owned()).await?;
                 let whose = format!(
                     ": token {}, connection {} of {}{}",
@@ -96,7 +96,7 @@ fn ambiguous(found: &[(&Cluster, &Engine, LockInfo)]) -> ErrorReply {
 /// Waits until it is known what becomes of it.
 async fn until_free(
     engine: &Engine,
-    grant: (Vec<u8>, u64),
+    grant: GrantId,
     row: &LockInfo,
 ) -> Result<&'static str, ErrorReply> {
     let begun = Instant::now();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::StartError;
 use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, StoreUrl};
-use crate::store::accounts::Need;
+use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::same_run;
 use crate::store::meta::Meta;
@@ -186,7 +186,7 @@ fn connect_advice(e: &StoreError) -> String {
 }
 
 /// The server's setting, not a right.
-fn blindness(rights: Rights, missing: &[&Need]) -> Option<String> {
+fn blindness(rights: Rights, missing: &[&Privilege]) -> Option<String> {
     (missing.is_empty() && !rights.performance_schema).then(|| {
         "performance_schema is off: sessions that hold no lock are not ended when their proxy dies"
             .to_owned()

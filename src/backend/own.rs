@@ -30,14 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// An account for logins nobody else makes.
 #[derive(Clone)]
-pub struct Account {
+pub struct Credentials {
     /// User.
     pub user: String,
     /// Password; `None`: this is nobody's account.
     pub password: Option<String>,
 }
 
-impl Account {
+impl Credentials {
     /// That of the lock tables.
     pub fn of_store(store: &StoreUrl) -> Self {
         Self { user: store.user.clone(), password: Some(store.password.clone()) }
@@ -120,21 +120,29 @@ impl Obstacle {
 }
 
 /// The server's certificate, where it was shown.
-pub type Shown = Option<CertificateDer<'static>>;
+pub type PeerCertificate = Option<CertificateDer<'static>>;
 
 /// Logs in, and leaves. That the server refuses the account is no obstacle: it answers logins.
-pub async fn log_in(greeted: Greeted, guard: &Guard, account: &Account) -> Result<Shown, Obstacle> {
+pub async fn log_in(
+    greeted: Greeted,
+    guard: &Guard,
+    account: &Credentials,
+) -> Result<PeerCertificate, Obstacle> {
     timeout(PATIENCE, pass(greeted, guard, account))
         .await
         .unwrap_or_else(|_| Err(Obstacle::Broken(io::ErrorKind::TimedOut.into())))
 }
 
-async fn pass(greeted: Greeted, guard: &Guard, account: &Account) -> Result<Shown, Obstacle> {
+async fn pass(
+    greeted: Greeted,
+    guard: &Guard,
+    account: &Credentials,
+) -> Result<PeerCertificate, Obstacle> {
     let Greeted { stream, greeting, .. } = greeted;
     let mut server = Leg::new(stream);
     let (account, seq, obstacle) = match secure(guard, &mut server, &greeting).await {
         Ok(seq) => (account.clone(), seq, None),
-        Err((obstacle, Some(seq))) => (Account::nobody(), seq, Some(obstacle)),
+        Err((obstacle, Some(seq))) => (Credentials::nobody(), seq, Some(obstacle)),
         Err((obstacle, None)) => return Err(obstacle),
     };
     let password = account.password.as_deref();
@@ -176,7 +184,7 @@ async fn secure(
 pub async fn leave(greeted: Greeted) {
     let guard = Guard { connector: None, mode: BackendMode::Off, of_everybody: false };
     // Nobody has no secrets, and needs no TLS.
-    let _ = log_in(greeted, &guard, &Account::nobody()).await;
+    let _ = log_in(greeted, &guard, &Credentials::nobody()).await;
 }
 
 /// Ends a connection on which TLS was asked for by the `head` of a login, to somebody who must not

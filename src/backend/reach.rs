@@ -10,7 +10,7 @@ use prometheus::IntGauge;
 use tokio::time::sleep;
 
 use super::greeted::{GreetError, Greeted, connect};
-use super::own::{Account, Guard, Obstacle, log_in};
+use super::own::{Credentials, Guard, Obstacle, log_in};
 use crate::config::{Config, HostPort};
 use crate::net::peer::Peer;
 use crate::protocol::frame::HEADER;
@@ -22,7 +22,7 @@ const SHUT_OUT: [u16; 2] = [1129, 1130];
 
 /// Why clients cannot log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Problem {
+enum Outage {
     /// Nobody greets.
     Unreachable(String),
     /// A greeting, but no login.
@@ -32,7 +32,7 @@ enum Problem {
 /// What is known of one cluster's server.
 #[derive(Clone)]
 pub struct Reach {
-    problem: Arc<Mutex<Option<Problem>>>,
+    problem: Arc<Mutex<Option<Outage>>>,
     up: IntGauge,
 }
 
@@ -40,11 +40,11 @@ impl Reach {
     /// It is as the start has found it.
     pub fn new(problem: Option<String>, up: IntGauge) -> Self {
         let reach = Self { problem: Arc::default(), up };
-        reach.set(problem.map(Problem::Unreachable));
+        reach.set(problem.map(Outage::Unreachable));
         reach
     }
 
-    fn set(&self, problem: Option<Problem>) {
+    fn set(&self, problem: Option<Outage>) {
         self.up.set(i64::from(problem.is_none()));
         *self.problem.lock() = problem;
     }
@@ -56,14 +56,14 @@ impl Reach {
                 (code, message) if SHUT_OUT.contains(&code) => self.closed(&message),
                 _ => self.answers(),
             },
-            Err(e) => self.set(Some(Problem::Unreachable(e.to_string()))),
+            Err(e) => self.set(Some(Outage::Unreachable(e.to_string()))),
             Ok(_) => self.answers(),
         }
     }
 
     /// That it greets says nothing of logins.
     fn answers(&self) {
-        let unreachable = matches!(*self.problem.lock(), Some(Problem::Unreachable(_)));
+        let unreachable = matches!(*self.problem.lock(), Some(Outage::Unreachable(_)));
         if unreachable {
             self.set(None);
         }
@@ -87,19 +87,19 @@ impl Reach {
 
     /// Nobody can log in.
     pub fn closed(&self, why: &str) {
-        self.set(Some(Problem::Closed(why.to_owned())));
+        self.set(Some(Outage::Closed(why.to_owned())));
     }
 
     /// Why clients cannot log in at that server.
     pub fn problem(&self, backend: &HostPort) -> Option<String> {
         self.problem.lock().as_ref().map(|problem| match problem {
-            Problem::Unreachable(why) => format!("no connection to {backend}: {why}"),
-            Problem::Closed(why) => format!("nobody can log in at {backend}: {why}"),
+            Outage::Unreachable(why) => format!("no connection to {backend}: {why}"),
+            Outage::Closed(why) => format!("nobody can log in at {backend}: {why}"),
         })
     }
 
     /// Connects and logs in.
-    pub async fn look(&self, config: &Config, guard: &Guard, account: &Account) {
+    pub async fn look(&self, config: &Config, guard: &Guard, account: &Credentials) {
         // Some servers hear nobody without it.
         let header = config.backend_proxy_protocol.then_some(Peer(None));
         match connect(&config.backend, config.connect_timeout, header).await {
@@ -112,13 +112,17 @@ impl Reach {
     /// How long a problem is left to itself. Logins are seen at the server, and may be logged there.
     fn pause(&self) -> Duration {
         match *self.problem.lock() {
-            Some(Problem::Closed(_)) => AGAIN * 5,
+            Some(Outage::Closed(_)) => AGAIN * 5,
             _ => AGAIN,
         }
     }
 
     /// Tries it while nobody can log in; runs as long as the process.
-    pub async fn watch(self, settings: impl Fn() -> (Arc<Config>, Arc<Guard>), account: Account) {
+    pub async fn watch(
+        self,
+        settings: impl Fn() -> (Arc<Config>, Arc<Guard>),
+        account: Credentials,
+    ) {
         loop {
             sleep(self.pause()).await;
             if self.problem.lock().is_none() {

@@ -8,13 +8,13 @@ use super::io::admin_queries;
 use super::io::held_locks::{self, Census};
 use super::io::last_known::Rows;
 use super::io::query_error::QueryError;
-use super::messages::{HeldNow, Request};
+use super::messages::{EngineRequest, HeldNow};
 use super::shared::lease::Lease;
-use super::shared::snapshot::Sight;
+use super::shared::snapshot::EngineSnapshot;
 use super::shared::stuck::Stuck;
 use crate::lock::name::Key;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
-use crate::store::releases::ReleaseStatus;
+use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::types::{ConnectionId, ProxyId};
 
 pub use super::messages::{Acquired, Claim, EventSender, Grant, Look, SessionEvent};
@@ -22,10 +22,10 @@ pub use super::messages::{Acquired, Claim, EventSender, Grant, Look, SessionEven
 /// A handle to the engine, one a session, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Engine {
-    pub(super) requests: mpsc::UnboundedSender<Request>,
+    pub(super) requests: mpsc::UnboundedSender<EngineRequest>,
     pub(super) lease: Arc<Lease>,
-    pub(super) census: mpsc::UnboundedSender<held_locks::Asked>,
-    pub(super) desk: admin_queries::Desk,
+    pub(super) census: mpsc::UnboundedSender<held_locks::CensusRequest>,
+    pub(super) queries: admin_queries::AdminQueries,
     pub(super) stuck: Arc<Stuck>,
 }
 
@@ -44,8 +44,8 @@ impl Engine {
     pub(super) fn none() -> Self {
         let requests = mpsc::unbounded_channel().0;
         let census = mpsc::unbounded_channel().0;
-        let desk = admin_queries::Desk::closed();
-        Self { requests, lease: Arc::default(), census, desk, stuck: Arc::default() }
+        let queries = admin_queries::AdminQueries::closed();
+        Self { requests, lease: Arc::default(), census, queries, stuck: Arc::default() }
     }
 
     /// The lease, to check deadlines against.
@@ -63,50 +63,50 @@ impl Engine {
         let id = rand::random_range(1..=u64::MAX >> 1);
         let key = claim.name.key.clone();
         let (reply, outcome) = oneshot::channel();
-        self.send(Request::Acquire { id, claim, reply });
+        self.send(EngineRequest::Acquire { id, claim, reply });
         Ticket { id, key, outcome }
     }
 
     /// Leaves the queue. The outcome follows at once; a grant that was already on its way is
     /// given back unless the outcome says `Granted`.
     pub fn cancel(&self, ticket: &Ticket) {
-        self.send(Request::Cancel { id: ticket.id, key: ticket.key.clone() });
+        self.send(EngineRequest::Cancel { id: ticket.id, key: ticket.key.clone() });
     }
 
     /// Releases locks and waits until the store has them free, or until they are no longer this
     /// proxy's to release.
     pub async fn release(&self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
         let (reply, done) = oneshot::channel();
-        self.send(Request::Release { locks, proxy, reply });
+        self.send(EngineRequest::Release { locks, proxy, reply });
         let _ = done.await;
     }
 
     /// Releases locks once the server no longer works for `conn`.
     pub fn release_when_gone(&self, conn: ConnectionId, locks: Vec<(Key, u64)>, proxy: ProxyId) {
-        self.send(Request::ReleaseWhenGone { conn, locks, proxy });
+        self.send(EngineRequest::ReleaseWhenGone { conn, locks, proxy });
     }
 
     /// Tells that the session which holds these locks is ending. Who asks for one of them now waits a
     /// moment for its release.
     pub fn leaving(&self, locks: Vec<(Key, u64)>) {
-        self.send(Request::Leaving { locks });
+        self.send(EngineRequest::Leaving { locks });
     }
 
     /// Answers [`SessionEvent::Look`]: the client is still there.
     pub fn present(&self, conn: ConnectionId, question: u64) {
-        self.send(Request::Present { conn, question });
+        self.send(EngineRequest::Present { conn, question });
     }
 
     /// Asks whether the server still works for the session that holds this lock. If not, the session is
     /// told; else there is no answer.
     pub fn ask_whether_served(&self, lock: (Key, u64)) {
-        self.send(Request::Serves { lock });
+        self.send(EngineRequest::Serves { lock });
     }
 
     /// Looks at a lock.
     pub async fn look(&self, key: Key) -> Look {
         let (reply, look) = oneshot::channel();
-        self.send(Request::Look { key, reply });
+        self.send(EngineRequest::Look { key, reply });
         look.await.unwrap_or_else(|_| Look::Failed("the lock engine has ended".to_owned()))
     }
 
@@ -118,90 +118,83 @@ impl Engine {
     }
 
     /// What this proxy's sessions hold and wait for; nothing where there is no engine.
-    pub async fn sight(&self) -> Sight {
-        let (reply, sight) = oneshot::channel();
-        self.send(Request::Sight { reply });
-        sight.await.unwrap_or_default()
+    pub async fn snapshot(&self) -> EngineSnapshot {
+        let (reply, snapshot) = oneshot::channel();
+        self.send(EngineRequest::Snapshot { reply });
+        snapshot.await.unwrap_or_default()
     }
 
     /// Held locks, by whatever proxy, those whose names match a LIKE pattern; of before, while the lock
     /// tables do not answer.
     pub async fn known_locks(&self, like: Option<&str>) -> Result<Rows<LockInfo>, QueryError> {
         let which = like.map_or(LockFilter::All, |pattern| LockFilter::Like(pattern.to_owned()));
-        self.desk.known.locks(which.clone(), self.locks(which)).await
+        self.queries.known.locks(which.clone(), self.locks(which)).await
     }
 
     /// Whether the lock tables have not answered those who look, so far.
     pub fn misses_answers(&self) -> bool {
-        self.desk.known.is_silent()
+        self.queries.known.is_silent()
     }
 
     /// All proxies of the cluster; of before, while the lock tables do not answer.
     pub async fn known_proxies(&self) -> Result<Rows<ProxyInfo>, QueryError> {
-        self.desk.known.proxies(self.ask_desk(admin_queries::Asked::Proxies)).await
+        self.queries.known.proxies(self.ask_store(admin_queries::AdminQuery::Proxies)).await
     }
 
     /// Held locks, by whatever proxy.
     pub async fn locks(&self, which: LockFilter) -> Result<Vec<LockInfo>, QueryError> {
-        self.ask_desk(|reply| admin_queries::Asked::Locks(which, reply)).await
+        self.ask_store(|reply| admin_queries::AdminQuery::Locks(which, reply)).await
     }
 
     /// Asks its proxy to release a grant, in the name of `who`.
-    pub async fn ask_release(
-        &self,
-        grant: admin_queries::Grant,
-        who: String,
-    ) -> Result<(), QueryError> {
-        self.ask_desk(|reply| admin_queries::Asked::Release(grant, who, reply)).await
+    pub async fn ask_release(&self, grant: GrantId, who: String) -> Result<(), QueryError> {
+        self.ask_store(|reply| admin_queries::AdminQuery::Release(grant, who, reply)).await
     }
 
     /// What has become of a grant.
-    pub async fn release_status(
-        &self,
-        grant: admin_queries::Grant,
-    ) -> Result<ReleaseStatus, QueryError> {
-        self.ask_desk(|reply| admin_queries::Asked::Fate(grant, reply)).await
+    pub async fn release_status(&self, grant: GrantId) -> Result<ReleaseStatus, QueryError> {
+        self.ask_store(|reply| admin_queries::AdminQuery::Status(grant, reply)).await
     }
 
     /// Ends a connection at the server. False when the store account may not.
     pub async fn kill(&self, conn: ConnectionId) -> Result<bool, QueryError> {
-        self.ask_desk(|reply| admin_queries::Asked::Kill(conn, reply)).await
+        self.ask_store(|reply| admin_queries::AdminQuery::Kill(conn, reply)).await
     }
 
-    async fn ask_desk<T>(
+    async fn ask_store<T>(
         &self,
-        question: impl FnOnce(oneshot::Sender<Result<T, QueryError>>) -> admin_queries::Asked,
+        question: impl FnOnce(oneshot::Sender<Result<T, QueryError>>) -> admin_queries::AdminQuery,
     ) -> Result<T, QueryError> {
         let (reply, answer) = oneshot::channel();
-        self.desk.send(question(reply));
+        self.queries.send(question(reply));
         answer.await.unwrap_or_else(|_| Err(QueryError::NoEngine))
     }
 
     /// Waits until every release asked for is done.
     pub async fn settle(&self) {
         let (reply, done) = oneshot::channel();
-        self.send(Request::Settled { reply });
+        self.send(EngineRequest::Settled { reply });
         let _ = done.await;
     }
 
     /// Has the rows that name an incarnation as holder compared with what is held here.
     pub(super) fn reconcile(&self, proxy: ProxyId, rows: Vec<(Key, u64)>) {
-        self.send(Request::Reconcile { proxy, rows });
+        self.send(EngineRequest::Reconcile { proxy, rows });
     }
 
     /// What an incarnation holds.
     pub(super) async fn held(&self, proxy: ProxyId) -> HeldNow {
         let (reply, held) = oneshot::channel();
-        self.send(Request::Held { proxy, reply });
+        self.send(EngineRequest::Held { proxy, reply });
         held.await.unwrap_or_default()
     }
 
     /// Tells that the rows of held locks are gone.
     pub(super) fn lose(&self, proxy: ProxyId, locks: Vec<(Key, u64)>) {
-        self.send(Request::Lost { proxy, locks });
+        self.send(EngineRequest::Lost { proxy, locks });
     }
 
-    fn send(&self, request: Request) {
+    fn send(&self, request: EngineRequest) {
         // A dropped request drops its reply, which the receiver sees as the engine's end.
         let _ = self.requests.send(request);
     }

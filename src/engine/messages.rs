@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::shared::snapshot::Sight;
+use super::shared::snapshot::EngineSnapshot;
 use crate::lock::name::{Key, Name};
 use crate::store::releases::ReleaseRequest;
-use crate::store::statement::{Others, Writer};
+use crate::store::statement::{BatchWriter, Others};
 use crate::types::{ConnectionId, ProxyId};
 
 /// What the engine may tell a session at any time.
@@ -87,7 +87,7 @@ pub enum Look {
 
 /// Requests to the engine's task.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum EngineRequest {
     Acquire {
         id: u64,
         claim: Claim,
@@ -140,8 +140,8 @@ pub(super) enum Request {
         locks: Vec<(Key, u64)>,
     },
     /// For people.
-    Sight {
-        reply: oneshot::Sender<Sight>,
+    Snapshot {
+        reply: oneshot::Sender<EngineSnapshot>,
     },
     /// All releases asked for so far are done, gone sessions included.
     Settled {
@@ -161,7 +161,7 @@ pub(super) struct HeldNow {
 #[derive(Debug)]
 pub(super) enum LeaseEvent {
     /// A new incarnation is registered.
-    Joined(Writer),
+    Joined(BatchWriter),
     /// The incarnation is over; its locks are lost.
     Fenced(ProxyId),
     /// The other incarnations have changed.

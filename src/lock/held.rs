@@ -6,7 +6,7 @@ use super::name::Key;
 
 /// One held lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holding {
+pub struct HeldEntry {
     /// Fencing token of the grant.
     pub token: u64,
     /// Acquisitions, re-entrant ones included.
@@ -17,7 +17,7 @@ pub struct Holding {
 /// release reach the store.
 #[derive(Debug, Default)]
 pub struct Held {
-    locks: HashMap<Key, Holding>,
+    locks: HashMap<Key, HeldEntry>,
 }
 
 /// What RELEASE_LOCK finds.
@@ -77,7 +77,7 @@ impl Held {
 
     /// Enters a grant.
     pub fn grant(&mut self, key: Key, token: u64) {
-        self.locks.insert(key, Holding { token, count: 1 });
+        self.locks.insert(key, HeldEntry { token, count: 1 });
     }
 
     /// Whether this session holds the lock.

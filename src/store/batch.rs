@@ -7,7 +7,7 @@
 use super::connection::{StoreConnection, StoreError};
 use super::rows::{LockRow, to_row};
 use super::statement::{
-    Change, Others, Turn, Writer, change_sql, hand_over_sql, read_sql, release_sql,
+    BatchWriter, LockChange, Others, Precedence, change_sql, hand_over_sql, read_sql, release_sql,
 };
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
@@ -29,12 +29,12 @@ impl StoreConnection {
     /// Runs a batch. `changes` must be sorted by key, each key once.
     pub async fn run_batch(
         &mut self,
-        writer: &Writer,
-        changes: &[Change],
+        writer: &BatchWriter,
+        changes: &[LockChange],
         others: &Others,
     ) -> Result<BatchResult, StoreError> {
         debug_assert!(sorted(changes) || mutants::on(Mutant::UnsortedBatch));
-        if let [change @ Change { key, release: Some(token), acquire: None, withdraw: false }] =
+        if let [change @ LockChange { key, release: Some(token), acquire: None, withdraw: false }] =
             changes
         {
             // A release alone is bound to its token: it needs neither guard nor read-back.
@@ -44,9 +44,10 @@ impl StoreConnection {
             return Ok(BatchResult { rows: vec![row], guarded: true, base: None, missed });
         }
         if let [
-            change @ Change { key, release: Some(token), acquire: Some(grant), withdraw: false },
+            change
+            @ LockChange { key, release: Some(token), acquire: Some(grant), withdraw: false },
         ] = changes
-            && grant.turn == Turn::Take
+            && grant.turn == Precedence::Take
             && grant.token > *token
         {
             let statement = hand_over_sql(writer, (key, *token), grant, others, self.flavour());
@@ -80,7 +81,7 @@ impl StoreConnection {
     /// Reads the rows of `keys` and the guard, changing nothing.
     pub async fn read_back<'a>(
         &mut self,
-        writer: &Writer,
+        writer: &BatchWriter,
         keys: impl Iterator<Item = &'a Key>,
     ) -> Result<BatchResult, StoreError> {
         let sql = read_sql(writer, keys, self.flavour());
@@ -89,12 +90,12 @@ impl StoreConnection {
     }
 }
 
-fn sorted(changes: &[Change]) -> bool {
+fn sorted(changes: &[LockChange]) -> bool {
     changes.windows(2).all(|w| w[0].key < w[1].key)
 }
 
 /// The row behind a change that was made as proposed.
-fn expected(writer: &Writer, change: &Change) -> LockRow {
+fn expected(writer: &BatchWriter, change: &LockChange) -> LockRow {
     let key = change.key.as_bytes().to_vec();
     let row = LockRow { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0 };
     match &change.acquire {

@@ -8,7 +8,7 @@ use mysql_async::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 use super::identity::{Foreign, Thread, ident_expression};
 use super::rows::column;
-use super::statement::{NEEDED, Statement};
+use super::statement::{NEEDED, ParameterizedSql};
 use crate::config::StoreUrl;
 use crate::config::tls::StoreTls;
 use crate::mutants::{self, Mutant};
@@ -260,7 +260,7 @@ impl StoreConnection {
     /// LAST_INSERT_ID() to.
     pub(super) async fn change(
         &mut self,
-        statement: &Statement,
+        statement: &ParameterizedSql,
     ) -> Result<(u64, Option<u64>), StoreError> {
         let conn = &mut self.conn;
         let run = async {

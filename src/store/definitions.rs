@@ -31,7 +31,7 @@ pub struct Definition {
 }
 
 /// A table of information_schema, and where the text is that the server runs.
-struct Source {
+struct DefinitionTable {
     /// Schema, name, kind, text.
     columns: [&'static str; 4],
     table: &'static str,
@@ -40,23 +40,23 @@ struct Source {
     shown: Option<usize>,
 }
 
-const SOURCES: [Source; 4] = [
-    Source {
+const SOURCES: [DefinitionTable; 4] = [
+    DefinitionTable {
         columns: ["routine_schema", "routine_name", "routine_type", "routine_definition"],
         table: "routines",
         shown: Some(2),
     },
-    Source {
+    DefinitionTable {
         columns: ["trigger_schema", "trigger_name", "'TRIGGER'", "action_statement"],
         table: "triggers",
         shown: Some(2),
     },
-    Source {
+    DefinitionTable {
         columns: ["event_schema", "event_name", "'EVENT'", "event_definition"],
         table: "events",
         shown: Some(3),
     },
-    Source {
+    DefinitionTable {
         columns: ["table_schema", "table_name", "'VIEW'", "view_definition"],
         table: "views",
         shown: None,
@@ -86,7 +86,11 @@ impl StoreConnection {
     }
 
     /// `None` if it was dropped meanwhile.
-    async fn object(&mut self, source: &Source, row: &Row) -> Result<Option<Object>, StoreError> {
+    async fn object(
+        &mut self,
+        source: &DefinitionTable,
+        row: &Row,
+    ) -> Result<Option<Object>, StoreError> {
         let kind = column::<String>(row, 2);
         let (schema, name) = (text(row, 0), text(row, 1));
         let listed: Vec<u8> = column(row, 3);

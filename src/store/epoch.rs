@@ -9,7 +9,7 @@ use crate::types::{Flavour, version_number};
 
 /// What a new epoch starts from. It must stand still while a lease passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct EpochBasis {
     /// The meta row.
     pub meta: Meta,
     /// The incarnations, in the order of their ids.
@@ -20,7 +20,7 @@ pub struct Standing {
     pub replicates: bool,
 }
 
-impl Standing {
+impl EpochBasis {
     /// Incarnations that may hold a lease, for all that this server knows.
     pub fn alive(&self) -> impl Iterator<Item = &ProxyRow> {
         self.proxies.iter().filter(|p| p.state == ProxyState::Live)
@@ -46,7 +46,7 @@ impl Standing {
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
     /// What it starts from, unchanged for the longest lease.
-    pub from: &'a Standing,
+    pub from: &'a EpochBasis,
     /// Its number.
     pub epoch: u64,
     /// Who wants it, for the record.
@@ -55,12 +55,12 @@ pub struct Opening<'a> {
 
 impl StoreConnection {
     /// Looks at everything that a new epoch starts from.
-    pub async fn standing(&mut self, schema: &str) -> Result<Standing, StoreError> {
+    pub async fn standing(&mut self, schema: &str) -> Result<EpochBasis, StoreError> {
         let meta = self.read_meta(schema).await?;
         let mut proxies = self.read_proxies(schema).await?;
         proxies.sort_by_key(|p| p.id.0);
         let read_only = self.read_settings().await?.read_only;
-        Ok(Standing { meta, proxies, read_only, replicates: self.replicates().await? })
+        Ok(EpochBasis { meta, proxies, read_only, replicates: self.replicates().await? })
     }
 
     /// Seconds of the server's clock.
@@ -116,7 +116,7 @@ fn opening_sql(
     Opening { from, epoch, who }: Opening<'_>,
     flavour: Flavour,
 ) -> String {
-    let Standing { meta, .. } = from;
+    let EpochBasis { meta, .. } = from;
     let (old, base, ident) = (meta.epoch, meta.base, literal(meta.ident.as_bytes()));
     let server = ident_expression(flavour);
     let versions: Vec<String> = from.alive().map(|p| format!("{}:{}", p.id.0, p.rvn)).collect();
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_epoch_is_above_all_that_is_known() {
-        let from = |meta| Standing { meta, proxies: vec![], read_only: false, replicates: false };
+        let from = |meta| EpochBasis { meta, proxies: vec![], read_only: false, replicates: false };
         assert_eq!(from(meta()).next_epoch(0, 1000), 1000);
         assert_eq!(from(meta()).next_epoch(2000, 1000), 2001);
         // The clock of the new server is behind.

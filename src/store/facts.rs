@@ -16,14 +16,14 @@ pub type Facts = HashMap<String, String>;
 
 /// One line of SHOW GRANTS.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
+pub struct GrantLine {
     /// The rights, in capitals.
     pub rights: Vec<String>,
     /// On what, without quotes: `*.*`, `mysql.proc`.
     pub on: String,
 }
 
-impl Grant {
+impl GrantLine {
     /// `GRANT a, b ON c TO d`; `None` for a role and other lines.
     fn parse(line: &str) -> Option<Self> {
         let (rights, rest) = line.strip_prefix("GRANT ")?.split_once(" ON ")?;
@@ -127,9 +127,9 @@ impl StoreConnection {
     }
 
     /// What this account was granted, active roles included.
-    pub async fn grants(&mut self) -> Result<Vec<Grant>, StoreError> {
+    pub async fn grants(&mut self) -> Result<Vec<GrantLine>, StoreError> {
         let rows = self.query("SHOW GRANTS".to_owned(), 1).await?;
-        Ok(rows[0].iter().filter_map(|r| Grant::parse(&column::<String>(r, 0))).collect())
+        Ok(rows[0].iter().filter_map(|r| GrantLine::parse(&column::<String>(r, 0))).collect())
     }
 }
 
@@ -140,11 +140,11 @@ mod tests {
     #[test]
     fn a_grant_gives_what_it_lists_and_nothing_that_only_sounds_like_it() {
         let line = "GRANT SHOW VIEW, EVENT ON *.* TO `a`@`%` IDENTIFIED BY PASSWORD '*D8'";
-        let grant = Grant::parse(line).expect("a grant");
+        let grant = GrantLine::parse(line).expect("a grant");
         assert_eq!(grant.on, "*.*");
         assert!(grant.gives("EVENT") && grant.gives("SHOW VIEW") && !grant.gives("VIEW"));
-        let all = Grant::parse("GRANT ALL PRIVILEGES ON `mysql`.`proc` TO `a`@`%`");
+        let all = GrantLine::parse("GRANT ALL PRIVILEGES ON `mysql`.`proc` TO `a`@`%`");
         assert!(all.is_some_and(|g| g.on == "mysql.proc" && g.gives("SELECT")));
-        assert_eq!(Grant::parse("GRANT `role`@`%` TO `a`@`%`"), None);
+        assert_eq!(GrantLine::parse("GRANT `role`@`%` TO `a`@`%`"), None);
     }
 }

@@ -34,6 +34,15 @@ pub(super) fn to_asked(rows: &[mysql_async::Row]) -> Vec<ReleaseRequest> {
     rows.iter().filter_map(asked).collect()
 }
 
+/// One grant of a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantId {
+    /// The lock's key.
+    pub key: Vec<u8>,
+    /// The grant's token.
+    pub token: u64,
+}
+
 /// What has become of a lock that was to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReleaseStatus {
@@ -51,7 +60,7 @@ impl StoreConnection {
     pub async fn ask_release(
         &mut self,
         schema: &str,
-        (key, token): (&[u8], u64),
+        grant: &GrantId,
         who: &str,
     ) -> Result<(), StoreError> {
         self.execute(format!(
@@ -59,7 +68,8 @@ impl StoreConnection {
              WHERE l.k=`{schema}`.releases.k AND l.tok=`{schema}`.releases.tok AND l.holder<>0)"
         ))
         .await?;
-        let (key, who) = (literal(key), literal(who.as_bytes()));
+        let (key, token) = (literal(&grant.key), grant.token);
+        let who = literal(who.as_bytes());
         self.execute(format!(
             "INSERT INTO `{schema}`.releases (k,tok,who,since) \
              VALUES ({key},{token},{who},UTC_TIMESTAMP(3)) \
@@ -73,10 +83,10 @@ impl StoreConnection {
     pub async fn release_status(
         &mut self,
         schema: &str,
-        key: &[u8],
-        token: u64,
+        grant: &GrantId,
     ) -> Result<ReleaseStatus, StoreError> {
-        let sql = format!("SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k={}", literal(key));
+        let sql =
+            format!("SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k={}", literal(&grant.key));
         let rows = self.query(sql, 1).await?;
         let Some(row) = rows[0].first().map(to_row).filter(|row| row.holder != 0) else {
             return Ok(ReleaseStatus::Free);
@@ -86,7 +96,7 @@ impl StoreConnection {
         let clean = proxy.as_ref().is_some_and(|p| p.state == ProxyState::Clean);
         Ok(match row.token {
             _ if clean => ReleaseStatus::Free,
-            later if later != token => ReleaseStatus::Later(later),
+            later if later != grant.token => ReleaseStatus::Later(later),
             _ => ReleaseStatus::Held(proxy),
         })
     }

@@ -19,7 +19,7 @@ use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// Who writes, and in which epoch.
 #[derive(Debug, Clone)]
-pub struct Writer {
+pub struct BatchWriter {
     /// Schema of the lock tables.
     pub schema: String,
     /// The incarnation.
@@ -36,20 +36,20 @@ pub struct Writer {
 /// What one key asks for: a release, a grant, or a hand-over from one to the other; or that this
 /// proxy waits for it no longer.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct LockChange {
     /// The key.
     pub key: Key,
     /// Token to release first.
     pub release: Option<u64>,
     /// Grant to try then.
-    pub acquire: Option<Grant>,
+    pub acquire: Option<GrantAttempt>,
     /// Whether to leave the row's place for a waiting proxy.
     pub withdraw: bool,
 }
 
 /// A grant to try.
 #[derive(Debug, Clone)]
-pub struct Grant {
+pub struct GrantAttempt {
     /// Unique id of the attempt.
     pub id: u64,
     /// Proposed token. The row gets it, or one above its last if that is not smaller.
@@ -61,12 +61,12 @@ pub struct Grant {
     /// user@host.
     pub owner: Arc<[u8]>,
     /// Before or behind a proxy that waits.
-    pub turn: Turn,
+    pub turn: Precedence,
 }
 
 /// What a grant does about other proxies that want the same lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum Precedence {
     /// Leaves a free row to the proxy that stands in it as waiting.
     Yield,
     /// The same; and where it does not get the lock, it stands in the row as waiting since this
@@ -87,7 +87,7 @@ pub struct Others {
 
 /// A statement with `?` for its values.
 #[derive(Debug)]
-pub(super) struct Statement {
+pub(super) struct ParameterizedSql {
     /// The text; of few different lengths, so that the server can keep it prepared.
     pub(super) sql: String,
     /// Its values, in order.
@@ -96,7 +96,7 @@ pub(super) struct Statement {
     pub(super) changes: u64,
 }
 
-impl Statement {
+impl ParameterizedSql {
     /// The statement with its values in it.
     pub(super) fn to_text(&self) -> String {
         let mut pieces = self.sql.split('?');
@@ -113,26 +113,26 @@ impl Statement {
 }
 
 /// A release alone.
-pub(super) fn release_sql(writer: &Writer, key: &Key, token: u64) -> Statement {
-    let Writer { schema, proxy: ProxyId(me), .. } = writer;
+pub(super) fn release_sql(writer: &BatchWriter, key: &Key, token: u64) -> ParameterizedSql {
+    let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
     // LAST_INSERT_ID() tells who waits.
     let sql = format!(
         "UPDATE `{schema}`.locks SET holder=0,want=IF(want IN (0,{me}),want,LAST_INSERT_ID(want)) \
          WHERE k=? AND holder={me} AND tok=?"
     );
-    Statement { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
+    ParameterizedSql { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
 }
 
 /// A hand-over alone: what [`change_sql`] does in less time (docs/performance.md). A row that was changed was
 /// won, with the proposed token, which must be greater than the one released.
 pub(super) fn hand_over_sql(
-    writer: &Writer,
+    writer: &BatchWriter,
     (key, token): (&Key, u64),
-    grant: &Grant,
+    grant: &GrantAttempt,
     others: &Others,
     flavour: Flavour,
-) -> Statement {
-    let Writer { schema, proxy: ProxyId(me), .. } = writer;
+) -> ParameterizedSql {
+    let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
     let (guard, live) = (guard(writer, flavour), ids(&others.waiting));
     let share = match flavour {
         Flavour::MySql => "FOR SHARE",
@@ -148,16 +148,16 @@ pub(super) fn hand_over_sql(
     let mut values: Vec<Value> = vec![grant.id.into(), grant.conn.0.into()];
     values.extend([name(grant), owner(grant), grant.token.into()]);
     values.extend([key.as_bytes().into(), token.into()]);
-    Statement { sql, values, changes: 1 }
+    ParameterizedSql { sql, values, changes: 1 }
 }
 
 /// The name as the row keeps it.
-fn name(grant: &Grant) -> Value {
+fn name(grant: &GrantAttempt) -> Value {
     grant.name[..grant.name.len().min(255)].into()
 }
 
 /// The owner as the row keeps it.
-fn owner(grant: &Grant) -> Value {
+fn owner(grant: &GrantAttempt) -> Value {
     grant.owner[..grant.owner.len().min(400)].into()
 }
 
@@ -197,14 +197,14 @@ const AT_ONCE: u64 = 1;
 /// by every grant of a row that was there and was not won, by one that got another token than the
 /// proposed one, and by the release of a row in which another proxy waits.
 pub(super) fn change_sql(
-    writer: &Writer,
-    changes: &[Change],
+    writer: &BatchWriter,
+    changes: &[LockChange],
     others: &Others,
     flavour: Flavour,
-) -> Statement {
-    let Writer { schema, proxy: ProxyId(me), .. } = writer;
+) -> ParameterizedSql {
+    let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
     let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
-    for Change { key, release, acquire, withdraw } in changes {
+    for LockChange { key, release, acquire, withdraw } in changes {
         // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
         // grant of a hand-over stands right behind the release: both are one commit.
         if release.is_some() || *withdraw {
@@ -220,9 +220,9 @@ pub(super) fn change_sql(
             values.extend([grant.token.into(), (*me).into(), grant.id.into(), grant.conn.0.into()]);
             values.extend([name(grant), owner(grant)]);
             values.push(match grant.turn {
-                Turn::Yield => Value::UInt(0),
-                Turn::Queue(since) => since.max(AT_ONCE + 1).into(),
-                Turn::Take => AT_ONCE.into(),
+                Precedence::Yield => Value::UInt(0),
+                Precedence::Queue(since) => since.max(AT_ONCE + 1).into(),
+                Precedence::Take => AT_ONCE.into(),
             });
         }
     }
@@ -284,13 +284,13 @@ pub(super) fn change_sql(
          ticket=IF(VALUES(holder)<>0 AND VALUES(ticket)>{AT_ONCE} AND locks.want={me},\
            VALUES(ticket),locks.ticket)"
     );
-    Statement { sql, values, changes: rows as u64 }
+    ParameterizedSql { sql, values, changes: rows as u64 }
 }
 
 /// Reads the rows of `wanted`, and before them one with an empty key: the base as its token, and as
 /// its holder 1 if the guard holds.
 pub(super) fn read_sql<'a>(
-    writer: &Writer,
+    writer: &BatchWriter,
     wanted: impl Iterator<Item = &'a Key>,
     flavour: Flavour,
 ) -> String {
@@ -306,8 +306,8 @@ pub(super) fn read_sql<'a>(
     )
 }
 
-fn guard(writer: &Writer, flavour: Flavour) -> String {
-    let Writer { proxy: ProxyId(me), epoch, base, .. } = writer;
+fn guard(writer: &BatchWriter, flavour: Flavour) -> String {
+    let BatchWriter { proxy: ProxyId(me), epoch, base, .. } = writer;
     let ident = ident_expression(flavour);
     format!(
         "m.id=1 AND m.epoch={epoch} AND m.base={base} AND m.ident={ident} \
@@ -334,16 +334,16 @@ mod tests {
 
     #[test]
     fn the_longest_batch_fits_into_a_packet_that_is_demanded() {
-        let grant = |id| Grant {
+        let grant = |id| GrantAttempt {
             id,
             token: u64::MAX,
             conn: ConnectionId(u64::MAX),
             name: vec![0xff; 255].into(),
             owner: vec![0xff; 400].into(),
-            turn: Turn::Queue(u64::MAX),
+            turn: Precedence::Queue(u64::MAX),
         };
         let key = |n: u8| Key::from_row(&[&[b'L'][..], &[n; 254]].concat()).expect("a key");
-        let change = |n: u8| Change {
+        let change = |n: u8| LockChange {
             key: key(n),
             release: Some(u64::MAX),
             acquire: Some(grant(u64::MAX)),
@@ -353,7 +353,7 @@ mod tests {
         let all = vec![ProxyId(u64::MAX); 200];
         let others = Others { clean: all.clone(), waiting: all };
         let (schema, proxy) = ("s".repeat(64), ProxyId(u64::MAX));
-        let writer = Writer { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };
+        let writer = BatchWriter { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };
         for flavour in [Flavour::MySql, Flavour::MariaDb] {
             let text = change_sql(&writer, &changes, &others, flavour).to_text();
             assert!((text.len() as u64) < NEEDED, "{flavour:?}: {}", text.len());

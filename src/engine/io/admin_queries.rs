@@ -12,7 +12,7 @@ use super::link::{StoreAccess, StoreLink};
 use super::query_error::QueryError;
 use crate::store::connection::StoreError;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
-use crate::store::releases::ReleaseStatus;
+use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::types::ConnectionId;
 
 /// When to look for the first time, if nobody asks before: the engine may have registered by then.
@@ -22,33 +22,30 @@ const FIRST: Duration = Duration::from_secs(1);
 pub const MOST: usize = 10_000;
 
 /// Where an answer goes.
-pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, QueryError>>;
-
-/// A grant of a lock: key and token.
-pub type Grant = (Vec<u8>, u64);
+pub(in crate::engine) type QueryReply<T> = oneshot::Sender<Result<T, QueryError>>;
 
 /// A question or an order.
 #[derive(Debug)]
-pub(in crate::engine) enum Asked {
+pub(in crate::engine) enum AdminQuery {
     /// Held locks.
-    Locks(LockFilter, Reply<Vec<LockInfo>>),
+    Locks(LockFilter, QueryReply<Vec<LockInfo>>),
     /// All incarnations.
-    Proxies(Reply<Vec<ProxyInfo>>),
+    Proxies(QueryReply<Vec<ProxyInfo>>),
     /// KILL CONNECTION. False when the store account may not.
-    Kill(ConnectionId, Reply<bool>),
+    Kill(ConnectionId, QueryReply<bool>),
     /// Ask its proxy to release a grant, in somebody's name.
-    Release(Grant, String, Reply<()>),
+    Release(GrantId, String, QueryReply<()>),
     /// What has become of a grant.
-    Fate(Grant, Reply<ReleaseStatus>),
+    Status(GrantId, QueryReply<ReleaseStatus>),
 }
 
-impl Asked {
+impl AdminQuery {
     /// It changes nothing, and who asked has left.
     fn is_vain(&self) -> bool {
         match self {
             Self::Locks(_, reply) => reply.is_closed(),
             Self::Proxies(reply) => reply.is_closed(),
-            Self::Fate(_, reply) => reply.is_closed(),
+            Self::Status(_, reply) => reply.is_closed(),
             Self::Kill(..) | Self::Release(..) => false,
         }
     }
@@ -57,14 +54,14 @@ impl Asked {
 /// Where it is asked and ordered. Who looks does not hold up who acts: there are two lines to the lock
 /// tables.
 #[derive(Debug, Clone)]
-pub(in crate::engine) struct Desk {
-    looks: mpsc::UnboundedSender<Asked>,
-    acts: mpsc::UnboundedSender<Asked>,
+pub(in crate::engine) struct AdminQueries {
+    looks: mpsc::UnboundedSender<AdminQuery>,
+    acts: mpsc::UnboundedSender<AdminQuery>,
     /// What was seen last.
     pub(in crate::engine) known: Arc<LastKnown>,
 }
 
-impl Desk {
+impl AdminQueries {
     /// One that is answered until its last copy is dropped.
     pub(in crate::engine) fn open(access: &Arc<StoreAccess>) -> Self {
         let known = Arc::new(LastKnown::default());
@@ -82,16 +79,15 @@ impl Desk {
     }
 
     /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
-    pub(in crate::engine) fn send(&self, asked: Asked) {
+    pub(in crate::engine) fn send(&self, asked: AdminQuery) {
         let link = match asked {
-            Asked::Locks(LockFilter::All | LockFilter::Like(_), _) | Asked::Proxies(_) => {
-                &self.looks
-            }
+            AdminQuery::Locks(LockFilter::All | LockFilter::Like(_), _)
+            | AdminQuery::Proxies(_) => &self.looks,
             // To release a lock is to look for it first.
-            Asked::Locks(LockFilter::Named(_), _)
-            | Asked::Kill(..)
-            | Asked::Release(..)
-            | Asked::Fate(..) => &self.acts,
+            AdminQuery::Locks(LockFilter::Named(_), _)
+            | AdminQuery::Kill(..)
+            | AdminQuery::Release(..)
+            | AdminQuery::Status(..) => &self.acts,
         };
         let _ = link.send(asked);
     }
@@ -101,7 +97,7 @@ impl Desk {
 /// tables do not answer are not old.
 async fn look(
     access: Arc<StoreAccess>,
-    mut asked: mpsc::UnboundedReceiver<Asked>,
+    mut asked: mpsc::UnboundedReceiver<AdminQuery>,
     known: Arc<LastKnown>,
 ) {
     let mut link = StoreLink::new(Arc::clone(&access));
@@ -115,9 +111,10 @@ async fn look(
             Err(_) => {
                 let begun = Instant::now();
                 let (all, _) = oneshot::channel();
-                answer(Asked::Locks(LockFilter::All, all), &mut link, &schema, Some(&known)).await;
+                answer(AdminQuery::Locks(LockFilter::All, all), &mut link, &schema, Some(&known))
+                    .await;
                 let (all, _) = oneshot::channel();
-                answer(Asked::Proxies(all), &mut link, &schema, Some(&known)).await;
+                answer(AdminQuery::Proxies(all), &mut link, &schema, Some(&known)).await;
                 next = Instant::now() + known.refresh_after(begun.elapsed());
             }
         }
@@ -125,7 +122,7 @@ async fn look(
 }
 
 /// Answers those who act.
-async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
+async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<AdminQuery>) {
     let mut link = StoreLink::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
     while let Some(question) = asked.recv().await {
@@ -136,9 +133,14 @@ async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>
 }
 
 /// Answers one question. Who asked may leave meanwhile: then nobody reads the answer.
-async fn answer(question: Asked, link: &mut StoreLink, schema: &str, known: Option<&LastKnown>) {
+async fn answer(
+    question: AdminQuery,
+    link: &mut StoreLink,
+    schema: &str,
+    known: Option<&LastKnown>,
+) {
     match question {
-        Asked::Locks(which, reply) => {
+        AdminQuery::Locks(which, reply) => {
             let rows = twice(link, async |link| {
                 link.get().await?.overview_locks(schema, &which, MOST).await
             });
@@ -151,7 +153,7 @@ async fn answer(question: Asked, link: &mut StoreLink, schema: &str, known: Opti
             }
             let _ = reply.send(rows);
         }
-        Asked::Proxies(reply) => {
+        AdminQuery::Proxies(reply) => {
             let rows =
                 twice(link, async |link| link.get().await?.overview_proxies(schema, MOST).await);
             let rows = rows.await;
@@ -163,21 +165,19 @@ async fn answer(question: Asked, link: &mut StoreLink, schema: &str, known: Opti
             }
             let _ = reply.send(rows);
         }
-        Asked::Kill(conn, reply) => {
+        AdminQuery::Kill(conn, reply) => {
             let done = twice(link, async |link| link.get().await?.kill(conn.0).await);
             let _ = reply.send(done.await);
         }
-        Asked::Release((key, token), who, reply) => {
-            let done = twice(link, async |link| {
-                link.get().await?.ask_release(schema, (&key, token), &who).await
-            });
+        AdminQuery::Release(grant, who, reply) => {
+            let done =
+                twice(link, async |link| link.get().await?.ask_release(schema, &grant, &who).await);
             let _ = reply.send(done.await);
         }
-        Asked::Fate((key, token), reply) => {
-            let fate = twice(link, async |link| {
-                link.get().await?.release_status(schema, &key, token).await
-            });
-            let _ = reply.send(fate.await);
+        AdminQuery::Status(grant, reply) => {
+            let status =
+                twice(link, async |link| link.get().await?.release_status(schema, &grant).await);
+            let _ = reply.send(status.await);
         }
     }
 }

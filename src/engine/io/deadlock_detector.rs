@@ -43,7 +43,7 @@ pub(in crate::engine) async fn watch(
     victims: mpsc::UnboundedSender<Victim>,
 ) {
     let mut teller = Teller { link: StoreLink::new(Arc::clone(&access)), access, told: None };
-    let mut seen: Seen = HashMap::new();
+    let mut seen: FirstBeats = HashMap::new();
     loop {
         // A deadlock inside one proxy is found as it closes.
         if peers.wait_for(|peers| *peers).await.is_err() {
@@ -84,9 +84,9 @@ pub(in crate::engine) async fn watch(
 }
 
 /// Circles, and the beats of their proxies when they were first seen.
-type Seen = HashMap<BTreeSet<u64>, HashMap<ProxyId, u64>>;
+type FirstBeats = HashMap<BTreeSet<u64>, HashMap<ProxyId, u64>>;
 
-fn first_sight(circle: &[WaitEdge], seen: &Seen) -> (BTreeSet<u64>, HashMap<ProxyId, u64>) {
+fn first_sight(circle: &[WaitEdge], seen: &FirstBeats) -> (BTreeSet<u64>, HashMap<ProxyId, u64>) {
     let ids = ids(circle);
     let now = || circle.iter().map(|edge| (edge.proxy, edge.beat)).collect();
     let first = seen.get(&ids).cloned().unwrap_or_else(now);
@@ -94,7 +94,7 @@ fn first_sight(circle: &[WaitEdge], seen: &Seen) -> (BTreeSet<u64>, HashMap<Prox
 }
 
 /// Whether every wait of the circle has stood since the circle was seen first.
-fn is_current(circle: &[WaitEdge], seen: &Seen, me: ProxyId) -> bool {
+fn is_current(circle: &[WaitEdge], seen: &FirstBeats, me: ProxyId) -> bool {
     let first = seen.get(&ids(circle));
     circle.iter().filter(|edge| edge.proxy != me).all(|edge| {
         let since = first.and_then(|first| first.get(&edge.proxy));
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_wait_counts_while_its_proxy_goes_on_looking() {
         let circle = |beat| [edge(1, 2, 0), WaitEdge { proxy: ProxyId(2), beat, ..edge(2, 1, 0) }];
-        let mut seen = Seen::new();
+        let mut seen = FirstBeats::new();
         for (beat, current) in [(7, false), (7, false), (8, false), (9, true)] {
             seen = [first_sight(&circle(beat), &seen)].into();
             assert_eq!(is_current(&circle(beat), &seen, ProxyId(1)), current, "{beat}");

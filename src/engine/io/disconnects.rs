@@ -17,7 +17,7 @@ use crate::types::{ConnectionId, ProxyId};
 
 /// Locks to release when the server no longer works for `conn`.
 #[derive(Debug)]
-pub(in crate::engine) struct Watch {
+pub(in crate::engine) struct DeferredRelease {
     pub(in crate::engine) conn: ConnectionId,
     /// The server's start when the locks were granted. Connection ids begin anew with each start:
     /// in a later run this one may be somebody else's.
@@ -38,7 +38,7 @@ pub(in crate::engine) struct Question {
 #[derive(Debug)]
 pub(in crate::engine) enum Errand {
     /// Until it is over.
-    Watch(Watch),
+    DeferredRelease(DeferredRelease),
     /// Once.
     Ask(Question),
 }
@@ -53,10 +53,10 @@ const BLIND: Duration = Duration::from_secs(5);
 pub(in crate::engine) async fn watch(
     access: Arc<StoreAccess>,
     mut inbox: mpsc::UnboundedReceiver<Errand>,
-    gone: mpsc::UnboundedSender<Watch>,
+    gone: mpsc::UnboundedSender<DeferredRelease>,
 ) {
     let mut link = StoreLink::new(Arc::clone(&access));
-    let mut watches: Vec<Watch> = Vec::new();
+    let mut watches: Vec<DeferredRelease> = Vec::new();
     let mut pause = PAUSE.0;
     let mut complained = false;
     loop {
@@ -70,7 +70,7 @@ pub(in crate::engine) async fn watch(
         };
         while let Some(errand) = next {
             match errand {
-                Errand::Watch(watch) => {
+                Errand::DeferredRelease(watch) => {
                     watches.push(watch);
                     pause = PAUSE.0;
                 }
@@ -92,7 +92,7 @@ pub(in crate::engine) async fn watch(
                     }
                 }
                 let (still, over) =
-                    watches.into_iter().partition(|w: &Watch| serves(w.run, w.conn));
+                    watches.into_iter().partition(|w: &DeferredRelease| serves(w.run, w.conn));
                 watches = still;
                 for watch in over {
                     let _ = gone.send(watch);

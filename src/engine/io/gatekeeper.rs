@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Requests to the gatekeeper.
 #[derive(Debug)]
-enum Request {
+enum GateRequest {
     Close(u64, oneshot::Sender<Option<Gate>>),
     Open(Box<str>),
     Check(Box<str>, oneshot::Sender<bool>),
@@ -36,7 +36,7 @@ enum Request {
 /// A handle to the gatekeeper, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Gates {
-    requests: mpsc::UnboundedSender<Request>,
+    requests: mpsc::UnboundedSender<GateRequest>,
     schema: Arc<str>,
 }
 
@@ -57,7 +57,7 @@ impl Gates {
     pub fn close_one(&self, tag: u64) -> oneshot::Receiver<Option<Gate>> {
         let (reply, gate) = oneshot::channel();
         // A dropped request drops its reply.
-        let _ = self.requests.send(Request::Close(tag, reply));
+        let _ = self.requests.send(GateRequest::Close(tag, reply));
         gate
     }
 }
@@ -66,7 +66,7 @@ impl Gate {
     /// Whether it is closed still.
     pub async fn is_closed(&self) -> bool {
         let (reply, closed) = oneshot::channel();
-        let _ = self.gates.requests.send(Request::Check(self.name.clone(), reply));
+        let _ = self.gates.requests.send(GateRequest::Check(self.name.clone(), reply));
         closed.await.unwrap_or(false)
     }
 
@@ -78,7 +78,7 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        let _ = self.gates.requests.send(Request::Open(std::mem::take(&mut self.name)));
+        let _ = self.gates.requests.send(GateRequest::Open(std::mem::take(&mut self.name)));
     }
 }
 
@@ -106,13 +106,13 @@ pub(in crate::engine) fn start(access: Arc<StoreAccess>) -> Gates {
 
 /// What waits for the next statement.
 #[derive(Default)]
-struct Work {
+struct GateWork {
     close: Vec<(u64, oneshot::Sender<Option<Gate>>)>,
     check: Vec<(Box<str>, oneshot::Sender<bool>)>,
     open: Vec<Box<str>>,
 }
 
-impl Work {
+impl GateWork {
     fn len(&self) -> usize {
         self.close.len() + self.check.len() + self.open.len()
     }
@@ -130,7 +130,7 @@ struct Gatekeeper {
 }
 
 impl Gatekeeper {
-    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Request>) {
+    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<GateRequest>) {
         loop {
             // Sessions may wait at gates of a lost connection, which nobody can open.
             let patience = if self.lost.is_some() { RETRY } else { Duration::MAX };
@@ -139,7 +139,7 @@ impl Gatekeeper {
                 continue;
             };
             let Some(first) = first else { return };
-            let mut work = Work::default();
+            let mut work = GateWork::default();
             self.sort(first, &mut work);
             // What came meanwhile goes into the same statement.
             while work.len() < AT_ONCE
@@ -153,23 +153,23 @@ impl Gatekeeper {
         }
     }
 
-    fn sort(&self, request: Request, work: &mut Work) {
+    fn sort(&self, request: GateRequest, work: &mut GateWork) {
         match request {
-            Request::Close(_, reply) if reply.is_closed() => {}
-            Request::Close(_, reply) if self.closed.len() + work.close.len() >= MOST => {
+            GateRequest::Close(_, reply) if reply.is_closed() => {}
+            GateRequest::Close(_, reply) if self.closed.len() + work.close.len() >= MOST => {
                 let _ = reply.send(None);
             }
-            Request::Close(tag, reply) => work.close.push((tag, reply)),
-            Request::Open(gate) if self.closed.contains(&gate) => work.open.push(gate),
-            Request::Check(gate, reply) if self.closed.contains(&gate) => {
+            GateRequest::Close(tag, reply) => work.close.push((tag, reply)),
+            GateRequest::Open(gate) if self.closed.contains(&gate) => work.open.push(gate),
+            GateRequest::Check(gate, reply) if self.closed.contains(&gate) => {
                 work.check.push((gate, reply));
             }
             // Those of a lost connection are open; a dropped reply says so.
-            Request::Open(_) | Request::Check(..) => {}
+            GateRequest::Open(_) | GateRequest::Check(..) => {}
         }
     }
 
-    async fn carry_out(&mut self, mut work: Work) {
+    async fn carry_out(&mut self, mut work: GateWork) {
         if work.len() == 0 {
             return;
         }
@@ -199,7 +199,7 @@ impl Gatekeeper {
     }
 
     /// Runs one statement. When its connection breaks, all gates are open, or soon will be.
-    async fn turn(&mut self, close: &[Box<str>], work: &Work) -> Result<Vec<bool>, StoreError> {
+    async fn turn(&mut self, close: &[Box<str>], work: &GateWork) -> Result<Vec<bool>, StoreError> {
         self.connect().await?;
         if work.len() == 0 {
             return Ok(Vec::new());

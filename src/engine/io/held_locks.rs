@@ -27,13 +27,13 @@ pub struct HeldLock {
 pub type Census = Option<Arc<[HeldLock]>>;
 
 /// A question for it.
-pub(in crate::engine) type Asked = oneshot::Sender<Result<Census, String>>;
+pub(in crate::engine) type CensusRequest = oneshot::Sender<Result<Census, String>>;
 
 /// Answers until the last handle is dropped. Those who ask while the rows are read get the next
 /// reading.
 pub(in crate::engine) async fn answer(
     access: Arc<StoreAccess>,
-    mut asked: mpsc::UnboundedReceiver<Asked>,
+    mut asked: mpsc::UnboundedReceiver<CensusRequest>,
 ) {
     let mut link = StoreLink::new(Arc::clone(&access));
     while let Some(first) = asked.recv().await {

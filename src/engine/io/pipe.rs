@@ -14,13 +14,13 @@ use crate::seldom::{Seldom, Turn};
 use crate::store::batch::BatchResult;
 use crate::store::connection::StoreError;
 use crate::store::identity::{Thread, same_run};
-use crate::store::statement::{Change, Others, Writer};
+use crate::store::statement::{BatchWriter, LockChange, Others};
 
 /// Work for a pipe.
 #[derive(Debug)]
 pub(in crate::engine) struct Batch {
-    pub(in crate::engine) writer: Arc<Writer>,
-    pub(in crate::engine) changes: Vec<Change>,
+    pub(in crate::engine) writer: Arc<BatchWriter>,
+    pub(in crate::engine) changes: Vec<LockChange>,
     pub(in crate::engine) others: Arc<Others>,
     /// Gives back what an incarnation that is over has won; nobody waits for it.
     pub(in crate::engine) stray: bool,
@@ -28,7 +28,7 @@ pub(in crate::engine) struct Batch {
 
 /// A finished batch.
 #[derive(Debug)]
-pub(in crate::engine) struct Finished {
+pub(in crate::engine) struct FinishedBatch {
     pub(in crate::engine) pipe: usize,
     pub(in crate::engine) batch: Batch,
     /// With the start of the server that took the batch.
@@ -40,7 +40,7 @@ pub(in crate::engine) async fn run_pipe(
     pipe: usize,
     access: Arc<StoreAccess>,
     mut work: mpsc::Receiver<Batch>,
-    finished: mpsc::UnboundedSender<Finished>,
+    finished: mpsc::UnboundedSender<FinishedBatch>,
 ) {
     let mut link = StoreLink::new(Arc::clone(&access));
     let unknown = Seldom::default();
@@ -50,7 +50,7 @@ pub(in crate::engine) async fn run_pipe(
         access.metrics.batch_seconds.observe(started.elapsed().as_secs_f64());
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
         access.metrics.batch_keys.observe(batch.changes.len() as f64);
-        if finished.send(Finished { pipe, batch, result }).is_err() {
+        if finished.send(FinishedBatch { pipe, batch, result }).is_err() {
             return;
         }
     }

@@ -22,7 +22,7 @@ pub(in crate::engine) struct Lookup {
 
 /// Rows read.
 #[derive(Debug)]
-pub(in crate::engine) struct Read {
+pub(in crate::engine) struct FinishedRead {
     pub(in crate::engine) keys: Vec<Key>,
     /// The rows, and the keys of those that may be taken without waiting for anybody.
     pub(in crate::engine) result: Result<(Vec<LockRow>, HashSet<Vec<u8>>), StoreError>,
@@ -32,7 +32,7 @@ pub(in crate::engine) struct Read {
 pub(in crate::engine) async fn run_reader(
     access: Arc<StoreAccess>,
     mut work: mpsc::Receiver<Lookup>,
-    finished: mpsc::UnboundedSender<Read>,
+    finished: mpsc::UnboundedSender<FinishedRead>,
 ) {
     let mut link = StoreLink::new(Arc::clone(&access));
     while let Some(lookup) = work.recv().await {
@@ -41,7 +41,7 @@ pub(in crate::engine) async fn run_reader(
             // A read has no outcome to be unsure of: once more on a new connection.
             result = read(&access, &mut link, &lookup).await;
         }
-        if finished.send(Read { keys: lookup.keys, result }).is_err() {
+        if finished.send(FinishedRead { keys: lookup.keys, result }).is_err() {
             return;
         }
     }

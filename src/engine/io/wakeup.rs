@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_millis(500);
 
 /// Why it is time to look at the locks that others have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum Look {
+pub(in crate::engine) enum WakeReason {
     /// Somebody rang.
     Rung,
     /// Somebody may have rung while no bell hung.
@@ -34,18 +34,18 @@ pub(in crate::engine) async fn listen(
     access: Arc<StoreAccess>,
     lease: Arc<Lease>,
     mut wanted: watch::Receiver<bool>,
-    rung: mpsc::UnboundedSender<Look>,
+    rung: mpsc::UnboundedSender<WakeReason>,
 ) {
     let mut link = StoreLink::new(Arc::clone(&access));
     let mut hung = None;
-    let mut look = Look::InCase;
+    let mut look = WakeReason::InCase;
     while wanted.wait_for(|wanted| *wanted).await.is_ok() {
         let result = match lease.proxy() {
             Some(proxy) => hang(&mut link, &access, (proxy, look), &mut hung, &rung).await,
-            None => Ok(Look::InCase),
+            None => Ok(WakeReason::InCase),
         };
         link.judge(&result);
-        look = *result.as_ref().unwrap_or(&Look::InCase);
+        look = *result.as_ref().unwrap_or(&WakeReason::InCase);
         if let Err(e) = &result {
             tracing::debug!(error = %e, "no doorbell: locks of other proxies are polled for");
         }
@@ -58,10 +58,10 @@ pub(in crate::engine) async fn listen(
 async fn hang(
     link: &mut StoreLink,
     access: &StoreAccess,
-    (proxy, look): (ProxyId, Look),
+    (proxy, look): (ProxyId, WakeReason),
     hung: &mut Option<(ProxyId, u32)>,
-    rung: &mpsc::UnboundedSender<Look>,
-) -> Result<Look, StoreError> {
+    rung: &mpsc::UnboundedSender<WakeReason>,
+) -> Result<WakeReason, StoreError> {
     let conn = link.get().await?;
     let bell = Some((proxy, conn.id()));
     if *hung != bell {
@@ -81,7 +81,7 @@ async fn hang(
         }
     }
     let early = began.elapsed() < Duration::from_secs(HANGS.into());
-    Ok(if early { Look::Rung } else { Look::InCase })
+    Ok(if early { WakeReason::Rung } else { WakeReason::InCase })
 }
 
 /// Rings whom it is told to.

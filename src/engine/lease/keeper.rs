@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::incarnation::Incarnation;
 use super::longest::Longest;
 use super::server::Server;
-use super::takeover::{Running, take_over};
+use super::takeover::{Takeovers, take_over};
 use crate::clock;
 use crate::engine::io::link::StoreLink;
 use crate::engine::messages::LeaseEvent;
@@ -23,7 +23,7 @@ use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
 use crate::store::proxies::Renewal;
 use crate::store::rows::{ProxyRow, ProxyState};
-use crate::store::statement::{Others, Writer};
+use crate::store::statement::{BatchWriter, Others};
 use crate::types::ProxyId;
 
 /// Pause between looks at others as long as the first grant waits for them.
@@ -51,7 +51,7 @@ pub(in crate::engine) struct Keeper {
     gone: Vec<ProxyId>,
     observed: HashMap<ProxyId, Observation>,
     longest: Longest,
-    running: Arc<Running>,
+    running: Arc<Takeovers>,
     others: Others,
 }
 
@@ -210,7 +210,7 @@ impl Keeper {
         if waiting {
             tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
         }
-        let _ = self.events.send(LeaseEvent::Joined(Writer {
+        let _ = self.events.send(LeaseEvent::Joined(BatchWriter {
             schema,
             proxy: id,
             epoch: meta.epoch,

@@ -19,9 +19,9 @@ use crate::types::ProxyId;
 
 /// Takeovers under way, so that one proxy is not taken over twice by the same process.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Running(Mutex<HashSet<ProxyId>>);
+pub(in crate::engine) struct Takeovers(Mutex<HashSet<ProxyId>>);
 
-impl Running {
+impl Takeovers {
     /// True for the first to start on `id`.
     pub(in crate::engine) fn start(&self, id: ProxyId) -> bool {
         self.0.lock().insert(id)
@@ -37,7 +37,7 @@ impl Running {
 /// `own`: an earlier incarnation of this very process, whose sessions without locks live on.
 pub(in crate::engine) async fn take_over(
     access: Arc<StoreAccess>,
-    running: Arc<Running>,
+    running: Arc<Takeovers>,
     row: ProxyRow,
     own: bool,
 ) {
@@ -68,19 +68,19 @@ pub(in crate::engine) async fn take_over(
             Err(e) => Err(e),
         };
         link.judge(&result);
-        if matches!(result, Ok(End::Powerless(_))) {
+        if matches!(result, Ok(TakeoverStatus::Powerless(_))) {
             // A right that is granted meanwhile counts for new connections.
             link.drop_connection();
         }
         let stuck = match &result {
-            Ok(End::Powerless(why)) => Some(why.clone()),
+            Ok(TakeoverStatus::Powerless(why)) => Some(why.clone()),
             Err(e @ StoreError::Refused { .. }) => Some(e.to_string()),
-            Ok(End::Clean | End::Waiting) | Err(_) => None,
+            Ok(TakeoverStatus::Clean | TakeoverStatus::Waiting) | Err(_) => None,
         };
         access.stuck.takeover(&access.metrics, row.id, stuck);
         match result {
-            Ok(End::Clean) => break,
-            Ok(End::Powerless(ref why)) if !warned => {
+            Ok(TakeoverStatus::Clean) => break,
+            Ok(TakeoverStatus::Powerless(ref why)) if !warned => {
                 warned = true;
                 // Somebody else must act first.
                 longest = Duration::from_secs(5);
@@ -90,7 +90,7 @@ pub(in crate::engine) async fn take_over(
                 warned = true;
                 tracing::warn!(proxy = %row.id, error = %e, "takeover of a dead proxy is delayed");
             }
-            Ok(End::Waiting | End::Powerless(_)) | Err(_) => {}
+            Ok(TakeoverStatus::Waiting | TakeoverStatus::Powerless(_)) | Err(_) => {}
         }
         // Ends when the server shows no session of the dead proxy any more.
         sleep(pause).await;
@@ -106,7 +106,7 @@ pub(in crate::engine) async fn take_over(
     running.end(row.id);
 }
 
-enum End {
+enum TakeoverStatus {
     Clean,
     Waiting,
     Powerless(String),
@@ -134,21 +134,21 @@ async fn end_sessions(
     row: &ProxyRow,
     of_rows: Ids,
     tagged: Option<u64>,
-) -> Result<End, StoreError> {
+) -> Result<TakeoverStatus, StoreError> {
     let mut ids = conn.sessions_of(schema, row.id, tagged, of_rows != Ids::OfAnother).await?;
     if of_rows == Ids::OfThisRun && tagged.is_some() {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }
     let there = match conn.still_there(&ids).await {
-        Err(StoreError::Blind) => return Ok(End::Powerless(BLIND.to_owned())),
+        Err(StoreError::Blind) => return Ok(TakeoverStatus::Powerless(BLIND.to_owned())),
         there => there?,
     };
     if there.is_empty() || mutants::on(Mutant::StealBeforeGone) {
         conn.declare_clean(schema, row.id).await?;
-        return Ok(End::Clean);
+        return Ok(TakeoverStatus::Clean);
     }
     if of_rows == Ids::Doubtful {
-        return Ok(End::Powerless(format!(
+        return Ok(TakeoverStatus::Powerless(format!(
             "its row was deleted, and the server has sessions with the ids that its locks name ({}), which may be others': waiting until they end",
             list(&there)
         )));
@@ -160,9 +160,9 @@ async fn end_sessions(
         }
     }
     Ok(if refused.is_empty() {
-        End::Waiting
+        TakeoverStatus::Waiting
     } else {
-        End::Powerless(format!(
+        TakeoverStatus::Powerless(format!(
             "the store account may not end connection {} of the server: GRANT CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) ON *.* to it, or KILL there",
             list(&refused)
         ))

@@ -9,7 +9,7 @@ use super::Service;
 use crate::engine::io::pipe::Batch;
 use crate::engine::service::keys::{KeyState, Remote, Waiter};
 use crate::mutants::{self, Mutant};
-use crate::store::statement::{Change, Grant, Turn, Writer};
+use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence};
 
 /// How long a smaller batch waits for one under way.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -64,7 +64,7 @@ impl Service {
         busy.filter(|end| *end > now && !self.ready.is_empty()).min()
     }
 
-    fn gather(&mut self, writer: &Writer) -> Vec<Change> {
+    fn gather(&mut self, writer: &BatchWriter) -> Vec<LockChange> {
         let grants = self.lease.allows_grants(writer.proxy);
         let mut changes = Vec::new();
         let mut held_back = Vec::new();
@@ -93,7 +93,7 @@ impl Service {
             }
             state.in_flight = true;
             let turn = turn(state, release.is_some());
-            let acquire = state.granting.as_ref().map(|w| Grant {
+            let acquire = state.granting.as_ref().map(|w| GrantAttempt {
                 // Of this attempt alone: the row of an earlier one must not look like its own.
                 id: rand::random_range(1..=u64::MAX >> 1),
                 token: writer.base.max(self.last_token) + 1,
@@ -105,7 +105,7 @@ impl Service {
             if let Some(grant) = &acquire {
                 self.last_token = grant.token;
             }
-            changes.push(Change { key, release, acquire, withdraw });
+            changes.push(LockChange { key, release, acquire, withdraw });
         }
         if !held_back.is_empty() {
             for key in &held_back {
@@ -121,17 +121,17 @@ impl Service {
 }
 
 /// How the grant of a key stands to other proxies that want it.
-fn turn(state: &mut KeyState, hand_over: bool) -> Turn {
+fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
     let Some(remote) = &mut state.remote else {
-        return if hand_over { Turn::Take } else { Turn::Yield };
+        return if hand_over { Precedence::Take } else { Precedence::Yield };
     };
     remote.attempt = false;
     if std::mem::take(&mut remote.take) {
-        return Turn::Take;
+        return Precedence::Take;
     }
     match &state.granting {
-        Some(Waiter { ticket, claim, .. }) if !claim.once => Turn::Queue((*ticket).max(2)),
-        _ => Turn::Yield,
+        Some(Waiter { ticket, claim, .. }) if !claim.once => Precedence::Queue((*ticket).max(2)),
+        _ => Precedence::Yield,
     }
 }
 
@@ -142,8 +142,8 @@ mod tests {
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
-    use crate::engine::io::pipe::Finished;
-    use crate::engine::messages::{Acquired, Claim, LeaseEvent, Request};
+    use crate::engine::io::pipe::FinishedBatch;
+    use crate::engine::messages::{Acquired, Claim, EngineRequest, LeaseEvent};
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;
@@ -162,12 +162,12 @@ mod tests {
             weight: 0,
             events: mpsc::unbounded_channel().0,
         };
-        service.request(Request::Acquire { id, claim, reply });
+        service.request(EngineRequest::Acquire { id, claim, reply });
         outcome
     }
 
     /// The row behind a grant.
-    fn won(change: &Change) -> LockRow {
+    fn won(change: &LockChange) -> LockRow {
         let grant = change.acquire.clone().expect("a grant");
         let key = change.key.as_bytes().to_vec();
         LockRow {
@@ -189,7 +189,7 @@ mod tests {
         let batch = Batch { writer, changes, others: Arc::default(), stray: false };
         renew(&service.lease, deadline);
         let result = Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
-        service.finish(Finished { pipe: 0, batch, result });
+        service.finish(FinishedBatch { pipe: 0, batch, result });
     }
 
     /// I7. And what was won too late goes back before its waiter asks again: the keeper may be about
@@ -234,12 +234,12 @@ mod tests {
                 let writer = service.writer.clone().expect("joined");
                 let changes = service.gather(&writer);
                 tried.push(changes.len());
-                let free = |c: &Change| LockRow { holder: 0, grant: 0, conn: 0, ..won(c) };
+                let free = |c: &LockChange| LockRow { holder: 0, grant: 0, conn: 0, ..won(c) };
                 let rows = changes.iter().map(free).collect();
                 let batch = Batch { writer, changes, others: Arc::default(), stray: false };
                 let result =
                     Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
-                service.finish(Finished { pipe: 0, batch, result });
+                service.finish(FinishedBatch { pipe: 0, batch, result });
             }
             assert_eq!(tried, [1, 1, 0]);
         });
@@ -263,7 +263,7 @@ mod tests {
             let batch = Batch { writer, changes, others: Arc::default(), stray: false };
             let result =
                 Ok((0, BatchResult { rows: vec![row], guarded: true, base: None, missed: false }));
-            service.finish(Finished { pipe: 0, batch, result });
+            service.finish(FinishedBatch { pipe: 0, batch, result });
             assert!(outcome.try_recv().is_err(), "waits on");
             let stray = service.strays.pop_front().expect("a release");
             assert_eq!(stray.changes[0].release, Some(token));

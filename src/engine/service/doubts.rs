@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Service;
-use super::row_reads::Asker;
+use super::row_reads::PendingLook;
 use crate::engine::messages::{Acquired, Look, SessionEvent};
 use crate::engine::service::keys::KeyState;
 use crate::lock::name::Key;
@@ -22,11 +22,11 @@ const LOOKING: Duration = Duration::from_millis(100);
 /// When a row that another proxy holds is looked at a second time.
 pub(super) const SECOND_LOOK: Duration = Duration::from_millis(10);
 
-/// Who waits for certainty.
-pub(super) enum Who {
+/// Whoever waits for certainty.
+pub(super) enum PendingAnswer {
     /// The waiter of this id, who tries once.
     Tries(u64),
-    /// Who asks about the key.
+    /// A session asks about the key.
     Asks(oneshot::Sender<Look>),
     /// The same where another proxy holds it, before the second look.
     AsksAgain(oneshot::Sender<Look>),
@@ -35,7 +35,7 @@ pub(super) enum Who {
 /// A wait for certainty.
 pub(super) struct Doubt {
     key: Key,
-    who: Who,
+    who: PendingAnswer,
     until: Instant,
     /// What its holder was asked; none if that is leaving.
     question: Option<u64>,
@@ -46,9 +46,9 @@ impl Service {
     pub(super) fn look(&mut self, key: Key, reply: oneshot::Sender<Look>) {
         // A release on its way may have been carried out, and the lock be another proxy's.
         if self.holder_here(&key).is_some() {
-            self.doubt(&key, Who::Asks(reply));
+            self.doubt(&key, PendingAnswer::Asks(reply));
         } else {
-            self.ask_about(key).push(Asker::new(reply));
+            self.ask_about(key).push(PendingLook::new(reply));
         }
     }
 
@@ -60,7 +60,7 @@ impl Service {
     }
 
     /// Lets somebody wait who wants a key that a session here holds.
-    pub(super) fn doubt(&mut self, key: &Key, who: Who) {
+    pub(super) fn doubt(&mut self, key: &Key, who: PendingAnswer) {
         let state = self.keys.get(key);
         let question = match state.filter(|s| !s.is_leaving()).and_then(|s| s.held.as_ref()) {
             Some(held) => {
@@ -77,7 +77,7 @@ impl Service {
 
     /// Lets somebody wait for the second look.
     pub(super) fn look_again(&mut self, key: &Key, reply: oneshot::Sender<Look>) {
-        let (who, until) = (Who::AsksAgain(reply), Instant::now() + SECOND_LOOK);
+        let (who, until) = (PendingAnswer::AsksAgain(reply), Instant::now() + SECOND_LOOK);
         self.doubts.push(Doubt { key: key.clone(), who, until, question: None });
     }
 
@@ -103,7 +103,7 @@ impl Service {
         self.settle_doubts(over);
     }
 
-    /// Who asked its holder waits for the release instead.
+    /// Those that asked its holder wait for the release instead.
     pub(super) fn wait_for_release(&mut self, key: &Key) {
         for doubt in self.doubts.iter_mut().filter(|d| d.key == *key && d.question.is_some()) {
             doubt.question = None;
@@ -111,13 +111,13 @@ impl Service {
         }
     }
 
-    /// A key's change has come back: who asked about it is told what its row says now. Who tries is
+    /// A key's change has come back: who asked about it is told what its row says now. A session that tries is
     /// in the queue.
     pub(super) fn undoubt(&mut self, key: &Key) {
         if self.doubts.is_empty() || self.keys.get(key).is_some_and(KeyState::is_leaving) {
             return;
         }
-        self.resolve(|doubt| doubt.key == *key && matches!(doubt.who, Who::Asks(_)));
+        self.resolve(|doubt| doubt.key == *key && matches!(doubt.who, PendingAnswer::Asks(_)));
     }
 
     fn resolve(&mut self, is_over: impl Fn(&Doubt) -> bool) {
@@ -129,14 +129,18 @@ impl Service {
     fn settle_doubts(&mut self, over: Vec<Doubt>) {
         for Doubt { key, who, question, .. } in over {
             match who {
-                Who::Tries(id) => self.leave(id, &key, Acquired::NotFree),
-                Who::Asks(reply) => match self.holder_here(&key).filter(|_| question.is_some()) {
-                    Some(conn) => {
-                        let _ = reply.send(Look::Used(conn));
+                PendingAnswer::Tries(id) => self.leave(id, &key, Acquired::NotFree),
+                PendingAnswer::Asks(reply) => {
+                    match self.holder_here(&key).filter(|_| question.is_some()) {
+                        Some(conn) => {
+                            let _ = reply.send(Look::Used(conn));
+                        }
+                        None => self.ask_about(key).push(PendingLook::new(reply)),
                     }
-                    None => self.ask_about(key).push(Asker::new(reply)),
-                },
-                Who::AsksAgain(reply) => self.ask_about(key).push(Asker::again(reply)),
+                }
+                PendingAnswer::AsksAgain(reply) => {
+                    self.ask_about(key).push(PendingLook::again(reply))
+                }
             }
         }
     }
@@ -152,7 +156,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::engine::messages::Claim;
-    use crate::engine::service::keys::Held;
+    use crate::engine::service::keys::LocalHold;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::{Flavour, ProxyId};
@@ -173,7 +177,7 @@ mod tests {
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let (events, heard) = mpsc::unbounded_channel();
             let (conn, since) = (ConnectionId(52), Instant::now());
-            let held = Held { token: 101, conn, run: 0, events, since, leaving: false };
+            let held = LocalHold { token: 101, conn, run: 0, events, since, leaving: false };
             service.keys.entry(key.clone()).or_default().held = Some(held);
             Self { service, key, heard }
         }

@@ -28,8 +28,8 @@ impl Service {
                 tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, who, "a lock is released by force: its session is closed");
             }
             // A statement that runs would hold the lock to its end. Without the right to kill, it does.
-            let kill = admin_queries::Asked::Kill(held.conn, oneshot::channel().0);
-            self.desk.send(kill);
+            let kill = admin_queries::AdminQuery::Kill(held.conn, oneshot::channel().0);
+            self.queries.send(kill);
         }
         // Rows without a session are freed as they always are: when seen twice.
         if !nobodys.is_empty() {

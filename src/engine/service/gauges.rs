@@ -27,7 +27,7 @@ mod tests {
     use super::super::staged::{on_engine_thread, service};
     use super::*;
     use crate::engine::messages::Claim;
-    use crate::engine::service::keys::Held;
+    use crate::engine::service::keys::LocalHold;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::{ConnectionId, Flavour};
@@ -54,7 +54,7 @@ mod tests {
                 let key = plain(name, Flavour::MariaDb).expect("valid").key;
                 let since = Instant::now().checked_sub(Duration::from_secs(age)).expect("uptime");
                 let (conn, events) = (ConnectionId(1), mpsc::unbounded_channel().0);
-                let held = Held { token: age, conn, run: 0, events, since, leaving: false };
+                let held = LocalHold { token: age, conn, run: 0, events, since, leaving: false };
                 service.keys.entry(key).or_default().held = Some(held);
             }
             let (reply, _outcome) = oneshot::channel();

@@ -38,7 +38,7 @@ impl Waiter {
 
 /// A lock held by a session of this proxy.
 #[derive(Debug)]
-pub(in crate::engine) struct Held {
+pub(in crate::engine) struct LocalHold {
     pub(in crate::engine) token: u64,
     pub(in crate::engine) conn: ConnectionId,
     /// The server's start when it was granted; `conn` is of this run.
@@ -83,7 +83,7 @@ pub(in crate::engine) struct PendingRelease {
 /// The state of a key. A key without any is dropped from memory.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct KeyState {
-    pub(in crate::engine) held: Option<Held>,
+    pub(in crate::engine) held: Option<LocalHold>,
     pub(in crate::engine) release: Option<PendingRelease>,
     /// First come, first served. While a grant is under way its waiter is in `granting`.
     pub(in crate::engine) queue: VecDeque<Waiter>,

@@ -1,8 +1,8 @@
 //! Sessions that end: their locks are released when the server has stopped working for them.
 
 use super::Service;
-use crate::engine::io::disconnects::{Errand, Question, Watch};
-use crate::engine::service::keys::Held;
+use crate::engine::io::disconnects::{DeferredRelease, Errand, Question};
+use crate::engine::service::keys::LocalHold;
 use crate::lock::name::Key;
 use crate::types::{ConnectionId, ProxyId};
 
@@ -24,21 +24,21 @@ impl Service {
         // for: the locks were lost meanwhile.
         if let Some(run) = locks.iter().filter_map(|lock| self.held(lock)).map(|h| h.run).min() {
             self.watched += 1;
-            let watch = Watch { conn, run, locks, proxy };
-            let _ = self.endings.send(Errand::Watch(watch));
+            let watch = DeferredRelease { conn, run, locks, proxy };
+            let _ = self.endings.send(Errand::DeferredRelease(watch));
         }
     }
 
     /// Tells the session of a lock if the server no longer works for it.
     pub(super) fn ask_whether_served(&self, lock: &(Key, u64)) {
-        if let Some(Held { conn, run, events, .. }) = self.held(lock) {
+        if let Some(LocalHold { conn, run, events, .. }) = self.held(lock) {
             let (conn, run, events) = (*conn, *run, events.clone());
             let question = Question { conn, run, events };
             let _ = self.endings.send(Errand::Ask(question));
         }
     }
 
-    fn held(&self, (key, token): &(Key, u64)) -> Option<&Held> {
+    fn held(&self, (key, token): &(Key, u64)) -> Option<&LocalHold> {
         let held = self.keys.get(key)?.held.as_ref()?;
         (held.token == *token).then_some(held)
     }

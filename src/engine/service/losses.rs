@@ -3,14 +3,14 @@
 use super::Service;
 use crate::engine::io::admin_queries;
 use crate::engine::messages::{HeldNow, SessionEvent};
-use crate::engine::service::keys::{Held, KeyState};
+use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::ProxyId;
 use tokio::sync::oneshot;
 
 /// A lock that stays its session's until a change is sent: its row names it.
-fn at_rest(state: &KeyState) -> Option<&Held> {
+fn at_rest(state: &KeyState) -> Option<&LocalHold> {
     state.held.as_ref().filter(|_| !state.in_flight && state.release.is_none())
 }
 
@@ -44,8 +44,8 @@ impl Service {
             };
             self.tell_lost(key, *token, held);
             // A statement that runs would go on without the lock.
-            let kill = admin_queries::Asked::Kill(held.conn, oneshot::channel().0);
-            self.desk.send(kill);
+            let kill = admin_queries::AdminQuery::Kill(held.conn, oneshot::channel().0);
+            self.queries.send(kill);
         }
     }
 
@@ -61,7 +61,7 @@ impl Service {
     }
 
     /// Its session closes, and what it holds beside goes back as at any end of one.
-    fn tell_lost(&self, key: &Key, token: u64, held: &Held) {
+    fn tell_lost(&self, key: &Key, token: u64, held: &LocalHold) {
         self.metrics.lost_rows.inc();
         tracing::error!(lock = key.shown(), token, connection = %held.conn, "the row of a held lock was deleted or changed by somebody else: its session is closed");
         let _ = held.events.send(SessionEvent::Lost(token));

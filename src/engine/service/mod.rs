@@ -28,22 +28,22 @@ use tokio::task::{spawn_local, yield_now};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use doubts::Doubt;
-use row_reads::Asker;
+use row_reads::PendingLook;
 
 use super::handle::Engine;
 use super::io::deadlock_detector::{self, Victim};
 use super::io::link::StoreAccess;
-use super::io::pipe::{Batch, Finished, run_pipe};
-use super::io::reader::{Lookup, Read, run_reader};
+use super::io::pipe::{Batch, FinishedBatch, run_pipe};
+use super::io::reader::{FinishedRead, Lookup, run_reader};
 use super::io::{admin_queries, disconnects, held_locks, wakeup};
-use super::messages::{Acquired, LeaseEvent, Request, SessionEvent};
+use super::messages::{Acquired, EngineRequest, LeaseEvent, SessionEvent};
 use super::shared::lease::Lease;
 use super::shared::snapshot::Deadlock;
 use crate::engine::service::keys::{Countdown, KeyState, PendingRelease, Remote};
 use crate::engine::shared::wait_graph::Waits;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::store::statement::{Others, Writer};
+use crate::store::statement::{BatchWriter, Others};
 use crate::types::ProxyId;
 
 /// Batches under way at once.
@@ -57,10 +57,10 @@ const RETRY: Duration = Duration::from_millis(200);
 const SURVEY: Duration = Duration::from_secs(1);
 
 /// Sessions that ask about keys; none for a key that a poll is for.
-type Askers = HashMap<Key, Vec<Asker>>;
+type Askers = HashMap<Key, Vec<PendingLook>>;
 
 /// The service's end of a pipe.
-struct Pipe {
+struct PipeState {
     work: mpsc::Sender<Batch>,
     /// Keys of its batch at the store; 0: idle.
     keys: usize,
@@ -72,7 +72,7 @@ struct Pipe {
 pub(super) struct Service {
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,
-    writer: Option<Arc<Writer>>,
+    writer: Option<Arc<BatchWriter>>,
     others: Arc<Others>,
     keys: HashMap<Key, KeyState>,
     waits: Waits,
@@ -84,13 +84,13 @@ pub(super) struct Service {
     lost: HashSet<(Key, u64)>,
     /// A batch was refused, and that was said.
     complained: bool,
-    lines: events::Lines,
+    lines: events::LogLimits,
     /// Keys with something to send.
     ready: VecDeque<Key>,
-    pipes: Vec<Pipe>,
-    finished: mpsc::UnboundedReceiver<Finished>,
+    pipes: Vec<PipeState>,
+    finished: mpsc::UnboundedReceiver<FinishedBatch>,
     reader: mpsc::Sender<Lookup>,
-    read: mpsc::UnboundedReceiver<Read>,
+    read: mpsc::UnboundedReceiver<FinishedRead>,
     /// Keys to look at next, and who asks.
     looks: Askers,
     /// The same keys, in the order in which their turn comes.
@@ -101,7 +101,7 @@ pub(super) struct Service {
     poll_at: Option<Instant>,
     /// Hangs the doorbell.
     listens: watch::Sender<bool>,
-    rung: mpsc::UnboundedReceiver<wakeup::Look>,
+    rung: mpsc::UnboundedReceiver<wakeup::WakeReason>,
     /// Whether another proxy is live.
     peers: watch::Sender<bool>,
     victims: mpsc::UnboundedReceiver<Victim>,
@@ -110,7 +110,7 @@ pub(super) struct Service {
     retry_at: Option<Instant>,
     /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.
     last_token: u64,
-    desk: admin_queries::Desk,
+    queries: admin_queries::AdminQueries,
     /// The last ones, for people.
     deadlocks: VecDeque<Deadlock>,
     /// Who waits until it is certain that a holder stays.
@@ -118,7 +118,7 @@ pub(super) struct Service {
     /// Put to holders so far.
     questions: u64,
     endings: mpsc::UnboundedSender<disconnects::Errand>,
-    gone: mpsc::UnboundedReceiver<disconnects::Watch>,
+    gone: mpsc::UnboundedReceiver<disconnects::DeferredRelease>,
     watched: usize,
     settling: Vec<oneshot::Sender<()>>,
 }
@@ -127,7 +127,7 @@ pub(super) struct Service {
 pub(super) fn build(
     access: &Arc<StoreAccess>,
     lease: Arc<Lease>,
-) -> (Service, Engine, mpsc::UnboundedReceiver<Request>) {
+) -> (Service, Engine, mpsc::UnboundedReceiver<EngineRequest>) {
     let (requests, inbox) = mpsc::unbounded_channel();
     let (finished_in, finished) = mpsc::unbounded_channel();
     let (read_in, read) = mpsc::unbounded_channel();
@@ -140,14 +140,14 @@ pub(super) fn build(
         .map(|n| {
             let (work, inbox) = mpsc::channel(1);
             tokio::spawn(run_pipe(n, Arc::clone(access), inbox, finished_in.clone()));
-            Pipe { work, keys: 0, since: Instant::now() }
+            PipeState { work, keys: 0, since: Instant::now() }
         })
         .collect();
     let (reader, reads) = mpsc::channel(1);
     tokio::spawn(run_reader(Arc::clone(access), reads, read_in));
     let (census, asked) = mpsc::unbounded_channel();
     tokio::spawn(held_locks::answer(Arc::clone(access), asked));
-    let desk = admin_queries::Desk::open(access);
+    let queries = admin_queries::AdminQueries::open(access);
     tokio::spawn(disconnects::watch(Arc::clone(access), watches, gone_in));
     tokio::spawn(wakeup::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
     tokio::spawn(wakeup::ring(Arc::clone(access), whom));
@@ -167,7 +167,7 @@ pub(super) fn build(
         suspects: HashSet::new(),
         lost: HashSet::new(),
         complained: false,
-        lines: events::Lines::default(),
+        lines: events::LogLimits::default(),
         ready: VecDeque::new(),
         pipes,
         finished,
@@ -185,7 +185,7 @@ pub(super) fn build(
         rings,
         retry_at: None,
         last_token: 0,
-        desk: desk.clone(),
+        queries: queries.clone(),
         deadlocks: VecDeque::new(),
         doubts: Vec::new(),
         questions: 0,
@@ -195,14 +195,14 @@ pub(super) fn build(
         settling: Vec::new(),
     };
     let stuck = Arc::clone(&access.stuck);
-    (service, Engine { requests, lease, census, desk, stuck }, inbox)
+    (service, Engine { requests, lease, census, queries, stuck }, inbox)
 }
 
 impl Service {
     /// Runs until every handle is dropped.
     pub(super) async fn run(
         mut self,
-        mut requests: mpsc::UnboundedReceiver<Request>,
+        mut requests: mpsc::UnboundedReceiver<EngineRequest>,
         mut lease_events: mpsc::UnboundedReceiver<LeaseEvent>,
     ) {
         let mut survey = interval(SURVEY);
@@ -249,25 +249,25 @@ impl Service {
         }
     }
 
-    fn request(&mut self, request: Request) {
+    fn request(&mut self, request: EngineRequest) {
         match request {
-            Request::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
-            Request::Cancel { id, key } => self.leave(id, &key, Acquired::NotFree),
-            Request::Release { locks, proxy, reply } => {
+            EngineRequest::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
+            EngineRequest::Cancel { id, key } => self.leave(id, &key, Acquired::NotFree),
+            EngineRequest::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
-            Request::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
-            Request::Leaving { locks } => self.leaving(&locks),
-            Request::Present { conn, question } => self.present(conn, question),
-            Request::Serves { lock } => self.ask_whether_served(&lock),
-            Request::Look { key, reply } => self.look(key, reply),
-            Request::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
-            Request::Held { proxy, reply } => drop(reply.send(self.held_now(proxy))),
-            Request::Lost { proxy, locks } => self.lose(proxy, locks),
-            Request::Sight { reply } => {
-                let _ = reply.send(self.sight());
+            EngineRequest::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
+            EngineRequest::Leaving { locks } => self.leaving(&locks),
+            EngineRequest::Present { conn, question } => self.present(conn, question),
+            EngineRequest::Serves { lock } => self.ask_whether_served(&lock),
+            EngineRequest::Look { key, reply } => self.look(key, reply),
+            EngineRequest::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
+            EngineRequest::Held { proxy, reply } => drop(reply.send(self.held_now(proxy))),
+            EngineRequest::Lost { proxy, locks } => self.lose(proxy, locks),
+            EngineRequest::Snapshot { reply } => {
+                let _ = reply.send(self.snapshot());
             }
-            Request::Settled { reply } => self.settling.push(reply),
+            EngineRequest::Settled { reply } => self.settling.push(reply),
         }
     }
 

@@ -7,21 +7,21 @@ use tokio::time::Instant;
 
 use super::doubts::SECOND_LOOK;
 use super::{POLL, Service, events};
-use crate::engine::io::pipe::{Batch, Finished};
+use crate::engine::io::pipe::{Batch, FinishedBatch};
 use crate::engine::messages::{Acquired, Grant};
-use crate::engine::service::keys::{Held, PendingRelease, Waiter};
+use crate::engine::service::keys::{LocalHold, PendingRelease, Waiter};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::seldom::Turn;
 use crate::store::batch::BatchResult;
 use crate::store::connection::StoreError;
 use crate::store::rows::LockRow;
-use crate::store::statement::{Change, Writer};
+use crate::store::statement::{BatchWriter, LockChange};
 use crate::types::{ConnectionId, ProxyId};
 
 /// What a batch says about all its keys.
 #[derive(Clone, Copy)]
-struct Verdict {
+struct BatchVerdict {
     /// The incarnation it was sent for is this one.
     current: bool,
     /// Its lease still vouches for grants.
@@ -35,8 +35,8 @@ struct Verdict {
 }
 
 impl Service {
-    pub(super) fn finish(&mut self, done: Finished) {
-        let Finished { batch, result, .. } = done;
+    pub(super) fn finish(&mut self, done: FinishedBatch) {
+        let FinishedBatch { batch, result, .. } = done;
         if batch.stray {
             // What it did not free, the takeover of its incarnation will.
             return;
@@ -56,7 +56,7 @@ impl Service {
                     let row = rows.get(change.key.as_bytes()).copied();
                     let key = change.key.clone();
                     // The deadline is read behind the reply and before any client hears.
-                    let verdict = Verdict {
+                    let verdict = BatchVerdict {
                         current: self
                             .writer
                             .as_ref()
@@ -76,9 +76,15 @@ impl Service {
     }
 
     /// Takes one key's outcome from its row.
-    fn apply(&mut self, writer: &Writer, change: Change, row: Option<&LockRow>, verdict: Verdict) {
-        let Change { key, release, acquire, withdraw } = change;
-        let Verdict { current, vouched, guarded, missed, run } = verdict;
+    fn apply(
+        &mut self,
+        writer: &BatchWriter,
+        change: LockChange,
+        row: Option<&LockRow>,
+        verdict: BatchVerdict,
+    ) {
+        let LockChange { key, release, acquire, withdraw } = change;
+        let BatchVerdict { current, vouched, guarded, missed, run } = verdict;
         if missed && current && vouched {
             self.miss(&key);
         }
@@ -121,7 +127,7 @@ impl Service {
                     // the row is given back, and its waiter waits on.
                     let heard = vouched
                         && waiter.answer(Acquired::Granted(Grant { token, proxy: writer.proxy }));
-                    state.held = Some(Held {
+                    state.held = Some(LocalHold {
                         token,
                         conn,
                         run,
@@ -153,7 +159,7 @@ impl Service {
                         events::found(&self.metrics, &key, ghost.token);
                         let token = ghost.token;
                         state.release = Some(PendingRelease { token, done: None });
-                        state.held = Some(Held {
+                        state.held = Some(LocalHold {
                             token,
                             conn: ConnectionId(ghost.conn),
                             run,
@@ -178,7 +184,7 @@ impl Service {
         key: &Key,
         mut waiter: Waiter,
         row: Option<&LockRow>,
-        writer: &Writer,
+        writer: &BatchWriter,
         guarded: bool,
     ) {
         let Some(state) = self.keys.get_mut(key) else {
@@ -208,13 +214,13 @@ impl Service {
     }
 
     /// Goes on from a base that has moved on. True if that is why a batch was refused.
-    fn follow_base(&mut self, writer: &Writer, result: &BatchResult) -> bool {
+    fn follow_base(&mut self, writer: &BatchWriter, result: &BatchResult) -> bool {
         let Some(base) = result.base.filter(|base| *base > writer.base) else {
             return false;
         };
         if let Some(mine) = self.writer.as_ref().filter(|w| w.proxy == writer.proxy) {
             let base = base.max(mine.base);
-            self.writer = Some(Arc::new(Writer { base, ..mine.as_ref().clone() }));
+            self.writer = Some(Arc::new(BatchWriter { base, ..mine.as_ref().clone() }));
         }
         !result.guarded
     }
@@ -266,8 +272,8 @@ impl Service {
     }
 
     /// Releases a row that is nobody's here. Bound to its token, it does no harm to any other.
-    pub(super) fn give_back(&mut self, writer: Arc<Writer>, key: Key, token: u64) {
-        let change = Change { key, release: Some(token), acquire: None, withdraw: false };
+    pub(super) fn give_back(&mut self, writer: Arc<BatchWriter>, key: Key, token: u64) {
+        let change = LockChange { key, release: Some(token), acquire: None, withdraw: false };
         let (changes, others) = (vec![change], Arc::default());
         self.strays.push_back(Batch { writer, changes, others, stray: true });
     }

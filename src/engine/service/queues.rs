@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Service;
-use super::doubts::Who;
+use super::doubts::PendingAnswer;
 use crate::engine::io::deadlock_detector::Victim;
 use crate::engine::messages::{Acquired, Claim};
 use crate::engine::service::keys::{KeyState, Waiter};
@@ -24,7 +24,7 @@ impl Service {
         let before = state.granting.is_some() || !state.queue.is_empty();
         if waiter.claim.once && granting && !before && state.held.is_some() {
             state.queue.push_back(waiter);
-            self.doubt(&key, Who::Tries(id));
+            self.doubt(&key, PendingAnswer::Tries(id));
             return;
         }
         if waiter.claim.once && (before || !granting) {

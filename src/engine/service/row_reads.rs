@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{POLL, Service};
-use crate::engine::io::reader::{Lookup, Read};
+use crate::engine::io::reader::{FinishedRead, Lookup};
 use crate::engine::io::wakeup;
 use crate::engine::messages::{Acquired, Look};
 use crate::engine::service::keys::KeyState;
@@ -23,13 +23,13 @@ const READ: usize = 1024;
 const LEFT: Duration = Duration::from_millis(100);
 
 /// A session that asks about a key.
-pub(super) struct Asker {
+pub(super) struct PendingLook {
     reply: oneshot::Sender<Look>,
     /// That another proxy has it was seen once.
     again: bool,
 }
 
-impl Asker {
+impl PendingLook {
     pub(super) fn new(reply: oneshot::Sender<Look>) -> Self {
         Self { reply, again: false }
     }
@@ -48,11 +48,11 @@ impl Service {
     }
 
     /// A lock may be free for this proxy.
-    pub(super) fn hear_ring(&mut self, look: wakeup::Look) {
+    pub(super) fn hear_ring(&mut self, look: wakeup::WakeReason) {
         let placed = |s: &KeyState| s.remote.as_ref().is_some_and(|r| r.placed);
         let mut placed = self.keys.iter_mut().filter(|(_, s)| placed(s) && !s.queue.is_empty());
         // Where it waits for one, no look is needed to know which.
-        if look == wakeup::Look::Rung
+        if look == wakeup::WakeReason::Rung
             && let (Some((key, state)), None) = (placed.next(), placed.next())
         {
             let key = key.clone();
@@ -71,7 +71,7 @@ impl Service {
     }
 
     /// Those who ask about a key, which is looked at when its turn comes.
-    pub(super) fn ask_about(&mut self, key: Key) -> &mut Vec<Asker> {
+    pub(super) fn ask_about(&mut self, key: Key) -> &mut Vec<PendingLook> {
         if !self.looks.contains_key(&key) {
             self.look_next.push_back(key.clone());
         }
@@ -96,8 +96,8 @@ impl Service {
         let _ = self.reader.try_send(Lookup { keys, probed, others: Arc::clone(&self.others) });
     }
 
-    pub(super) fn finish_read(&mut self, read: Read) {
-        let Read { keys, result } = read;
+    pub(super) fn finish_read(&mut self, read: FinishedRead) {
+        let FinishedRead { keys, result } = read;
         let none = (Vec::new(), HashSet::new());
         let ((rows, at_rest), error) = match result {
             Ok(read) => (read, None),
@@ -112,7 +112,7 @@ impl Service {
                 (None, Some(r)) if self.is_held(r) => Look::Used(ConnectionId(r.conn)),
                 (None, _) => Look::Free,
             };
-            for Asker { reply, again } in self.looked_at.remove(&key).unwrap_or_default() {
+            for PendingLook { reply, again } in self.looked_at.remove(&key).unwrap_or_default() {
                 if matches!(look, Look::Used(_)) && !again {
                     self.look_again(&key, reply);
                 } else {
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::engine::messages::SessionEvent;
-    use crate::engine::service::keys::Held;
+    use crate::engine::service::keys::LocalHold;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::Flavour;
@@ -217,11 +217,14 @@ mod tests {
             let mut early = ask(&mut service);
             let mut late = ask(&mut service);
             let keys = vec![key.clone()];
-            service.finish_read(Read { keys, result: Ok(Default::default()) });
+            service.finish_read(FinishedRead { keys, result: Ok(Default::default()) });
             assert_eq!(early.try_recv(), Ok(Look::Free));
             assert!(late.try_recv().is_err(), "the next read is for this one");
             service.dispatch_reads();
-            service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
+            service.finish_read(FinishedRead {
+                keys: vec![key.clone()],
+                result: Ok(Default::default()),
+            });
             assert_eq!(late.try_recv(), Ok(Look::Free));
         });
     }
@@ -236,7 +239,7 @@ mod tests {
             lease.begin(ProxyId(7), Duration::ZERO);
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let (events, mut heard) = mpsc::unbounded_channel();
-            let held = Held {
+            let held = LocalHold {
                 token: 101,
                 conn: ConnectionId(52),
                 run: 0,
@@ -261,7 +264,10 @@ mod tests {
             service.keys.remove(&key);
             service.undoubt(&key);
             service.dispatch_reads();
-            service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
+            service.finish_read(FinishedRead {
+                keys: vec![key.clone()],
+                result: Ok(Default::default()),
+            });
             assert_eq!(answer.try_recv(), Ok(Look::Free));
         });
     }

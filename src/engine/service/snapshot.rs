@@ -6,19 +6,19 @@ use tokio::time::Instant;
 
 use super::Service;
 use crate::engine::service::keys::{KeyState, Waiter};
-use crate::engine::shared::snapshot::{DEADLOCKS, Deadlock, HeldHere, Sight, Waiting};
+use crate::engine::shared::snapshot::{DEADLOCKS, Deadlock, EngineSnapshot, HoldInfo, WaitInfo};
 use crate::lock::name::Key;
 use crate::seldom::Turn;
 use crate::types::ConnectionId;
 
 impl Service {
     /// Locks and waits of this moment.
-    pub(super) fn sight(&self) -> Sight {
+    pub(super) fn snapshot(&self) -> EngineSnapshot {
         let deadlocks = self.deadlocks.iter().cloned().collect();
-        let mut sight = Sight { deadlocks, ..Sight::default() };
+        let mut snapshot = EngineSnapshot { deadlocks, ..EngineSnapshot::default() };
         for (key, state) in &self.keys {
             let held = state.held.as_ref().filter(|_| state.release.is_none());
-            sight.held.extend(held.map(|held| HeldHere {
+            snapshot.held.extend(held.map(|held| HoldInfo {
                 key: key.clone(),
                 token: held.token,
                 conn: held.conn,
@@ -27,9 +27,9 @@ impl Service {
             // One whose grant is at the store still waits for it.
             let first = state.granting.iter().filter(|w| w.reply.is_some());
             let waiters = first.chain(&state.queue).enumerate();
-            sight.waiting.extend(waiters.map(|(place, w)| shown(key, state, place + 1, w)));
+            snapshot.waiting.extend(waiters.map(|(place, w)| shown(key, state, place + 1, w)));
         }
-        sight
+        snapshot
     }
 
     /// Remembers a deadlock that is about to be ended by giving up the wait of `victim`.
@@ -53,8 +53,8 @@ impl Service {
     }
 }
 
-fn shown(key: &Key, state: &KeyState, place: usize, waiter: &Waiter) -> Waiting {
-    Waiting {
+fn shown(key: &Key, state: &KeyState, place: usize, waiter: &Waiter) -> WaitInfo {
+    WaitInfo {
         key: key.clone(),
         name: waiter.claim.name.given.clone(),
         conn: waiter.claim.conn,

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::engine::io::link::StoreAccess;
 use crate::engine::messages::LeaseEvent;
 use crate::engine::shared::lease::Lease;
-use crate::store::statement::Writer;
+use crate::store::statement::BatchWriter;
 use crate::types::ProxyId;
 
 /// Runs a test as the engine's thread would.
@@ -21,8 +21,13 @@ pub(super) fn on_engine_thread(test: impl Future<Output = ()>) {
 pub(super) fn service(lease: &Arc<Lease>) -> Service {
     let access = Arc::new(StoreAccess::unreachable());
     let (mut service, _, _) = build(&access, Arc::clone(lease));
-    let writer =
-        Writer { schema: "lockstead".to_owned(), proxy: ProxyId(7), epoch: 1, base: 100, run: 0 };
+    let writer = BatchWriter {
+        schema: "lockstead".to_owned(),
+        proxy: ProxyId(7),
+        epoch: 1,
+        base: 100,
+        run: 0,
+    };
     service.lease_event(LeaseEvent::Joined(writer));
     service
 }

@@ -11,7 +11,7 @@ pub const DEADLOCKS: usize = 100;
 
 /// A lock that a session of this proxy holds.
 #[derive(Debug, Clone)]
-pub struct HeldHere {
+pub struct HoldInfo {
     /// The lock.
     pub key: Key,
     /// Fencing token.
@@ -24,7 +24,7 @@ pub struct HeldHere {
 
 /// A session of this proxy that waits for a lock.
 #[derive(Debug, Clone)]
-pub struct Waiting {
+pub struct WaitInfo {
     /// The lock.
     pub key: Key,
     /// The lock's name as the session wrote it.
@@ -56,11 +56,11 @@ pub struct Deadlock {
 
 /// All of it, at one moment: whoever counts must not count a part.
 #[derive(Debug, Clone, Default)]
-pub struct Sight {
+pub struct EngineSnapshot {
     /// Locks held here.
-    pub held: Vec<HeldHere>,
+    pub held: Vec<HoldInfo>,
     /// Waits here.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<WaitInfo>,
     /// The last deadlocks, the latest last.
     pub deadlocks: Vec<Deadlock>,
 }

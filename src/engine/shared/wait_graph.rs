@@ -28,10 +28,10 @@ pub(in crate::engine) struct Wait {
 
 /// All waits.
 #[derive(Debug, Clone, Default)]
-pub(in crate::engine) struct Waits(Rc<Inner>);
+pub(in crate::engine) struct Waits(Rc<Graph>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct Graph {
     waits: RefCell<HashMap<ConnectionId, Wait>>,
     /// A session that holds locks has begun to wait.
     begun: Notify,
