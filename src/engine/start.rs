@@ -9,7 +9,7 @@ use super::housekeeping::audit::audit;
 use super::housekeeping::gc::collect;
 use super::io::gatekeeper::{self, Gates};
 use super::lease::keeper::Keeper;
-use super::service;
+use super::service::task::build;
 use super::setup::Setup;
 use super::shared::lease::Lease;
 
@@ -50,11 +50,11 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
         let local = tokio::task::LocalSet::new();
         local.block_on(&engine_runtime, async move {
             let gates = gatekeeper::start(Arc::clone(&access));
-            let (service, engine, requests) = service::build(&access, engine_lease);
+            let (service, engine) = build(&access, engine_lease);
             tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
             tokio::spawn(audit(access, engine.clone(), ttl));
             let _ = handle_in.send((engine, gates));
-            service.run(requests, events).await;
+            service.run(events).await;
         });
     })?;
     let (engine, gates) = handle.recv().map_err(std::io::Error::other)?;

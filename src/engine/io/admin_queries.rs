@@ -78,6 +78,11 @@ impl AdminQueries {
         Self { looks: closed(), acts: closed(), known: Arc::default() }
     }
 
+    /// Ends a connection at the server, if the store account may; nobody waits for that.
+    pub(in crate::engine) fn kill(&self, conn: ConnectionId) {
+        self.send(AdminQuery::Kill(conn, oneshot::channel().0));
+    }
+
     /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
     pub(in crate::engine) fn send(&self, asked: AdminQuery) {
         let link = match asked {

@@ -1,9 +1,6 @@
 //! Filling batches.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::time::Instant;
 
 use super::Service;
 use crate::engine::io::pipe::Batch;
@@ -11,8 +8,6 @@ use crate::engine::service::keys::{KeyState, Remote, Waiter};
 use crate::mutants::{self, Mutant};
 use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence};
 
-/// How long a smaller batch waits for one under way.
-const PATIENCE: Duration = Duration::from_millis(20);
 /// Keys in a batch at most.
 const BATCH: usize = 256;
 /// Grants that may pass a waiting proxy by, from one session here to the next.
@@ -21,47 +16,19 @@ pub(in crate::engine) const PASSES: u32 = 16;
 impl Service {
     /// Fills idle pipes with what is ready.
     pub(super) fn dispatch(&mut self) {
-        // They have a writer of their own, and do not wait until there is another.
-        if self.pipes[0].keys == 0
-            && let Some(batch) = self.strays.pop_front()
-        {
-            self.send(0, batch);
-        }
+        // Locks that are given back have a writer of their own, and do not wait for another.
+        self.pipes.send_stray();
         let Some(writer) = self.writer.clone() else {
             return;
         };
-        for pipe in 0..self.pipes.len() {
-            if self.pipes[pipe].keys > 0 || self.ready.len() < self.under_way().max(1) {
-                continue;
-            }
+        while let Some(pipe) = self.pipes.for_batch(self.keys.ready()) {
             let changes = self.gather(&writer);
             if changes.is_empty() {
-                continue;
+                return;
             }
             let (writer, others) = (Arc::clone(&writer), Arc::clone(&self.others));
-            self.send(pipe, Batch { writer, changes, others, stray: false });
+            self.pipes.send(pipe, Batch { writer, changes, others, stray: false });
         }
-    }
-
-    fn send(&mut self, pipe: usize, batch: Batch) {
-        self.pipes[pipe].keys = batch.changes.len();
-        self.pipes[pipe].since = Instant::now();
-        // The pipe is idle, so its channel of one has room.
-        let _ = self.pipes[pipe].work.try_send(batch);
-    }
-
-    /// Keys at the store, for which a further batch waits unless it is as large: what a batch
-    /// costs the store is mostly the same for few keys as for many. A batch that takes long does
-    /// not count, it may be stuck.
-    fn under_way(&self) -> usize {
-        self.pipes.iter().filter(|p| p.since.elapsed() < PATIENCE).map(|p| p.keys).sum()
-    }
-
-    /// When the next batch under way is found to take long.
-    pub(super) fn patience(&self) -> Option<Instant> {
-        let now = Instant::now();
-        let busy = self.pipes.iter().filter(|p| p.keys > 0).map(|p| p.since + PATIENCE);
-        busy.filter(|end| *end > now && !self.ready.is_empty()).min()
     }
 
     fn gather(&mut self, writer: &BatchWriter) -> Vec<LockChange> {
@@ -69,12 +36,8 @@ impl Service {
         let mut changes = Vec::new();
         let mut held_back = Vec::new();
         while changes.len() < BATCH
-            && let Some(key) = self.ready.pop_front()
+            && let Some((key, state)) = self.keys.next_ready()
         {
-            let Some(state) = self.keys.get_mut(&key) else {
-                continue;
-            };
-            state.listed = false;
             if !state.has_work(grants) {
                 if state.has_work(true) {
                     held_back.push(key);
@@ -109,9 +72,9 @@ impl Service {
         }
         if !held_back.is_empty() {
             for key in &held_back {
-                self.list(key);
+                self.keys.list(key);
             }
-            self.retry_later();
+            self.keys.retry_later();
         }
         if !mutants::on(Mutant::UnsortedBatch) {
             changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
@@ -137,6 +100,8 @@ fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::sync::{mpsc, oneshot};
 
     use super::super::staged::{on_engine_thread, renew, service};
@@ -206,7 +171,7 @@ mod tests {
                 let mut outcome = ask(&mut service, 1);
                 win(&mut service, if in_time { later } else { clock::now() });
                 let told = matches!(outcome.try_recv(), Ok(Acquired::Granted(_)));
-                let held = service.keys.values().any(|state| state.held.is_some());
+                let held = service.keys.iter().any(|(_, state)| state.held.is_some());
                 assert_eq!((told, held), (in_time, true));
                 renew(&lease, later);
                 let writer = service.writer.clone().expect("joined");
@@ -265,7 +230,7 @@ mod tests {
                 Ok((0, BatchResult { rows: vec![row], guarded: true, base: None, missed: false }));
             service.finish(FinishedBatch { pipe: 0, batch, result });
             assert!(outcome.try_recv().is_err(), "waits on");
-            let stray = service.strays.pop_front().expect("a release");
+            let stray = service.pipes.next_stray().expect("a release");
             assert_eq!(stray.changes[0].release, Some(token));
             assert_eq!(stray.writer.proxy, ProxyId(7));
         });

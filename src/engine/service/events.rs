@@ -3,16 +3,6 @@
 use crate::engine::service::keys::{LocalHold, Waiter};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::seldom::Seldom;
-
-/// Lines of the log that clients can cause.
-#[derive(Debug, Default)]
-pub(super) struct LogLimits {
-    /// The store did not take a batch.
-    pub(super) refusals: Seldom,
-    /// A deadlock is ended.
-    pub(super) deadlocks: Seldom,
-}
 
 /// A session has the lock.
 pub(super) fn granted(metrics: &Metrics, key: &Key, token: u64, waiter: &Waiter) {

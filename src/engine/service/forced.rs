@@ -1,9 +1,6 @@
 //! Releases that an administrator has asked for: the session goes, and its locks as at any end of one.
 
-use tokio::sync::oneshot;
-
 use super::Service;
-use crate::engine::io::admin_queries;
 use crate::engine::messages::SessionEvent;
 use crate::store::releases::ReleaseRequest;
 
@@ -28,8 +25,7 @@ impl Service {
                 tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, who, "a lock is released by force: its session is closed");
             }
             // A statement that runs would hold the lock to its end. Without the right to kill, it does.
-            let kill = admin_queries::AdminQuery::Kill(held.conn, oneshot::channel().0);
-            self.queries.send(kill);
+            self.queries.kill(held.conn);
         }
         // Rows without a session are freed as they always are: when seen twice.
         if !nobodys.is_empty() {

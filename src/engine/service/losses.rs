@@ -1,14 +1,11 @@
 //! Held locks whose rows somebody has deleted or changed: others may take them by now.
 
 use super::Service;
-use crate::engine::io::admin_queries;
 use crate::engine::messages::{HeldNow, SessionEvent};
 use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::ProxyId;
-use tokio::sync::oneshot;
-
 /// A lock that stays its session's until a change is sent: its row names it.
 fn at_rest(state: &KeyState) -> Option<&LocalHold> {
     state.held.as_ref().filter(|_| !state.in_flight && state.release.is_none())
@@ -39,20 +36,19 @@ impl Service {
         let lost = lost.collect();
         let known = std::mem::replace(&mut self.lost, lost);
         for (key, token) in self.lost.difference(&known) {
-            let Some(held) = self.keys.get(key).and_then(|state| state.held.as_ref()) else {
+            let Some(held) = self.keys.held(key) else {
                 continue;
             };
             self.tell_lost(key, *token, held);
             // A statement that runs would go on without the lock.
-            let kill = admin_queries::AdminQuery::Kill(held.conn, oneshot::channel().0);
-            self.queries.send(kill);
+            self.queries.kill(held.conn);
         }
     }
 
     /// The release of a lock has found that its row is not this proxy's. Whoever asked for the release
     /// hears that before it is done.
     pub(super) fn miss(&self, key: &Key) {
-        let held = self.keys.get(key).and_then(|state| state.held.as_ref());
+        let held = self.keys.held(key);
         if let Some(held) = held
             && !self.lost.contains(&(key.clone(), held.token))
         {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Service, build};
+use super::Service;
+use super::task::build;
 use crate::clock;
 use crate::engine::io::link::StoreAccess;
 use crate::engine::messages::LeaseEvent;
@@ -20,7 +21,7 @@ pub(super) fn on_engine_thread(test: impl Future<Output = ()>) {
 /// A service whose store is never reached: its batches are answered by the test.
 pub(super) fn service(lease: &Arc<Lease>) -> Service {
     let access = Arc::new(StoreAccess::unreachable());
-    let (mut service, _, _) = build(&access, Arc::clone(lease));
+    let mut service = build(&access, Arc::clone(lease)).0.into_service();
     let writer = BatchWriter {
         schema: "lockstead".to_owned(),
         proxy: ProxyId(7),
