@@ -1,6 +1,6 @@
 //! The state directory: a file for each incarnation, locked by the kernel as long as its process
-//! lives. Who can take the lock of a file knows that its process is gone, and need not wait for a
-//! lease to run out.
+//! lives. A process that can take the lock of a file knows that the file's process is gone, and need
+//! not wait for a lease to run out.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ pub enum StateError {
     Io {
         /// The file or directory.
         path: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Locks there may not be seen by everyone, or not be given back when a process dies.
@@ -51,7 +51,7 @@ const LONGEST: u64 = 1024;
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
-    /// What a file must say to be proof here: this boot of this machine, and the lock schema.
+    /// The text that makes a file proof here: this boot of this machine, and the lock schema.
     here: String,
     locked: Vec<(ProxyId, File)>,
 }
@@ -130,7 +130,7 @@ impl StateDir {
         Ok((read.is_ok() && text == self.proof(&file)?).then_some(file))
     }
 
-    /// What a file must say to be proof. It says which file it is: nobody has locked a copy.
+    /// The text that makes a file proof. It names the file itself: a copy is locked by no process.
     fn proof(&self, file: &File) -> io::Result<String> {
         let is = file.metadata()?;
         Ok(format!("{}file {} {}\n", self.here, is.dev(), is.ino()))
@@ -146,17 +146,6 @@ impl StateDir {
 
     fn file(&self, id: ProxyId) -> PathBuf {
         self.path.join(name(id))
-    }
-}
-
-/// Does something with the state directory, which is given up at the first failure.
-pub fn with_state(
-    state: &mut Option<StateDir>,
-    task: impl FnOnce(&mut StateDir) -> Result<(), StateError>,
-) {
-    if let Some(Err(e)) = state.as_mut().map(task) {
-        tracing::warn!(error = %e, "without a state directory a restart after a kill waits for the lease");
-        *state = None;
     }
 }
 
