@@ -23,13 +23,13 @@ const SHUT_OUT: [u16; 2] = [1129, 1130];
 /// Why clients cannot log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outage {
-    /// Nobody greets.
+    /// No greeting.
     Unreachable(String),
     /// A greeting, but no login.
     Closed(String),
 }
 
-/// What is known of one cluster's server.
+/// Whether one cluster's server can be reached.
 #[derive(Clone)]
 pub struct Reach {
     problem: Arc<Mutex<Option<Outage>>>,
@@ -49,7 +49,7 @@ impl Reach {
         *self.problem.lock() = problem;
     }
 
-    /// Takes in what became of a connection. A server that refuses one for the moment is there.
+    /// Takes in the result of a connection. A server that refuses one for the moment is there.
     pub fn heard(&self, result: &Result<Greeted, GreetError>) {
         match result {
             Err(GreetError::Refused(frame)) => match refusal(frame) {
@@ -61,7 +61,7 @@ impl Reach {
         }
     }
 
-    /// That it greets says nothing of logins.
+    /// A greeting says nothing about logins.
     fn answers(&self) {
         let unreachable = matches!(*self.problem.lock(), Some(Outage::Unreachable(_)));
         if unreachable {
@@ -69,7 +69,7 @@ impl Reach {
         }
     }
 
-    /// Takes in what became of a login of the proxy's own.
+    /// Takes in the result of one of the proxy's own logins.
     pub fn tried<T>(&self, result: &Result<T, Obstacle>, guard: &Guard) {
         match result {
             Ok(_) => self.open(),
@@ -100,7 +100,7 @@ impl Reach {
 
     /// Connects and logs in.
     pub async fn look(&self, config: &Config, guard: &Guard, account: &Credentials) {
-        // Some servers hear nobody without it.
+        // Some servers accept no connection without it.
         let header = config.backend_proxy_protocol.then_some(Peer(None));
         match connect(&config.backend, config.connect_timeout, header).await {
             // Not hung up: that would count as a failed handshake there.
@@ -137,7 +137,7 @@ impl Reach {
     }
 }
 
-/// An error in the place of a greeting.
+/// An error instead of a greeting.
 fn refusal(frame: &[u8]) -> (u16, String) {
     match frame.get(HEADER..) {
         Some([0xff, low, high, text @ ..]) => {

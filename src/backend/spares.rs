@@ -78,7 +78,7 @@ impl Spares {
     fn youngest(&self) -> Option<Spare> {
         let mut list = self.list.lock();
         let (at, spare) = list.iter().enumerate().max_by_key(|(_, spare)| spare.opened)?;
-        // One that a client has sat on is to be completed, and not the next one's.
+        // One that a client has kept for long is completed, and not given to the next client.
         let young = clock::now().saturating_sub(spare.opened) < self.patience();
         young.then(|| list.swap_remove(at))
     }

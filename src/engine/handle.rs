@@ -1,4 +1,4 @@
-//! What sessions see of the engine.
+//! The sessions' handle to the engine.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct Ticket {
 }
 
 impl Engine {
-    /// Where there is no engine: nothing is ever granted.
+    /// A handle without an engine: nothing is ever granted.
     pub(super) fn none() -> Self {
         let requests = mpsc::unbounded_channel().0;
         let census = mpsc::unbounded_channel().0;
@@ -53,7 +53,7 @@ impl Engine {
         &self.lease
     }
 
-    /// What keeps locks held that nobody has any more.
+    /// Locks that stay held until an operator helps.
     pub fn stuck(&self) -> &Stuck {
         &self.stuck
     }
@@ -86,8 +86,8 @@ impl Engine {
         self.send(EngineRequest::ReleaseWhenGone { conn, locks, proxy });
     }
 
-    /// Tells that the session which holds these locks is ending. Who asks for one of them now waits a
-    /// moment for its release.
+    /// Tells that the session which holds these locks is ending. A session that asks for one of them now
+    /// waits a moment for its release.
     pub fn leaving(&self, locks: Vec<(Key, u64)>) {
         self.send(EngineRequest::Leaving { locks });
     }
@@ -110,38 +110,38 @@ impl Engine {
         look.await.unwrap_or_else(|_| Look::Failed("the lock engine has ended".to_owned()))
     }
 
-    /// All locks that are held, by whatever proxy.
+    /// All locks that are held, of all proxies.
     pub async fn census(&self) -> Result<Census, String> {
         let (reply, census) = oneshot::channel();
         let _ = self.census.send(reply);
         census.await.unwrap_or_else(|_| Err("the lock engine has ended".to_owned()))
     }
 
-    /// What this proxy's sessions hold and wait for; nothing where there is no engine.
+    /// The locks and waits of this proxy's sessions; nothing without an engine.
     pub async fn snapshot(&self) -> EngineSnapshot {
         let (reply, snapshot) = oneshot::channel();
         self.send(EngineRequest::Snapshot { reply });
         snapshot.await.unwrap_or_default()
     }
 
-    /// Held locks, by whatever proxy, those whose names match a LIKE pattern; of before, while the lock
+    /// Held locks of all proxies whose names match a LIKE pattern; the last known ones while the lock
     /// tables do not answer.
     pub async fn known_locks(&self, like: Option<&str>) -> Result<Rows<LockInfo>, QueryError> {
         let which = like.map_or(LockFilter::All, |pattern| LockFilter::Like(pattern.to_owned()));
         self.queries.known.locks(which.clone(), self.locks(which)).await
     }
 
-    /// Whether the lock tables have not answered those who look, so far.
+    /// Whether the lock tables do not answer.
     pub fn misses_answers(&self) -> bool {
         self.queries.known.is_silent()
     }
 
-    /// All proxies of the cluster; of before, while the lock tables do not answer.
+    /// All proxies of the cluster; the last known ones while the lock tables do not answer.
     pub async fn known_proxies(&self) -> Result<Rows<ProxyInfo>, QueryError> {
         self.queries.known.proxies(self.ask_store(admin_queries::AdminQuery::Proxies)).await
     }
 
-    /// Held locks, by whatever proxy.
+    /// Held locks of all proxies.
     pub async fn locks(&self, which: LockFilter) -> Result<Vec<LockInfo>, QueryError> {
         self.ask_store(|reply| admin_queries::AdminQuery::Locks(which, reply)).await
     }
@@ -151,7 +151,7 @@ impl Engine {
         self.ask_store(|reply| admin_queries::AdminQuery::Release(grant, who, reply)).await
     }
 
-    /// What has become of a grant.
+    /// The state of a grant that was to be released.
     pub async fn release_status(&self, grant: GrantId) -> Result<ReleaseStatus, QueryError> {
         self.ask_store(|reply| admin_queries::AdminQuery::Status(grant, reply)).await
     }
@@ -177,12 +177,12 @@ impl Engine {
         let _ = done.await;
     }
 
-    /// Has the rows that name an incarnation as holder compared with what is held here.
+    /// Has the rows that name an incarnation as holder compared with the locks held here.
     pub(super) fn reconcile(&self, proxy: ProxyId, rows: Vec<(Key, u64)>) {
         self.send(EngineRequest::Reconcile { proxy, rows });
     }
 
-    /// What an incarnation holds.
+    /// The locks that an incarnation holds.
     pub(super) async fn held(&self, proxy: ProxyId) -> HeldNow {
         let (reply, held) = oneshot::channel();
         self.send(EngineRequest::Held { proxy, reply });

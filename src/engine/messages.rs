@@ -1,4 +1,4 @@
-//! What sessions, the engine's tasks and the keeper of the lease tell each other.
+//! Messages between sessions, the engine's tasks and the keeper of the lease.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::store::releases::ReleaseRequest;
 use crate::store::statement::{BatchWriter, Others};
 use crate::types::{ConnectionId, ProxyId};
 
-/// What the engine may tell a session at any time.
+/// An event that the engine may send to a session at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEvent {
     /// Locks of this incarnation can no longer be vouched for.
@@ -25,8 +25,8 @@ pub enum SessionEvent {
     Stop,
     /// The server no longer works for this connection.
     ServerDone,
-    /// Somebody wants its lock at once: look whether the client is still there, and say so with this
-    /// number. A client that has left is told of by [`Engine::leaving`].
+    /// Another session wants its lock at once: look whether the client is still there, and say so with
+    /// this number. If the client has left, the session calls `Engine::leaving`.
     Look(u64),
 }
 
@@ -38,9 +38,9 @@ pub type EventSender = mpsc::UnboundedSender<SessionEvent>;
 pub enum Acquired {
     /// Held now.
     Granted(Grant),
-    /// Somebody else has it, and the time is over.
+    /// Another session has it, and the time is over.
     NotFree,
-    /// Waiting on would be in vain: who has it waits, in the end, for this session.
+    /// Waiting on would be in vain: its holder waits, in the end, for this session.
     Deadlock,
     /// The store failed; the text says how. The lock is not held.
     Failed(String),
@@ -55,7 +55,7 @@ pub struct Grant {
     pub proxy: ProxyId,
 }
 
-/// Who asks for a lock.
+/// A session's request for a lock.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The lock.
@@ -70,11 +70,11 @@ pub struct Claim {
     pub holds: bool,
     /// How often it gave up to end a deadlock, where the server counts that.
     pub weight: u32,
-    /// Where to tell that the lock is lost.
+    /// Receives the session's events, a lost lock for example.
     pub events: EventSender,
 }
 
-/// What a key looks like to somebody who does not hold it.
+/// The state of a key, for a session that does not hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Look {
     /// Nobody holds it.
@@ -116,7 +116,7 @@ pub(super) enum EngineRequest {
         conn: ConnectionId,
         question: u64,
     },
-    /// Whether the server still works for the holder of this grant.
+    /// Asks whether the server still works for the holder of this grant.
     Serves {
         lock: (Key, u64),
     },
@@ -139,7 +139,7 @@ pub(super) enum EngineRequest {
         proxy: ProxyId,
         locks: Vec<(Key, u64)>,
     },
-    /// For people.
+    /// The engine's state, for administrators.
     Snapshot {
         reply: oneshot::Sender<EngineSnapshot>,
     },
@@ -157,7 +157,7 @@ pub(super) struct HeldNow {
     pub(super) last_token: u64,
 }
 
-/// What the keeper tells the engine.
+/// An event from the keeper of the lease.
 #[derive(Debug)]
 pub(super) enum LeaseEvent {
     /// A new incarnation is registered.

@@ -1,4 +1,4 @@
-//! What the engine is started with.
+//! The engine's settings at its start.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::io::link::StoreAccess;
 use crate::state::StateDir;
 
-/// What the engine is started with.
+/// The engine's settings at its start.
 #[derive(Debug)]
 pub struct Setup {
     /// Store access.
@@ -19,6 +19,6 @@ pub struct Setup {
     pub fresh: bool,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
-    /// Where this process proves that it lives, and finds proof that others do not.
+    /// Proves that this process lives, and shows which others do not.
     pub state: Option<StateDir>,
 }

@@ -1,4 +1,4 @@
-//! The engine's two threads: what they are started with, and their end.
+//! The engine's two threads: their start and their end.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Threads {
     }
 }
 
-/// Handles for a proxy without an engine, whose sessions ask it for nothing.
+/// Handles for a proxy without an engine, whose sessions use no locks.
 pub fn none() -> (Engine, Gates) {
     (Engine::none(), gatekeeper::none())
 }

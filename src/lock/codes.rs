@@ -149,7 +149,7 @@ pub fn draining() -> ErrorReply {
 /// raise themselves (from 2000 on) MariaDB's take the packet for broken, and hide its text.
 const NO_SERVER: u16 = 1429;
 
-/// In the place of a greeting.
+/// Instead of a greeting.
 pub fn unreachable(backend: &str, why: &str) -> ErrorReply {
     ErrorReply {
         code: NO_SERVER,

@@ -1,4 +1,4 @@
-//! The accounts that an administrator makes: their rights, what each is for, and the SQL that gives them.
+//! The accounts that an administrator makes: their privileges, why each is needed, and the SQL that gives them.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::quoting::{quoted_name, quoted_text};
 use super::schema::held_locks;
 use crate::types::Flavour;
 
-/// What a right is on.
+/// The object of a privilege.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum On {
     /// The lock tables.
@@ -18,20 +18,20 @@ enum On {
     PerformanceSchema(&'static str),
 }
 
-/// A right of the store account, or some that are given together.
+/// A privilege of the store account, or some that are given together.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Privilege {
     /// As GRANT has them.
     rights: &'static str,
     on: On,
-    /// What they are for.
+    /// Why they are needed.
     purpose: &'static str,
-    /// What becomes of locks if they are missing.
+    /// What breaks without them.
     without: &'static str,
 }
 
 impl Privilege {
-    /// What to say when it is missing.
+    /// Advice to an operator whose account lacks it.
     pub fn advice(&self) -> String {
         let Self { rights, without, .. } = self;
         match self.on {
@@ -180,17 +180,17 @@ impl Account {
     }
 }
 
-/// As it stands in SQL.
+/// As SQL has it.
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", quoted_name(&self.user), quoted_name(&self.host))
     }
 }
 
-/// What stands for a password that is not given: no SQL, so that nothing is run before it is replaced.
+/// Stands for a password that is not given. It is no valid SQL, so nothing is run before it is replaced.
 pub const PLACEHOLDER: &str = "PASSWORD_GOES_HERE";
 
-/// A new account's password, as it stands in SQL under [`PREAMBLE`].
+/// A new account's password as a literal, under [`PREAMBLE`].
 pub fn password(text: Option<&str>) -> Result<String, String> {
     match text {
         None => Ok(PLACEHOLDER.to_owned()),
@@ -202,7 +202,7 @@ pub fn password(text: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// What quotes and bytes mean below it, whatever the administrator's session is set to.
+/// Settles the meaning of quotes and bytes below it, in any session.
 const PREAMBLE: &str = "SET NAMES utf8mb4;\nSET SESSION sql_mode = '';\n";
 
 fn create(account: &Account, password: &str) -> String {

@@ -1,4 +1,4 @@
-//! Changing locks at the store, and learning what became of it.
+//! Changing locks at the store, and learning the outcome.
 //!
 //! The reply to the statement tells in the ordinary case that every row was won, and with which
 //! tokens; in any other case the rows are read back: a key was won if its row then names this
@@ -12,16 +12,16 @@ use super::statement::{
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 
-/// The rows behind a batch, and whether the guard still held then.
+/// The rows after a batch, and whether the guard still held then.
 #[derive(Debug)]
 pub struct BatchResult {
     /// Rows of the batch's keys that exist.
     pub rows: Vec<LockRow>,
-    /// False: this proxy may no longer write, or not with this base.
+    /// The guard held: this proxy may write, and with this base of tokens.
     pub guarded: bool,
     /// The base of tokens, if it was read.
     pub base: Option<u64>,
-    /// A release alone has found no row that was its own.
+    /// A single release has found no row that was its own.
     pub missed: bool,
 }
 
@@ -62,7 +62,7 @@ impl StoreConnection {
                 });
             }
             let read = self.read_back(writer, [key].into_iter()).await;
-            return read.map_err(StoreError::behind_a_change);
+            return read.map_err(StoreError::after_a_change);
         }
         let statement = change_sql(writer, changes, others, self.flavour());
         let (affected, bumped) = self.change(&statement).await?;
@@ -75,7 +75,7 @@ impl StoreConnection {
             return Ok(BatchResult { rows, guarded: true, base: None, missed: false });
         }
         let read = self.read_back(writer, changes.iter().map(|c| &c.key)).await;
-        read.map_err(StoreError::behind_a_change)
+        read.map_err(StoreError::after_a_change)
     }
 
     /// Reads the rows of `keys` and the guard, changing nothing.
@@ -94,7 +94,7 @@ fn sorted(changes: &[LockChange]) -> bool {
     changes.windows(2).all(|w| w[0].key < w[1].key)
 }
 
-/// The row behind a change that was made as proposed.
+/// The row after a change that was made as proposed.
 fn expected(writer: &BatchWriter, change: &LockChange) -> LockRow {
     let key = change.key.as_bytes().to_vec();
     let row = LockRow { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0 };

@@ -32,8 +32,8 @@ pub enum StoreError {
          SELECT ON performance_schema.*)"
     )]
     Blind,
-    /// The account logs in by a method that the driver does not have, or there is no such account: of
-    /// unknown ones MySQL pretends that they have any.
+    /// The account logs in by a method that the driver does not have, or there is no such account: for
+    /// an unknown one MySQL names any method.
     #[error(
         "no login by {0}, which the server asks for: either there is no such account, or it must be altered to \
          IDENTIFIED WITH caching_sha2_password (on MariaDB mysql_native_password or ed25519)"
@@ -93,11 +93,11 @@ impl StoreError {
     }
 
     /// The same error met by a later statement, when a change may have been made already.
-    pub(super) fn behind_a_change(self) -> Self {
+    pub(super) fn after_a_change(self) -> Self {
         Self::Lost(self.to_string())
     }
 
-    /// Whether the statement may have been executed all the same.
+    /// Whether the statement may have been executed nevertheless.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Silent(_))
     }
@@ -110,7 +110,7 @@ impl From<mysql_async::Error> for StoreError {
             mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { name }) => {
                 Self::Method(name)
             }
-            // Its own words for these say twice what kind of error it is.
+            // The driver's own text repeats the kind of error.
             mysql_async::Error::Io(mysql_async::IoError::Io(e)) => Self::Lost(e.to_string()),
             e => Self::Lost(e.to_string()),
         }
@@ -131,7 +131,7 @@ pub struct StoreConnection {
 /// The server's max_prepared_stmt_count is reached: applications may have used it up.
 const TOO_MANY_PREPARED: u16 = 1461;
 
-/// A peer that is gone without a word is noticed though nothing is sent.
+/// Finds out that a peer is gone though nothing is sent.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// Longest wait for any answer of the store; longer, and the outcome is unknown.
@@ -143,7 +143,7 @@ impl StoreConnection {
         let opened = tokio::time::timeout(limit, Self::set_up(url)).await;
         opened
             .unwrap_or_else(|_| Err(StoreError::Connect(format!("no answer within {limit:?}"))))
-            // Nothing was asked for yet: whatever was lost is not missed.
+            // Nothing was asked for yet, so nothing is lost.
             .map_err(|e| match e {
                 StoreError::Lost(why) => StoreError::Connect(why),
                 e => e,
@@ -317,8 +317,8 @@ impl StoreConnection {
 }
 
 /// The library knows the error about a wrong name, which it is to let pass, by these words in its text.
-/// They are not there any more, but for the name itself: and that is looked at last, when the CA
-/// is known to have signed.
+/// They occur in no other error, except in the name itself: and that is checked last, after the CA's
+/// signature.
 const WRONG_NAME: &str = "NotValidForName";
 
 fn ssl_opts(tls: &StoreTls) -> Option<SslOpts> {

@@ -30,7 +30,7 @@ pub struct Definition {
     pub sql_mode: String,
 }
 
-/// A table of information_schema, and where the text is that the server runs.
+/// A table of information_schema, and the place of the text that the server runs.
 struct DefinitionTable {
     /// Schema, name, kind, text.
     columns: [&'static str; 4],
@@ -118,7 +118,7 @@ impl StoreConnection {
         Ok(Some(Object { kind: kind.to_lowercase(), schema, name, definition }))
     }
 
-    /// What the server runs for each connection of an ordinary account.
+    /// The statement that the server runs for each connection of an ordinary account.
     pub async fn init_connect(&mut self) -> Result<Object, StoreError> {
         let sql = "SELECT @@global.init_connect,@@global.sql_mode".to_owned();
         let rows = self.query(sql, 1).await?;

@@ -7,7 +7,7 @@ use super::quoting::literal;
 use super::rows::{ProxyRow, ProxyState, column};
 use crate::types::{Flavour, version_number};
 
-/// What a new epoch starts from. It must stand still while a lease passes.
+/// The state that a new epoch starts from. It must not change while a lease passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpochBasis {
     /// The meta row.
@@ -33,7 +33,7 @@ impl EpochBasis {
 
     /// The epoch after this one and after `known`, for a server whose clock says `now`.
     ///
-    /// Its tokens begin above all of before: garbage collection has moved the base on by far less
+    /// Its tokens begin above all earlier ones: garbage collection has moved the base on by far less
     /// than 2^31 a second, but a clock may have gone back.
     pub fn next_epoch(&self, known: u64, now: u64) -> u64 {
         [self.meta.epoch + 1, known + 1, (self.meta.base >> 31) + 1, now]
@@ -45,16 +45,16 @@ impl EpochBasis {
 /// A new epoch to be opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
-    /// What it starts from, unchanged for the longest lease.
+    /// The state it starts from, unchanged for the longest lease.
     pub from: &'a EpochBasis,
     /// Its number.
     pub epoch: u64,
-    /// Who wants it, for the record.
+    /// The user who opens it, for the record.
     pub who: &'a str,
 }
 
 impl StoreConnection {
-    /// Looks at everything that a new epoch starts from.
+    /// Reads the state that a new epoch starts from.
     pub async fn standing(&mut self, schema: &str) -> Result<EpochBasis, StoreError> {
         let meta = self.read_meta(schema).await?;
         let mut proxies = self.read_proxies(schema).await?;
@@ -90,7 +90,7 @@ impl StoreConnection {
     /// Opens an epoch on this server: it is meta's from now on, incarnations of before are DEAD.
     /// False if something had changed, and nothing was done.
     ///
-    /// The caller has seen that nobody renewed for the longest lease, so it is entitled to revoke
+    /// The caller has seen that no proxy renewed for the longest lease, so it is entitled to revoke
     /// (I5). The locks of the DEAD pass on by the usual takeover: by proxies that join the epoch,
     /// when this server shows no session of theirs (I8). Ids of connections that another server
     /// gave mean nothing here, and are forgotten.
@@ -110,7 +110,7 @@ impl StoreConnection {
     }
 }
 
-/// One transaction in one packet: everything behind the first change depends on it.
+/// One transaction in one packet: everything after the first change depends on it.
 fn opening_sql(
     schema: &str,
     Opening { from, epoch, who }: Opening<'_>,
@@ -140,7 +140,7 @@ fn opening_sql(
             "UPDATE `{schema}`.proxies SET state=2{forget} \
              WHERE state<>3 AND epoch<>{epoch} AND {opened}"
         ),
-        // Holders of whom a copy has no row, or their locks were never free.
+        // Holders without a row in this copy; without one their locks would never become free.
         format!(
             "INSERT INTO `{schema}`.proxies \
              (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns) \
@@ -189,7 +189,7 @@ mod tests {
         let from = |meta| EpochBasis { meta, proxies: vec![], read_only: false, replicates: false };
         assert_eq!(from(meta()).next_epoch(0, 1000), 1000);
         assert_eq!(from(meta()).next_epoch(2000, 1000), 2001);
-        // The clock of the new server is behind.
+        // The clock of the new server is slow.
         assert_eq!(from(meta()).next_epoch(0, 90), 101);
         let collected = Meta { base: (300 << 31) + 5, ..meta() };
         assert_eq!(from(collected).next_epoch(0, 90), 301);

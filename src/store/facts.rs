@@ -1,4 +1,4 @@
-//! What of a server decides whether locks are safe there: variables, engines, clusters, rights.
+//! Facts that decide whether locks are safe on a server: variables, engines, clusters, rights.
 
 use std::collections::HashMap;
 
@@ -106,7 +106,7 @@ impl StoreConnection {
         Ok(facts)
     }
 
-    /// Said of all that have the plugin, where that cannot be seen.
+    /// True for each server with the plugin, if the members cannot be seen.
     async fn is_grouped(&mut self) -> Result<bool, StoreError> {
         let sql = "SELECT COUNT(*) FROM performance_schema.replication_group_members \
                    WHERE member_state<>'OFFLINE'";
@@ -126,7 +126,7 @@ impl StoreConnection {
         Ok(self.query(sql, 1).await?[0].iter().map(|r| column(r, 0)).collect())
     }
 
-    /// What this account was granted, active roles included.
+    /// The grants of this account, active roles included.
     pub async fn grants(&mut self) -> Result<Vec<GrantLine>, StoreError> {
         let rows = self.query("SHOW GRANTS".to_owned(), 1).await?;
         Ok(rows[0].iter().filter_map(|r| GrantLine::parse(&column::<String>(r, 0))).collect())

@@ -5,7 +5,7 @@ use super::identity::{Foreign, ident_expression};
 use super::rows::column;
 use crate::types::Flavour;
 
-/// What the engine must know of the store before it starts.
+/// The row of `meta`, and the server it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
     /// The present epoch.

@@ -1,4 +1,4 @@
-//! What people are shown of the lock tables.
+//! Held locks and proxies, as administrators are shown them.
 
 use super::connection::{StoreConnection, StoreError};
 use super::quoting::literal;
@@ -6,7 +6,7 @@ use super::rows::column;
 use super::schema::held_locks_with;
 use crate::lock::name::{is_plain, plain};
 
-/// A lock that is held, by whatever proxy.
+/// A held lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockInfo {
     /// Its key.
@@ -15,7 +15,7 @@ pub struct LockInfo {
     pub name: String,
     /// Fencing token.
     pub token: u64,
-    /// Where its proxy listens; `None` for one that is not known any more.
+    /// Address where its proxy listens; `None` for one that is not known any more.
     pub proxy: Option<String>,
     /// `live`, or `dead` where a takeover is under way.
     pub proxy_state: Option<String>,
@@ -47,7 +47,7 @@ pub struct ProxyInfo {
     pub id: u64,
     /// 1 live, 2 dead, 3 clean.
     pub state: u8,
-    /// Where it listens.
+    /// Address where it listens.
     pub addr: String,
     /// Its lease in milliseconds.
     pub ttl_ms: u64,

@@ -12,12 +12,12 @@ use super::rows::{PROXY_ROW, ProxyRow, ProxyState, UNKNOWN_RUN, column, to_proxy
 use super::statement::Others;
 use crate::types::ProxyId;
 
-/// What a renewal saw.
+/// The result of a renewal.
 #[derive(Debug)]
 pub struct Renewal {
     /// Whether the row was LIVE with the expected version, and now has the new one.
     pub renewed: bool,
-    /// What meta says of epoch and server.
+    /// The row of `meta`.
     pub meta: Meta,
     /// All proxies, this one included.
     pub proxies: Vec<ProxyRow>,
@@ -62,7 +62,7 @@ impl StoreConnection {
             let message = "another epoch has begun".to_owned();
             return Err(StoreError::Refused { code: 1105, message });
         }
-        // Behind the row, which whoever forgets a longer lease would have seen.
+        // After the row: a proxy that forgets a longer lease would have seen it.
         self.execute(format!(
             "UPDATE `{schema}`.meta SET ttl_ms=GREATEST(ttl_ms,{ttl_ms}) WHERE {reign}"
         ))
@@ -70,8 +70,7 @@ impl StoreConnection {
         .map(drop)
     }
 
-    /// Puts a shorter one in the place of the longest lease known (`old`), unless somebody has one
-    /// longer than that.
+    /// Replaces the longest lease known (`old`) by a shorter one, unless a proxy has a longer one.
     pub async fn forget_longest(
         &mut self,
         schema: &str,
@@ -132,7 +131,7 @@ impl StoreConnection {
         Ok(self.execute(sql).await? == 1)
     }
 
-    /// Holders of locks that no row of `proxies` names: somebody has deleted it.
+    /// Holders of locks that no row of `proxies` names: it was deleted.
     pub async fn strangers(&mut self, schema: &str) -> Result<HashSet<ProxyId>, StoreError> {
         let mut ids = HashSet::new();
         let mut from = None;
@@ -173,7 +172,7 @@ impl StoreConnection {
     }
 
     /// Removes CLEAN incarnations that no lock row names any more. Ids are never reused, so
-    /// nobody can miss them.
+    /// no proxy needs them.
     pub async fn sweep_clean(&mut self, schema: &str) -> Result<(), StoreError> {
         let sql = format!("SELECT id FROM `{schema}`.proxies WHERE state=3");
         let rows = self.query(sql, 1).await?;
@@ -183,7 +182,7 @@ impl StoreConnection {
             self.execute(format!("DELETE FROM `{schema}`.proxies WHERE id={id} AND state=3"))
                 .await?;
         }
-        // Waits of those that are gone; nobody reads them.
+        // Waits of proxies that are gone, which no proxy reads.
         self.execute(format!(
             "DELETE FROM `{schema}`.waits WHERE proxy NOT IN (SELECT id FROM `{schema}`.proxies)"
         ))

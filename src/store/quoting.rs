@@ -1,4 +1,4 @@
-//! Values, names and lists as they stand in SQL.
+//! Values, names and lists, written as SQL.
 
 use crate::lock::name::Key;
 use crate::types::ProxyId;
@@ -18,7 +18,7 @@ pub fn quoted_name(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Incarnations for IN (), where 0 stands for none.
+/// Incarnations for IN (); 0 if there are none.
 pub(super) fn ids(ids: &[ProxyId]) -> String {
     if ids.is_empty() {
         return "0".to_owned();

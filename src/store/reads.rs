@@ -17,7 +17,7 @@ pub struct HeldRow {
     pub key: Vec<u8>,
     /// The holder's connection.
     pub conn: u64,
-    /// Since when, for people.
+    /// For how long, for display.
     pub held_ms: u64,
 }
 
@@ -29,8 +29,8 @@ pub(super) fn between(from: Option<&[u8]>, to: &[u8]) -> String {
 }
 
 impl StoreConnection {
-    /// The rows of `wanted`; and of those rows of `probed` that may be taken, the keys which nobody is
-    /// at: to change another now would be to wait for somebody.
+    /// The rows of `wanted`; and of those rows of `probed` that may be taken, the keys that no
+    /// transaction is at: a change of another would wait for that transaction.
     pub async fn read_locks(
         &mut self,
         schema: &str,
@@ -56,7 +56,7 @@ impl StoreConnection {
         Ok((results[0].iter().map(to_row).collect(), at_rest))
     }
 
-    /// Up to `most` held locks, in whatever proxy's hands.
+    /// Up to `most` held locks, of all proxies.
     pub async fn read_all_held(
         &mut self,
         schema: &str,
@@ -96,7 +96,7 @@ impl StoreConnection {
         Ok(rows)
     }
 
-    /// Those of these locks, with their tokens, whose rows do not say that `proxy` holds them.
+    /// The locks among these whose rows do not name `proxy` as holder with this token.
     pub async fn without_row(
         &mut self,
         schema: &str,
@@ -115,7 +115,7 @@ impl StoreConnection {
         Ok(locks.iter().filter(gone).cloned().collect())
     }
 
-    /// The last key of the page behind `from`; `None` behind the last page.
+    /// The last key of the page after `from`; `None` after the last page.
     pub(super) async fn next_page(
         &mut self,
         schema: &str,

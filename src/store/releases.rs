@@ -13,7 +13,7 @@ pub struct ReleaseRequest {
     pub key: Key,
     /// The grant's token.
     pub token: u64,
-    /// Who asked.
+    /// The administrator who asked.
     pub who: String,
 }
 
@@ -43,10 +43,10 @@ pub struct GrantId {
     pub token: u64,
 }
 
-/// What has become of a lock that was to be released.
+/// The state of a grant that was to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReleaseStatus {
-    /// Nobody holds it any more.
+    /// The lock is free.
     Free,
     /// It is held under a later token.
     Later(u64),
@@ -55,8 +55,8 @@ pub enum ReleaseStatus {
 }
 
 impl StoreConnection {
-    /// Asks the proxy that holds a lock to release the grant of this token. Requests that have
-    /// nothing to mean any more go.
+    /// Asks the proxy that holds a lock to release the grant of this token. Requests for
+    /// grants that are over are deleted.
     pub async fn ask_release(
         &mut self,
         schema: &str,
@@ -79,7 +79,7 @@ impl StoreConnection {
         Ok(())
     }
 
-    /// What has become of the grant of this token.
+    /// The state of a grant that was to be released.
     pub async fn release_status(
         &mut self,
         schema: &str,

@@ -1,10 +1,10 @@
-//! What the store account may do, found out by trying.
+//! The store account's rights, found out by trying.
 
 use super::connection::{StoreConnection, StoreError};
 use super::rows::column;
 use crate::types::Flavour;
 
-/// What the store account may do beyond the tables.
+/// The store account's rights beyond the lock tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rights {
     /// May see the sessions of other accounts (PROCESS).
@@ -72,8 +72,8 @@ impl StoreConnection {
         }
     }
 
-    /// Whether this connection sees the sessions of others, by trying what needs the same right: SHOW
-    /// GRANTS tells of one that was given behind the login, and counts for the next.
+    /// Whether this connection sees the sessions of others, by a statement that needs the same right:
+    /// SHOW GRANTS shows a right that was given after the login, and counts for the next one.
     pub(super) async fn sees_all(&mut self) -> Result<bool, StoreError> {
         if let Some(known) = self.sees_all {
             return Ok(known);

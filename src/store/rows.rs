@@ -62,7 +62,7 @@ pub struct ProxyRow {
     pub rvn: u64,
     /// Its lease in milliseconds.
     pub ttl_ms: u32,
-    /// Where it listens.
+    /// Address where it listens.
     pub addr: String,
     /// Start of the server that its connection ids belong to, in seconds of the server's clock.
     pub server_start: i64,

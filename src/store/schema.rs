@@ -7,12 +7,12 @@ use crate::types::Flavour;
 /// Version of the tables; a proxy refuses a newer one and upgrades none by itself.
 pub const VERSION: u32 = 1;
 
-/// Text that `schema print` shows and `--create-schema` runs, statement by statement. What is there
-/// stays.
+/// Text that `schema print` shows and `--create-schema` runs, statement by statement. Existing
+/// tables stay.
 pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
     let ident = ident_expression(flavour);
     // MySQL knows it for views since 9.1. A view must not be replaced: `lockstead grants --viewer`
-    // may have made it anew for others to read.
+    // may have changed it for others to read.
     let missing = match flavour {
         Flavour::MySql => "/*!90100 IF NOT EXISTS */",
         Flavour::MariaDb => "IF NOT EXISTS",
@@ -99,7 +99,7 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
     ]
 }
 
-/// What the view for people selects.
+/// The query of the view `held_locks`.
 pub(super) fn held_locks(schema: &str) -> String {
     held_locks_with(schema, "")
 }

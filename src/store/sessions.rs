@@ -117,7 +117,7 @@ impl StoreConnection {
     }
 
     /// `None` where the server has answered from its cache, which readers in quick succession keep
-    /// from ever being filled anew: it was filled by this statement if it shows it.
+    /// from ever being filled again: if it shows this statement, this statement has filled it.
     async fn transactions_now(&mut self, ids: &[u64]) -> Result<Option<Vec<u64>>, StoreError> {
         let (own, mark) = (self.id(), rand::random::<u64>());
         let sql = format!(
@@ -131,7 +131,7 @@ impl StoreConnection {
         let rows = self.query(sql, 3).await;
         if rows.is_err() {
             // Nothing later may run inside of this transaction.
-            self.execute("ROLLBACK".to_owned()).await.map_err(StoreError::behind_a_change)?;
+            self.execute("ROLLBACK".to_owned()).await.map_err(StoreError::after_a_change)?;
         }
         let mut there: Vec<u64> = rows?[1].iter().map(|r| column(r, 0)).collect();
         Ok(self.without_own(&mut there).then_some(there))

@@ -17,7 +17,7 @@ use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::{ConnectionId, Flavour, ProxyId};
 
-/// Who writes, and in which epoch.
+/// The incarnation that writes, and its epoch.
 #[derive(Debug, Clone)]
 pub struct BatchWriter {
     /// Schema of the lock tables.
@@ -33,8 +33,8 @@ pub struct BatchWriter {
     pub run: i64,
 }
 
-/// What one key asks for: a release, a grant, or a hand-over from one to the other; or that this
-/// proxy waits for it no longer.
+/// A change of one key: a release, a grant, or a hand-over from one session to another; or the end of
+/// this proxy's wait for it.
 #[derive(Debug, Clone)]
 pub struct LockChange {
     /// The key.
@@ -60,28 +60,28 @@ pub struct GrantAttempt {
     pub name: Box<[u8]>,
     /// user@host.
     pub owner: Arc<[u8]>,
-    /// Before or behind a proxy that waits.
+    /// Before or after a proxy that waits.
     pub turn: Precedence,
 }
 
-/// What a grant does about other proxies that want the same lock.
+/// How a grant treats other proxies that want the same lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precedence {
-    /// Leaves a free row to the proxy that stands in it as waiting.
+    /// Leaves a free row to the proxy that it names as waiting.
     Yield,
-    /// The same; and where it does not get the lock, it stands in the row as waiting since this
-    /// token, unless one that waits longer does.
+    /// The same; and if it does not get the lock, the row names it as waiting since this token, unless
+    /// it names a proxy that waits longer.
     Queue(u64),
-    /// Takes a free row whoever waits.
+    /// Takes a free row even if another proxy waits.
     Take,
 }
 
-/// The other incarnations as they matter to a batch.
+/// The other incarnations, as a batch needs them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Others {
     /// In state CLEAN: their locks may be taken.
     pub clean: Vec<ProxyId>,
-    /// LIVE: a free row in which one of them stands as waiting is left to it.
+    /// LIVE: a free row that names one of them as waiting is left to it.
     pub waiting: Vec<ProxyId>,
 }
 
@@ -187,8 +187,8 @@ const COLUMNS: usize = 8;
 /// Bytes of the longest statement on the lock tables.
 pub const NEEDED: u64 = 1 << 20;
 
-/// What a row's `ticket` asks for: in a grant, to take the row whoever waits; in a release, to leave
-/// the place for a waiting proxy. Greater ones, in a grant, are tokens since which this proxy waits.
+/// A row's `ticket` with this value asks, in a grant, to take the row even if another proxy waits; in a
+/// release, to leave the place of a waiting proxy. Greater ones, in a grant, are tokens since which this proxy waits.
 const AT_ONCE: u64 = 1;
 
 /// All changes of a batch.
@@ -206,7 +206,7 @@ pub(super) fn change_sql(
     let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
     for LockChange { key, release, acquire, withdraw } in changes {
         // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
-        // grant of a hand-over stands right behind the release: both are one commit.
+        // grant of a hand-over comes right after the release: both are one commit.
         if release.is_some() || *withdraw {
             let zero = || Value::UInt(0);
             let none = || Value::Bytes(Vec::new());
@@ -247,8 +247,8 @@ pub(super) fn change_sql(
     sql.push_str(last);
     let (free, guard) = (free(others), guard(writer, flavour));
     let _ = write!(sql, " WHERE {guard} {share} ON DUPLICATE KEY UPDATE ");
-    // Assignments run from left to right: holder behind what asks whether the row is free, tok
-    // before it. A release leaves what the row says of its last holder: a row that keeps its size
+    // Assignments run from left to right: holder after the columns whose conditions ask whether the
+    // row is free, tok before it. A release leaves what the row says of its last holder: a row that keeps its size
     // is changed in place.
     let next = "IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1))";
     let next = mutants::or(Mutant::TokenByCounter, next, "VALUES(tok)");

@@ -1,4 +1,4 @@
-//! Steps of the keeper and of takeovers: `engine::keeper`, `engine::takeover`, `store::proxies`.
+//! Steps of the keeper and of takeovers: `engine::lease::keeper`, `engine::lease::takeover`, `store::proxies`.
 //!
 //! Left out: the startup wait. It only forbids grants, and what it is for, rows lost in a
 //! failover, cannot happen here. Unequal rates are left to the test in `lock::lease`: one tick is

@@ -1,5 +1,5 @@
 //! Steps of the service, its pipe and the store's one statement: `engine::service`,
-//! `engine::pipe`, `store::statement`, `store::batch`, `store::collect`.
+//! `engine::io::pipe`, `store::statement`, `store::batch`, `store::collect`.
 
 use super::state::{
     Broken, Change, Late, LockRow, Outcome, PROXIES, Phase, Pipe, ProxyState, State, bit, claim_of,
@@ -24,7 +24,7 @@ fn is_held(s: &State, p: usize) -> bool {
     s.processes[p].unwanted != 0 || (p * 2..p * 2 + 2).any(|it| s.is_known(it))
 }
 
-/// `Service::gather`: a grant for a session that waits, behind a release if there is one. Nothing
+/// `Service::gather`: a grant for a session that waits, after a release if there is one. Nothing
 /// new in jeopardy.
 pub(crate) fn send_grant(m: &Model, s: &State, session: usize) -> Option<State> {
     let p = home(session);
@@ -159,7 +159,7 @@ pub(crate) fn batch_lost(_: &Model, s: &State, p: usize) -> Option<State> {
     Some(n)
 }
 
-/// `pipe::resolve`: the old connection is killed, and the server shows it no more. What was not
+/// `pipe::resolve`: the old connection is killed, and the server shows it no more. A batch that was not
 /// carried out never will be.
 pub(crate) fn old_connection_gone(m: &Model, s: &State, p: usize) -> Option<State> {
     let Pipe::Unknown(change, done) = s.processes[p].pipe else { return None };
@@ -184,7 +184,7 @@ pub(crate) fn rows_read(m: &Model, s: &State, p: usize) -> Option<State> {
     if s.store.lock.holder == change.writer { Some(n) } else { batch_heard(m, &n, p) }
 }
 
-/// `Service::finish` and `Service::apply`: the check behind the store's reply.
+/// `Service::finish` and `Service::apply`: the check after the store's reply.
 pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
     let Pipe::Replied(change, Outcome { row, base }) = s.processes[p].pipe else { return None };
     let mut n = *s;
@@ -203,7 +203,7 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
         return Some(n);
     }
     let session = claimant(change.grant);
-    let vouched = n.vouches(p, change.writer) || m.weak == Weak::NoCheckBehindReply;
+    let vouched = n.vouches(p, change.writer) || m.weak == Weak::NoCheckAfterReply;
     let held = is_held(&n, p);
     let it = &mut n.sessions[session];
     let waits = it.phase == Phase::Waiting && claim_of(session, it.claims) == change.grant;
@@ -260,7 +260,7 @@ pub(crate) fn base_moves(m: &Model, s: &State, _: usize) -> Option<State> {
     (m.world.collects && s.store.base == 0).then_some(n)
 }
 
-/// What a state breaks by itself, no matter how it came about.
+/// Rules that a state breaks by itself, however it was reached.
 pub(crate) fn inspect(s: &mut State) {
     let mut told = 0;
     for session in 0..s.sessions.len() {

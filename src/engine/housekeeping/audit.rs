@@ -1,6 +1,6 @@
-//! Compares the locks that are held here with their rows, for which an administrator's DELETE,
-//! TRUNCATE or UPDATE asks nobody: whose row is gone may have another holder by now. And looks what
-//! the account may do by now.
+//! Compares the locks that are held here with their rows, which an administrator may have deleted
+//! or changed: a lock without its row may have another holder by now. Also reads the account's
+//! rights again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,7 +70,7 @@ async fn compare(
     // An empty list, too: what was lost once and is found again is not lost any more.
     engine.lose(proxy, lost);
     if some {
-        // A row that is made anew must not begin below the tokens that were given.
+        // A row that is made again must not begin below the tokens that were given.
         conn.raise_base(schema, last_token).await?;
     }
     Ok(())

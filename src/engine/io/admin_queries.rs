@@ -1,4 +1,4 @@
-//! What administrators ask and order: about the lock tables, and for the end of a connection.
+//! Administrators' questions to the lock tables, and their orders: to release a lock, to end a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::types::ConnectionId;
 
-/// When to look for the first time, if nobody asks before: the engine may have registered by then.
+/// When to read for the first time without a question: the engine may have registered by then.
 const FIRST: Duration = Duration::from_secs(1);
 
 /// Rows of an answer at most.
 pub const MOST: usize = 10_000;
 
-/// Where an answer goes.
+/// Receives the answer.
 pub(in crate::engine) type QueryReply<T> = oneshot::Sender<Result<T, QueryError>>;
 
 /// A question or an order.
@@ -33,14 +33,14 @@ pub(in crate::engine) enum AdminQuery {
     Proxies(QueryReply<Vec<ProxyInfo>>),
     /// KILL CONNECTION. False when the store account may not.
     Kill(ConnectionId, QueryReply<bool>),
-    /// Ask its proxy to release a grant, in somebody's name.
+    /// Asks the holder's proxy to release a grant; the text names the administrator.
     Release(GrantId, String, QueryReply<()>),
-    /// What has become of a grant.
+    /// Asks for the state of a grant.
     Status(GrantId, QueryReply<ReleaseStatus>),
 }
 
 impl AdminQuery {
-    /// It changes nothing, and who asked has left.
+    /// Whether it changes nothing, and nobody waits for the answer any more.
     fn is_vain(&self) -> bool {
         match self {
             Self::Locks(_, reply) => reply.is_closed(),
@@ -51,13 +51,12 @@ impl AdminQuery {
     }
 }
 
-/// Where it is asked and ordered. Who looks does not hold up who acts: there are two lines to the lock
-/// tables.
+/// Where queries are sent. Questions do not hold up orders: each have a connection of their own.
 #[derive(Debug, Clone)]
 pub(in crate::engine) struct AdminQueries {
     looks: mpsc::UnboundedSender<AdminQuery>,
     acts: mpsc::UnboundedSender<AdminQuery>,
-    /// What was seen last.
+    /// The last answers.
     pub(in crate::engine) known: Arc<LastKnown>,
 }
 
@@ -72,7 +71,7 @@ impl AdminQueries {
         Self { looks, acts, known }
     }
 
-    /// One that nobody answers.
+    /// One without an engine: nothing is answered.
     pub(in crate::engine) fn closed() -> Self {
         let closed = || mpsc::unbounded_channel().0;
         Self { looks: closed(), acts: closed(), known: Arc::default() }
@@ -83,7 +82,7 @@ impl AdminQueries {
         self.send(AdminQuery::Kill(conn, oneshot::channel().0));
     }
 
-    /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
+    /// Sends a query. An engine that has ended drops it, and the reply's sender with it.
     pub(in crate::engine) fn send(&self, asked: AdminQuery) {
         let link = match asked {
             AdminQuery::Locks(LockFilter::All | LockFilter::Like(_), _)
@@ -98,8 +97,8 @@ impl AdminQueries {
     }
 }
 
-/// Answers those who look, and looks by itself now and then, so that the rows that are shown while the lock
-/// tables do not answer are not old.
+/// Answers questions. Reads by itself now and then, so that the rows shown while the lock tables do not
+/// answer are not old.
 async fn look(
     access: Arc<StoreAccess>,
     mut asked: mpsc::UnboundedReceiver<AdminQuery>,
@@ -126,7 +125,7 @@ async fn look(
     }
 }
 
-/// Answers those who act.
+/// Carries out orders.
 async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<AdminQuery>) {
     let mut link = StoreLink::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
@@ -137,7 +136,7 @@ async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<AdminQ
     }
 }
 
-/// Answers one question. Who asked may leave meanwhile: then nobody reads the answer.
+/// Answers one query. If the caller has left meanwhile, the answer is dropped.
 async fn answer(
     question: AdminQuery,
     link: &mut StoreLink,
@@ -187,8 +186,8 @@ async fn answer(
     }
 }
 
-/// An idle connection may have been closed meanwhile: once more on a new one. What is done twice
-/// is as if it were done once.
+/// An idle connection may have been closed meanwhile: once more on a new one. Each query may be run
+/// twice without harm.
 async fn twice<T>(
     link: &mut StoreLink,
     ask: impl AsyncFn(&mut StoreLink) -> Result<T, StoreError>,

@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Looks that each other proxy of a circle must have had since it was seen here. The first may have begun
 /// before; in the next it took back what was over by then. One that has lost the store takes nothing back.
 const BEATS: u64 = 2;
-/// Most waits end before anybody needs to hear of them.
+/// Most waits end before another proxy needs to know of them.
 const TOLD_AFTER: Duration = Duration::from_millis(100);
 
 /// A request that is to be given up.
@@ -30,7 +30,7 @@ pub(in crate::engine) struct Victim {
     pub(in crate::engine) id: u64,
     /// The lock it is for.
     pub(in crate::engine) key: Key,
-    /// Who waits for what around the circle.
+    /// Each connection of the circle, and the lock it waits for.
     pub(in crate::engine) circle: Vec<(ConnectionId, String)>,
 }
 
@@ -102,11 +102,11 @@ fn is_current(circle: &[WaitEdge], seen: &FirstBeats, me: ProxyId) -> bool {
     })
 }
 
-/// What the other proxies were told.
+/// The waits that the other proxies were told of.
 struct Teller {
     link: StoreLink,
     access: Arc<StoreAccess>,
-    /// As whose waits, and which.
+    /// The incarnation that told them, and the ids of the waits.
     told: Option<(ProxyId, HashSet<u64>)>,
 }
 
@@ -123,21 +123,21 @@ impl Teller {
             .filter(|wait| same.is_none_or(|told| !told.contains(&wait.id)))
             .cloned()
             .collect();
-        // Rows of an incarnation that is over are nobody's, so they all come again.
+        // Rows of an incarnation that is over do not count, so all waits are told again.
         let told = self.told.iter().flat_map(|(_, told)| told);
         let ended: Vec<u64> =
             told.filter(|id| same.is_none() || !now.contains(id)).copied().collect();
         let schema = &self.access.url.schema;
         if !begun.is_empty() || !ended.is_empty() {
             let conn = self.link.get().await?;
-            // Entered before it is known to be done: taken back in any case.
+            // Remembered before it is done: taken back in any case.
             let all = self.told.take().map(|(_, told)| told).unwrap_or_default();
             self.told = Some((me, all.union(&now).copied().collect()));
             conn.tell_waits(schema, me, &begun, &ended).await?;
         }
         self.told = Some((me, now));
         if mine.is_empty() {
-            // Nobody waits any more: most of the time this connection is not needed.
+            // No session waits any more: most of the time this connection is not needed.
             self.link.drop_connection();
             return Ok(Vec::new());
         }
@@ -165,8 +165,8 @@ fn circles(edges: &[WaitEdge]) -> Vec<Vec<WaitEdge>> {
     circles
 }
 
-/// The wait to be given up: the lightest, and of these the one that was told last. Every proxy
-/// finds the same.
+/// The wait to be given up: the lightest, and of these the one that was told last. All proxies
+/// choose the same.
 fn victim(circle: &[WaitEdge]) -> &WaitEdge {
     let mut victim = &circle[0];
     for edge in circle {

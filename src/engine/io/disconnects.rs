@@ -1,6 +1,6 @@
 //! Locks whose session's server connection broke: free only when the server is done with it.
 //!
-//! A closed socket proves nothing: both servers go on rolling back for seconds behind it.
+//! A closed socket proves nothing: both servers go on rolling back for seconds after it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use crate::types::{ConnectionId, ProxyId};
 #[derive(Debug)]
 pub(in crate::engine) struct DeferredRelease {
     pub(in crate::engine) conn: ConnectionId,
-    /// The server's start when the locks were granted. Connection ids begin anew with each start:
-    /// in a later run this one may be somebody else's.
+    /// The server's start when the locks were granted. Connection ids begin again with each start: in a
+    /// later run this one may be another client's.
     pub(in crate::engine) run: i64,
     pub(in crate::engine) locks: Vec<(Key, u64)>,
     pub(in crate::engine) proxy: ProxyId,
@@ -34,7 +34,7 @@ pub(in crate::engine) struct Question {
     pub(in crate::engine) events: EventSender,
 }
 
-/// What there is to look for.
+/// A connection to look for.
 #[derive(Debug)]
 pub(in crate::engine) enum Errand {
     /// Until it is over.
@@ -46,7 +46,7 @@ pub(in crate::engine) enum Errand {
 /// Bounds of the pause between two looks.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(150));
 
-/// The pause where the account may not see sessions: somebody must act first.
+/// The pause where the account may not see sessions: an operator must act first.
 const BLIND: Duration = Duration::from_secs(5);
 
 /// Watches connections until the service drops its end; hands each watch back when it is over.

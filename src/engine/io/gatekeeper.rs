@@ -82,7 +82,7 @@ impl Drop for Gate {
     }
 }
 
-/// Where there is no gatekeeper: no gate comes.
+/// Without a gatekeeper: no gate is ever given.
 pub(in crate::engine) fn none() -> Gates {
     Gates { requests: mpsc::unbounded_channel().0, schema: "".into() }
 }
@@ -104,7 +104,7 @@ pub(in crate::engine) fn start(access: Arc<StoreAccess>) -> Gates {
     gates
 }
 
-/// What waits for the next statement.
+/// Requests for the next statement.
 #[derive(Default)]
 struct GateWork {
     close: Vec<(u64, oneshot::Sender<Option<Gate>>)>,
@@ -125,7 +125,7 @@ struct Gatekeeper {
     closed: HashSet<Box<str>>,
     /// A connection that failed, as id and run of the server: it may hold gates still.
     lost: Option<Thread>,
-    /// That the server refuses was said.
+    /// The server's refusal was logged.
     complained: bool,
 }
 
@@ -141,7 +141,7 @@ impl Gatekeeper {
             let Some(first) = first else { return };
             let mut work = GateWork::default();
             self.sort(first, &mut work);
-            // What came meanwhile goes into the same statement.
+            // Requests that came meanwhile go into the same statement.
             while work.len() < AT_ONCE
                 && let Ok(next) = inbox.try_recv()
             {
@@ -186,7 +186,7 @@ impl Gatekeeper {
         }
         let mut held = result.unwrap_or_default().into_iter().chain(std::iter::repeat(false));
         for (((_, reply), name), held) in work.close.into_iter().zip(names).zip(&mut held) {
-            // If nobody waits for it any more, it is dropped here, and opens.
+            // If its session has stopped waiting, it is dropped here, and opens.
             let gate = held.then(|| {
                 self.closed.insert(name.clone());
                 Gate { name, gates: self.gates.clone() }
@@ -216,7 +216,7 @@ impl Gatekeeper {
                 let gates = self.closed.len();
                 tracing::warn!(error = %e, gates, "waits are not shown to the server for a while");
             }
-            // Whatever it holds still goes with it.
+            // The gates that it holds go with it.
             self.link.drop_connection();
             self.lost = Some(this);
             self.closed.clear();
@@ -240,7 +240,7 @@ impl Gatekeeper {
     }
 }
 
-/// A name that nobody else has, as long as names may be. Its end tells which lock is waited for.
+/// A unique name, as long as names may be. Its end tells which lock is waited for.
 fn fresh_name(tag: u64) -> Box<str> {
     format!("{PREFIX}{:032x}_{tag:016x}", rand::random::<u128>()).into()
 }

@@ -9,7 +9,7 @@ use super::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
-/// More held locks than this are not told.
+/// More held locks than this are not listed.
 const MOST: usize = 10_000;
 
 /// A lock that is held.
@@ -17,13 +17,13 @@ const MOST: usize = 10_000;
 pub struct HeldLock {
     /// The lock.
     pub key: Key,
-    /// Whose it is.
+    /// The connection that holds it.
     pub conn: ConnectionId,
-    /// How long it has been held, for people.
+    /// How long it has been held, for display.
     pub held_ms: u64,
 }
 
-/// Who holds what; `None` if more is held than can be told.
+/// All held locks; `None` if there are more than [`MOST`].
 pub type Census = Option<Arc<[HeldLock]>>;
 
 /// A question for it.

@@ -10,7 +10,7 @@ use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 
 /// How long an answer is waited for before older rows are shown.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two reads that nobody has asked for.
+/// Between two reads without a question.
 const REFRESH: Duration = Duration::from_secs(10);
 /// The same while the lock tables do not answer.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub struct Old {
     pub why: String,
 }
 
-/// What was read last, and when.
+/// The rows that were read last, and when.
 #[derive(Debug)]
 pub(in crate::engine) struct LastKnown {
     locks: Mutex<Option<(Instant, Vec<LockInfo>)>>,
@@ -57,8 +57,7 @@ impl Default for LastKnown {
 }
 
 impl LastKnown {
-    /// The rows of `answer`, if that comes in time; else those of before, as far as they are chosen by
-    /// `fits`, if there are any.
+    /// The rows of `answer`, if that comes in time; if not, the last known ones that `fits` chooses.
     async fn within<T: Clone>(
         &self,
         last: &Mutex<Option<(Instant, Vec<T>)>>,
@@ -72,7 +71,7 @@ impl LastKnown {
                 format!("{why}, {}s ago for the first time", since.elapsed().as_secs())
             }
             _ => {
-                // Where nothing is known, there is nothing to be shown meanwhile.
+                // If nothing is known, there is nothing to show meanwhile.
                 let asked = Instant::now();
                 let answer = async {
                     if known {
@@ -121,7 +120,7 @@ impl LastKnown {
         self.within(&self.proxies, answer, |_| true).await
     }
 
-    /// Takes in all locks, as they were read just now.
+    /// Takes in all locks, which were read just now.
     pub(in crate::engine) fn saw_locks(&self, rows: &[LockInfo]) {
         *self.locks.lock() = Some((Instant::now(), rows.to_vec()));
     }
@@ -131,8 +130,8 @@ impl LastKnown {
         *self.proxies.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
-    /// Takes in whether the lock tables have answered. What they refuse of a question of somebody's own says
-    /// nothing about others.
+    /// Takes in whether the lock tables have answered. `own`: an administrator wrote a part of the
+    /// question, so its refusal says nothing about others.
     pub(in crate::engine) fn heard<T>(&self, result: &Result<T, QueryError>, own: bool) {
         let mut silent = self.silent.lock();
         match result {
@@ -150,17 +149,17 @@ impl LastKnown {
         self.silent.lock().is_some()
     }
 
-    /// When to read again though nobody asks, after a read that took so long.
+    /// When to read again without a question, after a read that took so long.
     pub(in crate::engine) fn refresh_after(&self, took: Duration) -> Duration {
         if self.is_silent() { AGAIN } else { REFRESH.max(took * SHARE) }
     }
 }
 
-/// SQL's LIKE, near enough for people: the server's collation may find more letters alike.
+/// SQL's LIKE, near enough for a list: the server's collation may find more letters alike.
 pub fn is_like(text: &str, pattern: &str) -> bool {
     let text: Vec<char> = text.to_lowercase().chars().collect();
     let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
-    // Where to go on after the last %, in both.
+    // Where to continue after the last %, in both.
     let (mut at, mut next, mut again) = (0, 0, None);
     loop {
         let one = match pattern.get(next) {
@@ -177,9 +176,9 @@ pub fn is_like(text: &str, pattern: &str) -> bool {
         };
         match (one, again) {
             (Some(taken), _) => (at, next) = (at + 1, next + taken),
-            (None, Some((from, behind))) if from < text.len() => {
-                again = Some((from + 1, behind));
-                (at, next) = (from + 1, behind);
+            (None, Some((from, rest))) if from < text.len() => {
+                again = Some((from + 1, rest));
+                (at, next) = (from + 1, rest);
             }
             (None, _) => return false,
         }
@@ -239,7 +238,7 @@ mod tests {
         let rows = known.locks(LockFilter::Like("A%".into()), never()).await.expect("rows");
         assert_eq!(rows.rows, [row("a")]);
         assert!(rows.old.is_some_and(|old| old.age >= known.patience));
-        // Everybody else is told at once, until there is an answer: nobody even asks.
+        // All others are answered at once until the store answers: the question is not even sent.
         for _ in 0..3 {
             let asked = async { unreachable!("a question") };
             let rows = known.locks(LockFilter::All, asked).await.expect("rows");

@@ -15,7 +15,7 @@ use crate::store::rights::Rights;
 /// How to reach the store, and which connections stand open there.
 #[derive(Debug)]
 pub struct StoreAccess {
-    /// Where and as whom.
+    /// The store's address and account.
     pub url: StoreUrl,
     /// Limit of a connect.
     pub connect_timeout: Duration,
@@ -25,7 +25,7 @@ pub struct StoreAccess {
     pub home: Mutex<Option<Arc<str>>>,
     /// Counters.
     pub metrics: Arc<Metrics>,
-    /// What keeps locks held that nobody has any more.
+    /// Locks that stay held until an operator helps.
     pub stuck: Arc<Stuck>,
 }
 
@@ -40,7 +40,7 @@ impl StoreAccess {
         opened
     }
 
-    /// Strikes a connection off the list. Another may have its id by now, behind a restart.
+    /// Strikes a connection off the list. Another may have its id by now, after a restart.
     pub fn forget(&self, thread: &Thread) {
         self.open.lock().retain(|open| open != thread);
     }
@@ -107,7 +107,7 @@ impl StoreLink {
     /// An open connection to the server whose locks are kept. An error here means that nothing
     /// was sent.
     ///
-    /// What another server says of sessions and rows must not be taken for this one's.
+    /// Another server's sessions and rows must not be taken for this one's.
     pub async fn get(&mut self) -> Result<&mut StoreConnection, StoreError> {
         let home = self.access.home.lock().clone();
         let at_home = |conn: &StoreConnection| home.as_ref().is_none_or(|h| **h == *conn.ident());

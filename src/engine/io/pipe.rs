@@ -90,7 +90,7 @@ async fn run_batch(
     }
 }
 
-/// Finds out what became of a batch, however long the store is away.
+/// Finds out the outcome of a batch, however long the store is away.
 async fn resolve(
     access: &StoreAccess,
     link: &mut StoreLink,
@@ -120,7 +120,7 @@ async fn try_resolve(
     batch: &Batch,
 ) -> Result<Option<BatchResult>, StoreError> {
     let conn = link.get().await?;
-    // After a restart the old connection is gone, and its id may be somebody else's.
+    // After a restart the old connection is gone, and its id may be another client's.
     if old.is_beside(&conn.thread()) {
         conn.kill(old.id).await?;
         if !conn.own_still_there(&[old.id]).await?.is_empty() {

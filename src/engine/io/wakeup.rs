@@ -17,15 +17,15 @@ use crate::types::ProxyId;
 
 /// Seconds that a doorbell hangs by one statement.
 const HANGS: u8 = 5;
-/// Pause behind a failure; meanwhile locks of others are polled for.
+/// Pause after a failure; meanwhile locks of others are polled for.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Why it is time to look at the locks that others have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum WakeReason {
-    /// Somebody rang.
+    /// Another proxy rang.
     Rung,
-    /// Somebody may have rung while no bell hung.
+    /// Another proxy may have rung while no bell hung.
     InCase,
 }
 
@@ -68,7 +68,7 @@ async fn hang(
         conn.hang_doorbell(&access.url.schema, proxy).await?;
         *hung = bell;
     }
-    // A ring before this sleep was lost, so there is a look behind its begin.
+    // A ring before this sleep was lost, so there is a look after its begin.
     let began = Instant::now();
     let asleep = conn.sleep(HANGS);
     tokio::pin!(asleep);
@@ -84,7 +84,7 @@ async fn hang(
     Ok(if early { WakeReason::Rung } else { WakeReason::InCase })
 }
 
-/// Rings whom it is told to.
+/// Rings the proxies that it is given.
 pub(in crate::engine) async fn ring(
     access: Arc<StoreAccess>,
     mut whom: mpsc::UnboundedReceiver<ProxyId>,

@@ -2,8 +2,8 @@
 //!
 //! On another server than the one that meta names, or in an epoch that is over, nothing is
 //! renewed, registered or granted. Holders are not closed at once: until their deadline nobody
-//! else has their locks, and the right server may answer again before. What makes another server
-//! the right one is a new epoch there ([`StoreConnection::open_epoch`]), for which the keeper waits.
+//! else has their locks, and the right server may answer again before. Another server becomes the
+//! right one by a new epoch there ([`StoreConnection::open_epoch`]), for which the keeper waits.
 //!
 //! [`StoreConnection::open_epoch`]: crate::store::connection::StoreConnection::open_epoch
 
@@ -17,7 +17,7 @@ use crate::store::connection::StoreError;
 use crate::store::identity::Foreign;
 use crate::store::meta::Meta;
 
-/// What is known of epochs, and of the server that answers.
+/// The epochs that are known, and the server that answers.
 #[derive(Debug)]
 pub(in crate::engine) struct Server {
     lease: Arc<Lease>,
@@ -57,8 +57,8 @@ impl Server {
         }
     }
 
-    /// Takes in what became of an attempt to renew or to register. Says what is wrong, and says it
-    /// once. True if something is.
+    /// Takes in the result of an attempt to renew or to register, and logs an error once. True if there
+    /// is one.
     pub(in crate::engine) fn heard(&mut self, result: &Result<(), StoreError>) -> bool {
         let foreign = match result {
             Err(StoreError::Foreign(foreign)) => Some(foreign),

@@ -82,7 +82,7 @@ pub(in crate::engine) async fn take_over(
             Ok(TakeoverStatus::Clean) => break,
             Ok(TakeoverStatus::Powerless(ref why)) if !warned => {
                 warned = true;
-                // Somebody else must act first.
+                // An operator must act first.
                 longest = Duration::from_secs(5);
                 tracing::error!(proxy = %row.id, why, "the locks of a dead proxy stay held");
             }
@@ -112,7 +112,7 @@ enum TakeoverStatus {
     Powerless(String),
 }
 
-/// What the ids mean that the dead proxy's rows name.
+/// The meaning of the ids in the dead proxy's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ids {
     /// They are of this run of the server.
@@ -127,7 +127,7 @@ const BLIND: &str =
     "the store account may not see whether its sessions are over: GRANT PROCESS ON *.* to it";
 
 /// `tagged`: an id that was given when the proxy was dead already, if sessions are sought by their
-/// mark. One that came later took no lock for it, whatever mark it carries: anybody may give it one.
+/// mark. One that came later took no lock for it, whatever its mark: any client may set one.
 async fn end_sessions(
     conn: &mut StoreConnection,
     schema: &str,
@@ -169,7 +169,7 @@ async fn end_sessions(
     })
 }
 
-/// Some ids, for people.
+/// Some ids, for a log line.
 fn list(ids: &[u64]) -> String {
     let mut shown: Vec<String> = ids.iter().take(5).map(u64::to_string).collect();
     if ids.len() > shown.len() {

@@ -131,7 +131,7 @@ mod tests {
         outcome
     }
 
-    /// The row behind a grant.
+    /// The row after a grant.
     fn won(change: &LockChange) -> LockRow {
         let grant = change.acquire.clone().expect("a grant");
         let key = change.key.as_bytes().to_vec();

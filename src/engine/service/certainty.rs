@@ -151,7 +151,7 @@ mod tests {
             let mut stage = Stage::new();
             let mut tried = stage.tries(1);
             stage.service.leaving(&[(stage.key.clone(), 101)]);
-            // What the session said before it left.
+            // The session said so before it left.
             stage.service.present(ConnectionId(52), 1);
             assert!(tried.try_recv().is_err());
             stage.service.release_all(vec![(stage.key.clone(), 101)], ProxyId(7), None);

@@ -16,7 +16,7 @@ const LOOKING: Duration = Duration::from_millis(100);
 /// When a row that another proxy holds is looked at a second time.
 pub(super) const SECOND_LOOK: Duration = Duration::from_millis(10);
 
-/// What is answered when it is certain.
+/// The answer that is given when it is certain.
 pub(super) enum PendingAnswer {
     /// A try of the waiter with this id.
     Try(u64),

@@ -1,4 +1,4 @@
-//! Grants and their ends, as they are counted and written into the log.
+//! Grants and their ends: counted, and written into the log.
 
 use crate::engine::service::keys::{LocalHold, Waiter};
 use crate::lock::name::Key;
@@ -32,7 +32,7 @@ pub(super) fn found(metrics: &Metrics, key: &Key, token: u64) {
     }
 }
 
-/// Nobody has it any more.
+/// No session has it any more.
 pub(super) fn ended(metrics: &Metrics, key: &Key, held: &LocalHold, how: &'static str) {
     let kept = held.since.elapsed();
     metrics.held.dec();

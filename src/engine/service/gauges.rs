@@ -1,4 +1,4 @@
-//! How old the oldest hold and the oldest wait are: what lasts is in no histogram before its end.
+//! The ages of the oldest hold and the oldest wait: histograms count neither before its end.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the engine knows of one key: who holds it here, who waits, what is under way.
+//! The state of one key: its holder here, its waiters, the change under way.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
-    /// Tells the outcome. False when nobody listens any more.
+    /// Tells the outcome. Whether the session was still listening.
     pub(super) fn answer(&mut self, outcome: Acquired) -> bool {
         self.edge = None;
         self.reply.take().is_some_and(|reply| reply.send(outcome).is_ok())
@@ -95,7 +95,7 @@ pub(super) struct KeyState {
     pub(super) granting: Option<Waiter>,
     /// A change of this key is at the store; no second one is sent.
     pub(super) in_flight: bool,
-    /// Stands in the list of keys to be sent.
+    /// It is in the list of keys to be sent.
     pub(super) listed: bool,
     /// Another proxy's when last looked at: wait for the poll.
     pub(super) remote: Option<Remote>,
@@ -103,12 +103,12 @@ pub(super) struct KeyState {
     pub(super) passed: u32,
 }
 
-/// What is known of a key that another proxy has.
+/// A key that another proxy has.
 #[derive(Debug, Default)]
 pub(super) struct Remote {
-    /// A look has shown that a grant may be tried, or that this proxy should stand in the row.
+    /// A look has shown that a grant may be tried, or that the row should name this proxy as waiting.
     pub(super) attempt: bool,
-    /// This proxy stands in the row as waiting.
+    /// The row names this proxy as waiting.
     pub(super) placed: bool,
     /// Free, but for this proxy; since when that is so.
     pub(super) left_to: Option<(u64, Instant)>,
@@ -145,7 +145,7 @@ impl KeyState {
             && self.remote.as_ref().is_none_or(|r| r.attempt)
     }
 
-    /// Whether this proxy stands in the row as waiting, and nobody here waits any more.
+    /// Whether the row names this proxy as waiting, though no session here waits any more.
     pub(super) fn withdraws(&self) -> bool {
         self.queue.is_empty() && self.remote.as_ref().is_some_and(|r| r.placed)
     }

@@ -1,4 +1,4 @@
-//! What the keeper of the lease tells the service: a new incarnation, its end, and the other ones.
+//! Events from the keeper of the lease: a new incarnation, its end, and the other ones.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use crate::lock::name::Key;
 use crate::types::{ConnectionId, ProxyId};
 
 impl Service {
-    /// Sessions end: who wants their locks waits for the release.
+    /// Sessions end: a session that wants their locks waits for the release.
     pub(super) fn leaving(&mut self, locks: &[(Key, u64)]) {
         for (key, token) in locks {
             let held = self.keys.get_mut(key).and_then(|state| state.held.as_mut());

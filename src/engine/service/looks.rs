@@ -23,7 +23,7 @@ pub(super) struct PendingLook {
 /// Sessions that ask about keys; none for a key that a poll is for.
 type Asked = HashMap<Key, Vec<PendingLook>>;
 
-/// What is to be read, and what is being read.
+/// The keys to be read, and those that are being read.
 pub(super) struct Looks {
     reader: mpsc::Sender<Lookup>,
     next: Asked,

@@ -45,8 +45,8 @@ impl Service {
         }
     }
 
-    /// The release of a lock has found that its row is not this proxy's. Whoever asked for the release
-    /// hears that before it is done.
+    /// The release of a lock has found that its row is not this proxy's. The session that asked for the
+    /// release is told before it is done.
     pub(super) fn miss(&self, key: &Key) {
         let held = self.keys.held(key);
         if let Some(held) = held

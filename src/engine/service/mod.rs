@@ -50,7 +50,7 @@ use crate::seldom::Seldom;
 use crate::store::statement::{BatchWriter, Others};
 use crate::types::ProxyId;
 
-/// The service's state. What it does with it is in the files of this folder.
+/// The service's state. The files of this folder are what it does.
 struct Service {
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,

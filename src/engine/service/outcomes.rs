@@ -1,4 +1,4 @@
-//! Taking in what became of a batch.
+//! Taking in the outcomes of batches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::store::rows::LockRow;
 use crate::store::statement::{BatchWriter, LockChange};
 use crate::types::{ConnectionId, ProxyId};
 
-/// What a batch says about one key.
+/// The outcome of a batch for one key.
 #[derive(Clone, Copy)]
 struct KeyOutcome<'a> {
     writer: &'a BatchWriter,
@@ -51,7 +51,7 @@ impl Service {
     pub(super) fn finish(&mut self, done: FinishedBatch) {
         let FinishedBatch { batch, result, .. } = done;
         if batch.stray {
-            // What it did not free, the takeover of its incarnation will.
+            // The takeover of its incarnation frees the rows that it did not free.
             return;
         }
         match result {
@@ -78,7 +78,7 @@ impl Service {
                 row: rows.get(key.as_bytes()).copied(),
                 current: self.writer.as_ref().is_some_and(|w| w.proxy == proxy),
                 // The deadline is read after the reply and before any client hears.
-                vouched: self.lease.vouches_for(proxy) || mutants::on(Mutant::NoCheckBehindReply),
+                vouched: self.lease.vouches_for(proxy) || mutants::on(Mutant::NoCheckAfterReply),
                 guarded,
                 missed: result.missed,
                 run,
@@ -165,7 +165,7 @@ impl Service {
             return;
         };
         if let Some(row) = outcome.mine().filter(|_| outcome.current && state.held.is_none()) {
-            // Ours, but nobody's here: left by a change whose outcome was unknown.
+            // This proxy's, but no session's: left by a change whose outcome was unknown.
             events::found(&self.metrics, key, row.token);
             let (conn, events) = (ConnectionId(row.conn), waiter.claim.events.clone());
             state.release = Some(PendingRelease { token: row.token, done: None });
@@ -232,7 +232,7 @@ impl Service {
         {
             tracing::warn!(error = %e, keys = batch.changes.len(), left_out, "the lock store did not take a batch; trying again");
         }
-        // A connection that cannot be had says nothing about the other pipe's.
+        // A connection that cannot be opened says nothing about the other pipe's.
         let hopeless = !retry && matches!(e, StoreError::Refused { .. });
         for change in batch.changes {
             let Some(state) = self.keys.get_mut(&change.key) else {

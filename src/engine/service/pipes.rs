@@ -81,7 +81,8 @@ impl Pipes {
         self.pipes[pipe].keys = 0;
     }
 
-    /// Releases a row that is nobody's here. Bound to its token, it does no harm to any other.
+    /// Releases a row that no session here has. Bound to its token, the release does not touch a later
+    /// grant.
     pub(super) fn give_back(&mut self, writer: Arc<BatchWriter>, key: Key, token: u64) {
         let change = LockChange { key, release: Some(token), acquire: None, withdraw: false };
         let (changes, others) = (vec![change], Arc::default());

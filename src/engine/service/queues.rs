@@ -21,7 +21,7 @@ impl Service {
         let since = Instant::now();
         let mut waiter =
             Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None, since, hurried: false };
-        // Somebody here has it or is before us: no trip to the store can change that.
+        // Another session here has it or is first: no trip to the store can change that.
         let before = state.granting.is_some() || !state.queue.is_empty();
         if waiter.claim.once && granting && !before && state.held.is_some() {
             state.queue.push_back(waiter);
@@ -65,7 +65,7 @@ impl Service {
 
     /// Ends a deadlock that goes over other proxies.
     pub(super) fn give_up(&mut self, Victim { id, key, circle }: Victim) {
-        // One whose grant is under way is in nobody's way any more.
+        // A wait whose grant is under way is no part of the circle any more.
         let queue = self.keys.get(&key).map(|state| &state.queue);
         let waits = queue.and_then(|queue| queue.iter().find(|w| w.id == id));
         if let Some(conn) = waits.map(|waiter| waiter.claim.conn) {

@@ -30,12 +30,12 @@ impl Service {
         }
     }
 
-    /// Remembers whom to tell when all releases asked for are done, gone sessions included.
+    /// Remembers a caller that waits until all releases asked for are done, gone sessions included.
     pub(super) fn settle_later(&mut self, reply: oneshot::Sender<()>) {
         self.settling.push(reply);
     }
 
-    /// Tells them, if that is so.
+    /// Tells the callers, if all are done.
     pub(super) fn settle(&mut self) {
         if !self.settling.is_empty()
             && self.watched == 0

@@ -1,4 +1,4 @@
-//! Looking at rows: for the IS_ functions, and for locks that other proxies hold.
+//! Looking at rows: for IS_FREE_LOCK and IS_USED_LOCK, and for locks that other proxies hold.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Service {
 
     /// A lock may be free for this proxy.
     pub(super) fn hear_ring(&mut self, reason: WakeReason) {
-        // Where it waits for one, no look is needed to know which.
+        // If it waits for one lock alone, no look is needed to know which it is.
         if reason == WakeReason::Rung
             && let Some(key) = self.only_placed_key()
         {
@@ -42,7 +42,7 @@ impl Service {
         self.poll_remote();
     }
 
-    /// The key in whose row this proxy stands as waiting, if there is one alone.
+    /// The only key whose row names this proxy as waiting; none if there are several.
     fn only_placed_key(&self) -> Option<Key> {
         let placed = |s: &KeyState| s.remote.as_ref().is_some_and(|r| r.placed);
         let mut placed = self.keys.iter().filter(|(_, s)| placed(s) && !s.queue.is_empty());
@@ -111,7 +111,7 @@ impl Service {
         row.holder != 0 && !self.others.clean.contains(&ProxyId(row.holder))
     }
 
-    /// What a look means to those who wait here. `rests`: nobody is at the row.
+    /// Takes in a look, for the sessions that wait here. `rests`: no transaction is at the row.
     fn look_at_remote(&mut self, key: &Key, row: Option<&LockRow>, rests: bool) {
         let held = row.is_some_and(|r| self.is_held(r));
         let me = self.writer.as_ref().map(|w| w.proxy.0);
@@ -128,7 +128,7 @@ impl Service {
             for waiter in state.queue.iter_mut().filter(|w| w.ticket == 0) {
                 waiter.ticket = token;
             }
-            // Tries that are made once need not wait for more.
+            // A session that tries once need not wait for more.
             for waiter in state.queue.iter_mut().filter(|w| w.claim.once) {
                 waiter.answer(Acquired::NotFree);
             }

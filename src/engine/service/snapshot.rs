@@ -1,4 +1,4 @@
-//! Showing the state to people.
+//! Taking a snapshot of the state, for administrators.
 
 use tokio::time::Instant;
 

@@ -33,7 +33,7 @@ use crate::seldom::Seldom;
 /// How often the oldest holds and waits are looked for.
 const SURVEY: Duration = Duration::from_secs(1);
 
-/// The service, and where it hears of everything but the lease.
+/// The service, and the channels that it receives from.
 pub(in crate::engine) struct ServiceTask {
     service: Service,
     requests: mpsc::UnboundedReceiver<EngineRequest>,
@@ -119,7 +119,7 @@ impl ServiceTask {
                 // Before what there may always be more of.
                 _ = survey.tick() => service.survey(),
                 Some(done) = self.finished.recv() => {
-                    // What has gathered goes out before the answers of this batch: the store
+                    // Changes that have gathered go out before the answers of this batch: the store
                     // works while they are given.
                     service.pipes.set_idle(done.pipe);
                     service.dispatch();
@@ -151,7 +151,7 @@ impl ServiceTask {
         }
     }
 
-    /// The service alone, which hears of nothing.
+    /// The service alone, without the channels that it receives from.
     #[cfg(test)]
     pub(super) fn into_service(self) -> Service {
         self.service

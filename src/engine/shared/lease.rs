@@ -1,4 +1,4 @@
-//! The lease as everyone reads it: one atomic deadline, checked wherever it matters.
+//! The lease as engine and sessions read it: one atomic deadline, checked wherever it matters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,8 +38,8 @@ impl Lease {
     /// Whether locks granted to `proxy` are still certainly held. Called immediately before
     /// bytes of a lock-holding session are written to the server.
     pub fn vouches_for(&self, proxy: ProxyId) -> bool {
-        // The deadline first: a later incarnation's is set while there is none, so that whoever
-        // sees it does not see the earlier one behind it.
+        // The deadline first: a later incarnation's is set while there is none, so a reader that
+        // sees it does not see the earlier incarnation after it.
         let deadline = self.deadline.load(Ordering::Acquire);
         self.proxy.load(Ordering::Acquire) == proxy.0 && nanos(clock::now()) < deadline
     }

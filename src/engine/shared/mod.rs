@@ -1,4 +1,4 @@
-//! What the engine's tasks and the sessions read of each other.
+//! State that the engine's tasks and the sessions share.
 
 pub mod lease;
 pub mod snapshot;

@@ -1,4 +1,4 @@
-//! What people are shown of the engine's own state: the locks, waits and deadlocks of this proxy.
+//! The engine's own state as administrators are shown it: the locks, waits and deadlocks of this proxy.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,7 +16,7 @@ pub struct HoldInfo {
     pub key: Key,
     /// Fencing token.
     pub token: u64,
-    /// Whose it is.
+    /// The connection that holds it.
     pub conn: ConnectionId,
     /// For how long.
     pub held: Duration,
@@ -29,7 +29,7 @@ pub struct WaitInfo {
     pub key: Key,
     /// The lock's name as the session wrote it.
     pub name: Box<[u8]>,
-    /// Who waits.
+    /// The waiting connection.
     pub conn: ConnectionId,
     /// user@host.
     pub owner: Arc<[u8]>,
@@ -37,7 +37,7 @@ pub struct WaitInfo {
     pub waited: Duration,
     /// Its place among the waiters of this proxy, from 1.
     pub place: usize,
-    /// Who holds the lock, if that is a session of this proxy.
+    /// The holder, if it is a session of this proxy.
     pub holder: Option<ConnectionId>,
 }
 
@@ -48,13 +48,13 @@ pub struct Deadlock {
     pub at: SystemTime,
     /// Whether it went over several proxies.
     pub across: bool,
-    /// Whose wait was given up.
+    /// The connection whose wait was given up.
     pub victim: ConnectionId,
-    /// Who waited for what; each lock was held by the next, the last one's by the first.
+    /// Each connection and the lock it waited for, which the next one held; the first held the last one's.
     pub circle: Vec<(ConnectionId, String)>,
 }
 
-/// All of it, at one moment: whoever counts must not count a part.
+/// All of it, at one moment: counts must not be of a part.
 #[derive(Debug, Clone, Default)]
 pub struct EngineSnapshot {
     /// Locks held here.
