@@ -18,6 +18,7 @@ use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
+use crate::store::sessions::KillResult;
 use crate::types::ConnectionId;
 
 /// A cluster, as administrators see it.
@@ -217,7 +218,7 @@ impl Control {
         let Some(engine) = cluster.engine.as_ref() else {
             return Err(failed("a proxy that observes has no account to end sessions by".into()));
         };
-        if engine.kill(conn).await? {
+        if engine.kill(conn).await? == KillResult::Accepted {
             let owner = String::from_utf8_lossy(&session.owner);
             return Ok(Reply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
         }

@@ -147,7 +147,7 @@ async fn pass(
     let password = account.password.as_deref();
     let proof = auth::proof(&greeting.plugin, &greeting.nonce, password.unwrap_or_default());
     let packet = auth::own_login(&greeting, &account.user, &proof, server.tls().is_some());
-    let said = exchange(&mut server, &greeting, (seq, packet), password).await;
+    let said = exchange(&mut server, &greeting, seq, packet, password).await;
     match obstacle {
         // It counts for more than how the rest ended.
         Some(obstacle) => Err(obstacle),
@@ -191,14 +191,15 @@ pub async fn leave(greeted: Greeted) {
 pub async fn leave_as_nobody(server: &mut Leg, greeting: &Greeting, head: &[u8]) {
     let packet = auth::nobodys_login(head);
     // It was only for politeness.
-    let _ = timeout(PATIENCE / 3, exchange(server, greeting, (2, packet), None)).await;
+    let _ = timeout(PATIENCE / 3, exchange(server, greeting, 2, packet, None)).await;
 }
 
 /// Runs until the server has accepted or refused.
 async fn exchange(
     server: &mut Leg,
     greeting: &Greeting,
-    (mut seq, mut packet): (u8, Vec<u8>),
+    mut seq: u8,
+    mut packet: Vec<u8>,
     password: Option<&str>,
 ) -> Result<(), Obstacle> {
     let mut plugin = greeting.plugin.clone();

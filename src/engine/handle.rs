@@ -15,6 +15,7 @@ use super::shared::stuck::Stuck;
 use crate::lock::name::Key;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
+use crate::store::sessions::KillResult;
 use crate::types::{ConnectionId, ProxyId};
 
 pub use super::messages::{Acquired, Claim, EventSender, Grant, Look, SessionEvent};
@@ -156,8 +157,8 @@ impl Engine {
         self.ask_store(|reply| admin_queries::AdminQuery::Status(grant, reply)).await
     }
 
-    /// Ends a connection at the server. False when the store account may not.
-    pub async fn kill(&self, conn: ConnectionId) -> Result<bool, QueryError> {
+    /// Ends a connection at the server.
+    pub async fn kill(&self, conn: ConnectionId) -> Result<KillResult, QueryError> {
         self.ask_store(|reply| admin_queries::AdminQuery::Kill(conn, reply)).await
     }
 

@@ -50,7 +50,7 @@ impl StoreConnection {
             && grant.turn == Precedence::Take
             && grant.token > *token
         {
-            let statement = hand_over_sql(writer, (key, *token), grant, others, self.flavour());
+            let statement = hand_over_sql(writer, key, *token, grant, others, self.flavour());
             let (affected, want) = self.change(&statement).await?;
             if affected == 1 {
                 let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };

@@ -44,7 +44,8 @@ impl StoreConnection {
         &mut self,
         schema: &str,
         epoch: u64,
-        (old, new): (u64, u64),
+        old: u64,
+        new: u64,
     ) -> Result<bool, StoreError> {
         let ident = ident_expression(self.flavour());
         let new = mutants::or(Mutant::DeleteWithoutFloor, new, old);

@@ -46,7 +46,7 @@ impl StoreConnection {
         Ok(rows[0].first().filter(here).map(|r| column(r, 0)).filter(|id| *id != 0))
     }
 
-    /// Rings. False: there is no such connection any more.
+    /// Rings. Whether the connection was still there.
     pub async fn ring(&mut self, doorbell: u64) -> Result<bool, StoreError> {
         match self.execute(format!("KILL QUERY {doorbell}")).await {
             Ok(_) => Ok(true),

@@ -88,7 +88,7 @@ impl StoreConnection {
     }
 
     /// Opens an epoch on this server: it is meta's from now on, incarnations of before are DEAD.
-    /// False if something had changed, and nothing was done.
+    /// Whether it was opened: if something has changed meanwhile, nothing is done.
     ///
     /// The caller has seen that no proxy renewed for the longest lease, so it is entitled to revoke
     /// (I5). The locks of the DEAD pass on by the usual takeover: by proxies that join the epoch,

@@ -75,7 +75,8 @@ impl StoreConnection {
         &mut self,
         schema: &str,
         epoch: u64,
-        (old, shorter): (u32, u32),
+        old: u32,
+        shorter: u32,
     ) -> Result<(), StoreError> {
         let ident = ident_expression(self.flavour());
         let sql = format!(
@@ -93,7 +94,8 @@ impl StoreConnection {
         schema: &str,
         id: ProxyId,
         epoch: u64,
-        (old, new): (&[u64], u64),
+        old: &[u64],
+        new: u64,
         conns: &[u64],
     ) -> Result<Renewal, StoreError> {
         let ident = ident_expression(self.flavour());
@@ -117,7 +119,7 @@ impl StoreConnection {
         Ok(Renewal { renewed, meta, proxies, asked: to_asked(&results[3]) })
     }
 
-    /// LIVE to DEAD, if the version is still the one seen. True when this call did it.
+    /// LIVE to DEAD, if the version is still the one seen. Whether this call did it.
     pub async fn revoke(
         &mut self,
         schema: &str,

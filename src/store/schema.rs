@@ -17,8 +17,25 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
         Flavour::MySql => "/*!90100 IF NOT EXISTS */",
         Flavour::MariaDb => "IF NOT EXISTS",
     };
+    let mut all = vec![format!("CREATE DATABASE IF NOT EXISTS `{schema}`")];
+    all.extend(tables(schema));
+    all.extend([
+        format!(
+            "CREATE SQL SECURITY INVOKER VIEW {missing} `{schema}`.held_locks AS {}",
+            held_locks(schema)
+        ),
+        // Last, so that its row says that the schema is whole.
+        format!(
+            "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
+             SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
+        ),
+    ]);
+    all
+}
+
+/// The tables.
+fn tables(schema: &str) -> Vec<String> {
     vec![
-        format!("CREATE DATABASE IF NOT EXISTS `{schema}`"),
         // One row: which server this schema belongs to, and the epoch that tokens start from.
         format!(
             "CREATE TABLE IF NOT EXISTS `{schema}`.meta (\n  \
@@ -87,15 +104,6 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              who VARCHAR(255) NOT NULL,\n  \
              since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
         ),
-        format!(
-            "CREATE SQL SECURITY INVOKER VIEW {missing} `{schema}`.held_locks AS {}",
-            held_locks(schema)
-        ),
-        // Last, so that its row says that the schema is whole.
-        format!(
-            "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
-             SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
-        ),
     ]
 }
 
@@ -119,7 +127,7 @@ pub(super) fn held_locks_with(schema: &str, columns: &str) -> String {
 }
 
 impl StoreConnection {
-    /// Creates the schema unless it is there and whole. True when it was not.
+    /// Creates the schema unless it is there and complete. Whether it had to be created.
     pub async fn install(&mut self, schema: &str) -> Result<bool, StoreError> {
         if self.read_meta(schema).await.is_ok() {
             return Ok(false);

@@ -21,6 +21,15 @@ const CACHED: Duration = Duration::from_millis(120);
 /// Readings of it, in some seconds, of which one must be new.
 const ATTEMPTS: u32 = 6;
 
+/// The server's reply to KILL CONNECTION.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KillResult {
+    /// The session ends, or is gone already.
+    Accepted,
+    /// The store account may not end it.
+    NotAllowed,
+}
+
 impl StoreConnection {
     /// Which of these connection ids the server still works for; an error when that cannot be
     /// known.
@@ -194,12 +203,13 @@ impl StoreConnection {
         Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))
     }
 
-    /// Ends a server session. True when the server accepted or the session is gone; false when
-    /// this account may not.
-    pub async fn kill(&mut self, id: u64) -> Result<bool, StoreError> {
+    /// Ends a server session.
+    pub async fn kill(&mut self, id: u64) -> Result<KillResult, StoreError> {
         match self.execute(format!("KILL CONNECTION {id}")).await {
-            Ok(_) | Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => Ok(true),
-            Err(StoreError::Refused { code: 1095 | 1227, .. }) => Ok(false),
+            Ok(_) | Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => {
+                Ok(KillResult::Accepted)
+            }
+            Err(StoreError::Refused { code: 1095 | 1227, .. }) => Ok(KillResult::NotAllowed),
             Err(e) => Err(e),
         }
     }

@@ -127,7 +127,8 @@ pub(super) fn release_sql(writer: &BatchWriter, key: &Key, token: u64) -> Parame
 /// won, with the proposed token, which must be greater than the one released.
 pub(super) fn hand_over_sql(
     writer: &BatchWriter,
-    (key, token): (&Key, u64),
+    key: &Key,
+    token: u64,
     grant: &GrantAttempt,
     others: &Others,
     flavour: Flavour,
@@ -203,29 +204,7 @@ pub(super) fn change_sql(
     flavour: Flavour,
 ) -> ParameterizedSql {
     let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
-    let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
-    for LockChange { key, release, acquire, withdraw } in changes {
-        // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
-        // grant of a hand-over comes right after the release: both are one commit.
-        if release.is_some() || *withdraw {
-            let zero = || Value::UInt(0);
-            let none = || Value::Bytes(Vec::new());
-            let ticket = if *withdraw { AT_ONCE } else { 0 };
-            values.push(key.as_bytes().into());
-            values.extend([release.unwrap_or_default().into(), zero(), zero(), zero()]);
-            values.extend([none(), none(), ticket.into()]);
-        }
-        if let Some(grant) = acquire {
-            values.push(key.as_bytes().into());
-            values.extend([grant.token.into(), (*me).into(), grant.id.into(), grant.conn.0.into()]);
-            values.extend([name(grant), owner(grant)]);
-            values.push(match grant.turn {
-                Precedence::Yield => Value::UInt(0),
-                Precedence::Queue(since) => since.max(AT_ONCE + 1).into(),
-                Precedence::Take => AT_ONCE.into(),
-            });
-        }
-    }
+    let mut values = values(*me, changes);
     let rows = values.len() / COLUMNS;
     let padded = padded(rows);
     for _ in rows..padded {
@@ -245,8 +224,44 @@ pub(super) fn change_sql(
         sql.push_str(next);
     }
     sql.push_str(last);
-    let (free, guard) = (free(others), guard(writer, flavour));
+    let guard = guard(writer, flavour);
     let _ = write!(sql, " WHERE {guard} {share} ON DUPLICATE KEY UPDATE ");
+    sql.push_str(&assignments(*me, others));
+    ParameterizedSql { sql, values, changes: rows as u64 }
+}
+
+/// The rows of a batch: for each key a release, a grant, or both.
+fn values(me: u64, changes: &[LockChange]) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
+    for LockChange { key, release, acquire, withdraw } in changes {
+        // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
+        // grant of a hand-over comes right after the release: both are one commit.
+        if release.is_some() || *withdraw {
+            let zero = || Value::UInt(0);
+            let none = || Value::Bytes(Vec::new());
+            let ticket = if *withdraw { AT_ONCE } else { 0 };
+            values.push(key.as_bytes().into());
+            values.extend([release.unwrap_or_default().into(), zero(), zero(), zero()]);
+            values.extend([none(), none(), ticket.into()]);
+        }
+        if let Some(grant) = acquire {
+            values.push(key.as_bytes().into());
+            values.extend([grant.token.into(), me.into(), grant.id.into(), grant.conn.0.into()]);
+            values.extend([name(grant), owner(grant)]);
+            values.push(match grant.turn {
+                Precedence::Yield => Value::UInt(0),
+                Precedence::Queue(since) => since.max(AT_ONCE + 1).into(),
+                Precedence::Take => AT_ONCE.into(),
+            });
+        }
+    }
+    values
+}
+
+/// The change of a row that is there.
+fn assignments(me: u64, others: &Others) -> String {
+    let free = free(others);
+    let mut sql = String::new();
     // Assignments run from left to right: holder after the columns whose conditions ask whether the
     // row is free, tok before it. A release leaves what the row says of its last holder: a row that keeps its size
     // is changed in place.
@@ -284,7 +299,7 @@ pub(super) fn change_sql(
          ticket=IF(VALUES(holder)<>0 AND VALUES(ticket)>{AT_ONCE} AND locks.want={me},\
            VALUES(ticket),locks.ticket)"
     );
-    ParameterizedSql { sql, values, changes: rows as u64 }
+    sql
 }
 
 /// Reads the rows of `wanted`, and before them one with an empty key: the base as its token, and as

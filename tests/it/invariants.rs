@@ -463,7 +463,7 @@ fn i4_states_only_grow(server: &Server) {
     assert_eq!(store.state(1), "3");
     let schema = store.url.schema.clone();
     let epoch = store.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
-    let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (&[1], 2), &[]);
+    let renewal = store.conn.renew(&schema, ProxyId(1), epoch, &[1], 2, &[]);
     assert!(!store.runtime.block_on(renewal).expect("renew").renewed);
     assert_eq!(store.sql("SELECT CONCAT(state,' ',rvn) FROM {}.proxies"), ["3 1"]);
 }
@@ -472,7 +472,7 @@ fn i5_a_renewal_between_look_and_revoke_saves_the_proxy(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
     let schema = store.url.schema.clone();
-    let renewal = store.conn.renew(&schema, ProxyId(1), one.epoch, (&[1], 2), &[]);
+    let renewal = store.conn.renew(&schema, ProxyId(1), one.epoch, &[1], 2, &[]);
     assert!(store.runtime.block_on(renewal).expect("renew").renewed);
     assert!(!store.revoke(1), "the version seen was 1");
     assert_eq!(store.state(1), "1");
@@ -513,7 +513,7 @@ fn i9_a_batch_on_a_base_that_has_moved_on_does_nothing(server: &Server) {
     let token = store.take(&one, "held", 1).token;
     let (schema, next) = (store.url.schema.clone(), one.base + 100);
     let moved = |store: &mut Store, old, new| {
-        let moved = store.conn.move_base(&schema, one.epoch, (old, new));
+        let moved = store.conn.move_base(&schema, one.epoch, old, new);
         store.runtime.block_on(moved).expect("move")
     };
     assert!(moved(&mut store, one.base, next));
@@ -561,7 +561,7 @@ fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
     let mut store = Store::new(server);
     let BatchWriter { schema, epoch, .. } = store.join(1);
     let mut renew = |epoch, old: &[u64], new| {
-        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (old, new), &[7]);
+        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, old, new, &[7]);
         store.runtime.block_on(renewal).expect("renew").renewed
     };
     assert!(!renew(epoch + 1, &[1], 2), "another epoch");
@@ -587,7 +587,7 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
     for (id, there) in [(2, "epoch=epoch+1"), (3, "epoch=epoch-2"), (4, "epoch=epoch+1, ident='x'")]
     {
         store.sql(&format!("UPDATE {{}}.meta SET {there}"));
-        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (&[1], 2), &[]);
+        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, &[1], 2, &[]);
         assert!(!store.runtime.block_on(renewal).expect("renew").renewed, "{there}");
         let row = row(id);
         let registered = store.conn.register(&schema, &row, epoch);

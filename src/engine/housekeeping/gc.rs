@@ -99,6 +99,6 @@ async fn round(
         sleep(PAUSE).await;
     }
     let next = base + interval.as_secs().max(1) * TOKENS_A_SECOND;
-    conn.move_base(schema, epoch, (base, next)).await?;
+    conn.move_base(schema, epoch, base, next).await?;
     Ok(rows)
 }

@@ -13,6 +13,7 @@ use super::query_error::QueryError;
 use crate::store::connection::StoreError;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
+use crate::store::sessions::KillResult;
 use crate::types::ConnectionId;
 
 /// When to read for the first time without a question: the engine may have registered by then.
@@ -31,8 +32,8 @@ pub(in crate::engine) enum AdminQuery {
     Locks(LockFilter, QueryReply<Vec<LockInfo>>),
     /// All incarnations.
     Proxies(QueryReply<Vec<ProxyInfo>>),
-    /// KILL CONNECTION. False when the store account may not.
-    Kill(ConnectionId, QueryReply<bool>),
+    /// Ends a connection at the server.
+    Kill(ConnectionId, QueryReply<KillResult>),
     /// Asks the holder's proxy to release a grant; the text names the administrator.
     Release(GrantId, String, QueryReply<()>),
     /// Asks for the state of a grant.

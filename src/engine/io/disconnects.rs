@@ -38,7 +38,7 @@ pub(in crate::engine) struct Question {
 #[derive(Debug)]
 pub(in crate::engine) enum Errand {
     /// Until it is over.
-    DeferredRelease(DeferredRelease),
+    Release(DeferredRelease),
     /// Once.
     Ask(Question),
 }
@@ -55,67 +55,88 @@ pub(in crate::engine) async fn watch(
     mut inbox: mpsc::UnboundedReceiver<Errand>,
     gone: mpsc::UnboundedSender<DeferredRelease>,
 ) {
-    let mut link = StoreLink::new(Arc::clone(&access));
-    let mut watches: Vec<DeferredRelease> = Vec::new();
-    let mut pause = PAUSE.0;
-    let mut complained = false;
-    loop {
+    let link = StoreLink::new(Arc::clone(&access));
+    let (watches, pause) = (Vec::new(), PAUSE.0);
+    let mut watcher = Watcher { access, link, gone, watches, pause, complained: false };
+    while let Some(questions) = watcher.receive(&mut inbox).await {
+        let watched = watcher.watches.iter().map(|w| w.conn.0);
+        let ids: Vec<u64> = watched.chain(questions.iter().map(|q| q.conn.0)).collect();
+        match look(&mut watcher.link, &ids).await {
+            Ok((run, there)) => watcher.answer(questions, run, &there),
+            Err(e) => watcher.complain(&e, ids.len()),
+        }
+        if !watcher.watches.is_empty() {
+            sleep(watcher.pause).await;
+            watcher.pause = (watcher.pause * 2).min(PAUSE.1);
+        }
+    }
+}
+
+struct Watcher {
+    access: Arc<StoreAccess>,
+    link: StoreLink,
+    gone: mpsc::UnboundedSender<DeferredRelease>,
+    watches: Vec<DeferredRelease>,
+    /// Until the next look.
+    pause: Duration,
+    /// That nothing can be seen was logged.
+    complained: bool,
+}
+
+impl Watcher {
+    /// Takes what has come in, and waits for it if there is nothing to watch. `None` at the end.
+    async fn receive(
+        &mut self,
+        inbox: &mut mpsc::UnboundedReceiver<Errand>,
+    ) -> Option<Vec<Question>> {
         let mut questions = Vec::new();
-        let mut next = if watches.is_empty() {
-            let Some(errand) = inbox.recv().await else { return };
-            pause = PAUSE.0;
-            Some(errand)
+        let mut next = if self.watches.is_empty() {
+            self.pause = PAUSE.0;
+            Some(inbox.recv().await?)
         } else {
             inbox.try_recv().ok()
         };
         while let Some(errand) = next {
             match errand {
-                Errand::DeferredRelease(watch) => {
-                    watches.push(watch);
-                    pause = PAUSE.0;
+                Errand::Release(watch) => {
+                    self.watches.push(watch);
+                    self.pause = PAUSE.0;
                 }
                 Errand::Ask(question) => questions.push(question),
             }
             next = inbox.try_recv().ok();
         }
-        let ids = watches.iter().map(|w| w.conn.0).chain(questions.iter().map(|q| q.conn.0));
-        let ids: Vec<u64> = ids.collect();
-        match look(&mut link, &ids).await {
-            Ok((run, there)) => {
-                complained = false;
-                access.stuck.sessions(&access.metrics, 0, None);
-                let serves =
-                    |at: i64, conn: ConnectionId| same_run(at, run) && there.contains(&conn.0);
-                for Question { conn, run, events } in questions {
-                    if !serves(run, conn) {
-                        let _ = events.send(SessionEvent::ServerDone);
-                    }
-                }
-                let (still, over) =
-                    watches.into_iter().partition(|w: &DeferredRelease| serves(w.run, w.conn));
-                watches = still;
-                for watch in over {
-                    let _ = gone.send(watch);
-                }
-            }
-            Err(e) => {
-                if matches!(e, StoreError::Blind) {
-                    // A right that is granted meanwhile counts for new connections.
-                    link.drop_connection();
-                    pause = BLIND;
-                }
-                if matches!(e, StoreError::Blind | StoreError::Refused { .. }) {
-                    let why = Some(e.to_string());
-                    access.stuck.sessions(&access.metrics, watches.len(), why);
-                }
-                if !std::mem::replace(&mut complained, true) {
-                    tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held");
-                }
+        Some(questions)
+    }
+
+    /// The server works for the connections `there`, in its run that was started at `run`.
+    fn answer(&mut self, questions: Vec<Question>, run: i64, there: &[u64]) {
+        self.complained = false;
+        self.access.stuck.sessions(&self.access.metrics, 0, None);
+        let serves = |at: i64, conn: ConnectionId| same_run(at, run) && there.contains(&conn.0);
+        for Question { conn, run, events } in questions {
+            if !serves(run, conn) {
+                let _ = events.send(SessionEvent::ServerDone);
             }
         }
-        if !watches.is_empty() {
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSE.1);
+        for watch in self.watches.extract_if(.., |watch| !serves(watch.run, watch.conn)) {
+            let _ = self.gone.send(watch);
+        }
+    }
+
+    /// Nothing could be seen of so many sessions.
+    fn complain(&mut self, e: &StoreError, sessions: usize) {
+        if matches!(e, StoreError::Blind) {
+            // A right that is granted meanwhile counts for new connections.
+            self.link.drop_connection();
+            self.pause = BLIND;
+        }
+        if matches!(e, StoreError::Blind | StoreError::Refused { .. }) {
+            let why = Some(e.to_string());
+            self.access.stuck.sessions(&self.access.metrics, self.watches.len(), why);
+        }
+        if !std::mem::replace(&mut self.complained, true) {
+            tracing::warn!(error = %e, sessions, "cannot see whether ended sessions are gone; their locks stay held");
         }
     }
 }

@@ -41,7 +41,7 @@ pub(in crate::engine) async fn listen(
     let mut look = WakeReason::InCase;
     while wanted.wait_for(|wanted| *wanted).await.is_ok() {
         let result = match lease.proxy() {
-            Some(proxy) => hang(&mut link, &access, (proxy, look), &mut hung, &rung).await,
+            Some(proxy) => hang(&mut link, &access, proxy, look, &mut hung, &rung).await,
             None => Ok(WakeReason::InCase),
         };
         link.judge(&result);
@@ -58,7 +58,8 @@ pub(in crate::engine) async fn listen(
 async fn hang(
     link: &mut StoreLink,
     access: &StoreAccess,
-    (proxy, look): (ProxyId, WakeReason),
+    proxy: ProxyId,
+    look: WakeReason,
     hung: &mut Option<(ProxyId, u32)>,
     rung: &mpsc::UnboundedSender<WakeReason>,
 ) -> Result<WakeReason, StoreError> {

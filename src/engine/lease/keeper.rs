@@ -239,7 +239,7 @@ impl Keeper {
         // The deadline counts from before the send: a renewal that is acknowledged late was
         // still seen by observers when it was committed.
         let sent = clock::now();
-        let renewal = conn.renew(&schema, now.id, now.epoch, (&now.versions, new), &conns).await?;
+        let renewal = conn.renew(&schema, now.id, now.epoch, &now.versions, new, &conns).await?;
         let took = clock::now().saturating_sub(sent);
         self.access.metrics.renewal_seconds.observe(took.as_secs_f64());
         self.server.judge(&renewal.meta)?;
@@ -289,9 +289,9 @@ impl Keeper {
             }
         }
         if let Some(shorter) = self.longest.shorter(renewal.meta.max_ttl_ms, &renewal.proxies, at) {
-            let (schema, leases) =
-                (self.access.url.schema.clone(), (renewal.meta.max_ttl_ms, shorter));
-            self.link.get().await?.forget_longest(&schema, me.epoch, leases).await?;
+            let schema = self.access.url.schema.clone();
+            let conn = self.link.get().await?;
+            conn.forget_longest(&schema, me.epoch, renewal.meta.max_ttl_ms, shorter).await?;
         }
         self.observed.retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
         let needed =

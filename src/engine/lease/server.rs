@@ -57,8 +57,8 @@ impl Server {
         }
     }
 
-    /// Takes in the result of an attempt to renew or to register, and logs an error once. True if there
-    /// is one.
+    /// Takes in the result of an attempt to renew or to register, and logs an error once. Whether
+    /// there is one.
     pub(in crate::engine) fn heard(&mut self, result: &Result<(), StoreError>) -> bool {
         let foreign = match result {
             Err(StoreError::Foreign(foreign)) => Some(foreign),

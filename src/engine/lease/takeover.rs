@@ -15,6 +15,7 @@ use crate::mutants::{self, Mutant};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::same_run;
 use crate::store::rows::{ProxyRow, UNKNOWN_RUN};
+use crate::store::sessions::KillResult;
 use crate::types::ProxyId;
 
 /// Takeovers under way, so that one proxy is not taken over twice by the same process.
@@ -22,7 +23,7 @@ use crate::types::ProxyId;
 pub(in crate::engine) struct Takeovers(Mutex<HashSet<ProxyId>>);
 
 impl Takeovers {
-    /// True for the first to start on `id`.
+    /// Whether this is the first takeover of `id`.
     pub(in crate::engine) fn start(&self, id: ProxyId) -> bool {
         self.0.lock().insert(id)
     }
@@ -155,7 +156,7 @@ async fn end_sessions(
     }
     let mut refused = Vec::new();
     for id in there {
-        if !conn.kill(id).await? {
+        if conn.kill(id).await? == KillResult::NotAllowed {
             refused.push(id);
         }
     }

@@ -118,7 +118,7 @@ impl KeyTable {
         }
     }
 
-    /// Forgets a key without any state. True if it had none.
+    /// Forgets a key without any state. Whether it had none.
     pub(super) fn forget_if_idle(&mut self, key: &Key) -> bool {
         let idle = self.keys.get(key).is_some_and(KeyState::is_idle);
         if idle {

@@ -30,7 +30,7 @@ impl Service {
         {
             self.watched += 1;
             let watch = DeferredRelease { conn, run, locks, proxy };
-            let _ = self.endings.send(Errand::DeferredRelease(watch));
+            let _ = self.endings.send(Errand::Release(watch));
         }
     }
 

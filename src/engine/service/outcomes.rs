@@ -191,7 +191,7 @@ impl Service {
         state.requeue(waiter);
     }
 
-    /// Goes on from a base that has moved on. True if that is why a batch was refused.
+    /// Goes on from a base that has moved on. Whether that is why a batch was refused.
     fn follow_base(&mut self, writer: &BatchWriter, result: &BatchResult) -> bool {
         let Some(base) = result.base.filter(|base| *base > writer.base) else {
             return false;
