@@ -237,7 +237,7 @@ async fn exchange(
                 tame::answer(&plugin, true, said.unwrap_or_default())
             }
             [1, ..] => tame::answer(&plugin, false, Vec::new()),
-            _ => return Err(io::Error::other("the server's answer to a login is none").into()),
+            _ => return Err(io::Error::other("the server sent no valid answer to a login").into()),
         };
     }
 }

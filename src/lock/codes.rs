@@ -122,8 +122,8 @@ pub fn lost(name: Option<&str>) -> ErrorReply {
         code: 4031,
         state: "HY000",
         message: format!(
-            "Somebody has deleted or changed the row of {lock} in Lockstead's lock tables: others may have \
-             taken the lock, so this session is closed"
+            "The row of {lock} in Lockstead's lock tables was deleted or changed: others may have taken \
+             the lock, so this session is closed"
         ),
     }
 }

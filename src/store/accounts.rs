@@ -46,14 +46,14 @@ impl Privilege {
 const TABLES: Privilege = Privilege {
     rights: "SELECT, INSERT, UPDATE, DELETE",
     on: On::Schema,
-    purpose: "keep the rows of locks, waits and proxies, and delete those that nobody needs",
+    purpose: "keep the rows of locks, waits and proxies, and delete those that are not needed",
     without: "it cannot keep locks",
 };
 const CREATE: Privilege = Privilege {
     rights: "CREATE, CREATE VIEW",
     on: On::Schema,
     purpose: "create the tables by --create-schema or `lockstead schema install`",
-    without: "an administrator runs what `lockstead schema print` shows",
+    without: "an administrator must run the output of `lockstead schema print`",
 };
 const PROCESS: Privilege = Privilege {
     rights: "PROCESS",

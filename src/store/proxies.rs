@@ -134,7 +134,7 @@ impl StoreConnection {
     }
 
     /// Holders of locks that no row of `proxies` names: it was deleted.
-    pub async fn strangers(&mut self, schema: &str) -> Result<HashSet<ProxyId>, StoreError> {
+    pub async fn orphan_holders(&mut self, schema: &str) -> Result<HashSet<ProxyId>, StoreError> {
         let mut ids = HashSet::new();
         let mut from = None;
         while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
@@ -149,9 +149,14 @@ impl StoreConnection {
         Ok(ids)
     }
 
-    /// Enters a stranger as DEAD, so that its locks are taken over. Only when its lease is certainly
+    /// Enters such a holder as DEAD, so that its locks are taken over. Only when its lease is certainly
     /// over.
-    pub async fn bury(&mut self, schema: &str, id: ProxyId, epoch: u64) -> Result<(), StoreError> {
+    pub async fn enter_dead(
+        &mut self,
+        schema: &str,
+        id: ProxyId,
+        epoch: u64,
+    ) -> Result<(), StoreError> {
         let reign =
             format!("id=1 AND epoch={epoch} AND ident={}", ident_expression(self.flavour()));
         let rvn: u64 = rand::random();

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::orphans::Orphans;
 use crate::engine::handle::Engine;
-use crate::engine::housekeeping::strangers::Strangers;
 use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
@@ -30,9 +30,9 @@ pub(in crate::engine) async fn collect(
 ) {
     let mut link = StoreLink::new(Arc::clone(&access));
     let mut stands: Option<(u64, Instant)> = None;
-    let mut strangers = Strangers::default();
+    let mut orphans = Orphans::default();
     loop {
-        sleep(strangers.pause(interval / 4)).await;
+        sleep(orphans.pause(interval / 4)).await;
         if !engine.lease().is_good() {
             stands = None;
             continue;
@@ -40,7 +40,7 @@ pub(in crate::engine) async fn collect(
         let audited = audit(&mut link, &access, &engine).await;
         link.judge(&audited);
         let looked = match link.get().await {
-            Ok(conn) => strangers.look(conn, &access.url.schema).await,
+            Ok(conn) => orphans.look(conn, &access.url.schema).await,
             Err(e) => Err(e),
         };
         link.judge(&looked);

@@ -2,4 +2,4 @@
 
 pub(in crate::engine) mod audit;
 pub(in crate::engine) mod gc;
-pub(in crate::engine) mod strangers;
+pub(in crate::engine) mod orphans;

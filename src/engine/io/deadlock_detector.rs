@@ -60,7 +60,7 @@ pub(in crate::engine) async fn watch(
         let circles = match result {
             Ok(edges) => circles(&edges),
             Err(e) => {
-                tracing::debug!(error = %e, "no look for deadlocks");
+                tracing::debug!(error = %e, "could not look for deadlocks over several proxies");
                 continue;
             }
         };

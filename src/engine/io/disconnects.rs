@@ -56,11 +56,11 @@ pub(in crate::engine) async fn watch(
     gone: mpsc::UnboundedSender<DeferredRelease>,
 ) {
     let link = StoreLink::new(Arc::clone(&access));
-    let (watches, pause) = (Vec::new(), PAUSE.0);
-    let mut watcher = Watcher { access, link, gone, watches, pause, complained: false };
+    let mut watcher =
+        Watcher { access, link, gone, watches: Vec::new(), pause: PAUSE.0, complained: false };
     while let Some(questions) = watcher.receive(&mut inbox).await {
-        let watched = watcher.watches.iter().map(|w| w.conn.0);
-        let ids: Vec<u64> = watched.chain(questions.iter().map(|q| q.conn.0)).collect();
+        let ended = watcher.watches.iter().map(|w| w.conn.0);
+        let ids: Vec<u64> = ended.chain(questions.iter().map(|q| q.conn.0)).collect();
         match look(&mut watcher.link, &ids).await {
             Ok((run, there)) => watcher.answer(questions, run, &there),
             Err(e) => watcher.complain(&e, ids.len()),

@@ -249,7 +249,7 @@ impl Keeper {
             return Ok(());
         }
         if !renewal.renewed || renewal.meta.epoch != now.epoch {
-            tracing::error!(proxy = %now.id, epoch = renewal.meta.epoch, "the lease was revoked, or its row is not as this proxy left it");
+            tracing::error!(proxy = %now.id, epoch = renewal.meta.epoch, "the lease was revoked, or its row was changed");
             self.fence();
             return Ok(());
         }
@@ -367,7 +367,7 @@ impl Keeper {
                     return Ok("");
                 }
             }
-            Ok::<_, StoreError>("its row is not as it left it")
+            Ok::<_, StoreError>("its row was changed")
         };
         match timeout(self.terms.ttl.min(Duration::from_secs(5)), leave).await {
             Ok(Ok("")) => {

@@ -150,7 +150,7 @@ async fn end_sessions(
     }
     if of_rows == Ids::Doubtful {
         return Ok(TakeoverStatus::Powerless(format!(
-            "its row was deleted, and the server has sessions with the ids that its locks name ({}), which may be others': waiting until they end",
+            "its row was deleted, and the server has sessions with the ids in its lock rows ({}), which may be other clients': waiting until they end",
             list(&there)
         )));
     }

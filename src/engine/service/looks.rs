@@ -21,21 +21,26 @@ pub(super) struct PendingLook {
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.
-type Asked = HashMap<Key, Vec<PendingLook>>;
+type LooksByKey = HashMap<Key, Vec<PendingLook>>;
 
 /// The keys to be read, and those that are being read.
 pub(super) struct Looks {
     reader: mpsc::Sender<Lookup>,
-    next: Asked,
+    next: LooksByKey,
     /// The keys of `next`, in the order in which their turn comes.
     order: VecDeque<Key>,
     /// Those of the read at the store: a session that asks later must not get an answer from before.
-    under_way: Asked,
+    under_way: LooksByKey,
 }
 
 impl Looks {
     pub(super) fn new(reader: mpsc::Sender<Lookup>) -> Self {
-        Self { reader, next: Asked::new(), order: VecDeque::new(), under_way: Asked::new() }
+        Self {
+            reader,
+            next: LooksByKey::new(),
+            order: VecDeque::new(),
+            under_way: LooksByKey::new(),
+        }
     }
 
     /// Has a key's row read when its turn comes.

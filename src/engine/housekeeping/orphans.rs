@@ -10,12 +10,12 @@ use crate::types::ProxyId;
 
 /// Those that were seen, and since when.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Strangers {
+pub(in crate::engine) struct Orphans {
     seen: HashMap<ProxyId, Duration>,
     longest: Duration,
 }
 
-impl Strangers {
+impl Orphans {
     /// Looks for them, and enters as dead those that were there for the longest lease known: without
     /// its row none of them has renewed its own.
     pub(in crate::engine) async fn look(
@@ -24,14 +24,14 @@ impl Strangers {
         schema: &str,
     ) -> Result<(), StoreError> {
         let meta = conn.read_meta(schema).await?;
-        let found = conn.strangers(schema).await?;
+        let found = conn.orphan_holders(schema).await?;
         self.longest = Duration::from_millis(u64::from(meta.max_ttl_ms));
         self.seen.retain(|id, _| found.contains(id));
         let (terms, now) = (Terms { ttl: self.longest }, clock::now());
         for id in found {
             let since = *self.seen.entry(id).or_insert(now);
             if now >= terms.revocable(since) && meta.here {
-                conn.bury(schema, id, meta.epoch).await?;
+                conn.enter_dead(schema, id, meta.epoch).await?;
                 tracing::warn!(proxy = %id, "locks of a proxy whose row was deleted: it is entered as dead");
             }
         }
