@@ -73,8 +73,8 @@ impl StateDir {
         Ok(Self { path: path.to_owned(), here, locked: Vec::new() })
     }
 
-    /// Makes and locks the file of an incarnation of this process. Must come before anybody can
-    /// know of the incarnation.
+    /// Makes and locks the file of an incarnation of this process. Must come before any
+    /// other proxy can know of the incarnation.
     pub fn enter(&mut self, id: ProxyId) -> Result<(), StateError> {
         let path = self.file(id);
         let enter = || {

@@ -182,12 +182,12 @@ async fn secure(
 /// failed handshake.
 pub async fn leave(greeted: Greeted) {
     let guard = Guard { connector: None, mode: BackendMode::Off, of_everybody: false };
-    // Nobody has no secrets, and needs no TLS.
+    // A made-up account has no secrets, and needs no TLS.
     let _ = log_in(greeted, &guard, &Credentials::nobody()).await;
 }
 
-/// Ends a connection on which TLS was asked for by the `head` of a login, to somebody who must not
-/// hear the rest of it.
+/// Ends a connection on which the `head` of a login asked for TLS. The peer must not learn the rest of
+/// the login.
 pub async fn leave_as_nobody(server: &mut Leg, greeting: &Greeting, head: &[u8]) {
     let packet = auth::nobodys_login(head);
     // It was only for politeness.

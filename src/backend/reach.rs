@@ -85,7 +85,7 @@ impl Reach {
         }
     }
 
-    /// Nobody can log in.
+    /// No client can log in.
     pub fn closed(&self, why: &str) {
         self.set(Some(Outage::Closed(why.to_owned())));
     }
@@ -117,7 +117,7 @@ impl Reach {
         }
     }
 
-    /// Tries it while nobody can log in; runs as long as the process.
+    /// Tries it while clients cannot log in; runs as long as the process.
     pub async fn watch(
         self,
         settings: impl Fn() -> (Arc<Config>, Arc<Guard>),

@@ -77,7 +77,7 @@ pub struct Claim {
 /// The state of a key, for a session that does not hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Look {
-    /// Nobody holds it.
+    /// No session holds it.
     Free,
     /// Held by this connection.
     Used(ConnectionId),
@@ -124,7 +124,7 @@ pub(super) enum EngineRequest {
         key: Key,
         reply: oneshot::Sender<Look>,
     },
-    /// These rows name the incarnation as holder. Those that nobody here has are given back.
+    /// These rows name the incarnation as holder. Those that no session here has are given back.
     Reconcile {
         proxy: ProxyId,
         rows: Vec<(Key, u64)>,

@@ -113,7 +113,7 @@ pub fn revoked(name: &str) -> ErrorReply {
     }
 }
 
-/// The last words to a session whose lock's row somebody has deleted or changed.
+/// The last words to a session whose lock's row was deleted or changed.
 pub fn lost(name: Option<&str>) -> ErrorReply {
     // Clients cut an error's text at 512 bytes.
     let name: String = name.unwrap_or_default().chars().take(64).collect();

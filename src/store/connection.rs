@@ -316,7 +316,7 @@ impl StoreConnection {
     }
 }
 
-/// The library knows the error about a wrong name, which it is to let pass, by these words in its text.
+/// The driver recognizes the error about a wrong name, which it must let pass, by these words in its text.
 /// They occur in no other error, except in the name itself: and that is checked last, after the CA's
 /// signature.
 const WRONG_NAME: &str = "NotValidForName";

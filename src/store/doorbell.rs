@@ -31,7 +31,7 @@ impl StoreConnection {
     }
 
     /// The doorbell of a live proxy. One of another run of the server is none: its id may be
-    /// anybody's by now.
+    /// another client's by now.
     pub async fn doorbell_of(
         &mut self,
         schema: &str,

@@ -70,7 +70,7 @@ impl StoreConnection {
     }
 
     /// MariaDB: whether `read_only` does not keep this account from writing. MySQL has
-    /// `super_read_only`, which nobody passes.
+    /// `super_read_only`, which no account passes.
     pub async fn passes_read_only(&mut self) -> Result<bool, StoreError> {
         if self.flavour() == Flavour::MySql {
             return Ok(false);
@@ -87,7 +87,7 @@ impl StoreConnection {
         }))
     }
 
-    /// Opens an epoch on this server: it is meta's from now on, incarnations of before are DEAD.
+    /// Opens an epoch on this server: `meta` names it from now on, and earlier incarnations are DEAD.
     /// Whether it was opened: if something has changed meanwhile, nothing is done.
     ///
     /// The caller has seen that no proxy renewed for the longest lease, so it is entitled to revoke

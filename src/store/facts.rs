@@ -53,7 +53,7 @@ pub struct ServerSettings {
     pub version: String,
     /// Seconds the server waits for a handshake.
     pub connect_timeout: u64,
-    /// The server lets nobody in without TLS.
+    /// The server refuses clients without TLS.
     pub tls_only: bool,
 }
 
@@ -65,7 +65,7 @@ impl StoreConnection {
                 "@@global.super_read_only OR @@global.read_only",
                 "@@global.require_secure_transport",
             ),
-            // Old ones do not know the latter, and are to be told of their age.
+            // Old versions do not know the latter; they are refused for their age.
             Flavour::MariaDb => (
                 "@@global.read_only",
                 "(SELECT variable_value='ON' FROM information_schema.global_variables \

@@ -93,7 +93,7 @@ impl StoreConnection {
     async fn at_work(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
         let mut there = Vec::new();
         for id in ids {
-            // It tells of every thread, even one that the process list hides because it was killed,
+            // It knows every thread, even one that the process list hides because it was killed,
             // and does it no harm.
             match self.execute(format!("EXPLAIN FOR CONNECTION {id}")).await {
                 Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => {}
@@ -159,7 +159,7 @@ impl StoreConnection {
         shown
     }
 
-    /// MySQL: whether performance_schema.threads may be read, is on, and leaves nobody out.
+    /// MySQL: whether performance_schema.threads may be read, is on, and lists all threads.
     pub(super) async fn lists_all_threads(&mut self) -> Result<bool, StoreError> {
         Ok(self.among_threads(&[]).await?.is_some())
     }

@@ -92,7 +92,7 @@ pub(super) struct ParameterizedSql {
     pub(super) sql: String,
     /// Its values, in order.
     pub(super) values: Vec<Value>,
-    /// Rows that it is to change.
+    /// The number of rows that it should change.
     pub(super) changes: u64,
 }
 

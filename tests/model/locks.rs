@@ -19,7 +19,7 @@ fn to_release(s: &State, p: usize) -> u8 {
     session.map_or(s.processes[p].unwanted, |it| s.sessions[it].token)
 }
 
-/// Whether the service holds the lock for somebody: `KeyState::held`.
+/// Whether the service holds the lock for a session: `KeyState::held`.
 fn is_held(s: &State, p: usize) -> bool {
     s.processes[p].unwanted != 0 || (p * 2..p * 2 + 2).any(|it| s.is_known(it))
 }
@@ -215,10 +215,10 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
                 n.processes[p].unwanted = row.tok;
             }
         } else if current && m.weak != Weak::StrayWhileCurrent {
-            // The deadline may yet move on: the row goes back before anybody asks again.
+            // The deadline may yet move on: the row goes back before a session asks again.
             n.processes[p].unwanted = row.tok;
         } else {
-            // Won for an incarnation that is over, told to nobody: a stray.
+            // Won for an incarnation that is over; no client is told: a stray.
             let Change { writer, base, .. } = change;
             let release = row.tok;
             n.forget(Late::Change(Change { writer, base, release, ..Change::default() }))?;
@@ -230,7 +230,7 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
     Some(n)
 }
 
-/// The row is free, so the session hears it.
+/// The row is free, so the session is told.
 fn released(s: &mut State, p: usize, token: u8) {
     for session in p * 2..p * 2 + 2 {
         if !s.is_known(session) || s.sessions[session].token != token {

@@ -229,7 +229,7 @@ fn a_session_that_does_not_look_at_the_deadline_works_for_the_dead() {
     breaks(Weak::NoForwardCheck, SHORT, &[Broken::SentWhenRevoked]);
 }
 
-/// The grant is given back as one that nobody was told of, while its waiter asks again with the
+/// The grant is given back as one that no client was told of, while its waiter asks again with the
 /// same id, finds the row its own, and is told. Then the release arrives.
 #[test]
 fn a_late_grant_must_go_back_before_its_waiter_asks_again() {

@@ -181,7 +181,7 @@ pub(crate) struct Session {
     pub(crate) write: bool,
 }
 
-/// A packet that nobody waits for; it may still be carried out.
+/// A packet that no process waits for; it may still be carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) enum Late {
     #[default]
@@ -211,7 +211,7 @@ pub(crate) enum Broken {
     GrantedWhenRevoked,
     /// CLEAN, but a session may still run what it sent under its lock (I8).
     CleanTooEarly,
-    /// A row names a live incarnation that does not know of it: held for ever, by nobody.
+    /// A row names a live incarnation that does not know of it: held for ever, by no session.
     HeldByNobody,
 }
 
@@ -277,7 +277,7 @@ impl State {
         holds && me.running && me.id == it.by
     }
 
-    /// Lets a packet go that nobody waits for. `None` when too many are on their way already.
+    /// Lets a packet go that no process waits for. `None` when too many are on their way already.
     pub(crate) fn forget(&mut self, packet: Late) -> Option<()> {
         *self.late.iter_mut().find(|late| **late == Late::None)? = packet;
         Some(())

@@ -15,7 +15,7 @@ use crate::store::connection::StoreError;
 use crate::store::rights::Rights;
 use crate::types::ProxyId;
 
-/// The account's rights are looked at in each round of this number.
+/// The account's rights are read again in each round of this number.
 const RIGHTS: u64 = 3;
 /// Locks that one statement reads.
 const PAGE: usize = 1000;
@@ -67,7 +67,7 @@ async fn compare(
         lost.extend(conn.without_row(schema, proxy, page).await?);
     }
     let some = !lost.is_empty();
-    // An empty list, too: what was lost once and is found again is not lost any more.
+    // An empty list, too: a lock that was lost once and is found again is not lost any more.
     engine.lose(proxy, lost);
     if some {
         // A row that is made again must not begin below the tokens that were given.

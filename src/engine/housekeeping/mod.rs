@@ -1,4 +1,4 @@
-//! Tasks that keep the rows and what the engine knows in agreement.
+//! Tasks that keep the rows and the engine's memory in agreement.
 
 pub(in crate::engine) mod audit;
 pub(in crate::engine) mod gc;

@@ -1,4 +1,4 @@
-//! Locks of proxies whose rows somebody has deleted: nobody would ever take them over.
+//! Locks of proxies whose rows were deleted: without them no proxy would take the locks over.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::lock::lease::Terms;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::types::ProxyId;
 
-/// Those that were seen, and since when.
+/// Proxies without a row that hold locks, and since when each was seen.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Orphans {
     seen: HashMap<ProxyId, Duration>,
@@ -16,8 +16,8 @@ pub(in crate::engine) struct Orphans {
 }
 
 impl Orphans {
-    /// Looks for them, and enters as dead those that were there for the longest lease known: without
-    /// its row none of them has renewed its own.
+    /// Looks for them. Those that were there for the longest lease known are entered as dead: without
+    /// its row, none of them can have renewed its lease.
     pub(in crate::engine) async fn look(
         &mut self,
         conn: &mut StoreConnection,

@@ -41,7 +41,7 @@ pub(in crate::engine) enum AdminQuery {
 }
 
 impl AdminQuery {
-    /// Whether it changes nothing, and nobody waits for the answer any more.
+    /// Whether it changes nothing, and its caller has left.
     fn is_vain(&self) -> bool {
         match self {
             Self::Locks(_, reply) => reply.is_closed(),
@@ -78,7 +78,7 @@ impl AdminQueries {
         Self { looks: closed(), acts: closed(), known: Arc::default() }
     }
 
-    /// Ends a connection at the server, if the store account may; nobody waits for that.
+    /// Ends a connection at the server if the store account may, without waiting for the result.
     pub(in crate::engine) fn kill(&self, conn: ConnectionId) {
         self.send(AdminQuery::Kill(conn, oneshot::channel().0));
     }

@@ -1,4 +1,4 @@
-//! Deadlocks over several proxies: each tells of the waits that may be part of one, looks for
+//! Deadlocks over several proxies: each proxy publishes the waits that may be part of one, looks for
 //! circles, and ends those whose victim is its own.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -102,7 +102,7 @@ fn is_current(circle: &[WaitEdge], seen: &FirstBeats, me: ProxyId) -> bool {
     })
 }
 
-/// The waits that the other proxies were told of.
+/// The waits that were published to the other proxies.
 struct Teller {
     link: StoreLink,
     access: Arc<StoreAccess>,

@@ -132,7 +132,7 @@ struct Gatekeeper {
 impl Gatekeeper {
     async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<GateRequest>) {
         loop {
-            // Sessions may wait at gates of a lost connection, which nobody can open.
+            // Sessions may wait at gates of a lost connection, which no request can open.
             let patience = if self.lost.is_some() { RETRY } else { Duration::MAX };
             let Ok(first) = timeout(patience, inbox.recv()).await else {
                 let _ = self.connect().await;

@@ -17,7 +17,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Such a read takes no more than this share of the time.
 const SHARE: u32 = 200;
 
-/// Rows, and why they are not of this moment.
+/// Rows; if they are old, their age and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows<T> {
     /// The rows.
@@ -29,9 +29,9 @@ pub struct Rows<T> {
 /// Rows that were read before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Old {
-    /// How long ago that was.
+    /// Their age.
     pub age: Duration,
-    /// Why they could not be read now.
+    /// The error of the last attempt to read them.
     pub why: String,
 }
 
@@ -83,7 +83,7 @@ impl LastKnown {
                 match answer.await {
                     Some(Ok(rows)) => return Ok(Rows { rows, old: None }),
                     Some(Err(QueryError::NoEngine)) => return Err(QueryError::NoEngine),
-                    // Of one question alone, or with nothing to be shown instead.
+                    // It concerns this question alone, or there is nothing to show instead.
                     Some(Err(e)) if !known || !self.is_silent() => return Err(e),
                     Some(Err(e)) => e.to_string(),
                     None => {
@@ -125,7 +125,7 @@ impl LastKnown {
         *self.locks.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
-    /// The same of proxies.
+    /// The same for proxies.
     pub(in crate::engine) fn saw_proxies(&self, rows: &[ProxyInfo]) {
         *self.proxies.lock() = Some((Instant::now(), rows.to_vec()));
     }

@@ -12,7 +12,7 @@ use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::Thread;
 use crate::store::rights::Rights;
 
-/// How to reach the store, and which connections stand open there.
+/// The way to the store, and the connections that are open there.
 #[derive(Debug)]
 pub struct StoreAccess {
     /// The store's address and account.
@@ -54,7 +54,7 @@ impl StoreAccess {
             .collect()
     }
 
-    /// Shows what the account may do.
+    /// Shows the account's rights as metrics.
     pub fn show_rights(&self, rights: Rights) {
         let Rights { process, kill, performance_schema } = rights;
         for (right, has) in
@@ -99,7 +99,7 @@ pub struct StoreLink {
 }
 
 impl StoreLink {
-    /// A line that is not yet connected.
+    /// A link that is not connected yet.
     pub fn new(access: Arc<StoreAccess>) -> Self {
         Self { access, conn: None }
     }
@@ -121,8 +121,8 @@ impl StoreLink {
         self.get_any().await
     }
 
-    /// An open connection to whichever server the address leads to. An error here means that
-    /// nothing was sent.
+    /// An open connection to the server that the address leads to now. An error here means that nothing
+    /// was sent.
     pub async fn get_any(&mut self) -> Result<&mut StoreConnection, StoreError> {
         if self.conn.is_none() {
             let opened = self.access.connect().await;
@@ -136,7 +136,7 @@ impl StoreLink {
         self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
     }
 
-    /// Looks at a result: a broken connection is dropped, an error counted.
+    /// Takes in a result: an error is counted, and a broken connection dropped.
     pub fn judge<T>(&mut self, result: &Result<T, StoreError>) {
         if let Err(e) = result {
             self.access.count(e);

@@ -22,7 +22,7 @@ pub(in crate::engine) struct Batch {
     pub(in crate::engine) writer: Arc<BatchWriter>,
     pub(in crate::engine) changes: Vec<LockChange>,
     pub(in crate::engine) others: Arc<Others>,
-    /// Gives back what an incarnation that is over has won; nobody waits for it.
+    /// Gives back the grants of an incarnation that is over; no session waits for it.
     pub(in crate::engine) stray: bool,
 }
 
@@ -64,7 +64,7 @@ async fn run_batch(
 ) -> Result<(i64, BatchResult), StoreError> {
     let run = batch.writer.run;
     if !same_run(link.get().await?.started(), run) {
-        // An idle connection of before a restart may not have been missed yet.
+        // An idle connection from before a restart may not have been noticed yet.
         link.drop_connection();
     }
     let conn = link.get().await?;

@@ -5,7 +5,7 @@ use crate::store::connection::StoreError;
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// Nobody is there to ask.
+    /// The proxy runs without an engine.
     #[error("there is no lock engine")]
     NoEngine,
     /// The lock tables have not answered, or refused.

@@ -24,7 +24,7 @@ pub(in crate::engine) struct Lookup {
 #[derive(Debug)]
 pub(in crate::engine) struct FinishedRead {
     pub(in crate::engine) keys: Vec<Key>,
-    /// The rows, and the keys of those that may be taken without waiting for anybody.
+    /// The rows, and the keys of those that may be taken without waiting for a transaction.
     pub(in crate::engine) result: Result<(Vec<LockRow>, HashSet<Vec<u8>>), StoreError>,
 }
 

@@ -1,5 +1,5 @@
-//! Wake-ups between proxies: hanging a doorbell while locks of others are waited for, and ringing
-//! those of others whose turn it is.
+//! Wake-ups between proxies: hanging a doorbell while sessions here wait for locks of other proxies, and
+//! ringing the doorbells of proxies whose turn it is.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const HANGS: u8 = 5;
 /// Pause after a failure; meanwhile locks of others are polled for.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Why it is time to look at the locks that others have.
+/// The reason to look at the locks of other proxies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum WakeReason {
     /// Another proxy rang.
@@ -93,7 +93,7 @@ pub(in crate::engine) async fn ring(
     let mut link = StoreLink::new(Arc::clone(&access));
     let mut bells = Bells::default();
     while let Some(proxy) = whom.recv().await {
-        // One ring tells of everything that has come free.
+        // One ring is enough for all locks that have come free.
         let mut proxies = HashSet::from([proxy]);
         while let Ok(proxy) = whom.try_recv() {
             proxies.insert(proxy);

@@ -25,8 +25,8 @@ impl Incarnation {
     }
 }
 
-/// Versions of a row that are remembered: renewals that were sent and not heard of, within a lease
-/// at most.
+/// Versions of a row that are remembered: renewals that were sent and not answered, within one lease at
+/// most.
 const VERSIONS: usize = 64;
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Keeper {
             self.show();
             let pause = match &self.incarnation {
                 Some(_) if failed => self.terms.heartbeat() / 4,
-                // Others are soon seen alive.
+                // Other proxies are soon seen alive.
                 Some(mine) if mine.waiting => self.terms.heartbeat().min(WAITING),
                 _ => self.terms.heartbeat(),
             };

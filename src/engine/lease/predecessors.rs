@@ -4,7 +4,7 @@
 use crate::state::{StateDir, StateError};
 use crate::types::ProxyId;
 
-/// What is known of them.
+/// The known ones.
 #[derive(Debug)]
 pub(in crate::engine) struct Predecessors {
     /// Proves that this process lives, and shows which others do not.
@@ -43,8 +43,8 @@ impl Predecessors {
         self.former.contains(&id)
     }
 
-    /// An incarnation of this process is about to register. If that ends without an answer, at whatever
-    /// point, its row may be there all the same.
+    /// An incarnation of this process is about to register. If that ends without an answer, its
+    /// row may be there nevertheless.
     pub(in crate::engine) fn begin(&mut self, id: ProxyId) {
         with_state(&mut self.state, |state| state.enter(id));
         self.former.push(id);

@@ -1,8 +1,8 @@
 //! Which server answers, and whether this proxy may keep locks there.
 //!
 //! On another server than the one that meta names, or in an epoch that is over, nothing is
-//! renewed, registered or granted. Holders are not closed at once: until their deadline nobody
-//! else has their locks, and the right server may answer again before. Another server becomes the
+//! renewed, registered or granted. Holders are not closed at once: until their deadline no
+//! other session has their locks, and the right server may answer again before. Another server becomes the
 //! right one by a new epoch there ([`StoreConnection::open_epoch`]), for which the keeper waits.
 //!
 //! [`StoreConnection::open_epoch`]: crate::store::connection::StoreConnection::open_epoch
@@ -22,14 +22,14 @@ use crate::store::meta::Meta;
 pub(in crate::engine) struct Server {
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,
-    /// The greatest epoch that this process has read of, wherever: where a lesser one is in force,
-    /// a later one has begun elsewhere.
+    /// The greatest epoch that this process has read on any server: if a lesser one is in force here, a
+    /// later one has begun elsewhere.
     known: u64,
-    /// The last complaint.
+    /// The error that was logged last.
     said: Option<String>,
     /// The epoch that was joined last.
     joined: Option<u64>,
-    /// Since when the server that answers may have been another one.
+    /// Since this time another server may have answered.
     strange_since: Option<Duration>,
 }
 

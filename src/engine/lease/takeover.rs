@@ -120,7 +120,7 @@ enum Ids {
     OfThisRun,
     /// Their sessions ended with it.
     OfAnother,
-    /// They may be of another, so others' by now, which must not be ended.
+    /// They may be of another run, and other clients' ids by now: those must not be ended.
     Doubtful,
 }
 
@@ -128,7 +128,7 @@ const BLIND: &str =
     "the store account may not see whether its sessions are over: GRANT PROCESS ON *.* to it";
 
 /// `tagged`: an id that was given when the proxy was dead already, if sessions are sought by their
-/// mark. One that came later took no lock for it, whatever its mark: any client may set one.
+/// attribute. One that came later took no lock for it, whatever its attribute: any client may set one.
 async fn end_sessions(
     conn: &mut StoreConnection,
     schema: &str,

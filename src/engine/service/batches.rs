@@ -47,7 +47,7 @@ impl Service {
             let release = state.release.as_ref().map(|r| r.token);
             let withdraw = state.withdraws();
             if release.is_some() && state.passed >= PASSES && !state.queue.is_empty() {
-                // Those who wait here now wait for the other proxy.
+                // The waiters here now wait for the other proxy.
                 state.remote = Some(Remote::default());
                 self.metrics.yields.inc();
             }
@@ -83,7 +83,7 @@ impl Service {
     }
 }
 
-/// How the grant of a key stands to other proxies that want it.
+/// The precedence of a key's grant over other proxies that want the key.
 fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
     let Some(remote) = &mut state.remote else {
         return if hand_over { Precedence::Take } else { Precedence::Yield };
@@ -157,8 +157,8 @@ mod tests {
         service.finish(FinishedBatch { pipe: 0, batch, result });
     }
 
-    /// I7. And what was won too late goes back before its waiter asks again: the keeper may be about
-    /// to move the deadline on, and a row that still names the session would look like a grant.
+    /// I7. And a lock that was won too late goes back before its waiter asks again: the keeper may be
+    /// about to move the deadline on, and a row that still names the session would look like a grant.
     #[test]
     fn the_deadline_is_checked_between_the_stores_reply_and_the_answer() {
         on_engine_thread(async {
@@ -184,8 +184,8 @@ mod tests {
         });
     }
 
-    /// Its holder let go between the attempt and the look at the row. A second time may be a sign of
-    /// something else.
+    /// Its holder has released it between the attempt and the look at the row. A second time may be a
+    /// sign of another cause.
     #[test]
     fn a_row_that_is_found_free_is_tried_again_at_once_and_once() {
         on_engine_thread(async {

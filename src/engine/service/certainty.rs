@@ -1,4 +1,5 @@
-//! Locks whose holder may be about to go: a session that wants one at once hears no only when that is certain.
+//! Locks whose holder may be about to end: a session that tries one is refused only when it is certain
+//! that the holder stays.
 //!
 //! A client that says COM_QUIT, or hangs up, has released its locks as far as it knows. Another
 //! connection that tries them next must not come before the proxy has noticed, and proven, the end.
@@ -134,7 +135,7 @@ mod tests {
             let mut first = stage.tries(1);
             assert_eq!(stage.heard.try_recv(), Ok(SessionEvent::Look(1)));
             assert!(first.try_recv().is_err());
-            // The queue has somebody.
+            // A session is in the queue already.
             assert_eq!(stage.tries(2).try_recv(), Ok(Acquired::NotFree));
             stage.service.present(ConnectionId(52), 1);
             assert_eq!(first.try_recv(), Ok(Acquired::NotFree));

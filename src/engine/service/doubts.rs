@@ -61,7 +61,7 @@ impl Doubts {
         let holder = state.filter(|s| !s.is_leaving()).and_then(|s| s.held.as_ref());
         let question = holder.and_then(|held| {
             self.questions += 1;
-            // Without a session that hears it, its release is on the way.
+            // If its session has ended, its release is on the way.
             let asked = held.events.send(SessionEvent::Look(self.questions));
             asked.is_ok().then_some(self.questions)
         });

@@ -8,8 +8,8 @@ use crate::lock::name::Key;
 use crate::types::ProxyId;
 
 impl Service {
-    /// Gives back rows that name this incarnation, and that nobody has: what a change of unknown
-    /// outcome or a defect may have left.
+    /// Gives back rows that name this incarnation though no session here has the lock: a change of
+    /// unknown outcome or a defect may have left them.
     pub(super) fn reconcile(&mut self, proxy: ProxyId, rows: Vec<(Key, u64)>) {
         let Some(writer) = self.writer.clone().filter(|w| w.proxy == proxy) else {
             return;

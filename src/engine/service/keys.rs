@@ -22,7 +22,7 @@ pub(super) struct Waiter {
     pub(super) ticket: u64,
     /// Its edge in the graph of waits, until it is answered.
     pub(super) edge: Option<Edge>,
-    /// When it came.
+    /// When the wait began.
     pub(super) since: Instant,
     /// Its row was found free after an attempt, which was repeated at once.
     pub(super) hurried: bool,
@@ -97,7 +97,7 @@ pub(super) struct KeyState {
     pub(super) in_flight: bool,
     /// It is in the list of keys to be sent.
     pub(super) listed: bool,
-    /// Another proxy's when last looked at: wait for the poll.
+    /// Another proxy had it at the last look: wait for the poll.
     pub(super) remote: Option<Remote>,
     /// Hand-overs here since another proxy was seen waiting.
     pub(super) passed: u32,
@@ -110,9 +110,9 @@ pub(super) struct Remote {
     pub(super) attempt: bool,
     /// The row names this proxy as waiting.
     pub(super) placed: bool,
-    /// Free, but for this proxy; since when that is so.
+    /// Left free for this other proxy, and since when.
     pub(super) left_to: Option<(u64, Instant)>,
-    /// It has not come for it: take it.
+    /// That proxy has not taken it: take it.
     pub(super) take: bool,
 }
 

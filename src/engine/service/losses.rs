@@ -1,4 +1,4 @@
-//! Held locks whose rows somebody has deleted or changed: others may take them by now.
+//! Held locks whose rows were deleted or changed: other sessions may have them by now.
 
 use super::Service;
 use crate::engine::messages::{HeldNow, SessionEvent};

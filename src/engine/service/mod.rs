@@ -1,6 +1,6 @@
 //! The engine's one task: it owns all lock state and decides; pipes only carry.
 //!
-//! While a batch is at the store the next one gathers: no timer, no waiting for company. One
+//! While a batch is at the store the next one gathers, without a timer. One
 //! change of a key is under way at a time, a release and the grant it makes room for together.
 
 mod batches;
@@ -66,13 +66,13 @@ struct Service {
     deadlocks: Deadlocks,
     /// Rows that looked like ghosts when last compared.
     suspects: HashSet<(Key, u64)>,
-    /// Held locks that were found without a row, and that was said.
+    /// Held locks that were found without a row; their sessions were told.
     lost: HashSet<(Key, u64)>,
-    /// A batch was refused, and that was said.
+    /// A batch was refused, and that was logged.
     complained: bool,
-    /// Limits how often that is said.
+    /// Limits how often that is logged.
     refusals: Seldom,
-    /// Hangs the doorbell.
+    /// Whether the doorbell is to hang.
     listens: watch::Sender<bool>,
     /// Whether another proxy is live.
     peers: watch::Sender<bool>,

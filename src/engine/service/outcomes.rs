@@ -77,7 +77,7 @@ impl Service {
                 writer: &batch.writer,
                 row: rows.get(key.as_bytes()).copied(),
                 current: self.writer.as_ref().is_some_and(|w| w.proxy == proxy),
-                // The deadline is read after the reply and before any client hears.
+                // The deadline is read after the reply and before any client is told.
                 vouched: self.lease.vouches_for(proxy) || mutants::on(Mutant::NoCheckAfterReply),
                 guarded,
                 missed: result.missed,
@@ -110,7 +110,7 @@ impl Service {
                 if let Some(rival) = rival {
                     let _ = self.rings.send(rival);
                 } else if let Some(remote) = &mut state.remote {
-                    // It was to be left to a proxy that waits no more.
+                    // It was to be left to a proxy that no longer waits.
                     remote.attempt = true;
                 }
             }
@@ -130,7 +130,7 @@ impl Service {
                 state.passed = if rival.is_none() { 0 } else { state.passed + 1 };
                 self.won(&key, waiter, token, outcome);
             }
-            // Won for an incarnation that is over, told to nobody. The row goes back now: its
+            // Won for an incarnation that is over; no client is told. The row goes back now: its
             // takeover would end the session that the row names.
             Some(token) => {
                 state.requeue(waiter);
@@ -184,8 +184,8 @@ impl Service {
                 waiter.ticket = row.token;
             }
             self.poll.quicken();
-            // The other proxy may be about to release it: a session that tries once hears no after a
-            // second look.
+            // The other proxy may be about to release it: a session that tries once is refused
+            // after a second look.
             self.poll.within(if waiter.claim.once { SECOND_LOOK } else { poll::SHORTEST });
         }
         state.requeue(waiter);

@@ -1,4 +1,4 @@
-//! The pipes to the store as the service sees them: which are idle, and what waits for one.
+//! The pipes to the store as the service sees them: which are idle, and the changes that wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,8 +53,8 @@ impl Pipes {
         (ready >= self.under_way().max(1)).then_some(idle)
     }
 
-    /// Keys at the store, for which a further batch waits unless it is as large: what a batch
-    /// costs the store is mostly the same for few keys as for many. A batch that takes long does
+    /// Keys at the store, for which a further batch waits unless it is as large: a batch of few
+    /// keys costs the store nearly as much as one of many. A batch that takes long does
     /// not count, it may be stuck.
     fn under_way(&self) -> usize {
         self.pipes.iter().filter(|p| p.since.elapsed() < PATIENCE).map(|p| p.keys).sum()

@@ -27,7 +27,7 @@ impl Poll {
         self.at
     }
 
-    /// No look is planned any more: it has begun, or nobody waits.
+    /// No look is planned any more: it has begun, or no session waits.
     pub(super) fn clear(&mut self) {
         self.at = None;
     }

@@ -104,7 +104,7 @@ mod tests {
         outcome
     }
 
-    /// A grant that comes for a session which no longer wants it goes back: nobody waits for it.
+    /// A grant for a session that no longer wants it goes back: no session waits for it.
     #[test]
     fn a_session_that_gave_up_holds_nobody_up() {
         on_engine_thread(async {

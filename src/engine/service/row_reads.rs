@@ -16,7 +16,7 @@ use crate::lock::name::Key;
 use crate::store::rows::LockRow;
 use crate::types::{ConnectionId, ProxyId};
 
-/// How long a free row is left to a proxy that does not come for it.
+/// How long a free row is left to a proxy that does not take it.
 const LEFT: Duration = Duration::from_millis(100);
 
 impl Service {
@@ -95,7 +95,7 @@ impl Service {
             }
         }
         let waiting = !self.remote_keys().is_empty();
-        // Without another live proxy nobody would ring.
+        // Only another live proxy would ring.
         self.listens.send_if_modified(|listens| {
             let wanted = waiting && !self.others.waiting.is_empty();
             std::mem::replace(listens, wanted) != wanted
