@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use libfuzzer_sys::fuzz_target;
-use lockstead::sql::classify::argument::Argument;
+use lockstead::sql::expression::argument::Argument;
 use lockstead::sql::classify::{Statement, classify, classify_exactly};
 use lockstead::sql::expression::composite::{Call, Composite};
 use lockstead::sql::lexer::dialect::{Dialect, Multibyte};

@@ -16,9 +16,9 @@ use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Ending;
 use crate::seldom::Turn;
-use crate::sql::classify::argument::Argument;
+use crate::sql::classify::at_prepare::preparing_evaluates;
 use crate::sql::classify::{self, Statement};
-use crate::sql::expression::early::preparing_evaluates;
+use crate::sql::expression::argument::Argument;
 
 /// What came of a call.
 pub(in crate::frontend) enum Outcome {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::observe::event::Statement;
 use crate::protocol::params::{Execute, Value};
+use crate::sql::find::readings::Readings;
 use crate::sql::find::words::mentions;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::readings::Readings;
 use crate::sql::report::call_names::{Uses, Written, uses};
 use crate::sql::report::coverage::{By, Coverage, coverage};
 use crate::sql::report::digest_text::normalise;

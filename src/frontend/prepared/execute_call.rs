@@ -18,7 +18,7 @@ use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok, query_prefi
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
 use crate::sql::classify::BareCall;
-use crate::sql::classify::argument::Argument;
+use crate::sql::expression::argument::Argument;
 use crate::types::Flavour;
 
 /// What is executed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::cursor::Cursor;
 use super::prepare_context::Surroundings;
 use crate::sql::classify::BareCall;
-use crate::sql::classify::argument::Argument;
+use crate::sql::expression::argument::Argument;
 use crate::sql::expression::composite::Composite;
 
 /// Long data kept for a parameter: more than any name or timeout needs.

@@ -1,7 +1,7 @@
 //! What a statement that calls a lock function is: one bare call that the proxy can answer, the
 //! definition of a stored program, or something else.
 
-pub mod argument;
+pub mod at_prepare;
 pub(in crate::sql) mod definition;
 pub mod named;
 pub mod split;
@@ -12,13 +12,13 @@ use super::expression::composite::{self, Composite};
 use super::expression::listing;
 use super::find::finder::Finder;
 use super::find::mentions::mention;
+use super::find::readings::Readings;
 use super::lexer::dialect::Dialect;
-use super::lexer::readings::Readings;
 use super::lexer::scanner::{Kind, Scanner, Token, is_space};
 use crate::lock::function::Function;
-use crate::sql::classify::argument::{Argument, Cursor};
 use crate::sql::classify::definition::{event_body, is_definition, is_table};
 use crate::sql::classify::named::Named;
+use crate::sql::expression::argument::{Argument, Cursor};
 
 /// Bytes of readings that differ, after which more are the work of somebody who wants them.
 const MAX_JUDGED: usize = 512 * 1024;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::argument::{Argument, Cursor};
-use crate::sql::expression::early::behind_settings;
+use crate::sql::expression::argument::{Argument, Cursor};
 use crate::sql::expression::effects::is_repeatable;
+use crate::sql::expression::settings::behind_settings;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token, is_space};
 use crate::types::Flavour;

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::coverage::MOST;
 use crate::lock::function::Function;
-use crate::sql::classify::argument::{Argument, Cursor};
 use crate::sql::classify::tokens;
+use crate::sql::expression::argument::{Argument, Cursor};
 use crate::sql::find::finder::Finder;
+use crate::sql::find::readings::Readings;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::readings::Readings;
 use crate::sql::lexer::scanner::{Kind, Token};
 
 /// A call.

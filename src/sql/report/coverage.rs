@@ -5,9 +5,9 @@ use crate::sql::classify::named::Named;
 use crate::sql::classify::{Statement, classify, classify_exactly};
 use crate::sql::expression::composite::{Call, Composite, Verb};
 use crate::sql::expression::items::Item;
+use crate::sql::find::readings::Readings;
 use crate::sql::find::words::{may_change_modes, mentions};
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::readings::Readings;
 
 /// Why a call is refused that the server may leave out.
 const UNREACHED: &str = "a lock call of which only the server knows whether it is evaluated";

@@ -2,8 +2,8 @@
 //! statements by, and may see.
 
 use crate::sql::classify::tokens;
+use crate::sql::find::readings::Readings;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::readings::Readings;
 use crate::sql::lexer::scanner::{Kind, Token};
 
 /// Literals of a list that are shown; more of them are three dots.

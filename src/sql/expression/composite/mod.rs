@@ -3,13 +3,13 @@
 
 use std::ops::Range;
 
-use super::early::{behind_settings, calls_in_settings};
 use super::items::Item;
 use super::listing::Listing;
 use super::nesting::Tokens;
+use super::settings::{behind_settings, calls_in_settings};
 use crate::lock::function::Function;
-use crate::sql::classify::argument::{Argument, Cursor};
 use crate::sql::classify::holds;
+use crate::sql::expression::argument::{Argument, Cursor};
 use crate::sql::find::finder::MAX_CALLS;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token, is_space};

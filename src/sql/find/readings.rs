@@ -3,8 +3,8 @@
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::vec::IntoIter;
 
-use super::dialect::Dialect;
-use crate::sql::find::finder::Finder;
+use super::finder::Finder;
+use crate::sql::lexer::dialect::Dialect;
 
 /// Goes through the ways in which a text may be read, that of the dialect first.
 #[derive(Debug)]
