@@ -1,10 +1,10 @@
 //! What the server evaluates while it prepares a statement.
 
 use super::definition::event_body;
-use super::tokens;
 use crate::sql::expression::settings::{behind_settings, calls_in_settings};
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token};
+use crate::sql::lexer::tokens::tokens;
 use crate::types::Flavour;
 
 /// Whether the server evaluates calls in a text already when it prepares it: those in the schedule of

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use crate::sql::expression::argument::{Argument, Cursor};
+use crate::sql::expression::argument::{Argument, argument};
 use crate::sql::expression::effects::is_repeatable;
 use crate::sql::expression::settings::behind_settings;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token, is_space};
+use crate::sql::lexer::tokens::TokenCursor;
 use crate::types::Flavour;
 
 /// One such statement.
@@ -137,7 +138,7 @@ pub(in crate::sql) fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> O
     }
     let behind = if flavour == Flavour::MariaDb { behind_settings(text, code) } else { 0 };
     let set = behind > 0;
-    let mut c = Cursor::new(text, code.get(behind..)?);
+    let mut c = TokenCursor::new(text, code.get(behind..)?);
     if c.word("PREPARE") {
         let name = name(&mut c, set)?;
         c.word("FROM").then_some(())?;
@@ -158,7 +159,7 @@ pub(in crate::sql) fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> O
     Some(Named::Execute { name, using: using(text, c, dialect)? })
 }
 
-fn name(c: &mut Cursor<'_>, set: bool) -> Option<Name> {
+fn name(c: &mut TokenCursor<'_>, set: bool) -> Option<Name> {
     let token = c.next()?;
     let bytes = c.bytes(token);
     let bytes = match token.kind {
@@ -171,7 +172,7 @@ fn name(c: &mut Cursor<'_>, set: bool) -> Option<Name> {
 }
 
 /// MySQL takes a string or a user variable, MariaDB any expression.
-fn source(text: &[u8], c: &mut Cursor<'_>, dialect: Dialect, set: bool) -> Option<Source> {
+fn source(text: &[u8], c: &mut TokenCursor<'_>, dialect: Dialect, set: bool) -> Option<Source> {
     let mut taken = Vec::new();
     let mut depth = 0;
     while let Some(token) = c.peek() {
@@ -210,7 +211,7 @@ fn is_variable(tokens: &[Token]) -> bool {
         && tokens.windows(2).all(|two| two[0].end == two[1].start)
 }
 
-fn using(text: &[u8], mut c: Cursor<'_>, dialect: Dialect) -> Option<Vec<Value>> {
+fn using(text: &[u8], mut c: TokenCursor<'_>, dialect: Dialect) -> Option<Vec<Value>> {
     if c.peek().is_none() {
         return Some(Vec::new());
     }
@@ -230,8 +231,8 @@ fn using(text: &[u8], mut c: Cursor<'_>, dialect: Dialect) -> Option<Vec<Value>>
                     return None;
                 }
                 let span = item.first()?.start..item.last()?.end;
-                let mut cursor = Cursor::new(text, &item);
-                let literal = cursor.argument().filter(|_| cursor.left() == 0);
+                let mut cursor = TokenCursor::new(text, &item);
+                let literal = argument(&mut cursor).filter(|_| cursor.left() == 0);
                 values.push(Value {
                     span,
                     literal,

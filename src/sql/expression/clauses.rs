@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::composite::Back;
 use super::nesting::Tokens;
 use crate::lock::function::Function;
+use crate::sql::find::words::Back;
 use crate::sql::lexer::scanner::Kind;
 
 /// What decides about the rows of a query.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::clauses::CLAUSES;
-use super::composite::Verb;
 use super::nesting::Tokens;
+use super::verb::Verb;
 use crate::sql::lexer::scanner::Kind;
 
 /// The expression around a call.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::composite::Verb;
 use super::nesting::Tokens;
+use super::verb::Verb;
 use crate::sql::lexer::scanner::Kind;
 use crate::types::Flavour;
 

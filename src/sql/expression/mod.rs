@@ -8,3 +8,4 @@ pub mod items;
 pub mod listing;
 pub(in crate::sql) mod nesting;
 pub(in crate::sql) mod settings;
+pub mod verb;

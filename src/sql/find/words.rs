@@ -1,7 +1,43 @@
 //! Questions about a text that its words answer, without a look at its grammar.
 
 use super::mentions::mention;
-use crate::sql::expression::composite::Back;
+
+/// What a statement leaves behind in its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Back {
+    /// ROW_COUNT()
+    RowCount,
+    /// FOUND_ROWS()
+    FoundRows,
+    /// @@warning_count
+    Warnings,
+    /// @@error_count
+    Errors,
+}
+
+impl Back {
+    pub(in crate::sql) const ALL: [Self; 4] =
+        [Self::RowCount, Self::FoundRows, Self::Warnings, Self::Errors];
+
+    pub(in crate::sql) fn word(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT",
+            Self::FoundRows => "FOUND_ROWS",
+            Self::Warnings => "warning_count",
+            Self::Errors => "error_count",
+        }
+    }
+
+    /// The question for it.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT()",
+            Self::FoundRows => "FOUND_ROWS()",
+            Self::Warnings => "@@warning_count",
+            Self::Errors => "@@error_count",
+        }
+    }
+}
 
 /// Whether one of the five functions is named anywhere, in strings and comments too.
 pub fn mentions(text: &[u8]) -> bool {

@@ -7,3 +7,4 @@ pub(in crate::sql) mod modes;
 pub(in crate::sql) mod quotes;
 pub mod scanner;
 pub(in crate::sql) mod skim;
+pub(in crate::sql) mod tokens;

@@ -5,10 +5,7 @@
 
 use super::dialect::{Dialect, Multibyte};
 use super::modes::Modes;
-use super::skim::skim;
-
-/// Longest word whose text is kept: more than the longest function name.
-pub(in crate::sql) const WORD_MAX: usize = 24;
+use super::skim::{WORD_MAX, is_word, skim};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -390,10 +387,6 @@ impl Scanner {
             self.skim_until = 0;
         }
     }
-}
-
-pub(in crate::sql) fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80
 }
 
 /// White space of the server's lexer, which counts vertical tab.

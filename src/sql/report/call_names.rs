@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use super::coverage::MOST;
 use crate::lock::function::Function;
-use crate::sql::classify::tokens;
-use crate::sql::expression::argument::{Argument, Cursor};
+use crate::sql::expression::argument::{Argument, argument};
 use crate::sql::find::finder::Finder;
 use crate::sql::find::readings::Readings;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token};
+use crate::sql::lexer::tokens::{TokenCursor, tokens};
 
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,8 +107,8 @@ fn exactly(text: &[u8], dialect: Dialect) -> Uses {
 
 /// The first argument among the tokens behind a parenthesis.
 fn name(text: &[u8], tokens: &[Token], params: &[usize]) -> Written {
-    let mut cursor = Cursor::new(text, tokens);
-    let argument = cursor.argument();
+    let mut cursor = TokenCursor::new(text, tokens);
+    let argument = argument(&mut cursor);
     let ends = cursor.peek().is_some_and(|t| matches!(t.kind, Kind::Punct(b',' | b')')));
     match argument.filter(|_| ends) {
         None => Written::Computed,
@@ -137,7 +137,7 @@ fn literal(source: &[u8]) -> Written {
 
 /// `SELECT|DO call [[AS] alias] [FROM DUAL] [;]`
 fn alone(text: &[u8], tokens: &[Token]) -> Option<Alone> {
-    let mut c = Cursor::new(text, tokens);
+    let mut c = TokenCursor::new(text, tokens);
     let untold = c.word("DO");
     if !untold && !c.word("SELECT") {
         return None;
@@ -166,7 +166,7 @@ fn alone(text: &[u8], tokens: &[Token]) -> Option<Alone> {
 }
 
 /// Goes behind the parenthesis that closes.
-fn close(c: &mut Cursor<'_>) -> Option<()> {
+fn close(c: &mut TokenCursor<'_>) -> Option<()> {
     let mut depth = 1;
     while depth > 0 {
         match c.next()?.kind {

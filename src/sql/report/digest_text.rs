@@ -1,10 +1,10 @@
 //! A statement with `?` in the places of its literals, without comments: what people group
 //! statements by, and may see.
 
-use crate::sql::classify::tokens;
 use crate::sql::find::readings::Readings;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token};
+use crate::sql::lexer::tokens::tokens;
 
 /// Literals of a list that are shown; more of them are three dots.
 const SHOWN: usize = 2;
