@@ -1,6 +1,6 @@
 //! What an administrator says.
 
-use super::own;
+use super::client_queries;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(super) const HELP: [(&str, &str); 18] = [
 /// Reads a command; an error in words.
 pub(super) fn parse(text: &str) -> Result<Command, String> {
     let whole = text;
-    let text = &own::without_comments(text);
+    let text = &client_queries::without_comments(text);
     let mut words = words(text)?;
     let cluster = cluster(&mut words)?;
     let upper: Vec<String> = words.iter().map(Word::upper).collect();
@@ -165,7 +165,7 @@ pub(super) fn parse(text: &str) -> Result<Command, String> {
         ["SET", ..] | ["COMMIT" | "ROLLBACK" | "BEGIN"] | ["START", "TRANSACTION"] => {
             Command::Own(Own::Set)
         }
-        ["SELECT", ..] => Command::Own(Own::Select(own::asked(text))),
+        ["SELECT", ..] => Command::Own(Own::Select(client_queries::asked(text))),
         ["SHOW", "WARNINGS"] | ["SHOW", "WARNINGS", "LIMIT", _] => Command::Own(Own::Warnings),
         ["SHOW", "ERRORS"] | ["SHOW", "ERRORS", "LIMIT", _] => Command::Own(Own::Errors),
         _ => return Err("this is no command of Lockstead's; SHOW COMMANDS lists them".to_owned()),

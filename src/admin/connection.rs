@@ -7,8 +7,8 @@ use tokio::time::timeout;
 
 use super::accounts::Role;
 use super::command;
+use super::connection_slots::Desk;
 use super::control::{Asker, Control, Reply};
-use super::desk::Desk;
 use super::login::{Entered, read, say};
 use super::table::{Cell, Kind, NOTES, Table};
 use super::{ANSWER, IDLE};

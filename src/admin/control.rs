@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, mpsc, watch};
 
+use super::client_queries;
 use super::command::{Command, HELP, Own};
 use super::login::Who;
-use super::own;
 use super::table::{Cell, Kind, NOTES, Table};
 use super::upgrade::Upgrade;
 use crate::backend::reach::Reach;
@@ -141,7 +141,7 @@ impl Control {
             }
             Command::Own(Own::Select(list)) => {
                 let value = |(what, name): (String, String)| {
-                    Ok((name, own::value(&what, asker.who, asker.notes.len())?))
+                    Ok((name, client_queries::value(&what, asker.who, asker.notes.len())?))
                 };
                 let values: Result<_, _> = list.into_iter().map(value).collect();
                 return values.map(Reply::Values);

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 
 use super::accounts::{Accounts, Role};
-use super::desk::Desk;
+use super::connection_slots::Desk;
 use super::sources::Source;
 use super::{MAX_COMMAND, VERSION};
 use crate::lock::codes;

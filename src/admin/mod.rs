@@ -4,13 +4,13 @@
 //! On a port there are accounts with roles.
 
 pub mod accounts;
+mod client_queries;
 mod command;
 mod connection;
+mod connection_slots;
 mod control;
-mod desk;
 mod locks;
 mod login;
-mod own;
 mod release;
 mod sources;
 mod table;
@@ -30,7 +30,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::admin::desk::Desk;
+use crate::admin::connection_slots::Desk;
 use crate::admin::login::{Door, Entered, Stream};
 use crate::admin::sources::Source;
 use crate::frontend::shared::live_config::InForce;

@@ -27,8 +27,8 @@ use crate::observe::event::Who;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{Greeting, Login};
+use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
-use crate::protocol::tame;
 use crate::seldom::Turn;
 use crate::types::ProxyId;
 
@@ -133,7 +133,7 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
         turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
         return None;
     };
-    if let Some(error) = tame::refusal(&login, &greeted.greeting) {
+    if let Some(error) = host_block_guard::refusal(&login, &greeted.greeting) {
         context.spares.keep(greeted);
         let refusal = Refusal::of("bad_handshake", error);
         turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
