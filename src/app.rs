@@ -26,7 +26,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::admin::{self, Control, Entrance, Reloaded, Upgrade};
+use crate::admin::{self, Control, Entrance, Reloaded, UpgradeRequest};
 use crate::app::cluster::Running;
 use crate::app::handover::Line;
 use crate::app::reload::Reload;
@@ -202,7 +202,7 @@ struct Serving {
     beside: JoinSet<()>,
     windows: Open,
     /// Administrators who ask for an upgrade.
-    asked: mpsc::Receiver<Upgrade>,
+    asked: mpsc::Receiver<UpgradeRequest>,
     accepting: JoinSet<()>,
     bound: Vec<Bound>,
     sockets: Sockets,

@@ -34,7 +34,7 @@ impl Control {
             let known = engine.known_locks(like).await?;
             let sight = engine.sight().await;
             cut |= known.rows.len() >= MOST;
-            let mut locks: Vec<Seen> = known.rows.into_iter().map(Seen::now).collect();
+            let mut locks: Vec<LockSeen> = known.rows.into_iter().map(LockSeen::now).collect();
             if let Some(since) = &known.old {
                 remember(&mut locks, since, &sight, like);
                 self.complete(&mut locks, engine).await;
@@ -44,7 +44,7 @@ impl Control {
             for wait in &sight.waiting {
                 *waiting.entry(wait.key.as_bytes()).or_default() += 1;
             }
-            for Seen { lock, ago } in locks {
+            for LockSeen { lock, ago } in locks {
                 let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
                 rows.push(vec![
                     cluster.clone(),
@@ -65,14 +65,14 @@ impl Control {
     }
 
     /// Adds to rows that the engine alone has told of what is known elsewhere here.
-    async fn complete(&self, locks: &mut [Seen], engine: &Engine) {
+    async fn complete(&self, locks: &mut [LockSeen], engine: &Engine) {
         let address = match (engine.lease().proxy(), engine.known_proxies().await) {
             (Some(me), Ok(proxies)) => proxies.rows.into_iter().find(|p| p.id == me.0),
             _ => None,
         };
         let address = address.map(|proxy| proxy.addr);
         let sessions = self.registry.shown(usize::MAX);
-        for Seen { lock, .. } in locks.iter_mut().filter(|seen| seen.lock.owner.is_empty()) {
+        for LockSeen { lock, .. } in locks.iter_mut().filter(|seen| seen.lock.owner.is_empty()) {
             let session = sessions.iter().find(|s| s.connection.0 == lock.conn);
             let owner = session.map(|s| String::from_utf8_lossy(&s.owner).into_owned());
             (lock.owner, lock.proxy) = (owner.unwrap_or_default(), address.clone());
@@ -81,23 +81,23 @@ impl Control {
 }
 
 /// A lock, and how long ago it was read; not at all: just now.
-struct Seen {
+struct LockSeen {
     lock: LockRow,
     ago: Option<Duration>,
 }
 
-impl Seen {
+impl LockSeen {
     fn now(lock: LockRow) -> Self {
         Self { lock, ago: None }
     }
 }
 
 /// Brings rows of before up to what the engine knows of this proxy's own locks.
-fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &Sight, like: Option<&str>) {
+fn remember(locks: &mut Vec<LockSeen>, old: &Old, sight: &Sight, like: Option<&str>) {
     let grant = |held: &HeldHere| (held.key.as_bytes().to_vec(), held.token);
     let mut here: HashMap<_, &HeldHere> =
         sight.held.iter().map(|held| (grant(held), held)).collect();
-    for Seen { lock, ago } in &mut *locks {
+    for LockSeen { lock, ago } in &mut *locks {
         if let Some(held) = here.remove(&(lock.key.clone(), lock.token)) {
             lock.held_ms = millis(held.held);
         } else {
@@ -109,7 +109,7 @@ fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &Sight, like: Option<&str>)
     for held in here.into_values() {
         let name = held.key.shown();
         if like.is_none_or(|pattern| is_like(&name, pattern)) {
-            locks.push(Seen::now(row(held, name)));
+            locks.push(LockSeen::now(row(held, name)));
         }
     }
     locks.sort_by(|a, b| a.lock.name.cmp(&b.lock.name));
@@ -153,7 +153,7 @@ mod tests {
         let of = |name: &str, token| {
             let mut lock = row(&held(name, token, 2), name.to_owned());
             lock.owner = "app@host".to_owned();
-            Seen::now(lock)
+            LockSeen::now(lock)
         };
         let old = Old { age: Duration::from_secs(3), why: String::new() };
         for (like, expected) in [

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::control::{Cluster, Control, Reply, failed, in_cluster};
+use super::control::{ClusterView, Control, in_cluster};
+use super::reply::{AdminReply, failed};
 use super::table::{Cell, Kind, Table};
 use crate::engine::handle::Engine;
 use crate::lock::lease::Terms;
@@ -32,8 +33,8 @@ impl Control {
         token: Option<u64>,
         cluster: Option<&str>,
         who: &str,
-    ) -> Result<Reply, ErrorReply> {
-        let mut found: Vec<(&Cluster, &Engine, LockRow)> = Vec::new();
+    ) -> Result<AdminReply, ErrorReply> {
+        let mut found: Vec<(&ClusterView, &Engine, LockRow)> = Vec::new();
         for cluster in self.meant(cluster)? {
             let Some(engine) = &cluster.engine else { continue };
             let rows = engine.locks(Which::Named(name.to_owned())).await?;
@@ -78,12 +79,12 @@ impl Control {
             ("result", Kind::Text),
             ("seconds", Kind::Fraction),
         ];
-        Ok(Reply::Did(Some(Table { columns, cut: false, old: None, rows: vec![row] }), told))
+        Ok(AdminReply::Did(Some(Table { columns, cut: false, old: None, rows: vec![row] }), told))
     }
 }
 
-fn ambiguous(found: &[(&Cluster, &Engine, LockRow)]) -> ErrorReply {
-    let one = |(cluster, _, row): &(&Cluster, &Engine, LockRow)| {
+fn ambiguous(found: &[(&ClusterView, &Engine, LockRow)]) -> ErrorReply {
+    let one = |(cluster, _, row): &(&ClusterView, &Engine, LockRow)| {
         format!("token {}{}", row.token, in_cluster(cluster))
     };
     let all: Vec<_> = found.iter().map(one).collect();

@@ -1,10 +1,11 @@
-//! What administrators are shown.
+//! The tables that administrators are shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::{Cluster, Control, failed};
+use super::control::{ClusterView, Control};
+use super::reply::failed;
 use super::table::{Cell, Kind, MOST, SEEN, Table};
 use crate::clock;
 use crate::engine::handle::Engine;
@@ -186,7 +187,7 @@ impl Control {
             let how = "digests are off: set digests = 200 in the configuration, and reload";
             return Err(failed(how.to_owned()));
         }
-        let of = |cluster: &Cluster| {
+        let of = |cluster: &ClusterView| {
             let name = Cell::text(cluster.name.as_deref());
             let row = |(shape, digest): (Option<String>, Digest)| {
                 vec![
@@ -225,7 +226,7 @@ impl Control {
             ("problem", Kind::Text),
         ];
         let aside = self.is_leaving().then_some("draining");
-        let row = |cluster: &Cluster| {
+        let row = |cluster: &ClusterView| {
             let lease = cluster.engine.as_ref()?.lease();
             let left = lease.deadline().saturating_sub(clock::now());
             let problem = cluster.health().err().or(aside.map(str::to_owned));
@@ -248,7 +249,7 @@ impl Control {
         }
     }
 
-    /// Whether load balancers are to send no more clients.
+    /// Whether load balancers should send no more clients.
     pub fn is_leaving(&self) -> bool {
         self.registry.is_draining() || self.registry.is_aside()
     }
@@ -262,7 +263,7 @@ impl Control {
             ("lock_tables", Kind::Text),
             ("store_answers", Kind::Text),
         ];
-        let row = |cluster: &Cluster| {
+        let row = |cluster: &ClusterView| {
             let config = cluster.in_force.config();
             let store = config.store.as_ref();
             let renews = cluster.metrics.store_up.get() == 1;
@@ -283,11 +284,11 @@ impl Control {
         }
     }
 
-    /// What the proxy runs with; no password.
+    /// The settings in force, without passwords.
     pub fn config(&self) -> Table {
         const COLUMNS: &[(&str, Kind)] =
             &[("cluster", Kind::Text), ("key", Kind::Text), ("value", Kind::Text)];
-        let of = |cluster: &Cluster| {
+        let of = |cluster: &ClusterView| {
             let name = Cell::text(cluster.name.as_deref());
             let row = |(key, value): (&str, String)| {
                 vec![name.clone(), Cell::Text(key.to_owned()), Cell::Text(value)]
@@ -302,7 +303,7 @@ impl Control {
         }
     }
 
-    /// What Prometheus is told.
+    /// All metrics, as Prometheus reads them.
     pub fn metrics(&self) -> Table {
         let text = Metrics::render(self.clusters.iter().map(|cluster| &*cluster.metrics));
         let row = |line: &str| {
@@ -319,8 +320,8 @@ impl Control {
     }
 }
 
-impl Cluster {
-    /// Why its clients are not served as they should be; or how well it is.
+impl ClusterView {
+    /// `Ok` with its state if its clients are served as they should be; otherwise why not.
     pub fn health(&self) -> Result<&'static str, String> {
         let good = problem(self.engine.as_ref())?;
         match self.reach.problem(&self.in_force.config().backend) {
@@ -330,7 +331,7 @@ impl Cluster {
     }
 }
 
-/// Why locks are not granted; or how well it is. Who observes has no engine.
+/// `Ok` with its state if locks are granted; otherwise why not. A proxy that observes has no engine.
 fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
     let Some(lease) = engine.map(Engine::lease) else {
         return Ok("ok, observing");

@@ -183,10 +183,10 @@ impl Running {
     }
 
     /// What administrators see of it.
-    pub(super) fn for_admin(&self) -> admin::Cluster {
+    pub(super) fn for_admin(&self) -> admin::ClusterView {
         let Context { metrics, engine, observer, in_force, cluster, reach, digests, .. } =
             self.any();
-        admin::Cluster {
+        admin::ClusterView {
             name: cluster.clone(),
             in_force: in_force.clone(),
             engine: Some(engine.clone()).filter(|_| observer.is_none()),

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use super::cluster::Running;
 use super::handover::{self, Line, Named, PATIENCE, TAKES_OVER};
 use super::sockets::Sockets;
-use crate::admin::{Replaced, Upgrade};
+use crate::admin::{Replaced, UpgradeRequest};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::accept::listener::Workers;
 use crate::frontend::session::close::LAST_MOMENT;
@@ -211,7 +211,7 @@ impl Successor {
 
 /// Who asks for an upgrade: administrators, and a signal.
 pub(super) struct Asked {
-    pub(super) administrators: mpsc::Receiver<Upgrade>,
+    pub(super) administrators: mpsc::Receiver<UpgradeRequest>,
     pub(super) signal: Signal,
 }
 

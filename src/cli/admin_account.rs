@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::print::print_line;
-use crate::admin::accounts::{Role, line};
+use crate::admin::accounts::{AdminRole, line};
 
 #[derive(Debug, Args)]
 pub(super) struct AdminAccount {
@@ -31,7 +31,7 @@ Exit status: 0 printed, 2 wrong usage";
 
 pub(super) fn run(account: AdminAccount) -> ExitCode {
     let AdminAccount { name, role, password_file } = account;
-    let printed = match Role::parse(&role) {
+    let printed = match AdminRole::parse(&role) {
         None => Err(format!("--role {role:?} is neither viewer nor operator")),
         Some(role) => password(password_file).and_then(|password| line(&name, role, &password)),
     };
