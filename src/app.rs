@@ -5,6 +5,7 @@ mod handover;
 mod inspect;
 mod observing;
 mod open_files;
+mod parts;
 mod reload;
 mod sockets;
 mod start_error;

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
 use super::inspect::Readiness;
+use super::parts::Parts;
 use super::sockets::{Bound, Sockets};
 use super::work::Work;
 use super::{StartError, inspect, observing};
@@ -14,10 +15,9 @@ use crate::admin;
 use crate::backend::own::Account;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
-use crate::config::plan::Cluster;
+use crate::config::plan::ClusterPlan;
 use crate::config::{Config, Mode, StoreUrl};
 use crate::engine::handle::Engine;
-use crate::engine::io::gatekeeper::Gates;
 use crate::engine::io::pipe::StoreAccess;
 use crate::engine::start::{self, Setup};
 use crate::frontend::locks::unsupported::Shapes;
@@ -28,7 +28,6 @@ use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
-use crate::observe::recorder::Observer;
 use crate::private;
 use crate::state::StateDir;
 use crate::types::Flavour;
@@ -49,30 +48,15 @@ pub(super) struct Running {
     account: Account,
 }
 
-/// What all its listeners share.
-pub(super) struct Parts {
-    pub(super) engine: Engine,
-    pub(super) gates: Gates,
-    pub(super) observer: Option<Observer>,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) spares: Spares,
-    pub(super) reach: Reach,
-    pub(super) work: Work,
-    pub(super) account: Account,
-    pub(super) tables: Option<(String, String)>,
-    /// `VERSION()`.
-    pub(super) server: String,
-}
-
 impl Running {
     /// Starts one; the others must not have the same lock tables.
     pub(super) async fn start(
-        cluster: Cluster,
+        cluster: ClusterPlan,
         registry: &Registry,
         others: &[Self],
         sockets: &mut Sockets,
     ) -> Result<Self, StartError> {
-        let Cluster { name, listeners } = cluster;
+        let ClusterPlan { name, listeners } = cluster;
         let mut bound = Vec::new();
         for config in &listeners {
             let in_force = InForce::load(config.clone())?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::StartError;
-use super::cluster::Parts;
+use super::parts::Parts;
 use super::work::Work;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::backend::own::Account;

@@ -8,8 +8,10 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use tokio::time::sleep;
 
+use super::logs;
 use super::print::try_print;
-use super::{Settings, failed, logs, runtime, usage};
+use super::process::{failed, runtime, usage};
+use super::settings_args::SettingsArgs;
 use crate::clock;
 use crate::config::{Config, StoreUrl};
 use crate::lock::lease::Terms;
@@ -26,7 +28,7 @@ pub(super) struct Adopt {
     #[arg(long, value_name = "EPOCH", value_parser = value_parser!(u64).range(..(1 << 33) - 1))]
     above: Option<u64>,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
 /// What stands behind the options in --help.

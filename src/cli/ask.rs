@@ -14,7 +14,8 @@ use tokio::time::timeout;
 use super::place::Place;
 use super::plain::{plain, safe};
 use super::print::print;
-use super::{failed, runtime, table, usage};
+use super::process::{failed, runtime, usage};
+use super::table;
 use crate::admin::EXACT;
 
 /// What stands behind the options in --help.

@@ -1,12 +1,14 @@
 //! `lockstead check`
 
 mod files;
+mod findings;
 
-use std::fmt::Display;
 use std::process::ExitCode;
 
+use self::findings::Findings;
 use super::print::print_line;
-use super::{Settings, failed, runtime, usage};
+use super::process::{failed, runtime, usage};
+use super::settings_args::SettingsArgs;
 use crate::app::{StartError, inspect, too_old};
 use crate::backend::greeted::{Greeted, connect};
 use crate::backend::own::{Account, Guard, leave, log_in};
@@ -26,27 +28,7 @@ Exit status, by the worst that is found:
 
 const LOGIN: &str = "backend login";
 
-/// What was found: a line each.
-struct Findings {
-    good: bool,
-}
-
-impl Findings {
-    fn fine(label: &str, what: impl Display) {
-        print_line(format_args!("{label:<16}{what}"));
-    }
-
-    fn warn(what: impl Display) {
-        print_line(format_args!("warning: {what}"));
-    }
-
-    fn failed(&mut self, label: &str, why: impl Display) {
-        self.good = false;
-        Self::fine(label, format_args!("FAILED: {why}"));
-    }
-}
-
-pub(super) fn run(settings: Settings) -> ExitCode {
+pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     let one = settings.cluster.clone();
     let warning = settings.warning();
     let plan = match settings.plan().and_then(|plan| plan.only_cluster(one.as_deref())) {

@@ -10,7 +10,8 @@ use clap::Args;
 
 use super::plain::{plain, safe};
 use super::print::{print, print_line};
-use super::{Settings, runtime, usage};
+use super::process::{runtime, usage};
+use super::settings_args::SettingsArgs;
 use crate::app::inspect;
 use crate::cli::doctor::calls::{Line, Verdict, judge};
 use crate::cli::doctor::report::{Finding, Place, Report, Severity};
@@ -29,7 +30,7 @@ pub(super) struct Doctor {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
 /// Where the password of `--account` is, if not in it.

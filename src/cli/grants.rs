@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::print::print as put;
+use super::process::runtime;
 use super::schema::{Family, NO_NAME, is_name};
-use super::{Settings, runtime};
+use super::settings_args::SettingsArgs;
 use crate::backend::greeted::{GreetError, connect};
 use crate::backend::own::leave;
 use crate::config::Config;
@@ -32,7 +33,7 @@ pub(super) struct Grants {
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
 /// What stands behind the options in --help.

@@ -8,7 +8,8 @@ use clap::Args;
 
 use super::plain::safe;
 use super::print::{print, print_line};
-use super::{Settings, failed, usage};
+use super::process::{failed, usage};
+use super::settings_args::SettingsArgs;
 use crate::cli::report::tables::Tables;
 use crate::config::Plan;
 use crate::observe::file::read;
@@ -19,7 +20,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
 /// What stands behind the options in --help.

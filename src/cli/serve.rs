@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
-use super::{Settings, failed, logs, runtime, usage};
+use super::logs;
+use super::process::{failed, runtime, usage};
+use super::settings_args::SettingsArgs;
 use crate::app::{App, Source};
 
-pub(super) fn run(settings: Settings) -> ExitCode {
+pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     let again = settings.clone();
     let plan = match settings.plan() {
         Ok(plan) => plan,

@@ -21,7 +21,8 @@ use mysql_async::Conn;
 use super::ask::{self, NoAnswer};
 use super::place::Place;
 use super::plain::plain;
-use super::{failed, runtime, table, usage};
+use super::process::{failed, runtime, usage};
+use super::table;
 
 /// Between looks at what has come.
 const TICK: Duration = Duration::from_millis(500);

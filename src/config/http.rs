@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::error::WrongValue;
 use super::parse::choice;
 use super::raw::Raw;
 use super::tls::{Pair, pair};
@@ -29,7 +30,7 @@ impl Http {
 }
 
 /// Who serves the page to others than this machine, serves it to those who know the token, encrypted.
-pub(super) fn read(raw: &Raw) -> Result<Option<Http>, (&'static str, String)> {
+pub(super) fn read(raw: &Raw) -> Result<Option<Http>, WrongValue> {
     let text = raw.http.as_deref().unwrap_or("127.0.0.1:6080");
     if text == "off" {
         return Ok(None);

@@ -1,11 +1,8 @@
-//! Where things are: servers, lock tables, listeners.
+//! Addresses: of servers, lock tables and listeners.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-
-use super::parse::parse_store;
-use super::tls::StoreTls;
 
 /// A host and port to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +23,20 @@ impl fmt::Display for HostPort {
     }
 }
 
+/// TLS of the proxy's own connections to the lock tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StoreTls {
+    /// None.
+    #[default]
+    Off,
+    /// With whoever answers.
+    Required,
+    /// The server's certificate is signed by this CA.
+    VerifyCa(PathBuf),
+    /// And it is for this host.
+    VerifyIdentity(PathBuf),
+}
+
 /// Where the lock tables are, and with which account. Its `Debug` form hides the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
@@ -44,10 +55,52 @@ pub struct StoreUrl {
 }
 
 impl StoreUrl {
-    /// Another account, as `mysql://user[:password]@host[:port]/`.
+    /// Reads `mysql://user[:password]@host[:port]/[schema]`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        parse_store(text)
+        let example = "give for example mysql://lockstead:secret@127.0.0.1:3306/lockstead";
+        let url = url::Url::parse(text).map_err(|e| format!("is no URL ({e}); {example}"))?;
+        if url.scheme() != "mysql" {
+            return Err(format!("starts with {}://, not mysql://; {example}", url.scheme()));
+        }
+        let host =
+            url.host_str().filter(|h| !h.is_empty()).ok_or(format!("names no host; {example}"))?;
+        let schema = match url.path().trim_matches('/') {
+            "" => "lockstead",
+            path => path,
+        };
+        let valid =
+            schema.len() <= 64 && schema.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if !valid {
+            // Not the name: it is part of the password where that has a bare slash.
+            return Err(format!("names a schema of other than letters, digits and _; {example}"));
+        }
+        if url.username().is_empty() {
+            return Err(format!("names no user; {example}"));
+        }
+        let decode = |s: &str| percent_decode(s).ok_or(format!("has a broken %-escape; {example}"));
+        Ok(Self {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: url.port().unwrap_or(3306),
+            user: decode(url.username())?,
+            password: decode(url.password().unwrap_or_default())?,
+            schema: schema.to_owned(),
+            tls: StoreTls::default(),
+        })
     }
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(b) = bytes.next() {
+        if b == b'%' {
+            let hex = [bytes.next()?, bytes.next()?];
+            out.extend(hex::decode(hex).ok()?);
+        } else {
+            out.push(b);
+        }
+    }
+    String::from_utf8(out).ok()
 }
 
 impl fmt::Debug for StoreUrl {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// Every key, as text or number; absent keys take their default in [`super::Config`].
 ///
@@ -183,27 +183,27 @@ impl<'de> Deserialize<'de> for OneOrMore {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a text or a list of texts")]
-        enum Written {
+        enum Given {
             One(String),
             More(Vec<String>),
         }
-        Ok(match Written::deserialize(deserializer)? {
-            Written::One(text) => text.parse().unwrap_or_default(),
-            Written::More(list) => Self(list),
+        Ok(match Given::deserialize(deserializer)? {
+            Given::One(text) => text.parse().unwrap_or_default(),
+            Given::More(list) => Self(list),
         })
     }
 }
 
-/// The file's text, to say where a refused key stands.
+/// The text of the file, to name the line of a refused key.
 #[derive(Debug, Default)]
-pub struct Source {
+pub struct RawFile {
     path: String,
     text: String,
     over: Vec<&'static str>,
 }
 
-impl Source {
-    /// With keys that have their values from elsewhere.
+impl RawFile {
+    /// With keys whose values flags or variables replace.
     pub fn under(self, over: &Raw) -> Self {
         Self { over: over.given(), ..self }
     }
@@ -222,7 +222,7 @@ impl Source {
 
 impl Raw {
     /// Reads a TOML file.
-    pub fn read(path: &Path) -> Result<(Self, Source), ConfigError> {
+    pub fn read(path: &Path) -> Result<(Self, RawFile), ConfigError> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
@@ -241,7 +241,7 @@ impl Raw {
                 message: format!("`{}`: {message}", key.trim()),
             }
         })?;
-        Ok((raw, Source { path: shown, text, over: Vec::new() }))
+        Ok((raw, RawFile { path: shown, text, over: Vec::new() }))
     }
 
     /// The keys of a `[[cluster]]` or `[[listener]]`.
@@ -253,74 +253,3 @@ impl Raw {
         })
     }
 }
-
-macro_rules! keys {
-    ($($key:ident),*) => {
-        impl Raw {
-            /// All keys.
-            pub const KEYS: &[&str] = &[$(stringify!($key)),*];
-
-            /// Every key `over` has replaces this one's.
-            pub fn put_over(&mut self, over: Self) {
-                $( if over.$key.is_some() { self.$key = over.$key; } )*
-            }
-
-            /// The keys that are there.
-            pub fn given(&self) -> Vec<&'static str> {
-                let mut all = Vec::new();
-                $( if self.$key.is_some() { all.push(stringify!($key)); } )*
-                all
-            }
-        }
-    };
-}
-
-keys!(
-    listen,
-    proxy_protocol,
-    backend,
-    store,
-    mode,
-    unsupported,
-    http,
-    http_page,
-    http_token_file,
-    http_tls_cert,
-    http_tls_key,
-    metrics_locks,
-    digests,
-    admin,
-    admin_listen,
-    admin_accounts,
-    lease,
-    collect_after,
-    state_dir,
-    create_schema,
-    workers,
-    max_connections,
-    max_login_rate,
-    max_session_locks,
-    max_session_memory,
-    max_waiters,
-    connect_timeout,
-    login_timeout,
-    drain_timeout,
-    fast_path,
-    tls,
-    tls_cert,
-    tls_key,
-    tls_min_version,
-    tls_client_ca,
-    tls_client_cert,
-    backend_tls,
-    backend_tls_ca,
-    backend_tls_cert,
-    backend_tls_key,
-    backend_tls_local,
-    store_tls,
-    compression,
-    backend_compression,
-    backend_proxy_protocol,
-    log_format,
-    log_level
-);

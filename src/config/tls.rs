@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::error::WrongValue;
 use super::parse::choice;
+pub use super::places::StoreTls;
 use super::raw::{OneOrMore, Raw};
 
 /// What clients are offered.
@@ -79,20 +81,6 @@ pub struct BackendTls {
     pub local: bool,
 }
 
-/// TLS of the proxy's own connections to the lock tables.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum StoreTls {
-    /// None.
-    #[default]
-    Off,
-    /// With whoever answers.
-    Required,
-    /// The server's certificate is signed by this CA.
-    VerifyCa(PathBuf),
-    /// And it is for this host.
-    VerifyIdentity(PathBuf),
-}
-
 impl BackendMode {
     /// Whether there is TLS, whoever the client is.
     pub fn demands(self) -> bool {
@@ -156,7 +144,7 @@ impl StoreTls {
 }
 
 /// Reads that of the store.
-pub(super) fn store(raw: &Raw) -> Result<StoreTls, Wrong> {
+pub(super) fn store(raw: &Raw) -> Result<StoreTls, WrongValue> {
     let ca = raw.backend_tls_ca.as_ref().filter(|file| !file.is_empty()).map(PathBuf::from);
     let words = [("off", 0), ("required", 1), ("verify-ca", 2), ("verify-identity", 3)];
     match (choice(raw.store_tls.as_deref(), &words).map_err(|e| ("store_tls", e))?, ca) {
@@ -168,15 +156,12 @@ pub(super) fn store(raw: &Raw) -> Result<StoreTls, Wrong> {
     }
 }
 
-fn no_ca() -> Wrong {
+fn no_ca() -> WrongValue {
     ("backend_tls_ca", "is missing: the server's certificate is checked by it".to_owned())
 }
 
-/// A key and what is wrong with it.
-type Wrong = (&'static str, String);
-
 /// Reads both.
-pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), Wrong> {
+pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), WrongValue> {
     let offers = [("prefer", Offer::Prefer), ("require", Offer::Require), ("off", Offer::Off)];
     let offer = choice(raw.tls.as_deref(), &offers).map_err(|e| ("tls", e))?;
     let versions = [("1.2", false), ("1.3", true)];
@@ -210,7 +195,7 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), Wrong> {
     agree(&client, &backend).map(|()| (client, backend))
 }
 
-fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), Wrong> {
+fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), WrongValue> {
     if client.asked != Asked::Off && client.ca.is_none() {
         let problem = "is missing: the certificates of clients are checked by it";
         return Err(("tls_client_ca", problem.to_owned()));
@@ -230,7 +215,7 @@ fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn pairs(certs: Option<&OneOrMore>, keys: Option<&OneOrMore>) -> Result<Vec<Pair>, Wrong> {
+fn pairs(certs: Option<&OneOrMore>, keys: Option<&OneOrMore>) -> Result<Vec<Pair>, WrongValue> {
     let files = |list: Option<&OneOrMore>| list.map_or(&[][..], |list| &list.0[..]).to_vec();
     let (certs, keys) = (files(certs), files(keys));
     if certs.len() != keys.len() {
@@ -245,7 +230,7 @@ pub(super) fn pair(
     [cert_key, key_key]: [&'static str; 2],
     cert: Option<String>,
     key: Option<String>,
-) -> Result<Option<Pair>, Wrong> {
+) -> Result<Option<Pair>, WrongValue> {
     match (cert, key) {
         (None, None) => Ok(None),
         (Some(cert), Some(key)) => Ok(Some(Pair { cert: cert.into(), key: key.into() })),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 
-use super::HttpError;
+use super::error::HttpError;
 use crate::config::Http;
 use crate::net::certificates::http_config;
 

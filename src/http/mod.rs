@@ -2,6 +2,7 @@
 //! Nothing here changes anything.
 
 mod crowd;
+mod error;
 mod guard;
 mod kept;
 mod keys;
@@ -24,29 +25,13 @@ use tokio::task::JoinSet;
 use crate::admin::Control;
 use crate::config::Http;
 use crate::http::crowd::Seat;
+pub use crate::http::error::HttpError;
 use crate::http::kept::Answers;
 pub use crate::http::keys::Keys;
 use crate::http::listening::{Encrypted, Plain};
 use crate::http::rates::Rates;
 use crate::http::status::{Status, error};
 use crate::metrics::Metrics;
-use crate::net::certificates::TlsError;
-
-/// Why the windows cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpError {
-    /// The token's file is no good.
-    #[error("http_token_file {path}: {problem}")]
-    Token {
-        /// The file.
-        path: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// There is no TLS as the settings want it.
-    #[error("http: {0}")]
-    Tls(#[from] TlsError),
-}
 
 /// Windows that are ready to be opened.
 pub struct Windows {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -19,32 +19,9 @@ use rustls::{
 use super::leg::Leg;
 use super::self_signed;
 use super::tls::Tls;
+pub use super::tls_error::TlsError;
 use crate::config::tls::{Asked, BackendMode, BackendTls, ClientTls, Pair};
 use crate::private;
-
-/// Why there is no TLS.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file cannot be read as what it should be.
-    #[error("{path}: {problem}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Certificate and key, or a CA, are refused.
-    #[error("{0}")]
-    Refused(String),
-    /// The disk is full or may not be written now: with the same settings a later start may succeed.
-    #[error("{path}: {problem}")]
-    Disk {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-}
 
 fn in_file(path: &Path, problem: &dyn ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), problem: problem.to_string() }

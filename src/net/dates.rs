@@ -9,7 +9,8 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, RootCertStore};
 
-use super::certificates::{TlsError, provider, read_certificates};
+use super::certificates::{provider, read_certificates};
+use super::tls_error::TlsError;
 
 /// An end that is nearer than this is told.
 const SOON: Duration = Duration::from_hours(30 * 24);

@@ -13,3 +13,4 @@ pub mod room;
 pub mod self_signed;
 pub mod socket;
 pub mod tls;
+pub mod tls_error;

@@ -11,7 +11,7 @@ use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::certificates::TlsError;
+use super::tls_error::TlsError;
 use crate::private;
 
 const CERT: &str = "tls-cert.pem";

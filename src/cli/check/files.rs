@@ -7,7 +7,7 @@ use std::path::Path;
 
 use humantime::format_rfc3339_seconds;
 
-use super::Findings;
+use super::findings::Findings;
 use crate::config::{Config, Mode};
 use crate::net::dates::{self, Standing};
 use crate::private;
