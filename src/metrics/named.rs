@@ -15,7 +15,7 @@ pub const REST: &str = "…";
 
 /// Counters with the label `lock`.
 #[derive(Debug)]
-pub struct Named {
+pub struct NamedLocks {
     patterns: Vec<WildMatch>,
     known: Mutex<HashSet<String>>,
     grants: IntCounterVec,
@@ -24,7 +24,7 @@ pub struct Named {
     kept: CounterVec,
 }
 
-impl Named {
+impl NamedLocks {
     /// For names that match one of `patterns`, in which `*` is any text and `?` any character.
     pub(super) fn new(r: &Registry, patterns: &[String]) -> Result<Self, prometheus::Error> {
         let seconds = |name: &str, help: &str| {
@@ -111,7 +111,7 @@ mod tests {
     fn names_that_match_have_series_up_to_a_cap() {
         let registry = Registry::new();
         let patterns = ["job:*".to_owned(), "nightly".to_owned()];
-        let named = Named::new(&registry, &patterns).expect("metrics");
+        let named = NamedLocks::new(&registry, &patterns).expect("metrics");
         for name in ["other", "nightly2", "a job:1"] {
             named.granted(name, 1.0);
         }

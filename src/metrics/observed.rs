@@ -2,7 +2,7 @@
 
 use prometheus::{Histogram, IntCounterVec, Registry};
 
-use super::{SECONDS, counter_vec, histogram};
+use super::register::{SECONDS, counter_vec, histogram};
 use crate::lock::function::Function;
 
 /// What is shown of the metrics that are not about observing: the rest is about locks that
