@@ -14,7 +14,7 @@ mod work;
 
 pub use inspect::inspect;
 pub use observing::too_old;
-pub use reload::{SetFilter, Source};
+pub use reload::{ConfigSource, SetFilter};
 pub use start_error::StartError;
 
 use std::path::Path;
@@ -28,11 +28,11 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::admin::{self, Control, Entrance, Reloaded, UpgradeRequest};
-use crate::app::cluster::Running;
-use crate::app::handover::Line;
+use crate::app::cluster::RunningCluster;
+use crate::app::handover::UpgradeChannel;
 use crate::app::reload::Reload;
-use crate::app::sockets::{Bound, Sockets};
-use crate::app::upgrade::{Asked, Origin};
+use crate::app::sockets::{BoundSocket, Sockets};
+use crate::app::upgrade::{Origin, UpgradeRequests};
 use crate::config::{Http, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::accept::listener::{Listener, Workers, accept};
@@ -43,9 +43,9 @@ use crate::http::Windows;
 
 /// A proxy that is bound and ready to run.
 pub struct App {
-    clusters: Vec<Running>,
+    clusters: Vec<RunningCluster>,
     http: Option<(TcpListener, Windows)>,
-    admin: Option<Bound>,
+    admin: Option<BoundSocket>,
     port: Option<(TcpListener, Arc<Path>)>,
     registry: Registry,
     sockets: Sockets,
@@ -63,9 +63,10 @@ impl App {
         let http = http.map(|http| open_windows(http, names, &mut sockets)).transpose()?;
         let plan_admin = plan.process().admin.clone();
         let port = plan_admin.port.as_ref().map(|port| sockets.admin_port(port)).transpose()?;
-        let mut clusters: Vec<Running> = Vec::new();
+        let mut clusters: Vec<RunningCluster> = Vec::new();
         for cluster in plan.clusters {
-            let running = Running::start(cluster, &registry, &clusters, &mut sockets).await?;
+            let running =
+                RunningCluster::start(cluster, &registry, &clusters, &mut sockets).await?;
             clusters.push(running);
         }
         // Behind the start of the engines, which makes the state directory.
@@ -75,10 +76,10 @@ impl App {
 
     /// Builds, and waits until it may serve: beside the process before this one, if there is one that
     /// hands over.
-    async fn begin(plan: Plan) -> Result<(Self, Option<Line>), StartError> {
+    async fn begin(plan: Plan) -> Result<(Self, Option<UpgradeChannel>), StartError> {
         let (inherited, line) = handover::inherit()?;
         let app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
-        let mut line = line.map(Line::new).transpose()?;
+        let mut line = line.map(UpgradeChannel::new).transpose()?;
         if let Some(line) = &mut line {
             for cluster in &app.clusters {
                 cluster.until_it_grants().await;
@@ -89,7 +90,7 @@ impl App {
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
-    pub async fn serve(plan: Plan, source: Source) -> Result<(), StartError> {
+    pub async fn serve(plan: Plan, source: ConfigSource) -> Result<(), StartError> {
         // First of all: a process without handlers ignores them where it is the first of a
         // container, and elsewhere leaves a row behind.
         let mut signals =
@@ -121,12 +122,13 @@ impl App {
     /// Starts all that serves.
     fn start(
         self,
-        source: Source,
+        source: ConfigSource,
         origin: &Arc<Origin>,
         hangup: Signal,
     ) -> Result<Serving, StartError> {
         let Self { mut clusters, http, admin, port, registry, sockets } = self;
-        let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
+        let contexts: Vec<_> =
+            clusters.iter().flat_map(RunningCluster::contexts).cloned().collect();
         let settings = contexts[0].in_force.clone();
         let listeners = contexts.iter().map(|c| (c.cluster.clone(), c.in_force.clone())).collect();
         let keys = http.as_ref().map(|(_, windows)| windows.keys());
@@ -140,7 +142,7 @@ impl App {
         }
         let (upgrade, asked) = mpsc::channel(1);
         let (retire, retired) = watch::channel(false);
-        let all = clusters.iter().map(Running::for_admin).collect();
+        let all = clusters.iter().map(RunningCluster::for_admin).collect();
         let origin = Arc::clone(origin);
         let replaced = Arc::new(move || origin.replaced());
         let control = Control {
@@ -159,8 +161,8 @@ impl App {
             beside.spawn(admin::serve(entrance, control));
         }
         let mut accepting = JoinSet::new();
-        let mut bound: Vec<Bound> = Vec::new();
-        let listeners = clusters.iter_mut().flat_map(Running::take_sockets);
+        let mut bound: Vec<BoundSocket> = Vec::new();
+        let listeners = clusters.iter_mut().flat_map(RunningCluster::take_sockets);
         for (index, listener) in listeners.enumerate() {
             for mut socket in listener {
                 if let Some(listener) = socket.listener() {
@@ -195,7 +197,7 @@ struct Open {
 
 /// A proxy that serves.
 struct Serving {
-    clusters: Vec<Running>,
+    clusters: Vec<RunningCluster>,
     /// Sessions live as long as these.
     workers: Arc<Workers>,
     registry: Registry,
@@ -205,7 +207,7 @@ struct Serving {
     /// Administrators who ask for an upgrade.
     asked: mpsc::Receiver<UpgradeRequest>,
     accepting: JoinSet<()>,
-    bound: Vec<Bound>,
+    bound: Vec<BoundSocket>,
     sockets: Sockets,
 }
 
@@ -213,7 +215,7 @@ impl Serving {
     /// Until it is told to stop, or another process has taken its place; then drains.
     async fn run(mut self, origin: &Arc<Origin>, mut signals: Signals, upgrades: Signal) {
         let lease = self.settings.config().lease;
-        let mut asked = Asked { administrators: self.asked, signal: upgrades };
+        let mut asked = UpgradeRequests { administrators: self.asked, signal: upgrades };
         let successor = tokio::select! {
             successor = upgrade::successor(origin, &self.sockets, &self.registry, lease, &mut asked) => Some(successor),
             () = signals.next() => None,
@@ -270,7 +272,7 @@ fn open_windows(
 }
 
 /// Serves administrators; the socket goes with this.
-async fn serve_admin(mut socket: Bound, control: Control) -> std::io::Result<()> {
+async fn serve_admin(mut socket: BoundSocket, control: Control) -> std::io::Result<()> {
     if let Some(Listener::Unix(listener)) = socket.listener() {
         admin::serve(Entrance::Socket(listener), control).await;
     }
@@ -289,7 +291,7 @@ impl Signals {
     }
 }
 
-async fn drain(limit: Duration, registry: &Registry, clusters: &[Running]) {
+async fn drain(limit: Duration, registry: &Registry, clusters: &[RunningCluster]) {
     if !registry.emptied(limit).await {
         tracing::warn!(
             ?limit,

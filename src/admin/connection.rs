@@ -12,7 +12,7 @@ use super::control::{Caller, Control};
 use super::limits::{ANSWER, IDLE};
 use super::login::{Entered, read, say};
 use super::reply::AdminReply;
-use super::table::{Cell, Kind, NOTES, Table};
+use super::table::{AdminTable, Cell, ColumnKind, NOTES};
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reply::{ErrorReply, put_ok};
@@ -32,7 +32,7 @@ pub(super) async fn serve(
             Err(e) if e.kind() == io::ErrorKind::InvalidData => connection.too_long().await?,
             Err(e) => return Err(e),
         };
-        if next == Next::Close {
+        if next == AfterAnswer::Close {
             break;
         }
     }
@@ -41,7 +41,7 @@ pub(super) async fn serve(
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum AfterAnswer {
     /// The next command.
     Listen,
     /// The end of the connection.
@@ -58,12 +58,12 @@ struct Connection {
 
 impl Connection {
     /// Answers a command.
-    async fn answer(&mut self, frame: &[u8]) -> io::Result<Next> {
+    async fn answer(&mut self, frame: &[u8]) -> io::Result<AfterAnswer> {
         let payload = &frame[HEADER..];
         let mut out = Vec::new();
         self.slots.count_command();
         match payload.first().map(|byte| Command(*byte)) {
-            Some(Command::QUIT) => return Ok(Next::Close),
+            Some(Command::QUIT) => return Ok(AfterAnswer::Close),
             Some(Command::PING | Command::INIT_DB | Command::RESET_CONNECTION) => {
                 put_ok(&mut out, 1, Status(Status::AUTOCOMMIT));
             }
@@ -78,16 +78,16 @@ impl Connection {
             _ => wrong(&mut out, 1047, "Unknown command"),
         }
         self.say(&out).await?;
-        Ok(Next::Listen)
+        Ok(AfterAnswer::Listen)
     }
 
     /// ER_NET_PACKET_TOO_LARGE, and the end, as at a server.
-    async fn too_long(&mut self) -> io::Result<Next> {
+    async fn too_long(&mut self) -> io::Result<AfterAnswer> {
         let mut out = Vec::new();
         let message = "Got a packet bigger than 'max_allowed_packet' bytes".to_owned();
         ErrorReply { code: 1153, state: "08S01", message }.encode(&mut out, 1, false);
         self.say(&out).await?;
-        Ok(Next::Close)
+        Ok(AfterAnswer::Close)
     }
 
     /// Fails if the client does not take it in time.
@@ -125,13 +125,16 @@ impl Connection {
                 self.put(&table, out);
             }
             Ok(AdminReply::Notes) => {
-                self.put(&Table { columns: NOTES, cut: false, old: None, rows: told(&notes) }, out);
+                self.put(
+                    &AdminTable { columns: NOTES, cut: false, old: None, rows: told(&notes) },
+                    out,
+                );
                 self.notes = notes;
             }
             Ok(AdminReply::Values(values)) => {
                 let kind = |cell: &Cell| match cell {
-                    Cell::Number(_) => Kind::Number,
-                    _ => Kind::Text,
+                    Cell::Number(_) => ColumnKind::Number,
+                    _ => ColumnKind::Text,
                 };
                 let columns: Vec<_> =
                     values.iter().map(|(name, cell)| (name.as_str(), kind(cell))).collect();
@@ -144,7 +147,7 @@ impl Connection {
         }
     }
 
-    fn put(&self, table: &Table, out: &mut Vec<u8>) {
+    fn put(&self, table: &AdminTable, out: &mut Vec<u8>) {
         let written: Vec<Vec<_>> =
             table.rows.iter().map(|row| row.iter().map(Cell::written).collect()).collect();
         let rows = written.iter().map(|row| row.iter().map(Option::as_deref).collect());

@@ -8,9 +8,9 @@ use super::administrator::Administrator;
 use super::client_queries;
 use super::command::{AdminCommand, ClientQuery, HELP};
 use super::reply::{AdminReply, empty, failed};
-use super::table::{Cell, Kind, NOTES, Table};
+use super::table::{AdminTable, Cell, ColumnKind, NOTES};
 use crate::backend::reach::Reach;
-use crate::config::Change;
+use crate::config::SettingChange;
 use crate::engine::handle::Engine;
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
@@ -37,7 +37,7 @@ pub struct ClusterView {
 }
 
 /// The changes that a reload found and what became of each, or why nothing was changed.
-pub type Reloaded = Result<Vec<Change>, String>;
+pub type Reloaded = Result<Vec<SettingChange>, String>;
 
 /// The program on disk, if it is no longer the one that runs.
 pub type Replaced = Result<Option<String>, String>;
@@ -102,7 +102,7 @@ impl Control {
             AdminCommand::Client(ClientQuery::Empty) => return Err(empty()),
             AdminCommand::Client(ClientQuery::Warnings) => return Ok(AdminReply::Notes),
             AdminCommand::Client(ClientQuery::Errors) => {
-                Table { columns: NOTES, cut: false, old: None, rows: Vec::new() }
+                AdminTable { columns: NOTES, cut: false, old: None, rows: Vec::new() }
             }
             AdminCommand::Client(ClientQuery::Select(list)) => {
                 let value = |(what, name): (String, String)| {
@@ -142,16 +142,16 @@ impl Control {
         AdminReply::Done
     }
 
-    pub(super) fn read_again(&self) -> Result<Vec<Change>, ErrorReply> {
+    pub(super) fn read_again(&self) -> Result<Vec<SettingChange>, ErrorReply> {
         (self.reload)().map_err(|e| failed(format!("all stays as it was: {e}")))
     }
 
-    pub(super) fn told(changes: Vec<Change>) -> AdminReply {
+    pub(super) fn told(changes: Vec<SettingChange>) -> AdminReply {
         let all: Vec<_> = changes.iter().map(|c| format!("{} {}", c.what, c.result)).collect();
-        let row = |change: Change| vec![Cell::Text(change.what), Cell::Text(change.result)];
-        let columns = &[("what", Kind::Text), ("result", Kind::Text)];
+        let row = |change: SettingChange| vec![Cell::Text(change.what), Cell::Text(change.result)];
+        let columns = &[("what", ColumnKind::Text), ("result", ColumnKind::Text)];
         let rows = changes.into_iter().map(row).collect();
-        AdminReply::Did(Some(Table { columns, cut: false, old: None, rows }), all.join("; "))
+        AdminReply::Did(Some(AdminTable { columns, cut: false, old: None, rows }), all.join("; "))
     }
 
     /// Two clusters' servers may both have a connection of this id: then none is killed by chance.
@@ -199,10 +199,10 @@ pub(super) fn in_cluster(cluster: &ClusterView) -> String {
     cluster.name.as_ref().map(|name| format!(" in cluster {name}")).unwrap_or_default()
 }
 
-fn help() -> Table {
+fn help() -> AdminTable {
     let row = |(command, what): &(&str, &str)| {
         vec![Cell::Text((*command).to_owned()), Cell::Text((*what).to_owned())]
     };
-    let columns = &[("command", Kind::Text), ("what", Kind::Text)];
-    Table { columns, cut: false, old: None, rows: HELP.iter().map(row).collect() }
+    let columns = &[("command", ColumnKind::Text), ("what", ColumnKind::Text)];
+    AdminTable { columns, cut: false, old: None, rows: HELP.iter().map(row).collect() }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::control::Control;
-use super::table::{Cell, Kind, MOST, SEEN, Table};
+use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::engine::handle::Engine;
 use crate::engine::io::last_known::{Old, is_like};
 use crate::engine::sight::{HeldHere, Sight};
@@ -15,18 +15,18 @@ use crate::types::ConnectionId;
 
 impl Control {
     /// Held locks, by whatever proxy; those whose names match a LIKE pattern.
-    pub async fn locks(&self, like: Option<&str>) -> Result<Table, ErrorReply> {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("name", Kind::Text),
-            ("token", Kind::Number),
-            ("proxy", Kind::Text),
-            ("proxy_state", Kind::Text),
-            ("connection_id", Kind::Number),
-            ("owner", Kind::Text),
-            ("since_utc", Kind::Text),
-            ("held_seconds", Kind::Fraction),
-            ("waiters_here", Kind::Number),
+    pub async fn locks(&self, like: Option<&str>) -> Result<AdminTable, ErrorReply> {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("name", ColumnKind::Text),
+            ("token", ColumnKind::Number),
+            ("proxy", ColumnKind::Text),
+            ("proxy_state", ColumnKind::Text),
+            ("connection_id", ColumnKind::Number),
+            ("owner", ColumnKind::Text),
+            ("since_utc", ColumnKind::Text),
+            ("held_seconds", ColumnKind::Fraction),
+            ("waiters_here", ColumnKind::Number),
             SEEN,
         ];
         let (mut rows, mut cut, mut old) = (Vec::new(), false, None);
@@ -61,7 +61,7 @@ impl Control {
                 ]);
             }
         }
-        Ok(Table { columns: COLUMNS, cut, old, rows })
+        Ok(AdminTable { columns: COLUMNS, cut, old, rows })
     }
 
     /// Adds to rows that the engine alone has told of what is known elsewhere here.

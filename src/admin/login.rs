@@ -99,7 +99,7 @@ pub(super) async fn enter(
         return refuse(&mut *stream, seq, &codes::bad_handshake()).await;
     };
     let capabilities = login.capabilities.both(OFFERED);
-    let mut exchange = Exchange { stream: &mut *stream, seq, nonce, slots };
+    let mut exchange = LoginExchange { stream: &mut *stream, seq, nonce, slots };
     let (who, slot) = match door {
         Door::Socket { uid } => exchange.local_user(uid, &login).await?,
         Door::Port { peer, accounts, .. } => {
@@ -123,7 +123,7 @@ async fn greet(
 }
 
 /// A login whose first packet has been read.
-struct Exchange<'a> {
+struct LoginExchange<'a> {
     stream: &'a mut dyn ClientStream,
     /// Of the next packet to the client.
     seq: u8,
@@ -131,7 +131,7 @@ struct Exchange<'a> {
     slots: &'a ConnectionSlots,
 }
 
-impl Exchange<'_> {
+impl LoginExchange<'_> {
     /// A user of this machine, known to the operating system. A password is not checked: it may come
     /// from an option file.
     async fn local_user(

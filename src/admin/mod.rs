@@ -25,4 +25,4 @@ mod upgrade;
 pub use control::{ClusterView, Control, Reloaded, Replaced, UpgradeRequest};
 pub use entrance::{Entrance, serve};
 pub use reply::failed;
-pub use table::{Cell, EXACT, Kind, Table};
+pub use table::{AdminTable, Cell, ColumnKind, EXACT};

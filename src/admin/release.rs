@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::control::{ClusterView, Control, in_cluster};
 use super::reply::{AdminReply, failed};
-use super::table::{Cell, Kind, Table};
+use super::table::{AdminTable, Cell, ColumnKind};
 use crate::engine::handle::Engine;
 use crate::lock::lease::Terms;
 use crate::protocol::reply::ErrorReply;
@@ -74,12 +74,15 @@ impl Control {
             Cell::Seconds(begun.elapsed().as_secs_f64()),
         ];
         let columns = &[
-            ("name", Kind::Text),
-            ("token", Kind::Number),
-            ("result", Kind::Text),
-            ("seconds", Kind::Fraction),
+            ("name", ColumnKind::Text),
+            ("token", ColumnKind::Number),
+            ("result", ColumnKind::Text),
+            ("seconds", ColumnKind::Fraction),
         ];
-        Ok(AdminReply::Did(Some(Table { columns, cut: false, old: None, rows: vec![row] }), told))
+        Ok(AdminReply::Did(
+            Some(AdminTable { columns, cut: false, old: None, rows: vec![row] }),
+            told,
+        ))
     }
 }
 

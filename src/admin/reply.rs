@@ -1,6 +1,6 @@
 //! The outcome of a command, and the errors that several commands share.
 
-use super::table::{Cell, Table};
+use super::table::{AdminTable, Cell};
 use crate::engine::io::admin_queries::NoAnswer;
 use crate::protocol::reply::ErrorReply;
 
@@ -8,7 +8,7 @@ use crate::protocol::reply::ErrorReply;
 #[derive(Debug)]
 pub(super) enum AdminReply {
     /// Rows.
-    Rows(Table),
+    Rows(AdminTable),
     /// One row of values for a client's own query, under the names it asked by.
     Values(Vec<(String, Cell)>),
     /// The warnings of the answer before.
@@ -16,7 +16,7 @@ pub(super) enum AdminReply {
     /// Done.
     Done,
     /// Done, perhaps with rows, and the outcome in words for the audit log.
-    Did(Option<Table>, String),
+    Did(Option<AdminTable>, String),
 }
 
 /// `ER_UNKNOWN_ERROR`.

@@ -4,8 +4,8 @@ use tokio::sync::oneshot;
 
 use super::control::{Control, UpgradeRequest};
 use super::reply::{AdminReply, failed};
-use super::table::{Cell, Kind, Table};
-use crate::config::Change;
+use super::table::{AdminTable, Cell, ColumnKind};
+use crate::config::SettingChange;
 use crate::protocol::reply::ErrorReply;
 
 impl Control {
@@ -13,10 +13,10 @@ impl Control {
         let process = self.next_process().await;
         let process =
             process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
-        let columns = &[("process", Kind::Number)];
+        let columns = &[("process", ColumnKind::Number)];
         let rows = vec![vec![Cell::Number(u64::from(process))]];
         Ok(AdminReply::Did(
-            Some(Table { columns, cut: false, old: None, rows }),
+            Some(AdminTable { columns, cut: false, old: None, rows }),
             format!("process {process}"),
         ))
     }
@@ -33,13 +33,13 @@ impl Control {
         let reasons: Vec<_> = late.into_iter().chain(replaced).collect();
         if reasons.is_empty() {
             let why = "not needed: no changed setting needs a start, and the program is the one that runs";
-            changes.push(Change::of("upgrade", why));
+            changes.push(SettingChange::of("upgrade", why));
         } else {
             let why = reasons.join("; ");
             let process = self.next_process().await;
             let process = process.map_err(|e| read(format!("it is needed, as {why}; {e}")))?;
-            changes.push(Change::of("upgrade", &format!("done: {why}")));
-            changes.push(Change::of("process", &process.to_string()));
+            changes.push(SettingChange::of("upgrade", &format!("done: {why}")));
+            changes.push(SettingChange::of("process", &process.to_string()));
         }
         Ok(Self::told(changes))
     }

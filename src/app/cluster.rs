@@ -8,8 +8,8 @@ use tokio::time::{sleep, timeout};
 
 use super::inspect::Readiness;
 use super::parts::Parts;
-use super::sockets::{Bound, Sockets};
-use super::work::Work;
+use super::sockets::{BoundSocket, Sockets};
+use super::work::Background;
 use super::{StartError, inspect, observing};
 use crate::admin;
 use crate::backend::own::Account;
@@ -38,17 +38,17 @@ const AGAIN: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A cluster that is bound and ready to be served.
-pub(super) struct Running {
+pub(super) struct RunningCluster {
     /// What its lock tables are known by: the server's identity and the schema. None has those
     /// who observe.
     tables: Option<(String, String)>,
     name: Option<String>,
-    listeners: Vec<(Context, Vec<Bound>)>,
-    work: Work,
+    listeners: Vec<(Context, Vec<BoundSocket>)>,
+    work: Background,
     account: Account,
 }
 
-impl Running {
+impl RunningCluster {
     /// Starts one; the others must not have the same lock tables.
     pub(super) async fn start(
         cluster: ClusterPlan,
@@ -65,7 +65,7 @@ impl Running {
             bound.push((in_force, listen?));
         }
         let addresses: Vec<_> =
-            bound.iter().flat_map(|(_, sockets)| sockets).map(Bound::address).collect();
+            bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect();
         let config = &listeners[0];
         let parts = match config.mode {
             Mode::Observe => observing::parts(config, name.as_deref()).await?,
@@ -140,7 +140,7 @@ impl Running {
     }
 
     /// Those of each listener.
-    pub(super) fn take_sockets(&mut self) -> impl Iterator<Item = Vec<Bound>> {
+    pub(super) fn take_sockets(&mut self) -> impl Iterator<Item = Vec<BoundSocket>> {
         self.listeners.iter_mut().map(|(_, sockets)| std::mem::take(sockets))
     }
 
@@ -246,7 +246,7 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         reach: Reach::new(readiness.unreachable, metrics.backend_up.clone()),
         spares: Spares::new(readiness.connect_timeout),
         metrics,
-        work: Work::Locks(threads),
+        work: Background::Locks(threads),
         account,
         tables: Some((readiness.meta.ident, store.schema)),
         server: readiness.version,

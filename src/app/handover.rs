@@ -38,7 +38,7 @@ const LONGEST: usize = 512;
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A listening socket and what it is for.
-pub(super) type Named = (String, OwnedFd);
+pub(super) type NamedSocket = (String, OwnedFd);
 
 /// Both ends. Messages do not run together, and an end that is gone is seen.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -52,7 +52,7 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Hands sockets over.
-pub(super) fn send(line: &OwnedFd, sockets: &[Named]) -> io::Result<()> {
+pub(super) fn send(line: &OwnedFd, sockets: &[NamedSocket]) -> io::Result<()> {
     for (name, socket) in sockets {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -66,7 +66,7 @@ pub(super) fn send(line: &OwnedFd, sockets: &[Named]) -> io::Result<()> {
 }
 
 /// Takes what was handed over.
-fn receive(line: &OwnedFd) -> io::Result<Vec<Named>> {
+fn receive(line: &OwnedFd) -> io::Result<Vec<NamedSocket>> {
     let mut sockets = Vec::new();
     loop {
         let mut text = [0; LONGEST];
@@ -89,9 +89,9 @@ fn receive(line: &OwnedFd) -> io::Result<Vec<Named>> {
 }
 
 /// The other process.
-pub(super) struct Line(UnixStream);
+pub(super) struct UpgradeChannel(UnixStream);
 
-impl Line {
+impl UpgradeChannel {
     /// Over this end, from now on within a runtime.
     pub(super) fn new(end: OwnedFd) -> io::Result<Self> {
         let stream = StdStream::from(end);
@@ -132,7 +132,7 @@ impl Line {
 
 /// What the process before this one has handed over, and the line to it; nothing where this one was
 /// started by itself.
-pub(super) fn inherit() -> io::Result<(Vec<Named>, Option<OwnedFd>)> {
+pub(super) fn inherit() -> io::Result<(Vec<NamedSocket>, Option<OwnedFd>)> {
     if std::env::var_os(TAKES_OVER).is_none() {
         return Ok((Vec::new(), None));
     }

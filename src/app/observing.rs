@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::StartError;
 use super::parts::Parts;
-use super::work::Work;
+use super::work::Background;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::backend::own::Account;
 use crate::backend::reach::Reach;
@@ -51,7 +51,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
         metrics,
         spares,
         reach,
-        work: Work::Report(recorder),
+        work: Background::Report(recorder),
         account: Account::nobody(),
         tables: None,
         server,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::work::Work;
+use super::work::Background;
 use crate::backend::own::Account;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
@@ -19,7 +19,7 @@ pub(super) struct Parts {
     pub(super) metrics: Arc<Metrics>,
     pub(super) spares: Spares,
     pub(super) reach: Reach,
-    pub(super) work: Work,
+    pub(super) work: Background,
     pub(super) account: Account,
     pub(super) tables: Option<(String, String)>,
     /// `VERSION()`.

@@ -17,8 +17,8 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::cluster::Running;
-use super::handover::{self, Line, Named, PATIENCE, TAKES_OVER};
+use super::cluster::RunningCluster;
+use super::handover::{self, NamedSocket, PATIENCE, TAKES_OVER, UpgradeChannel};
 use super::sockets::Sockets;
 use crate::admin::{Replaced, UpgradeRequest};
 use crate::engine::handle::SessionEvent;
@@ -65,7 +65,7 @@ impl Origin {
     }
 
     /// Starts it anew, and hands the sockets over.
-    fn start(&self, sockets: &[Named]) -> Result<(Process, OwnedFd, io::Result<()>), String> {
+    fn start(&self, sockets: &[NamedSocket]) -> Result<(Process, OwnedFd, io::Result<()>), String> {
         let (line, theirs) = handover::pair().map_err(|e| e.to_string())?;
         let child = Command::new(&self.program)
             .args(&self.arguments)
@@ -125,11 +125,11 @@ impl Drop for Process {
 /// A new process that serves.
 pub(super) struct Successor {
     process: Process,
-    answer: Option<Answer>,
+    answer: Option<UpgradeAnswer>,
 }
 
 /// Where it is told what became of it: to who has asked.
-type Answer = oneshot::Sender<Result<u32, String>>;
+type UpgradeAnswer = oneshot::Sender<Result<u32, String>>;
 
 /// Waits until somebody asks and a new process serves. One that fails changes nothing.
 pub(super) async fn successor(
@@ -137,7 +137,7 @@ pub(super) async fn successor(
     sockets: &Sockets,
     registry: &Registry,
     lease: Duration,
-    asked: &mut Asked,
+    asked: &mut UpgradeRequests,
 ) -> Successor {
     loop {
         let answer = asked.next().await;
@@ -161,7 +161,7 @@ pub(super) async fn successor(
 /// Starts a process, and waits until it is ready, and then until it serves, beside this one.
 async fn start(
     origin: &Arc<Origin>,
-    sockets: Vec<Named>,
+    sockets: Vec<NamedSocket>,
     registry: &Registry,
     (ready, serves): (Duration, Duration),
 ) -> Result<Process, String> {
@@ -179,7 +179,7 @@ async fn start(
     if let Err(e) = sent {
         return Err(format!("it does not take the sockets ({e}): {}", process.failed().await));
     }
-    let mut line = Line::new(line).map_err(|e| e.to_string())?;
+    let mut line = UpgradeChannel::new(line).map_err(|e| e.to_string())?;
     match timeout(ready, line.is_ready()).await {
         Ok(true) => {}
         Ok(false) => return Err(process.failed().await),
@@ -210,14 +210,14 @@ impl Successor {
 }
 
 /// Who asks for an upgrade: administrators, and a signal.
-pub(super) struct Asked {
+pub(super) struct UpgradeRequests {
     pub(super) administrators: mpsc::Receiver<UpgradeRequest>,
     pub(super) signal: Signal,
 }
 
-impl Asked {
+impl UpgradeRequests {
     /// The next one, with where an answer goes.
-    pub(super) async fn next(&mut self) -> Option<Answer> {
+    pub(super) async fn next(&mut self) -> Option<UpgradeAnswer> {
         tokio::select! {
             Some(asked) = self.administrators.recv() => Some(asked.0),
             told = self.signal.recv() => match told {
@@ -234,7 +234,7 @@ pub(super) async fn linger(
     limit: Duration,
     registry: &Registry,
     workers: &Workers,
-    clusters: &[Running],
+    clusters: &[RunningCluster],
 ) -> bool {
     // Who was accepted last may not be registered yet.
     let ended = async {

@@ -4,14 +4,14 @@ use crate::engine::start::Threads;
 use crate::observe::recorder::Recorder;
 
 /// What runs beside the sessions.
-pub(super) enum Work {
+pub(super) enum Background {
     /// The engine.
     Locks(Threads),
     /// Who keeps the report.
     Report(Recorder),
 }
 
-impl Work {
+impl Background {
     /// Ends it, when all sessions are over.
     pub(super) async fn stop(self) {
         match self {

@@ -11,7 +11,7 @@ use mysql_async::{Conn, OptsBuilder, Value};
 use serde_json::{Map, Number};
 use tokio::time::timeout;
 
-use super::place::Place;
+use super::place::AdminSocketArgs;
 use super::plain::{plain, safe};
 use super::print::print;
 use super::process::{failed, runtime, usage};
@@ -47,26 +47,26 @@ pub(super) enum Ask {
         #[arg(long, value_name = "PATTERN")]
         like: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: AdminSocketArgs,
     },
     /// Show the sessions of the proxy that wait for a lock
     #[command(after_help = HELP)]
-    Waiters(Place),
+    Waiters(AdminSocketArgs),
     /// Show the sessions of the proxy
     #[command(after_help = HELP)]
-    Sessions(Place),
+    Sessions(AdminSocketArgs),
     /// Show all proxies that share the lock tables
     #[command(after_help = HELP)]
-    Proxies(Place),
+    Proxies(AdminSocketArgs),
     /// Show the last deadlocks that the proxy has ended
     #[command(after_help = HELP)]
-    Deadlocks(Place),
+    Deadlocks(AdminSocketArgs),
     /// Show statements with lock calls by shape: calls, answers, times
     #[command(after_help = HELP)]
-    Digests(Place),
+    Digests(AdminSocketArgs),
     /// Show whether the proxy may grant locks, and for how long its own are certain
     #[command(after_help = HELP)]
-    Lease(Place),
+    Lease(AdminSocketArgs),
     /// Take a lock from its holder, whose session is closed, at whatever proxy
     #[command(after_help = HELP)]
     Release {
@@ -79,7 +79,7 @@ pub(super) enum Ask {
         #[arg(long, value_name = "NAME")]
         cluster: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: AdminSocketArgs,
     },
     /// End a session of the proxy at the server; its locks are freed
     #[command(after_help = HELP)]
@@ -90,17 +90,17 @@ pub(super) enum Ask {
         #[arg(long, value_name = "NAME")]
         cluster: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: AdminSocketArgs,
     },
     /// Have /readyz say no, so that load balancers send no more clients
     #[command(after_help = HELP)]
-    Drain(Place),
+    Drain(AdminSocketArgs),
     /// End what `lockstead drain` began
     #[command(after_help = HELP)]
-    Resume(Place),
+    Resume(AdminSocketArgs),
     /// Have configuration and certificates read again
     #[command(after_help = HELP)]
-    Reload(Place),
+    Reload(AdminSocketArgs),
     /// Have a new process of the program take the proxy's place
     #[command(after_help = HELP)]
     Upgrade {
@@ -108,13 +108,13 @@ pub(super) enum Ask {
         #[arg(long)]
         if_needed: bool,
         #[command(flatten)]
-        place: Place,
+        place: AdminSocketArgs,
     },
 }
 
 impl Ask {
     /// The command in words of the administration, and where to say it.
-    fn into_command(self) -> (String, Place) {
+    fn into_command(self) -> (String, AdminSocketArgs) {
         match self {
             Self::Locks { like: None, place } => ("SHOW LOCKS".to_owned(), place),
             Self::Locks { like: Some(pattern), place } => {
@@ -185,7 +185,7 @@ pub(super) fn run(ask: Ask) -> ExitCode {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoAnswer {
+pub(super) enum AskError {
     /// It said so, or the connection failed.
     #[error(transparent)]
     Failed(#[from] mysql_async::Error),
@@ -194,7 +194,7 @@ pub(super) enum NoAnswer {
     Silent(Duration),
 }
 
-impl NoAnswer {
+impl AskError {
     /// What the proxy itself says, if it says something.
     pub(super) fn refusal(&self) -> Option<String> {
         match self {
@@ -205,22 +205,22 @@ impl NoAnswer {
 }
 
 /// Says why there is no answer.
-pub(super) fn told(socket: &Path, error: NoAnswer) -> ExitCode {
+pub(super) fn told(socket: &Path, error: AskError) -> ExitCode {
     let socket = socket.display();
     match error {
-        NoAnswer::Failed(mysql_async::Error::Server(refused)) => {
+        AskError::Failed(mysql_async::Error::Server(refused)) => {
             eprintln!("lockstead: {}", plain(&refused.message));
             // Refused at the door.
             if refused.code == 1045 { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
-        NoAnswer::Failed(e) => {
+        AskError::Failed(e) => {
             eprintln!(
                 "lockstead: no proxy answers at unix:{socket}: {e}. Does it run on this machine, and as this user? \
                  --config or --admin say where it is",
             );
             ExitCode::from(2)
         }
-        e @ NoAnswer::Silent(_) => {
+        e @ AskError::Silent(_) => {
             eprintln!(
                 "lockstead: the proxy at unix:{socket} does not answer: {e}. Is it stopped, or overloaded? \
                  What it was told to do it may still do",
@@ -231,7 +231,7 @@ pub(super) fn told(socket: &Path, error: NoAnswer) -> ExitCode {
 }
 
 /// Rows under named columns.
-pub(super) struct Answer {
+pub(super) struct AdminAnswer {
     columns: Vec<(String, bool)>,
     rows: Vec<Vec<Value>>,
     /// What it was warned with.
@@ -239,7 +239,7 @@ pub(super) struct Answer {
 }
 
 /// A connection to the proxy that listens there.
-pub(super) async fn connect(socket: &Path) -> Result<Conn, NoAnswer> {
+pub(super) async fn connect(socket: &Path) -> Result<Conn, AskError> {
     let options = OptsBuilder::default()
         .socket(Some(socket.display().to_string()))
         .user(Some("admin"))
@@ -247,10 +247,10 @@ pub(super) async fn connect(socket: &Path) -> Result<Conn, NoAnswer> {
         .max_allowed_packet(Some(1 << 24))
         .prefer_socket(true);
     let connected = timeout(CONNECT, Conn::new(options)).await;
-    Ok(connected.map_err(|_| NoAnswer::Silent(CONNECT))??)
+    Ok(connected.map_err(|_| AskError::Silent(CONNECT))??)
 }
 
-async fn ask_at(socket: &Path, command: &str) -> Result<Answer, NoAnswer> {
+async fn ask_at(socket: &Path, command: &str) -> Result<AdminAnswer, AskError> {
     let mut conn = connect(socket).await?;
     let answer = ask(&mut conn, command).await?;
     // Only for politeness.
@@ -259,7 +259,7 @@ async fn ask_at(socket: &Path, command: &str) -> Result<Answer, NoAnswer> {
 }
 
 /// Asks once.
-pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<Answer, NoAnswer> {
+pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<AdminAnswer, AskError> {
     let limit = patience(command);
     let asked = timeout(limit, async {
         let mut answer = rows(conn, command).await?;
@@ -269,10 +269,10 @@ pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<Answer, NoAnsw
         }
         Ok(answer)
     });
-    asked.await.unwrap_or(Err(NoAnswer::Silent(limit)))
+    asked.await.unwrap_or(Err(AskError::Silent(limit)))
 }
 
-async fn rows(conn: &mut Conn, command: &str) -> Result<Answer, mysql_async::Error> {
+async fn rows(conn: &mut Conn, command: &str) -> Result<AdminAnswer, mysql_async::Error> {
     let mut result = conn.query_iter(command).await?;
     let number =
         |kind| matches!(kind, ColumnType::MYSQL_TYPE_LONGLONG | ColumnType::MYSQL_TYPE_DOUBLE);
@@ -280,7 +280,7 @@ async fn rows(conn: &mut Conn, command: &str) -> Result<Answer, mysql_async::Err
     let columns = columns.map(|c| (c.name_str().into_owned(), number(c.column_type()))).collect();
     let rows: Vec<mysql_async::Row> = result.collect().await?;
     let rows = rows.into_iter().map(mysql_async::Row::unwrap).collect();
-    Ok(Answer { columns, rows, notes: Vec::new() })
+    Ok(AdminAnswer { columns, rows, notes: Vec::new() })
 }
 
 fn shown(value: &Value) -> Option<String> {
@@ -290,7 +290,7 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-impl Answer {
+impl AdminAnswer {
     /// Two columns are left out where they have no value: who has one cluster is not shown its name, nor
     /// the age of rows that were read just now.
     pub(super) fn text(&self) -> String {

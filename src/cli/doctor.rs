@@ -13,8 +13,8 @@ use super::print::{print, print_line};
 use super::process::{runtime, usage};
 use super::settings_args::SettingsArgs;
 use crate::app::inspect;
-use crate::cli::doctor::calls::{Line, Verdict, judge};
-use crate::cli::doctor::report::{Finding, Place, Report, Severity};
+use crate::cli::doctor::calls::{CallLine, DefinitionVerdict, judge};
+use crate::cli::doctor::report::{DoctorReport, Finding, FoundObject, Severity};
 use crate::config::{Config, StoreUrl};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::definitions::Object;
@@ -116,7 +116,7 @@ fn told(e: &StoreError) -> String {
     }
 }
 
-async fn look(config: &Config, account: &StoreUrl) -> Result<Report, StoreError> {
+async fn look(config: &Config, account: &StoreUrl) -> Result<DoctorReport, StoreError> {
     let mut conn = StoreConnection::open(account, config.connect_timeout).await?;
     let flavour = conn.flavour();
     let mut facts = conn.facts().await?;
@@ -148,18 +148,18 @@ async fn look(config: &Config, account: &StoreUrl) -> Result<Report, StoreError>
         Flavour::MySql => "MySQL",
         Flavour::MariaDb => "MariaDB",
     };
-    Ok(Report::new([server, format!("{name} {version}"), account.user.clone()], findings))
+    Ok(DoctorReport::new([server, format!("{name} {version}"), account.user.clone()], findings))
 }
 
 /// A finding for each object that calls.
 fn definitions(objects: &[Object], flavour: Flavour, version: &str) -> Vec<Finding> {
     let version = version_number(version);
-    let finding = |code, object: &Object, lines: Vec<Line>, text: &str, advice: &str| Finding {
+    let finding = |code, object: &Object, lines: Vec<CallLine>, text: &str, advice: &str| Finding {
         severity: Severity::Problem,
         code,
         text: text.to_owned(),
         advice: advice.to_owned(),
-        object: Some(Place {
+        object: Some(FoundObject {
             kind: object.kind.clone(),
             schema: plain(&object.schema),
             name: plain(&object.name),
@@ -169,9 +169,11 @@ fn definitions(objects: &[Object], flavour: Flavour, version: &str) -> Vec<Findi
     objects
         .iter()
         .filter_map(|object| match judge(object.definition.as_ref()?, flavour, version) {
-            Verdict::Nothing => None,
-            Verdict::Calls(lines) => Some(finding("calls", object, lines, CALLS, CALLS_ADVICE)),
-            Verdict::MayCall(lines) => {
+            DefinitionVerdict::Nothing => None,
+            DefinitionVerdict::Calls(lines) => {
+                Some(finding("calls", object, lines, CALLS, CALLS_ADVICE))
+            }
+            DefinitionVerdict::MayCall(lines) => {
                 Some(finding("may-call", object, lines, MAY_CALL, MAY_CALL_ADVICE))
             }
         })

@@ -12,7 +12,7 @@ const SERVICE: &str = "/run/lockstead/admin.sock";
 
 /// How a proxy is found, and how it is answered.
 #[derive(Debug, Args)]
-pub(super) struct Place {
+pub(super) struct AdminSocketArgs {
     /// The proxy's configuration file
     #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
     config: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub(super) struct Place {
     pub(super) json: bool,
 }
 
-impl Place {
+impl AdminSocketArgs {
     /// The socket, or why there is none.
     pub(super) fn socket(self) -> Result<PathBuf, String> {
         let told = self.config.is_some() || self.admin.is_some();

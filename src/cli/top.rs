@@ -18,8 +18,8 @@ use crossterm::{execute, queue};
 
 use mysql_async::Conn;
 
-use super::ask::{self, NoAnswer};
-use super::place::Place;
+use super::ask::{self, AskError};
+use super::place::AdminSocketArgs;
 use super::plain::plain;
 use super::process::{failed, runtime, usage};
 use super::table;
@@ -35,7 +35,7 @@ pub(super) struct Top {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=60))]
     every: u64,
     #[command(flatten)]
-    place: Place,
+    place: AdminSocketArgs,
 }
 
 /// What stands behind the options in --help.
@@ -94,7 +94,7 @@ struct Looker {
 
 impl Looker {
     /// Looks now and then until nobody wants to know any more.
-    fn start(socket: PathBuf, every: Duration) -> Receiver<Result<String, NoAnswer>> {
+    fn start(socket: PathBuf, every: Duration) -> Receiver<Result<String, AskError>> {
         let (seen, looks) = sync_channel(1);
         std::thread::spawn(move || {
             let Ok(runtime) = runtime() else { return };
@@ -108,7 +108,7 @@ impl Looker {
         looks
     }
 
-    async fn look(&mut self) -> Result<String, NoAnswer> {
+    async fn look(&mut self) -> Result<String, AskError> {
         let mut conn = match self.conn.take() {
             Some(conn) => conn,
             None => ask::connect(&self.socket).await?,
@@ -120,7 +120,7 @@ impl Looker {
     }
 }
 
-async fn tables(conn: &mut Conn) -> Result<String, NoAnswer> {
+async fn tables(conn: &mut Conn) -> Result<String, AskError> {
     let mut text = String::new();
     for (title, command) in [
         ("", "SHOW LEASE"),
@@ -150,7 +150,7 @@ async fn tables(conn: &mut Conn) -> Result<String, NoAnswer> {
 /// Draws until somebody has seen enough.
 fn watch(
     first: String,
-    looks: &Receiver<Result<String, NoAnswer>>,
+    looks: &Receiver<Result<String, AskError>>,
     every: Duration,
 ) -> io::Result<()> {
     let _screen = Screen::open()?;

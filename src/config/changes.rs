@@ -1,13 +1,13 @@
 //! The differences of a configuration that was read again, and which of them need a restart.
 
-use super::keys::{Effect, Key, Owner};
+use super::keys::{ConfigKey, Effect, Owner};
 use super::places::Listen;
 use super::plan::Plan;
 use super::validated::Config;
 
 /// One difference, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct SettingChange {
     /// A setting, or what is bound.
     pub what: String,
     /// What has become of it.
@@ -16,7 +16,7 @@ pub struct Change {
     pub at_start: bool,
 }
 
-impl Change {
+impl SettingChange {
     /// Something that is so already.
     pub fn of(what: &str, result: &str) -> Self {
         Self { what: what.to_owned(), result: result.to_owned(), at_start: false }
@@ -32,7 +32,7 @@ pub(crate) type ListenerInForce<'a> = (Option<&'a str>, &'a Config);
 
 impl Plan {
     /// The settings of each running listener from now on, in their order, and what has changed.
-    pub(crate) fn over(mut self, now: &[ListenerInForce<'_>]) -> (Vec<Config>, Vec<Change>) {
+    pub(crate) fn over(mut self, now: &[ListenerInForce<'_>]) -> (Vec<Config>, Vec<SettingChange>) {
         let mut changes = Vec::new();
         let alone = now.len() == 1;
         let mut settings = Vec::new();
@@ -42,14 +42,14 @@ impl Plan {
                 old.changed_to(new, *cluster, alone, &mut changes)
             } else {
                 let gone = format!("is gone; {RESTART}");
-                changes.push(Change::at_start(label(*cluster, old), gone));
+                changes.push(SettingChange::at_start(label(*cluster, old), gone));
                 (*old).clone()
             });
         }
         for cluster in &self.clusters {
             for new in &cluster.listeners {
                 let label = label(cluster.name.as_deref(), new);
-                changes.push(Change::at_start(label, format!("is new; {RESTART}")));
+                changes.push(SettingChange::at_start(label, format!("is new; {RESTART}")));
             }
         }
         // A key of the process or a cluster has changed for each of its listeners: report it once.
@@ -86,11 +86,11 @@ impl Config {
         new: Self,
         cluster: Option<&str>,
         alone: bool,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<SettingChange>,
     ) -> Self {
         let mut shown = Vec::new();
         for ((key, old_value), (_, new_value)) in self.shown.iter().zip(&new.shown) {
-            let late = Key::find(key).is_some_and(|key| key.effect == Effect::AtStart);
+            let late = ConfigKey::find(key).is_some_and(|key| key.effect == Effect::AtStart);
             // A password does not show.
             let differs =
                 old_value != new_value || (*key == "store" && self.password() != new.password());
@@ -104,7 +104,7 @@ impl Config {
                     false => format!("{}, was {}", word(new_value), word(old_value)),
                 };
                 let what = self.place(key, cluster, alone);
-                changes.push(Change { what, result: said, at_start: late });
+                changes.push(SettingChange { what, result: said, at_start: late });
             }
         }
         let old = self.clone();
@@ -133,7 +133,7 @@ impl Config {
 
     /// A key with its cluster's or listener's name, if there are several.
     fn place(&self, key: &str, cluster: Option<&str>, alone: bool) -> String {
-        match (Key::find(key).map(|key| key.owner), cluster) {
+        match (ConfigKey::find(key).map(|key| key.owner), cluster) {
             (Some(Owner::Listener), _) if !alone => format!("{}: {key}", label(cluster, self)),
             (Some(Owner::Cluster), Some(name)) => format!("{name}: {key}"),
             _ => key.to_owned(),

@@ -24,13 +24,13 @@ pub(super) enum Effect {
 
 /// A key of the configuration.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Key {
+pub(super) struct ConfigKey {
     pub(super) name: &'static str,
     pub(super) owner: Owner,
     pub(super) effect: Effect,
 }
 
-impl Key {
+impl ConfigKey {
     /// By its name.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
@@ -45,8 +45,8 @@ impl Key {
 macro_rules! keys {
     ($($key:ident: $owner:ident, $effect:ident;)*) => {
         /// All keys, in the order in which they are shown.
-        pub(super) const KEYS: &[Key] = &[$(
-            Key { name: stringify!($key), owner: Owner::$owner, effect: Effect::$effect },
+        pub(super) const KEYS: &[ConfigKey] = &[$(
+            ConfigKey { name: stringify!($key), owner: Owner::$owner, effect: Effect::$effect },
         )*];
 
         impl Raw {

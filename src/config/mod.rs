@@ -15,7 +15,7 @@ pub mod tls;
 mod validated;
 
 pub use admin::Admin;
-pub use changes::Change;
+pub use changes::SettingChange;
 pub use error::ConfigError;
 pub use http::Http;
 pub use places::{HostPort, Listen, StoreUrl};

@@ -9,7 +9,7 @@ use toml::Table;
 
 use super::admin;
 use super::error::ConfigError;
-use super::keys::{Key, Owner};
+use super::keys::{ConfigKey, Owner};
 use super::parse::{LISTEN, state_dir};
 use super::raw::{Raw, RawFile};
 use super::validated::Config;
@@ -52,7 +52,7 @@ impl Plan {
             let only = Config::validate(raw, None, &source)?;
             return Ok(Self { clusters: vec![ClusterPlan { name: None, listeners: vec![only] }] });
         }
-        let given = raw.given().into_iter().filter_map(Key::find);
+        let given = raw.given().into_iter().filter_map(ConfigKey::find);
         let misplaced = given.filter_map(|key| match key.owner {
             Owner::Listener => Some((key.name, "[[listener]]")),
             Owner::Cluster if !clusters.is_empty() => Some((key.name, "[[cluster]]")),
@@ -222,7 +222,8 @@ fn text(table: &mut Table, key: &str) -> Result<String, String> {
 
 /// A table's keys over those above it.
 fn read(table: Table, owner: Owner, above: &Raw) -> Result<Raw, String> {
-    if let Some(key) = table.keys().find(|key| !Key::names_of(owner).any(|name| name == *key)) {
+    if let Some(key) = table.keys().find(|key| !ConfigKey::names_of(owner).any(|name| name == *key))
+    {
         return Err(format!("{key} does not belong here"));
     }
     let mut all = above.clone();

@@ -183,13 +183,13 @@ impl<'de> Deserialize<'de> for OneOrMore {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a text or a list of texts")]
-        enum Given {
+        enum TextOrList {
             One(String),
             More(Vec<String>),
         }
-        Ok(match Given::deserialize(deserializer)? {
-            Given::One(text) => text.parse().unwrap_or_default(),
-            Given::More(list) => Self(list),
+        Ok(match TextOrList::deserialize(deserializer)? {
+            TextOrList::One(text) => text.parse().unwrap_or_default(),
+            TextOrList::More(list) => Self(list),
         })
     }
 }

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::status::{Status, error};
-use crate::admin::{Control, Table, failed};
+use super::status::{PageStatus, error};
+use crate::admin::{AdminTable, Control, failed};
 use crate::protocol::reply::ErrorReply;
 
 const KEPT: Duration = Duration::from_secs(1);
@@ -28,24 +28,24 @@ const NAMES: [&str; 9] = [
 const STATUS: &str = "status";
 
 /// An answer, or why there is none.
-type Answer = Result<Bytes, Bytes>;
-type Last = Mutex<Option<(Instant, Answer)>>;
+type ReadAnswer = Result<Bytes, Bytes>;
+type Last = Mutex<Option<(Instant, ReadAnswer)>>;
 
 /// JSON by name.
 pub(super) struct Answers {
     control: Control,
-    status: Status,
+    status: PageStatus,
     last: HashMap<&'static str, Last>,
 }
 
 impl Answers {
-    pub(super) fn new(control: Control, status: Status) -> Self {
+    pub(super) fn new(control: Control, status: PageStatus) -> Self {
         let last = NAMES.into_iter().map(|name| (name, Last::default())).collect();
         Self { control, status, last }
     }
 
     /// That of this second; `None`: nothing has that name.
-    pub(super) async fn json(&self, name: &str) -> Option<Answer> {
+    pub(super) async fn json(&self, name: &str) -> Option<ReadAnswer> {
         let last = self.last.get(name)?;
         // Who comes while one is made waits for it.
         let mut last = last.lock().await;
@@ -72,7 +72,7 @@ impl Answers {
     }
 
     /// One of the administration's tables, whole.
-    async fn table(&self, name: &str) -> Result<Table, ErrorReply> {
+    async fn table(&self, name: &str) -> Result<AdminTable, ErrorReply> {
         let control = &self.control;
         match name {
             "locks" => control.locks(None).await,

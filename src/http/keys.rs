@@ -18,11 +18,11 @@ const TOKEN: usize = 16;
 #[derive(Clone)]
 pub struct Keys {
     files: Arc<Http>,
-    now: Arc<ArcSwap<Read>>,
+    now: Arc<ArcSwap<LoadedKeys>>,
 }
 
 /// What the files say.
-pub struct Read {
+pub struct LoadedKeys {
     token: Option<Arc<str>>,
     tls: Option<Arc<ServerConfig>>,
 }
@@ -35,12 +35,12 @@ impl Keys {
     }
 
     /// Reads the same files again.
-    pub fn again(&self) -> Result<Read, HttpError> {
+    pub fn again(&self) -> Result<LoadedKeys, HttpError> {
         read(&self.files)
     }
 
     /// Has what was read again in force.
-    pub fn put(&self, read: Read) {
+    pub fn put(&self, read: LoadedKeys) {
         self.now.store(Arc::new(read));
     }
 
@@ -55,10 +55,10 @@ impl Keys {
     }
 }
 
-fn read(settings: &Http) -> Result<Read, HttpError> {
+fn read(settings: &Http) -> Result<LoadedKeys, HttpError> {
     let token = settings.token.as_deref().map(read_token).transpose()?;
     let tls = settings.tls.as_ref().map(http_config).transpose()?.map(Arc::new);
-    Ok(Read { token, tls })
+    Ok(LoadedKeys { token, tls })
 }
 
 /// A file that its owner alone may read, with one line.

@@ -30,7 +30,7 @@ use crate::http::kept::Answers;
 pub use crate::http::keys::Keys;
 use crate::http::listening::{Encrypted, Plain};
 use crate::http::rates::Rates;
-use crate::http::status::{Status, error};
+use crate::http::status::{PageStatus, error};
 use crate::metrics::Metrics;
 
 /// Windows that are ready to be opened.
@@ -89,7 +89,7 @@ fn page(control: Control, rates: Vec<Rates>, keys: Keys) -> Router {
     let shown = |kind: &'static str, text: &'static str| {
         get(move || async move { ([(header::CONTENT_TYPE, kind)], text) })
     };
-    let answers = Answers::new(control.clone(), Status::new(control, rates));
+    let answers = Answers::new(control.clone(), PageStatus::new(control, rates));
     Router::new()
         .route("/", shown("text/html; charset=utf-8", include_str!("page/index.html")))
         .route("/page.css", shown("text/css; charset=utf-8", include_str!("page/page.css")))

@@ -182,7 +182,7 @@ impl Codec {
         let mut from = 0;
         let mut at = new;
         while at < bytes.len() {
-            let Part { len: n, starts, number } = self.pieces.next_part(&bytes[at..]);
+            let FramePart { len: n, starts, number } = self.pieces.next_part(&bytes[at..]);
             if let Some(number) = number {
                 bytes.to_mut()[at + n - 1] = number;
             }
@@ -234,7 +234,7 @@ impl Codec {
 }
 
 /// Bytes of a frame's header, or of its payload.
-struct Part {
+struct FramePart {
     len: usize,
     /// With which id a piece begins here, if one must.
     starts: Option<u8>,
@@ -288,13 +288,13 @@ impl Pieces {
     }
 
     /// The bytes that belong together.
-    fn next_part(&mut self, bytes: &[u8]) -> Part {
+    fn next_part(&mut self, bytes: &[u8]) -> FramePart {
         let answers = std::mem::take(&mut self.heard);
         let mut starts = answers.then(|| self.last_heard.wrapping_add(1));
         if self.left > 0 {
             let n = self.left.min(bytes.len());
             self.left -= n;
-            return Part { len: n, starts, number: None };
+            return FramePart { len: n, starts, number: None };
         }
         let mut number = None;
         let n = (HEADER - self.head.len()).min(bytes.len());
@@ -323,7 +323,7 @@ impl Pieces {
             self.goes_on = frame.continued();
             self.head.clear();
         }
-        Part { len: n, starts, number }
+        FramePart { len: n, starts, number }
     }
 }
 

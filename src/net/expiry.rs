@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::certificates::read_certificates;
-use super::dates::{self, Standing};
+use super::dates::{self, Validity};
 use crate::config::Config;
 use crate::config::tls::StoreTls;
 
@@ -54,19 +54,19 @@ impl Ends {
         };
         let now = dates::now();
         match dates::standing(end) {
-            Standing::Expired(_) => tracing::error!(
+            Validity::Expired(_) => tracing::error!(
                 setting = key,
                 path = %path.display(),
                 days = days(now, end),
                 "a certificate has expired so many days ago: whoever checks it refuses; renew it, then reload"
             ),
-            Standing::EndsSoon(_) => tracing::warn!(
+            Validity::EndsSoon(_) => tracing::warn!(
                 setting = key,
                 path = %path.display(),
                 days = days(end, now),
                 "a certificate ends in so many days: renew it, then reload"
             ),
-            Standing::Good | Standing::NotYet(_) => {}
+            Validity::Good | Validity::NotYet(_) => {}
         }
         match known {
             Some((_, earliest)) => *earliest = end.min(*earliest),

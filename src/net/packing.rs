@@ -91,10 +91,10 @@ pub(super) struct Frame {
     room: Room,
     /// What its window takes.
     lent: Option<Lent>,
-    progress: Progress,
+    progress: FrameProgress,
 }
 
-enum Progress {
+enum FrameProgress {
     /// Its header, as far as it is there.
     Header(Vec<u8>),
     Blocks,
@@ -103,7 +103,7 @@ enum Progress {
 
 impl Frame {
     fn new(room: &Room) -> io::Result<Self> {
-        let progress = Progress::Header(Vec::new());
+        let progress = FrameProgress::Header(Vec::new());
         Ok(Self { context: zstd_unpacker()?, room: room.clone(), lent: None, progress })
     }
 
@@ -115,7 +115,7 @@ impl Frame {
             self.context.reset(ResetDirective::SessionOnly).map_err(failed)?;
         }
         self.lent = None;
-        self.progress = Progress::Header(Vec::new());
+        self.progress = FrameProgress::Header(Vec::new());
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl Frame {
 
     fn run(&mut self, input: &[u8], space: &mut [u8]) -> io::Result<(usize, usize)> {
         let mut taken = 0;
-        if let Progress::Header(header) = &mut self.progress {
+        if let FrameProgress::Header(header) = &mut self.progress {
             let window = loop {
                 if let Some(window) = window(header)? {
                     break window;
@@ -139,14 +139,14 @@ impl Frame {
                 self.lent = Some(self.room.lend(window)?);
             }
             let header = std::mem::take(header);
-            self.progress = Progress::Blocks;
+            self.progress = FrameProgress::Blocks;
             if self.blocks(&header, &mut [])?.0 < header.len() {
                 return Err(broken("a compressed packet cannot be unpacked"));
             }
         }
         let (more, given) = match self.progress {
             // What follows belongs to nothing.
-            Progress::Ended => (0, 0),
+            FrameProgress::Ended => (0, 0),
             _ => self.blocks(&input[taken..], space)?,
         };
         Ok((taken + more, given))
@@ -156,7 +156,7 @@ impl Frame {
         let (mut input, mut output) = (InBuffer::around(input), OutBuffer::around(space));
         let left = self.context.decompress_stream(&mut output, &mut input);
         if left.map_err(|_| broken("a compressed packet cannot be unpacked"))? == 0 {
-            self.progress = Progress::Ended;
+            self.progress = FrameProgress::Ended;
         }
         Ok((input.pos(), output.pos()))
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use humantime::format_rfc3339_seconds;
 
 use super::event::{Event, Made, Missed, Outcome, Statement as Seen, Who};
-use super::report::{FORMAT, Lock, Outcomes, Report, Statement};
+use super::report::{FORMAT, LockRecord, Outcomes, Report, StatementRecord};
 use crate::sql::report::coverage::Coverage;
 
 /// Names of locks that are told apart, and as many statements.
@@ -18,7 +18,7 @@ const LOCKS: usize = 8;
 
 /// What tells statements apart.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct StatementKey {
     statement: String,
     user: String,
     host: String,
@@ -30,7 +30,7 @@ struct Key {
 
 /// What is counted of one.
 #[derive(Debug, Default)]
-struct Counted {
+struct StatementCounts {
     count: u64,
     locks: Vec<String>,
     more_locks: bool,
@@ -49,9 +49,9 @@ pub struct Overflow {
 #[derive(Debug)]
 pub struct Record {
     since: String,
-    locks: HashMap<String, Lock>,
-    others: Lock,
-    statements: HashMap<Key, Counted>,
+    locks: HashMap<String, LockRecord>,
+    others: LockRecord,
+    statements: HashMap<StatementKey, StatementCounts>,
     other_statements: BTreeMap<String, u64>,
     overflow: u64,
     unobserved: BTreeMap<String, u64>,
@@ -74,7 +74,7 @@ impl Record {
     pub fn new(before: Option<Report>) -> Self {
         let fresh = || Report { since: now(), ..Report::default() };
         let report = before.unwrap_or_else(fresh);
-        let key = |s: &Statement| Key {
+        let key = |s: &StatementRecord| StatementKey {
             statement: s.statement.clone(),
             user: s.user.clone(),
             host: s.host.clone(),
@@ -84,13 +84,13 @@ impl Record {
             why: s.why.clone(),
         };
         let statements = report.statements.into_iter().take(MOST).map(|s| {
-            (key(&s), Counted { count: s.count, locks: s.locks, more_locks: s.more_locks })
+            (key(&s), StatementCounts { count: s.count, locks: s.locks, more_locks: s.more_locks })
         });
         Self {
             since: report.since,
             statements: statements.collect(),
             locks: report.locks.into_iter().take(MOST).map(|l| (l.name.clone(), l)).collect(),
-            others: Lock { name: "others".to_owned(), ..report.other_locks },
+            others: LockRecord { name: "others".to_owned(), ..report.other_locks },
             other_statements: report.other_statements,
             overflow: report.overflow,
             unobserved: report.unobserved,
@@ -125,12 +125,12 @@ impl Record {
     }
 
     /// The entry of a name, or of all that have none.
-    fn lock(&mut self, name: &str) -> &mut Lock {
+    fn lock(&mut self, name: &str) -> &mut LockRecord {
         if !self.locks.contains_key(name) {
             if self.locks.len() >= MOST {
                 return &mut self.others;
             }
-            let lock = Lock { name: name.to_owned(), ..Lock::default() };
+            let lock = LockRecord { name: name.to_owned(), ..LockRecord::default() };
             self.locks.insert(name.to_owned(), lock);
         }
         // It is there.
@@ -157,7 +157,7 @@ impl Record {
 
     fn statement(&mut self, who: &Who, statement: &Seen, calls: &[Made], runs: u64) -> u64 {
         let (verdict, why) = verdict(statement.coverage);
-        let key = Key {
+        let key = StatementKey {
             statement: statement.text.clone(),
             user: who.user.to_string(),
             host: who.host.to_string(),
@@ -186,9 +186,9 @@ impl Record {
 
     /// The report, after so long in this process.
     pub fn report(&self, observed: Duration) -> Report {
-        let mut locks: Vec<Lock> = self.locks.values().cloned().collect();
+        let mut locks: Vec<LockRecord> = self.locks.values().cloned().collect();
         locks.sort_by(|a, b| b.count().cmp(&a.count()).then_with(|| a.name.cmp(&b.name)));
-        let statement = |(key, counted): (&Key, &Counted)| Statement {
+        let statement = |(key, counted): (&StatementKey, &StatementCounts)| StatementRecord {
             statement: key.statement.clone(),
             user: key.user.clone(),
             host: key.host.clone(),
@@ -200,12 +200,12 @@ impl Record {
             locks: counted.locks.clone(),
             more_locks: counted.more_locks,
         };
-        let mut statements: Vec<Statement> = self.statements.iter().map(statement).collect();
-        let rank = |s: &Statement| {
+        let mut statements: Vec<StatementRecord> = self.statements.iter().map(statement).collect();
+        let rank = |s: &StatementRecord| {
             ["refused", "perhaps", "passed", "covered"].iter().position(|v| *v == s.verdict)
         };
         statements.sort_by(|a, b| {
-            let place = |s: &Statement| (s.statement.clone(), s.user.clone(), s.host.clone());
+            let place = |s: &StatementRecord| (s.statement.clone(), s.user.clone(), s.host.clone());
             let by_count = || b.count.cmp(&a.count).then_with(|| place(a).cmp(&place(b)));
             rank(a).cmp(&rank(b)).then_with(by_count)
         });

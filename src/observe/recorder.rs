@@ -52,7 +52,7 @@ impl Recorder {
         let (events, inbox) = sync_channel(WAITING);
         let busy = Arc::new(AtomicU64::new(0));
         let observer = Observer { events: events.clone(), busy: Arc::clone(&busy) };
-        let counting = Counting { file, record, metrics, busy, began: Instant::now() };
+        let counting = ReportWriter { file, record, metrics, busy, began: Instant::now() };
         let thread = std::thread::Builder::new()
             .name("observer".into())
             .spawn(move || counting.run(&inbox))
@@ -68,7 +68,7 @@ impl Recorder {
     }
 }
 
-struct Counting {
+struct ReportWriter {
     file: ReportFile,
     record: Record,
     metrics: Observed,
@@ -76,7 +76,7 @@ struct Counting {
     began: Instant,
 }
 
-impl Counting {
+impl ReportWriter {
     fn run(mut self, inbox: &Receiver<Event>) {
         let mut saved = Instant::now();
         let mut changed = false;

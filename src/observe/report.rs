@@ -71,7 +71,7 @@ impl Outcomes {
 
 /// A lock.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lock {
+pub struct LockRecord {
     /// Its name.
     pub name: String,
     /// Calls, by function.
@@ -86,7 +86,7 @@ pub struct Lock {
     pub more_users: bool,
 }
 
-impl Lock {
+impl LockRecord {
     /// All calls.
     pub fn count(&self) -> u64 {
         self.calls.values().map(Outcomes::all).sum()
@@ -95,7 +95,7 @@ impl Lock {
 
 /// A statement with lock calls, of one user, host, program and schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Statement {
+pub struct StatementRecord {
     /// Its text, with ? for literals.
     pub statement: String,
     /// The account's user.
@@ -131,11 +131,11 @@ pub struct Report {
     /// For how long a proxy observed in between.
     pub observed_seconds: u64,
     /// By name, those with most calls first.
-    pub locks: Vec<Lock>,
+    pub locks: Vec<LockRecord>,
     /// What was counted for names beyond the most that are kept.
-    pub other_locks: Lock,
+    pub other_locks: LockRecord,
     /// Those that would not be covered first, then by count.
-    pub statements: Vec<Statement>,
+    pub statements: Vec<StatementRecord>,
     /// Runs of statements beyond the most that are kept, by verdict.
     pub other_statements: BTreeMap<String, u64>,
     /// How often something was counted for one of the others.

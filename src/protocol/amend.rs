@@ -17,7 +17,7 @@ const HEAD: usize = 21;
 const MAX_DEFINITION: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum AmendState {
     /// The first packet of a result.
     First,
     /// Column definitions that are still to come.
@@ -37,7 +37,7 @@ pub struct Amend {
     /// Another statement's response follows.
     more: bool,
     seq: u8,
-    state: State,
+    state: AmendState,
     /// A frame of which too little is there yet.
     head: Vec<u8>,
     /// Payload bytes of the current frame that pass.
@@ -55,7 +55,7 @@ impl Amend {
             columns: Vec::new(),
             more: false,
             seq: 1,
-            state: State::First,
+            state: AmendState::First,
             head: Vec::new(),
             skip: 0,
             continues: false,
@@ -67,7 +67,7 @@ impl Amend {
     pub fn next(&mut self, more: bool) {
         self.columns.clear();
         self.more = more;
-        self.state = State::First;
+        self.state = AmendState::First;
     }
 
     /// How the columns of the next result set are to be described.
@@ -107,7 +107,7 @@ impl Amend {
         let Some(frame) = FrameHeader::peek(&self.head) else {
             return HEADER;
         };
-        let defines = matches!(self.state, State::Columns(_))
+        let defines = matches!(self.state, AmendState::Columns(_))
             && !self.columns.is_empty()
             && frame.len <= MAX_DEFINITION;
         HEADER + if defines { frame.len } else { frame.len.min(HEAD) }
@@ -124,7 +124,7 @@ impl Amend {
         let continued = std::mem::replace(&mut self.continues, frame.len == MAX_PAYLOAD);
         if !continued {
             let index = match self.state {
-                State::Columns(left) => self.columns.len().checked_sub(as_index(left)),
+                AmendState::Columns(left) => self.columns.len().checked_sub(as_index(left)),
                 _ => None,
             };
             self.packet(&mut head[HEADER..], frame.len);
@@ -142,7 +142,7 @@ impl Amend {
         let first = head.first().copied();
         let old_eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
         self.state = match (self.state, first) {
-            (State::Done, _) => State::Done,
+            (AmendState::Done, _) => AmendState::Done,
             // A report of progress.
             (state, Some(0xff))
                 if head.get(1..3) == Some(&[0xff, 0xff])
@@ -150,43 +150,45 @@ impl Amend {
             {
                 state
             }
-            (State::First | State::Rows, Some(0xff)) => {
+            (AmendState::First | AmendState::Rows, Some(0xff)) => {
                 self.failed = true;
-                State::Done
+                AmendState::Done
             }
-            (State::First, Some(0)) => self.end(head, false),
-            (State::First, Some(0xfe)) => self.end(head, true),
-            (State::First, Some(0xfb)) => State::First,
-            (State::First, _) => self.columns(head),
-            (State::Columns(left), _) if left > 1 => State::Columns(left - 1),
-            (State::Columns(_), _) if old_eof => State::ColumnsEnd,
-            (State::ColumnsEnd, _) => {
+            (AmendState::First, Some(0)) => self.end(head, false),
+            (AmendState::First, Some(0xfe)) => self.end(head, true),
+            (AmendState::First, Some(0xfb)) => AmendState::First,
+            (AmendState::First, _) => self.columns(head),
+            (AmendState::Columns(left), _) if left > 1 => AmendState::Columns(left - 1),
+            (AmendState::Columns(_), _) if old_eof => AmendState::ColumnsEnd,
+            (AmendState::ColumnsEnd, _) => {
                 self.end(head, true);
-                State::Rows
+                AmendState::Rows
             }
-            (State::Rows, Some(0xfe)) if old_eof && len < 9 => self.end(head, true),
-            (State::Rows, Some(0xfe)) if !old_eof && len < MAX_PAYLOAD => self.end(head, false),
-            (State::Columns(_) | State::Rows, _) => State::Rows,
+            (AmendState::Rows, Some(0xfe)) if old_eof && len < 9 => self.end(head, true),
+            (AmendState::Rows, Some(0xfe)) if !old_eof && len < MAX_PAYLOAD => {
+                self.end(head, false)
+            }
+            (AmendState::Columns(_) | AmendState::Rows, _) => AmendState::Rows,
         };
     }
 
-    fn columns(&self, head: &[u8]) -> State {
+    fn columns(&self, head: &[u8]) -> AmendState {
         let mut r = Reader::new(head);
         let count = r.lenenc().unwrap_or(0);
         let optional = self.capabilities.has(Capabilities::OPTIONAL_METADATA)
             || self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
         let follows = !optional || r.u8() != Some(0);
         if follows && count > 0 {
-            State::Columns(count)
+            AmendState::Columns(count)
         } else if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
-            State::Rows
+            AmendState::Rows
         } else {
-            State::ColumnsEnd
+            AmendState::ColumnsEnd
         }
     }
 
     /// OK or EOF: sets the flag, and says what follows.
-    fn end(&mut self, head: &mut [u8], eof: bool) -> State {
+    fn end(&mut self, head: &mut [u8], eof: bool) -> AmendState {
         let mut r = Reader::new(head);
         r.u8();
         if eof {
@@ -197,7 +199,7 @@ impl Amend {
         }
         let at = r.position();
         let Some(flags) = head.get_mut(at..at + 2) else {
-            return State::Done;
+            return AmendState::Done;
         };
         let status = Status(u16::from_le_bytes([flags[0], flags[1]]));
         if self.more {
@@ -205,12 +207,12 @@ impl Amend {
             flags.copy_from_slice(&amended.to_le_bytes());
         }
         if status.has(Status::MORE_RESULTS) {
-            if !matches!(self.state, State::ColumnsEnd) {
+            if !matches!(self.state, AmendState::ColumnsEnd) {
                 self.columns.clear();
             }
-            State::First
+            AmendState::First
         } else {
-            State::Done
+            AmendState::Done
         }
     }
 }

@@ -74,7 +74,7 @@ impl PrepareOk {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ResponseState {
     Idle,
     /// First packet of a result.
     First,
@@ -94,7 +94,7 @@ enum State {
 #[derive(Debug)]
 pub struct Tracker {
     capabilities: Capabilities,
-    state: State,
+    state: ResponseState,
     head: [u8; HEADER + HEAD],
     head_len: usize,
     /// Payload bytes of the current frame that are still to be skipped.
@@ -112,7 +112,7 @@ impl Tracker {
     pub fn new(capabilities: Capabilities) -> Self {
         Self {
             capabilities,
-            state: State::Idle,
+            state: ResponseState::Idle,
             head: [0; HEADER + HEAD],
             head_len: 0,
             skip: 0,
@@ -125,19 +125,19 @@ impl Tracker {
     /// Starts on the response to a command.
     pub fn begin(&mut self, shape: Shape) {
         self.state = match shape {
-            Shape::Nothing => State::Idle,
-            Shape::Results => State::First,
-            Shape::Prepare => State::PrepareFirst,
-            Shape::Rows => State::Rows,
-            Shape::FieldList => State::FieldList,
-            Shape::OnePacket => State::OnePacket,
-            Shape::Endless => State::Endless,
+            Shape::Nothing => ResponseState::Idle,
+            Shape::Results => ResponseState::First,
+            Shape::Prepare => ResponseState::PrepareFirst,
+            Shape::Rows => ResponseState::Rows,
+            Shape::FieldList => ResponseState::FieldList,
+            Shape::OnePacket => ResponseState::OnePacket,
+            Shape::Endless => ResponseState::Endless,
         };
     }
 
     /// Whether a response is under way, be it with the rest of its last packet.
     pub fn active(&self) -> bool {
-        self.state != State::Idle || self.verdict.is_some()
+        self.state != ResponseState::Idle || self.verdict.is_some()
     }
 
     /// Whether the last byte fed ended a packet.
@@ -152,7 +152,7 @@ impl Tracker {
 
     /// Consumes bytes up to the end of the response, or all of them.
     pub fn feed(&mut self, bytes: &[u8]) -> (usize, Progress) {
-        if self.state == State::Endless {
+        if self.state == ResponseState::Endless {
             return (bytes.len(), Progress::Continue);
         }
         let mut at = 0;
@@ -227,45 +227,45 @@ impl Tracker {
 
     fn packet(&mut self, len: usize, head: &[u8]) -> Option<Progress> {
         let first = head.first().copied().unwrap_or(0);
-        if first == 0xff && self.state != State::OnePacket {
+        if first == 0xff && self.state != ResponseState::OnePacket {
             return self.error(head);
         }
         match self.state {
-            State::First => self.first(first, head),
-            State::Columns(n) if n > 1 => {
-                self.state = State::Columns(n - 1);
+            ResponseState::First => self.first(first, head),
+            ResponseState::Columns(n) if n > 1 => {
+                self.state = ResponseState::Columns(n - 1);
                 None
             }
-            State::Columns(_) => {
+            ResponseState::Columns(_) => {
                 self.state = self.after_columns();
                 None
             }
-            State::ColumnsEof => {
+            ResponseState::ColumnsEof => {
                 let ending = eof_ending(head);
                 // The rows behind a cursor are fetched by commands of their own.
                 if matches!(ending, Ending::Ok { status, .. } if status.has(Status::CURSOR_EXISTS))
                 {
                     return Some(self.result_end(ending));
                 }
-                self.state = State::Rows;
+                self.state = ResponseState::Rows;
                 None
             }
-            State::Rows => self.row(first, len, head),
-            State::PrepareFirst => self.prepare_first(head),
-            State::PrepareDefinitions(n) if n > 1 => {
-                self.state = State::PrepareDefinitions(n - 1);
+            ResponseState::Rows => self.row(first, len, head),
+            ResponseState::PrepareFirst => self.prepare_first(head),
+            ResponseState::PrepareDefinitions(n) if n > 1 => {
+                self.state = ResponseState::PrepareDefinitions(n - 1);
                 None
             }
-            State::PrepareDefinitions(_) => {
+            ResponseState::PrepareDefinitions(_) => {
                 let ending = if self.deprecates_eof() { Ending::Plain } else { eof_ending(head) };
                 Some(self.end(ending))
             }
-            State::FieldList if first == 0xfe => {
+            ResponseState::FieldList if first == 0xfe => {
                 let ending = self.terminator(head);
                 Some(self.end(ending))
             }
-            State::OnePacket => Some(self.end(Ending::Plain)),
-            State::FieldList | State::Idle | State::Endless => None,
+            ResponseState::OnePacket => Some(self.end(Ending::Plain)),
+            ResponseState::FieldList | ResponseState::Idle | ResponseState::Endless => None,
         }
     }
 
@@ -281,7 +281,7 @@ impl Tracker {
                     || self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
                 let follows = !optional || r.u8() != Some(0);
                 self.state = if columns > 0 && follows {
-                    State::Columns(columns)
+                    ResponseState::Columns(columns)
                 } else {
                     self.after_columns()
                 };
@@ -314,7 +314,7 @@ impl Tracker {
         if definitions == 0 {
             return Some(self.end(Ending::Plain));
         }
-        self.state = State::PrepareDefinitions(definitions);
+        self.state = ResponseState::PrepareDefinitions(definitions);
         None
     }
 
@@ -331,8 +331,8 @@ impl Tracker {
         if self.deprecates_eof() { ok_ending(head) } else { eof_ending(head) }
     }
 
-    fn after_columns(&self) -> State {
-        if self.deprecates_eof() { State::Rows } else { State::ColumnsEof }
+    fn after_columns(&self) -> ResponseState {
+        if self.deprecates_eof() { ResponseState::Rows } else { ResponseState::ColumnsEof }
     }
 
     fn deprecates_eof(&self) -> bool {
@@ -344,14 +344,14 @@ impl Tracker {
         if let Ending::Ok { status, .. } = ending
             && status.has(Status::MORE_RESULTS)
         {
-            self.state = State::First;
+            self.state = ResponseState::First;
             return Progress::NextResult;
         }
         self.end(ending)
     }
 
     fn end(&mut self, ending: Ending) -> Progress {
-        self.state = State::Idle;
+        self.state = ResponseState::Idle;
         Progress::Ended(ending)
     }
 }

@@ -9,7 +9,7 @@ use humantime::format_rfc3339_seconds;
 
 use super::findings::Findings;
 use crate::config::{Config, Mode};
-use crate::net::dates::{self, Standing};
+use crate::net::dates::{self, Validity};
 use crate::private;
 
 const DATES: &str = "certificates";
@@ -48,7 +48,7 @@ fn shown(key: &str, path: &Path, findings: &mut Findings) {
 /// Of several that may vouch, one that is good suffices.
 fn vouching(key: &str, path: &Path, findings: &mut Findings) {
     let all = dates::of_file(path).unwrap_or_default();
-    let good = |standing: &Standing| matches!(standing, Standing::Good | Standing::EndsSoon(_));
+    let good = |standing: &Validity| matches!(standing, Validity::Good | Validity::EndsSoon(_));
     let one_is_good = all.iter().any(good);
     for standing in &all {
         if one_is_good {
@@ -63,32 +63,32 @@ fn named(key: &str, path: &Path) -> String {
     format!("{key}, {}", path.display())
 }
 
-fn tell(standing: &Standing, whose: &str, findings: &mut Findings) {
+fn tell(standing: &Validity, whose: &str, findings: &mut Findings) {
     match standing {
-        Standing::Expired(_) | Standing::NotYet(_) => {
+        Validity::Expired(_) | Validity::NotYet(_) => {
             findings.failed(DATES, said(standing, whose).unwrap_or_default());
         }
-        Standing::Good | Standing::EndsSoon(_) => warn_of(standing, whose),
+        Validity::Good | Validity::EndsSoon(_) => warn_of(standing, whose),
     }
 }
 
 /// The same where it keeps nobody out.
-pub(super) fn warn_of(standing: &Standing, whose: &str) {
+pub(super) fn warn_of(standing: &Validity, whose: &str) {
     if let Some(said) = said(standing, whose) {
         Findings::warn(said);
     }
 }
 
-fn said(standing: &Standing, whose: &str) -> Option<String> {
+fn said(standing: &Validity, whose: &str) -> Option<String> {
     Some(match *standing {
-        Standing::Good => return None,
-        Standing::EndsSoon(end) => {
+        Validity::Good => return None,
+        Validity::EndsSoon(end) => {
             format!("{whose}: expires at {}, renew it", format_rfc3339_seconds(end))
         }
-        Standing::Expired(end) => {
+        Validity::Expired(end) => {
             format!("{whose}: expired at {}, renew it", format_rfc3339_seconds(end))
         }
-        Standing::NotYet(begin) => format!(
+        Validity::NotYet(begin) => format!(
             "{whose}: is not good before {}; is the clock right?",
             format_rfc3339_seconds(begin)
         ),

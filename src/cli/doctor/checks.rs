@@ -143,7 +143,7 @@ pub(super) fn settings(facts: &Facts) -> Vec<Finding> {
 }
 
 /// Rights without which definitions are not seen.
-struct Need {
+struct NeededRights {
     code: &'static str,
     what: &'static str,
     kinds: &'static [&'static str],
@@ -152,8 +152,8 @@ struct Need {
     mariadb: &'static [(&'static [&'static str], &'static str)],
 }
 
-const NEEDS: [Need; 4] = [
-    Need {
+const NEEDS: [NeededRights; 4] = [
+    NeededRights {
         code: "hidden-routines",
         what: "procedures and functions",
         kinds: &["procedure", "function", "package", "package body"],
@@ -165,21 +165,21 @@ const NEEDS: [Need; 4] = [
             (&["SHOW CREATE ROUTINE"], "*.*"),
         ],
     },
-    Need {
+    NeededRights {
         code: "hidden-triggers",
         what: "triggers",
         kinds: &["trigger"],
         mysql: &[(&["TRIGGER"], "*.*")],
         mariadb: &[(&["TRIGGER"], "*.*")],
     },
-    Need {
+    NeededRights {
         code: "hidden-events",
         what: "events",
         kinds: &["event"],
         mysql: &[(&["EVENT"], "*.*")],
         mariadb: &[(&["EVENT"], "*.*")],
     },
-    Need {
+    NeededRights {
         code: "hidden-views",
         what: "views",
         kinds: &["view"],

@@ -24,14 +24,14 @@ pub struct Site {
 #[derive(Debug, Clone)]
 pub struct Finder {
     scanner: Scanner,
-    seen: Seen,
+    seen: FinderState,
 }
 
 #[derive(Debug, Clone, Default, Hash)]
-struct Seen {
+struct FinderState {
     /// The token before rules a call out.
     names_something: bool,
-    behind: Behind,
+    behind: AfterPoint,
     candidate: Option<Site>,
     calls: Vec<Site>,
     /// Behind the parenthesis of the first call.
@@ -56,7 +56,7 @@ enum Prepares {
 
 /// What the token before says about a point behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-enum Behind {
+enum AfterPoint {
     #[default]
     Any,
     /// The name of a schema of the server's functions.
@@ -73,12 +73,12 @@ pub(in crate::sql) const MAX_CALLS: usize = 1024;
 impl Finder {
     /// A finder at the start of a statement.
     pub fn new(dialect: Dialect) -> Self {
-        Self { scanner: Scanner::new(dialect), seen: Seen::default() }
+        Self { scanner: Scanner::new(dialect), seen: FinderState::default() }
     }
 
     /// A finder for a statement of which the modes are not known.
     pub fn in_any_mode(dialect: Dialect) -> Self {
-        Self { scanner: Scanner::in_any_mode(dialect), seen: Seen::default() }
+        Self { scanner: Scanner::in_any_mode(dialect), seen: FinderState::default() }
     }
 
     /// A finder that has scanned a whole statement.
@@ -126,7 +126,7 @@ impl Finder {
 
     /// Takes over the modes of another finder that will go on like this one.
     pub fn merge(&mut self, other: &Self) -> bool {
-        let key = |s: &Seen| {
+        let key = |s: &FinderState| {
             let candidate = s.candidate.map(|site| site.function);
             (s.names_something, s.behind, candidate, s.first_call, s.prepares, s.executes)
         };
@@ -191,11 +191,11 @@ impl Prepares {
     }
 }
 
-impl Seen {
+impl FinderState {
     /// What the last tokens mean depends on the next.
     fn expects_more(&self) -> bool {
         self.candidate.is_some()
-            || matches!(self.behind, Behind::Schema | Behind::Point)
+            || matches!(self.behind, AfterPoint::Schema | AfterPoint::Point)
             || !matches!(self.prepares, Prepares::No | Prepares::Behind(_))
     }
 
@@ -231,16 +231,16 @@ impl Seen {
             Kind::Punct(_) | Kind::String => {
                 self.candidate = None;
                 self.names_something = names_what_follows(token.kind, text)
-                    && (token.kind != Kind::Punct(b'.') || self.behind == Behind::Any);
+                    && (token.kind != Kind::Punct(b'.') || self.behind == AfterPoint::Any);
             }
         }
         self.behind = match token.kind {
             Kind::Versioned | Kind::Hint => self.behind,
-            Kind::Punct(b'.') => Behind::Point,
-            _ if flavour == Flavour::MySql => Behind::Any,
-            Kind::Word | Kind::Quoted if is_function_schema(text) => Behind::Schema,
-            Kind::Punct(b' ') => Behind::Skimmed,
-            _ => Behind::Any,
+            Kind::Punct(b'.') => AfterPoint::Point,
+            _ if flavour == Flavour::MySql => AfterPoint::Any,
+            Kind::Word | Kind::Quoted if is_function_schema(text) => AfterPoint::Schema,
+            Kind::Punct(b' ') => AfterPoint::Skimmed,
+            _ => AfterPoint::Any,
         };
     }
 }

@@ -39,7 +39,8 @@ fn read(text: &[u8], whole: bool, dialect: Dialect, limit: usize) -> String {
         // What they are may depend on the rest.
         tokens.retain(|token| token.end < text.len());
     }
-    let mut out = Writer { text, out: String::new(), last: None, number: 0, list: 0, comma: false };
+    let mut out =
+        DigestWriter { text, out: String::new(), last: None, number: 0, list: 0, comma: false };
     let mut seen = 0;
     for (i, token) in tokens.iter().enumerate() {
         if out.out.len() > limit || out.is_dollar_quote(*token) {
@@ -57,7 +58,7 @@ fn read(text: &[u8], whole: bool, dialect: Dialect, limit: usize) -> String {
     out
 }
 
-struct Writer<'a> {
+struct DigestWriter<'a> {
     text: &'a [u8],
     out: String,
     /// The token before, and whether it was a literal.
@@ -70,7 +71,7 @@ struct Writer<'a> {
     comma: bool,
 }
 
-impl Writer<'_> {
+impl DigestWriter<'_> {
     /// What follows is in another language.
     fn is_dollar_quote(&self, token: Token) -> bool {
         token.kind == Kind::Word && self.text[token.start] == b'$'
