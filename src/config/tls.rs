@@ -20,7 +20,7 @@ pub enum Offer {
 
 /// Whether clients are asked for a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum ClientCertificate {
     /// No.
     Off,
     /// Those that have none get in.
@@ -50,7 +50,7 @@ pub struct ClientTls {
     /// Who signs clients' certificates.
     pub ca: Option<PathBuf>,
     /// Whether they are asked for one.
-    pub asked: Asked,
+    pub asked: ClientCertificate,
 }
 
 /// When the connection to the server is encrypted, and what is checked.
@@ -104,7 +104,7 @@ impl BackendTls {
     #[must_use]
     pub fn of_everybody(&self, clients: &ClientTls) -> Self {
         // Then the client's leg always has TLS.
-        let always = clients.offer == Offer::Require || clients.asked == Asked::Require;
+        let always = clients.offer == Offer::Require || clients.asked == ClientCertificate::Require;
         let mode = match (self.mode, &self.ca) {
             (BackendMode::Match, None) if always => BackendMode::Required,
             (BackendMode::Match, Some(_)) if always => BackendMode::VerifyCa,
@@ -167,7 +167,11 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), WrongValue> {
     let versions = [("1.2", false), ("1.3", true)];
     let only_13 =
         choice(raw.tls_min_version.as_deref(), &versions).map_err(|e| ("tls_min_version", e))?;
-    let asking = [("off", Asked::Off), ("request", Asked::Request), ("require", Asked::Require)];
+    let asking = [
+        ("off", ClientCertificate::Off),
+        ("request", ClientCertificate::Request),
+        ("require", ClientCertificate::Require),
+    ];
     let asked =
         choice(raw.tls_client_cert.as_deref(), &asking).map_err(|e| ("tls_client_cert", e))?;
     let modes = [
@@ -196,11 +200,11 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), WrongValue> {
 }
 
 fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), WrongValue> {
-    if client.asked != Asked::Off && client.ca.is_none() {
+    if client.asked != ClientCertificate::Off && client.ca.is_none() {
         let problem = "is missing: the certificates of clients are checked by it";
         return Err(("tls_client_ca", problem.to_owned()));
     }
-    if client.asked != Asked::Off && client.offer == Offer::Off {
+    if client.asked != ClientCertificate::Off && client.offer == Offer::Off {
         let problem = "asks for certificates where tls = \"off\" leaves no way to show one";
         return Err(("tls_client_cert", problem.to_owned()));
     }
@@ -208,7 +212,7 @@ fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), WrongValue> {
     if verifies && backend.ca.is_none() {
         return Err(no_ca());
     }
-    if !backend.pairs.is_empty() && client.asked == Asked::Off {
+    if !backend.pairs.is_empty() && client.asked == ClientCertificate::Off {
         let problem = "is shown to the server on behalf of clients that have shown it, but tls_client_cert = \"off\" asks for none";
         return Err(("backend_tls_cert", problem.to_owned()));
     }

@@ -20,7 +20,7 @@ use super::leg::Leg;
 use super::self_signed;
 use super::tls::Tls;
 pub use super::tls_error::TlsError;
-use crate::config::tls::{Asked, BackendMode, BackendTls, ClientTls, Pair};
+use crate::config::tls::{BackendMode, BackendTls, ClientCertificate, ClientTls, Pair};
 use crate::private;
 
 fn in_file(path: &Path, problem: &dyn ToString) -> TlsError {
@@ -48,11 +48,11 @@ impl Acceptor {
     pub fn load(settings: &ClientTls, state_dir: Option<&Path>) -> Result<Self, TlsError> {
         let config = Arc::new(server_config(settings, state_dir)?);
         let clients = match settings.asked {
-            Asked::Require => {
-                let asked = ClientTls { asked: Asked::Request, ..settings.clone() };
+            ClientCertificate::Require => {
+                let asked = ClientTls { asked: ClientCertificate::Request, ..settings.clone() };
                 Arc::new(server_config(&asked, state_dir)?)
             }
-            Asked::Request | Asked::Off => Arc::clone(&config),
+            ClientCertificate::Request | ClientCertificate::Off => Arc::clone(&config),
         };
         Ok(Self { config, clients })
     }
@@ -81,11 +81,11 @@ fn server_config(tls: &ClientTls, state_dir: Option<&Path>) -> Result<ServerConf
         .with_protocol_versions(versions)
         .map_err(|e| refused(&e))?;
     let builder = match (tls.asked, &tls.ca) {
-        (Asked::Off, _) | (_, None) => builder.with_no_client_auth(),
+        (ClientCertificate::Off, _) | (_, None) => builder.with_no_client_auth(),
         (asked, Some(ca)) => {
             let verifier = WebPkiClientVerifier::builder_with_provider(read_roots(ca)?, provider());
             let verifier = match asked {
-                Asked::Require => verifier,
+                ClientCertificate::Require => verifier,
                 _ => verifier.allow_unauthenticated(),
             };
             builder.with_client_cert_verifier(verifier.build().map_err(|e| in_file(ca, &e))?)

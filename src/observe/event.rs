@@ -11,7 +11,7 @@ const LONGEST: usize = 192;
 
 /// Who runs statements.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Who {
+pub struct StatementUser {
     /// The account's user.
     pub user: Arc<str>,
     /// Where the client is.
@@ -24,7 +24,7 @@ pub struct Who {
 
 /// A statement with lock calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
+pub struct SeenStatement {
     /// Without its literals.
     pub text: String,
     /// What Lockstead would make of it.
@@ -119,11 +119,11 @@ impl Missed {
 
 /// What a session tells.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum ObservedEvent {
     /// A statement was prepared, and not run yet.
-    Prepared(Who, Arc<Statement>),
+    Prepared(StatementUser, Arc<SeenStatement>),
     /// A statement was run.
-    Ran(Who, Arc<Statement>, Vec<Made>),
+    Ran(StatementUser, Arc<SeenStatement>, Vec<Made>),
     /// A lock was held so long.
     Held(Arc<str>, Duration),
     /// Something could not be observed, so many times.

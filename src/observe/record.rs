@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use humantime::format_rfc3339_seconds;
 
-use super::event::{Event, Made, Missed, Outcome, Statement as Seen, Who};
+use super::event::{Made, Missed, ObservedEvent, Outcome, SeenStatement, StatementUser};
 use super::report::{FORMAT, LockRecord, Outcomes, Report, StatementRecord};
 use crate::sql::report::coverage::Coverage;
 
@@ -99,21 +99,21 @@ impl Record {
     }
 
     /// Counts an event.
-    pub fn count(&mut self, event: &Event) -> Overflow {
+    pub fn count(&mut self, event: &ObservedEvent) -> Overflow {
         let mut over = Overflow::default();
         match event {
-            Event::Prepared(who, statement) => {
+            ObservedEvent::Prepared(who, statement) => {
                 over.statements += self.statement(who, statement, &[], 0);
             }
-            Event::Ran(who, statement, calls) => {
+            ObservedEvent::Ran(who, statement, calls) => {
                 over.statements += self.statement(who, statement, calls, 1);
                 for made in calls {
                     over.locks += self.call(who, made);
                 }
             }
-            Event::Held(name, time) => self.lock(name).holds.add(*time),
-            Event::Missed(what, times) => self.missed(*what, *times),
-            Event::Stop => {}
+            ObservedEvent::Held(name, time) => self.lock(name).holds.add(*time),
+            ObservedEvent::Missed(what, times) => self.missed(*what, *times),
+            ObservedEvent::Stop => {}
         }
         self.overflow += over.locks + over.statements;
         over
@@ -137,7 +137,7 @@ impl Record {
         self.locks.get_mut(name).unwrap_or(&mut self.others)
     }
 
-    fn call(&mut self, who: &Who, made: &Made) -> u64 {
+    fn call(&mut self, who: &StatementUser, made: &Made) -> u64 {
         let lock = self.lock(&made.name);
         let user = format!("{}@{}", who.user, who.host);
         if !lock.users.contains(&user) {
@@ -155,7 +155,13 @@ impl Record {
         u64::from(!self.locks.contains_key(&*made.name))
     }
 
-    fn statement(&mut self, who: &Who, statement: &Seen, calls: &[Made], runs: u64) -> u64 {
+    fn statement(
+        &mut self,
+        who: &StatementUser,
+        statement: &SeenStatement,
+        calls: &[Made],
+        runs: u64,
+    ) -> u64 {
         let (verdict, why) = verdict(statement.coverage);
         let key = StatementKey {
             statement: statement.text.clone(),
@@ -247,34 +253,36 @@ mod tests {
     use super::*;
     use crate::lock::function::Function;
 
-    fn who(user: &str) -> Who {
+    fn who(user: &str) -> StatementUser {
         let [user, host, program, schema] =
             [user, "10.0.0.1", "app", "shop"].map(|s| Arc::from(s.to_owned()));
-        Who { user, host, program, schema }
+        StatementUser { user, host, program, schema }
     }
 
-    fn ran(user: &str, text: &str, name: &str) -> Event {
+    fn ran(user: &str, text: &str, name: &str) -> ObservedEvent {
         let coverage = Coverage::Refused("a reason");
-        let statement = Arc::new(Seen { text: text.to_owned(), coverage });
+        let statement = Arc::new(SeenStatement { text: text.to_owned(), coverage });
         let made = Made {
             function: Function::GetLock,
             name: name.into(),
             outcome: Outcome::One,
             wait: Some(Duration::from_millis(5)),
         };
-        Event::Ran(who(user), statement, vec![made])
+        ObservedEvent::Ran(who(user), statement, vec![made])
     }
 
     #[test]
     fn a_record_goes_on_where_its_report_ended() {
         let mut record = Record::new(None);
-        for event in [ran("a", "s", "x"), ran("b", "s", "x"), Event::Missed(Missed::Long, 2)] {
+        for event in
+            [ran("a", "s", "x"), ran("b", "s", "x"), ObservedEvent::Missed(Missed::Long, 2)]
+        {
             record.count(&event);
         }
         let report = record.report(Duration::from_secs(7));
         let mut again = Record::new(Some(report.clone()));
         again.count(&ran("a", "s", "x"));
-        again.count(&Event::Held("x".into(), Duration::from_secs(3)));
+        again.count(&ObservedEvent::Held("x".into(), Duration::from_secs(3)));
         let later = again.report(Duration::from_secs(2));
         assert_eq!((later.since, later.observed_seconds), (report.since, 9));
         assert_eq!(later.locks.len(), 1);
@@ -294,7 +302,7 @@ mod tests {
             assert_eq!(over, if n < MOST { (0, 0) } else { (1, 1) });
         }
         record.count(&ran("a", "s0", "n0"));
-        record.count(&Event::Held("n2001".into(), Duration::from_secs(1)));
+        record.count(&ObservedEvent::Held("n2001".into(), Duration::from_secs(1)));
         let report = record.report(Duration::ZERO);
         assert_eq!((report.locks.len(), report.statements.len()), (MOST, MOST));
         assert_eq!(report.locks[0].name, "n0");

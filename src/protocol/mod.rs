@@ -6,13 +6,14 @@ pub mod auth;
 pub mod capabilities;
 pub mod column;
 pub mod command;
+pub mod error_replacement;
 pub mod frame;
 pub mod handshake;
 pub mod host_block_guard;
 pub mod packet;
 pub mod params;
 pub mod reader;
-pub mod refusal;
+
 pub mod renumber;
 pub mod reply;
 pub mod response;

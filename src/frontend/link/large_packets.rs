@@ -4,9 +4,9 @@ use super::pending::Whose;
 use crate::frontend::session::{ClientState, Session};
 use crate::lock::codes;
 use crate::protocol::command::Shape;
+use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
-use crate::protocol::refusal::Refusal;
-use crate::sql::find::stream::Found;
+use crate::sql::find::stream::StreamFound;
 
 impl Session {
     /// Looks at the body of a packet. Returns the bytes to be forwarded; none when a frame's header
@@ -89,7 +89,7 @@ impl Session {
 
     /// Most of the statement is at the server. Its rest was spoilt, so that the server refuses it:
     /// the client hears why.
-    fn refuse_streamed(&mut self, found: Found) {
+    fn refuse_streamed(&mut self, found: StreamFound) {
         let what = refusal(found);
         if let Some(watch) = &mut self.watch {
             watch.long(what);
@@ -103,18 +103,18 @@ impl Session {
         }
         // The last response owed is this statement's, unless the server has given up on it.
         if let Some(owed) = self.owed.back_mut() {
-            owed.whose = Whose::Refused(Box::new(Refusal::new(codes::unsupported(what))));
+            owed.whose = Whose::Refused(Box::new(ErrorReplacement::new(codes::unsupported(what))));
         }
     }
 }
 
-fn refusal(found: Found) -> &'static str {
+fn refusal(found: StreamFound) -> &'static str {
     match found {
-        Found::Call => "a lock function in a statement longer than 64 KiB",
-        Found::PerhapsCall => {
+        StreamFound::Call => "a lock function in a statement longer than 64 KiB",
+        StreamFound::PerhapsCall => {
             "text that is a call of a lock function in some SQL modes or character sets, in a \
              statement longer than 64 KiB"
         }
-        Found::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
+        StreamFound::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
     }
 }

@@ -3,8 +3,8 @@
 use crate::frontend::observe::pending_response::Seen;
 use crate::frontend::session::{ClientState, End, Session};
 use crate::protocol::command::{Command, Shape};
+use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::HEADER;
-use crate::protocol::refusal::Refusal;
 use crate::protocol::reply::query;
 use crate::protocol::response::Progress;
 
@@ -40,7 +40,7 @@ pub(in crate::frontend) enum Whose {
     /// The client, for a command that its session's observer was shown.
     Watched(Box<Seen>),
     /// The client, for a statement that was spoilt on its way: the server's refusal is replaced.
-    Refused(Box<Refusal>),
+    Refused(Box<ErrorReplacement>),
     /// The proxy: not for the client.
     Hidden,
     /// The proxy, which repeats this packet some times if it fails: a KILL QUERY for the client's

@@ -23,7 +23,7 @@ use crate::net::compression::Role;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::socket::Socket;
-use crate::observe::event::Who;
+use crate::observe::event::StatementUser;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{Greeting, Login};
@@ -50,7 +50,7 @@ pub struct Authenticated {
     /// user@host.
     pub owner: Arc<[u8]>,
     /// Who that is, for the observer.
-    pub who: Option<Who>,
+    pub who: Option<StatementUser>,
     /// What proved it.
     pub method: Method,
     /// The OK that ended the login. The client has it.

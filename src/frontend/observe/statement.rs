@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::observe::event::Statement;
+use crate::observe::event::SeenStatement;
 use crate::protocol::params::{Execute, Value};
 use crate::sql::find::readings::Readings;
 use crate::sql::find::words::mentions;
@@ -22,7 +22,7 @@ const SHOWN: usize = 1024;
 /// What is known of a text with lock calls.
 #[derive(Debug)]
 pub(in crate::frontend) struct Text {
-    pub(in crate::frontend) statement: Arc<Statement>,
+    pub(in crate::frontend) statement: Arc<SeenStatement>,
     pub(in crate::frontend) uses: Uses,
 }
 
@@ -48,14 +48,14 @@ impl Text {
             uses.calls.clear();
             uses.alone = None;
         }
-        let statement = Statement { text: normalise(text, dialect, SHOWN), coverage };
+        let statement = SeenStatement { text: normalise(text, dialect, SHOWN), coverage };
         Ok(Some(Self { statement: Arc::new(statement), uses }))
     }
 
     /// The same text, run in a way that Lockstead would refuse.
     pub(in crate::frontend) fn refused(&self, why: &'static str) -> Self {
         let coverage = Coverage::Refused(why);
-        let statement = Statement { coverage, ..Statement::clone(&self.statement) };
+        let statement = SeenStatement { coverage, ..SeenStatement::clone(&self.statement) };
         let uses = Uses { alone: None, ..self.uses.clone() };
         Self { statement: Arc::new(statement), uses }
     }

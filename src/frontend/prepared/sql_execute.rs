@@ -12,7 +12,7 @@ use crate::frontend::statements::rewrite::{Edit, Edits, Which, kept_parameters, 
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::response::{Ending, PrepareOk};
-use crate::sql::classify::named::Value;
+use crate::sql::classify::named::UsingValue;
 use crate::sql::expression::composite::{Back, Composite};
 use crate::sql::lexer::dialect::Multibyte;
 use crate::types::Flavour;
@@ -23,7 +23,7 @@ impl Session {
         &mut self,
         request: &Request<'_>,
         named: &NamedStatement,
-        using: &[Value],
+        using: &[UsingValue],
     ) -> Result<(), End> {
         let NamedStatement { text, composite, surroundings } = named;
         if using.len() != composite.params.len() {

@@ -13,7 +13,7 @@ use crate::frontend::link::pending::Behind;
 use crate::frontend::session::{End, Session};
 use crate::protocol::command::{Command, Shape};
 use crate::sql::classify;
-use crate::sql::classify::named::{Name, Named, Source, may_be_named};
+use crate::sql::classify::named::{Named, StatementName, TextSource, may_be_named};
 use crate::sql::expression::composite::Composite;
 
 /// A statement with lock calls that has a name.
@@ -132,8 +132,8 @@ impl Session {
     async fn prepare_named(
         &mut self,
         request: &Request<'_>,
-        name: &Name,
-        source: &Source,
+        name: &StatementName,
+        source: &TextSource,
     ) -> Result<(), End> {
         let text = match self.source_text(request.text, source).await? {
             Text::Known(text) => text,
@@ -164,7 +164,7 @@ impl Session {
     async fn uncovered_prepare(
         &mut self,
         request: &Request<'_>,
-        name: &Name,
+        name: &StatementName,
         why: &str,
     ) -> Result<(), End> {
         if !self.runs_uncovered() {
@@ -188,7 +188,7 @@ impl Session {
     async fn pass_prepare(
         &mut self,
         request: &Request<'_>,
-        name: &Name,
+        name: &StatementName,
         statement: Option<NamedStatement>,
     ) -> Result<(), End> {
         let was_known = self.named.by_name.contains_key(&name.folded);

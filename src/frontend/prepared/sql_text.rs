@@ -6,7 +6,7 @@ use crate::frontend::session::{End, Session};
 use crate::frontend::statements::probe::INTERRUPTED;
 use crate::protocol::command::Command;
 use crate::protocol::response::Ending;
-use crate::sql::classify::named::Source;
+use crate::sql::classify::named::TextSource;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::words;
 
@@ -39,7 +39,7 @@ impl Session {
     pub(in crate::frontend) async fn source_text(
         &mut self,
         text: &[u8],
-        source: &Source,
+        source: &TextSource,
     ) -> Result<Text, End> {
         let expression = &text[source.span.clone()];
         let names = words::mentions(expression);

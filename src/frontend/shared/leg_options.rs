@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::own::{self, Guard};
 use crate::config::Config;
-use crate::config::tls::{Asked, BackendMode, Offer};
+use crate::config::tls::{BackendMode, ClientCertificate, Offer};
 use crate::frontend::login::Refusal;
 use crate::lock::codes;
 use crate::net::certificates::{Acceptor, Connector, NoTls, TlsError};
@@ -120,7 +120,7 @@ impl Hops {
         let mode = config.backend_tls.mode;
         let why = if mode.demands() {
             "the server offers none, and backend_tls demands it"
-        } else if mode == BackendMode::Match && config.tls.asked == Asked::Require {
+        } else if mode == BackendMode::Match && config.tls.asked == ClientCertificate::Require {
             "the server offers none, tls_client_cert demands it of clients, and with backend_tls = \"match\" clients get what the server offers"
         } else {
             return None;
@@ -134,7 +134,7 @@ impl Hops {
             return Some(Refusal::of("no_tls", codes::tls_required()));
         }
         let certified = client.tls().is_some_and(|tls| tls.peer_certificate().is_some());
-        (config.tls.asked == Asked::Require && !certified)
+        (config.tls.asked == ClientCertificate::Require && !certified)
             .then(|| Refusal::of("no_certificate", codes::certificate_required()))
     }
 

@@ -16,34 +16,34 @@ pub enum Named {
     /// `PREPARE name FROM source`
     Prepare {
         /// The statement's name.
-        name: Name,
+        name: StatementName,
         /// Its text.
-        source: Source,
+        source: TextSource,
     },
     /// `EXECUTE name [USING values]`
     Execute {
         /// The statement's name.
-        name: Name,
+        name: StatementName,
         /// What is bound to its parameters.
-        using: Vec<Value>,
+        using: Vec<UsingValue>,
     },
     /// `EXECUTE IMMEDIATE source [USING values]`
     Immediate {
         /// The text.
-        source: Source,
+        source: TextSource,
         /// What is bound to its parameters.
-        using: Vec<Value>,
+        using: Vec<UsingValue>,
     },
     /// `DEALLOCATE PREPARE name`, `DROP PREPARE name`
     Deallocate {
         /// The statement's name.
-        name: Name,
+        name: StatementName,
     },
 }
 
 /// A name as it is compared: servers do not tell case and accents apart.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct StatementName {
     /// In lower case.
     pub folded: Vec<u8>,
     /// Of letters, digits, `_` and `$`, which fold in one way only.
@@ -54,7 +54,7 @@ pub struct Name {
 
 /// An expression that gives a statement's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct TextSource {
     /// Its own text.
     pub span: Range<usize>,
     /// One string, which says what it is.
@@ -67,7 +67,7 @@ pub struct Source {
 
 /// An expression behind USING.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value {
+pub struct UsingValue {
     /// Its text.
     pub span: Range<usize>,
     /// The literal that it is, if it is one.
@@ -159,7 +159,7 @@ pub(in crate::sql) fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> O
     Some(Named::Execute { name, using: using(text, c, dialect)? })
 }
 
-fn name(c: &mut TokenCursor<'_>, set: bool) -> Option<Name> {
+fn name(c: &mut TokenCursor<'_>, set: bool) -> Option<StatementName> {
     let token = c.next()?;
     let bytes = c.bytes(token);
     let bytes = match token.kind {
@@ -168,11 +168,11 @@ fn name(c: &mut TokenCursor<'_>, set: bool) -> Option<Name> {
         _ => return None,
     };
     let plain = bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'));
-    Some(Name { folded: bytes.to_ascii_lowercase(), plain, set })
+    Some(StatementName { folded: bytes.to_ascii_lowercase(), plain, set })
 }
 
 /// MySQL takes a string or a user variable, MariaDB any expression.
-fn source(text: &[u8], c: &mut TokenCursor<'_>, dialect: Dialect, set: bool) -> Option<Source> {
+fn source(text: &[u8], c: &mut TokenCursor<'_>, dialect: Dialect, set: bool) -> Option<TextSource> {
     let mut taken = Vec::new();
     let mut depth = 0;
     while let Some(token) = c.peek() {
@@ -192,7 +192,7 @@ fn source(text: &[u8], c: &mut TokenCursor<'_>, dialect: Dialect, set: bool) -> 
     let simple = literal || is_variable(&taken);
     let span = taken.first()?.start..taken.last()?.end;
     let repeatable = simple || is_repeatable(text, &taken, dialect);
-    (simple || dialect.flavour == Flavour::MariaDb).then_some(Source {
+    (simple || dialect.flavour == Flavour::MariaDb).then_some(TextSource {
         span,
         literal,
         repeatable,
@@ -211,7 +211,7 @@ fn is_variable(tokens: &[Token]) -> bool {
         && tokens.windows(2).all(|two| two[0].end == two[1].start)
 }
 
-fn using(text: &[u8], mut c: TokenCursor<'_>, dialect: Dialect) -> Option<Vec<Value>> {
+fn using(text: &[u8], mut c: TokenCursor<'_>, dialect: Dialect) -> Option<Vec<UsingValue>> {
     if c.peek().is_none() {
         return Some(Vec::new());
     }
@@ -233,7 +233,7 @@ fn using(text: &[u8], mut c: TokenCursor<'_>, dialect: Dialect) -> Option<Vec<Va
                 let span = item.first()?.start..item.last()?.end;
                 let mut cursor = TokenCursor::new(text, &item);
                 let literal = argument(&mut cursor).filter(|_| cursor.left() == 0);
-                values.push(Value {
+                values.push(UsingValue {
                     span,
                     literal,
                     repeatable: is_repeatable(text, &item, dialect),
@@ -267,7 +267,7 @@ mod tests {
     fn parts(flavour: Flavour, sql: &str) -> Option<Vec<String>> {
         let Statement::Named(named) = judge(flavour, sql) else { return None };
         let text = |span: &Range<usize>| sql[span.clone()].to_owned();
-        let name = |name: &Name| String::from_utf8_lossy(&name.folded).into_owned();
+        let name = |name: &StatementName| String::from_utf8_lossy(&name.folded).into_owned();
         Some(match &named {
             Named::Prepare { name: n, source } => vec![name(n), text(&source.span)],
             Named::Deallocate { name: n } => vec![name(n)],
