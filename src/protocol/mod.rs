@@ -8,6 +8,7 @@ pub mod column;
 pub mod command;
 pub mod error_replacement;
 pub mod frame;
+mod grammar;
 pub mod handshake;
 pub mod host_block_guard;
 pub mod packet;
