@@ -140,7 +140,7 @@ impl Connection {
                     values.iter().map(|(name, cell)| (name.as_str(), kind(cell))).collect();
                 let row: Vec<_> = values.iter().map(|(_, cell)| cell.written()).collect();
                 let row = row.iter().map(Option::as_deref).collect();
-                put_result_set(out, &columns, std::iter::once(row), (self.entered.capabilities, 0));
+                put_result_set(out, &columns, std::iter::once(row), self.entered.capabilities, 0);
                 self.notes = notes;
             }
             Err(error) => error.encode(out, 1, false),
@@ -152,7 +152,7 @@ impl Connection {
             table.rows.iter().map(|row| row.iter().map(Cell::written).collect()).collect();
         let rows = written.iter().map(|row| row.iter().map(Option::as_deref).collect());
         let warnings = u16::from(table.cut) + u16::from(table.old.is_some());
-        put_result_set(out, table.columns, rows, (self.entered.capabilities, warnings));
+        put_result_set(out, table.columns, rows, self.entered.capabilities, warnings);
     }
 }
 

@@ -48,6 +48,21 @@ pub(super) struct RunningCluster {
     account: Account,
 }
 
+/// An error, if one of the other clusters has the same lock tables.
+fn shares_tables(
+    others: &[RunningCluster],
+    name: Option<&str>,
+    tables: Option<&(String, String)>,
+) -> Option<StartError> {
+    let (_, schema) = tables?;
+    let other = others.iter().find(|other| other.tables.as_ref() == tables)?;
+    Some(StartError::Shared {
+        one: other.name.clone().unwrap_or_default(),
+        other: name.unwrap_or_default().to_owned(),
+        schema: schema.clone(),
+    })
+}
+
 impl RunningCluster {
     /// Starts one; the others must not have the same lock tables.
     pub(super) async fn start(
@@ -83,13 +98,9 @@ impl RunningCluster {
             tables,
             server,
         } = parts;
-        if let Some((one, schema)) = tables.as_ref().and_then(|tables| {
-            others.iter().find(|other| other.tables.as_ref() == Some(tables)).zip(Some(&tables.1))
-        }) {
-            let called = |name: &Option<String>| name.clone().unwrap_or_default();
+        if let Some(shared) = shares_tables(others, name.as_deref(), tables.as_ref()) {
             work.stop().await;
-            let (one, other) = (called(&one.name), called(&name));
-            return Err(StartError::Shared { one, other, schema: schema.clone() });
+            return Err(shared);
         }
         tracing::info!(
             cluster = name,
@@ -104,7 +115,7 @@ impl RunningCluster {
         let flavour = Flavour::from_version(&server).name();
         metrics.server_info.with_label_values(&[flavour]).set(1);
         let (now, hops) = bound[0].0.both();
-        // Without TLS, a login of the proxy's own tells no more than a greeting does.
+        // Without TLS, a login of the proxy's own shows no more than a greeting does.
         if reach.problem(&now.backend).is_none() && hops.guard().mode().demands() {
             reach.look(&now, hops.guard(), &account).await;
             if let Some(why) = reach.problem(&now.backend) {

@@ -8,10 +8,10 @@ use crate::config::{Config, HostPort, StoreUrl};
 use crate::store::connection::{StoreConnection, StoreError, same_run};
 use crate::store::grants::Need;
 use crate::store::reads::Rights;
-use crate::store::schema::{Meta, VERSION};
-use crate::types::version_number;
+use crate::store::schema::{Meta, Settings, VERSION};
+use crate::types::{Flavour, version_number};
 
-/// What the start found out about the store.
+/// Facts about the store that the start needs.
 #[derive(Debug)]
 pub struct Readiness {
     /// The schema was created just now.
@@ -24,11 +24,11 @@ pub struct Readiness {
     pub version: String,
     /// Whose the lock tables are.
     pub meta: Meta,
-    /// Why `backend` cannot be reached, as far as that was tried: not where it is the store itself.
+    /// Why `backend` cannot be reached. Not tried if it is the store itself.
     pub unreachable: Option<String>,
     /// Why no client can log in, by the server's settings.
     pub closed: Option<String>,
-    /// What works less well than it could, and how to mend it.
+    /// What works less well than it could, and how to fix it.
     pub warnings: Vec<String>,
 }
 
@@ -45,20 +45,10 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         .map_err(|e| refuse(connect_advice(&e)))?;
     let fail = |e: StoreError| refuse(e.to_string());
     let settings = conn.read_settings().await.map_err(fail)?;
-    let (oldest, name) = conn.flavour().oldest();
-    if version_number(&settings.version) < oldest {
-        let version = settings.version;
-        return Err(refuse(format!("the server is {version}; locks need {name} or later")));
+    if let Some(problem) = unfit(&settings, conn.flavour()) {
+        return Err(refuse(problem));
     }
     let mut warnings = Vec::new();
-    if settings.binlog && settings.binlog_format.eq_ignore_ascii_case("STATEMENT") {
-        return Err(refuse(
-            "binlog_format is STATEMENT, under which lock batches fail with error 1665; set it to ROW".into(),
-        ));
-    }
-    if settings.read_only {
-        return Err(refuse("the server is read-only; the lock tables live on the primary".into()));
-    }
     let locked = |e: &StoreError| {
         e.is_retryable()
             .then(|| StartError::Locked { url: format!("{store:?}"), problem: e.to_string() })
@@ -81,7 +71,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
                 store.schema
             ),
         },
-        // Which of both it is, a server tells nobody without rights.
+        // Without rights, the server does not say which of both it is.
         StoreError::Refused { code: 1142 | 1044, message } => refuse(format!(
             "{message}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.* (`lockstead grants`). If the tables are missing: {HOW_TO_INSTALL}",
             store.schema
@@ -121,8 +111,26 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     })
 }
 
+/// Why locks cannot be kept at a server with these settings.
+fn unfit(settings: &Settings, flavour: Flavour) -> Option<String> {
+    let (oldest, name) = flavour.oldest();
+    if version_number(&settings.version) < oldest {
+        let version = &settings.version;
+        return Some(format!("the server is {version}; locks need {name} or later"));
+    }
+    if settings.binlog && settings.binlog_format.eq_ignore_ascii_case("STATEMENT") {
+        return Some(
+            "binlog_format is STATEMENT, under which lock batches fail with error 1665; set it to ROW".to_owned(),
+        );
+    }
+    settings
+        .read_only
+        .then(|| "the server is read-only; the lock tables live on the primary".to_owned())
+}
+
 /// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must
-/// be one server. A warning where that cannot be seen, and why not, if it is that nobody answers.
+/// be one server. Returns a warning if this cannot be checked, and the error if the server is
+/// unreachable.
 async fn compare_servers(
     config: &Config,
     url: &StoreUrl,
@@ -161,8 +169,8 @@ async fn compare_servers(
 
 fn tables_advice(e: &StoreError, schema: &str) -> String {
     match e {
-        // Made anew beside the others, the table would not know of the locks that are held, nor of
-        // the tokens that were given.
+        // A new table beside the others would know neither the locks that are held nor the tokens
+        // that were given.
         StoreError::Refused { code: 1146, message } => format!(
             "the lock schema `{schema}` is not whole: {message}. Stop all proxies, DROP DATABASE `{schema}`, and install it again, which frees all locks. {HOW_TO_INSTALL}"
         ),

@@ -128,10 +128,10 @@ pub(super) struct Successor {
     answer: Option<UpgradeAnswer>,
 }
 
-/// Where it is told what became of it: to who has asked.
+/// Takes the result: the new process's id, or why there is none.
 type UpgradeAnswer = oneshot::Sender<Result<u32, String>>;
 
-/// Waits until somebody asks and a new process serves. One that fails changes nothing.
+/// Waits for a request and until a new process serves. If that fails, nothing changes.
 pub(super) async fn successor(
     origin: &Arc<Origin>,
     sockets: &Sockets,
@@ -142,28 +142,28 @@ pub(super) async fn successor(
     loop {
         let answer = asked.next().await;
         let copies = sockets.copies().map_err(|e| e.to_string());
-        let limits = (START + lease * 2, PATIENCE);
+        let ready = START + lease * 2;
         let started = match copies {
-            Ok(copies) => start(origin, copies, registry, limits).await,
+            Ok(copies) => start(origin, copies, registry, ready).await,
             Err(e) => Err(e),
         };
         match started {
             Ok(process) => return Successor { process, answer },
             Err(e) => {
                 tracing::error!(error = %e, "no upgrade: this process serves on");
-                // Who has asked may not have waited.
+                // The caller may not have waited.
                 let _ = answer.map(|answer| answer.send(Err(e)));
             }
         }
     }
 }
 
-/// Starts a process, and waits until it is ready, and then until it serves, beside this one.
+/// Starts a process beside this one, and waits until it is ready (at most `ready`) and serves.
 async fn start(
     origin: &Arc<Origin>,
     sockets: Vec<NamedSocket>,
     registry: &Registry,
-    (ready, serves): (Duration, Duration),
+    ready: Duration,
 ) -> Result<Process, String> {
     if std::process::id() == 1 {
         return Err(
@@ -187,7 +187,7 @@ async fn start(
             return Err(format!("the new process is not ready after {ready:?}, and is ended"));
         }
     }
-    match timeout(serves, line.gives(registry.is_aside())).await {
+    match timeout(PATIENCE, line.gives(registry.is_aside())).await {
         Ok(true) => Ok(process),
         Ok(false) => Err(process.failed().await),
         Err(_) => Err("the new process is ready and does not serve, and is ended".to_owned()),
@@ -209,7 +209,7 @@ impl Successor {
     }
 }
 
-/// Who asks for an upgrade: administrators, and a signal.
+/// The sources of requests for an upgrade: administrators, and a signal.
 pub(super) struct UpgradeRequests {
     pub(super) administrators: mpsc::Receiver<UpgradeRequest>,
     pub(super) signal: Signal,

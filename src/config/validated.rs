@@ -133,14 +133,11 @@ impl Config {
             key,
             problem,
         };
-        let missing = |key: &'static str, example: &str| {
-            wrong(key, format!("is missing; give for example {key} = \"{example}\""))
-        };
         let listen = listens(raw.listen.as_ref()).map_err(|e| wrong("listen", e))?;
         let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
         let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
         let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
-        let backend = raw.backend.as_deref().ok_or_else(|| missing("backend", "127.0.0.1:3306"))?;
+        let backend = backend(raw.backend.as_deref()).map_err(|e| wrong("backend", e))?;
         let modes = [("durable", Mode::Durable), ("observe", Mode::Observe)];
         let mode = choice(raw.mode.as_deref(), &modes).map_err(|e| wrong("mode", e))?;
         let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
@@ -151,21 +148,13 @@ impl Config {
             return Err(no_store());
         }
         let limits = limits::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
-        if raw.state_dir.as_deref() == Some("") {
-            return Err(wrong("state_dir", "is empty; give a directory, auto or off".to_owned()));
-        }
         let http = http::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
         let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
         let log_format =
             choice(raw.log_format.as_deref(), &formats).map_err(|e| wrong("log_format", e))?;
         let first = listen[0].to_string();
-        let state_dir = state_dir(raw.state_dir.as_deref(), place.unwrap_or(&first));
-        if state_dir.is_none() && mode == Mode::Observe {
-            return Err(wrong(
-                "state_dir",
-                "gives no directory, and who observes keeps the report there; give for example /var/lib/lockstead".to_owned(),
-            ));
-        }
+        let state_dir = directory(raw.state_dir.as_deref(), place.unwrap_or(&first), mode)
+            .map_err(|e| wrong("state_dir", e))?;
         let shown = shown::shown(&raw, store.as_ref());
         let (tls, backend_tls) = tls::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
         let admin = admin::read(&raw, state_dir.as_deref(), tls.offer != tls::Offer::Off);
@@ -175,12 +164,7 @@ impl Config {
         Ok(Self {
             listen,
             proxy_protocol,
-            backend: parse_host_port(backend).ok_or_else(|| {
-                wrong(
-                    "backend",
-                    format!("{backend:?} is no host:port; give for example 127.0.0.1:3306"),
-                )
-            })?,
+            backend,
             store,
             mode,
             unsupported,
@@ -212,6 +196,25 @@ impl Config {
             shown,
         })
     }
+}
+
+fn directory(given: Option<&str>, place: &str, mode: Mode) -> Result<Option<PathBuf>, String> {
+    if given == Some("") {
+        return Err("is empty; give a directory, auto or off".to_owned());
+    }
+    let directory = state_dir(given, place);
+    if directory.is_none() && mode == Mode::Observe {
+        return Err("gives no directory, and a proxy that observes keeps its report there; give for example /var/lib/lockstead".to_owned());
+    }
+    Ok(directory)
+}
+
+fn backend(given: Option<&str>) -> Result<HostPort, String> {
+    let example = "127.0.0.1:3306";
+    let text =
+        given.ok_or_else(|| format!("is missing; give for example backend = \"{example}\""))?;
+    parse_host_port(text)
+        .ok_or_else(|| format!("{text:?} is no host:port; give for example {example}"))
 }
 
 fn listens(given: Option<&OneOrMore>) -> Result<Vec<Listen>, String> {

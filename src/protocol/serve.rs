@@ -66,7 +66,8 @@ pub fn put_result_set<'a>(
     out: &mut Vec<u8>,
     columns: &[(&str, ColumnKind)],
     rows: impl Iterator<Item = Vec<Option<&'a [u8]>>>,
-    (capabilities, warnings): (Capabilities, u16),
+    capabilities: Capabilities,
+    warnings: u16,
 ) {
     let mut seq = 0_u8;
     let mut put = |payload: &[u8]| {

@@ -82,24 +82,7 @@ pub(super) fn read(text: &[u8], tokens: &[Token]) -> Option<Bare> {
         _ => c.bytes(name),
     };
     let function = Function::from_name(unquoted)?;
-    c.punct(b'(')?;
-    let mut arguments = Vec::new();
-    let close = loop {
-        if let Some(close) = c.punct(b')') {
-            break close;
-        }
-        if !arguments.is_empty() {
-            c.punct(b',')?;
-        }
-        let argument = argument(&mut c)?;
-        // An expression of its own, which half a comment would break.
-        if let Argument::Literal(span) = &argument
-            && holds(&marks, span)
-        {
-            return None;
-        }
-        arguments.push(argument);
-    };
+    let (arguments, close) = arguments(&mut c, &marks)?;
     let call = match brace {
         Some(brace) => brace.start..c.punct(b'}')?.end,
         None => name.start..close.end,
@@ -142,6 +125,28 @@ pub(super) fn read(text: &[u8], tokens: &[Token]) -> Option<Bare> {
         hint,
         special: hint || more || odd,
     }))
+}
+
+/// The arguments in parentheses, and the closing one.
+fn arguments(c: &mut TokenCursor<'_>, marks: &[Token]) -> Option<(Vec<Argument>, Token)> {
+    c.punct(b'(')?;
+    let mut arguments = Vec::new();
+    loop {
+        if let Some(close) = c.punct(b')') {
+            return Some((arguments, close));
+        }
+        if !arguments.is_empty() {
+            c.punct(b',')?;
+        }
+        let argument = argument(c)?;
+        // It is evaluated as an expression of its own, which half a comment would break.
+        if let Argument::Literal(span) = &argument
+            && holds(marks, span)
+        {
+            return None;
+        }
+        arguments.push(argument);
+    }
 }
 
 fn alias(c: &mut TokenCursor<'_>) -> Option<Alias> {

@@ -89,7 +89,11 @@ pub(in crate::sql) fn argument(c: &mut TokenCursor<'_>) -> Option<Argument> {
         }
         _ => return None,
     }
-    // The rest of a number: points, digits, an exponent with its sign, all without gaps.
+    Some(number(c, first.start, end))
+}
+
+/// The rest of a number: points, digits, an exponent with its sign, all without gaps.
+fn number(c: &mut TokenCursor<'_>, start: usize, mut end: usize) -> Argument {
     while let Some(t) = c.peek() {
         let exponent = c.text()[..t.start].ends_with(b"e") || c.text()[..t.start].ends_with(b"E");
         let part = match t.kind {
@@ -100,14 +104,15 @@ pub(in crate::sql) fn argument(c: &mut TokenCursor<'_>) -> Option<Argument> {
         if !part || t.start != end {
             break;
         }
-        end = c.next()?.end;
+        end = t.end;
+        c.next();
     }
-    let span = first.start..end;
+    let span = start..end;
     let decimal = c.text()[span.clone()]
         .iter()
         .enumerate()
         .all(|(i, b)| b.is_ascii_digit() || *b == b'.' || (i == 0 && matches!(b, b'-' | b'+')));
-    Some(if decimal { Argument::Number(span) } else { Argument::Literal(span) })
+    if decimal { Argument::Number(span) } else { Argument::Literal(span) }
 }
 
 /// Reads COLLATE and its name, if they stand there.
