@@ -69,7 +69,7 @@ impl App {
                 RunningCluster::start(cluster, &registry, &clusters, &mut sockets).await?;
             clusters.push(running);
         }
-        // Behind the start of the engines, which makes the state directory.
+        // After the start of the engines, which makes the state directory.
         let admin = plan_admin.socket.map(|path| sockets.admin(&path)).transpose()?.flatten();
         Ok(Self { clusters, http, admin, port, registry, sockets })
     }
@@ -101,7 +101,7 @@ impl App {
         let (app, line) = tokio::select! {
             begun = Self::begin(plan) => begun?,
             () = signals.next() => {
-                tracing::info!("told to stop before anything was served");
+                tracing::info!("asked to stop before anything was served");
                 return Ok(());
             }
         };
@@ -187,7 +187,7 @@ impl App {
     }
 }
 
-/// What others than clients look into.
+/// The proxy's entrances beside those for clients.
 struct Open {
     pages: Option<JoinHandle<std::io::Result<()>>>,
     desk: Option<JoinHandle<std::io::Result<()>>>,
@@ -212,7 +212,7 @@ struct Serving {
 }
 
 impl Serving {
-    /// Until it is told to stop, or another process has taken its place; then drains.
+    /// Runs until a signal or until another process has taken its place; then drains.
     async fn run(mut self, origin: &Arc<Origin>, mut signals: Signals, upgrades: Signal) {
         let lease = self.settings.config().lease;
         let mut asked = UpgradeRequests { administrators: self.asked, signal: upgrades };
@@ -235,10 +235,10 @@ impl Serving {
                 none = left => if !none {
                     limit = LAST_MOMENT;
                 },
-                () = signals.next() => tracing::info!("told to stop: draining"),
+                () = signals.next() => tracing::info!("asked to stop: draining"),
             }
         } else {
-            tracing::info!("told to stop: draining");
+            tracing::info!("asked to stop: draining");
             drop((self.bound, self.sockets));
         }
         self.registry.tell(SessionEvent::Drain);
@@ -252,7 +252,7 @@ impl Serving {
         }
         drop(self.workers);
         if let Some(at) = handed_over {
-            // What was asked of the windows until then is still answered.
+            // HTTP requests that have come until then are still answered.
             sleep_until(at + LAST_MOMENT).await;
         }
         for window in self.windows.pages.into_iter().chain(self.windows.desk) {
@@ -279,7 +279,7 @@ async fn serve_admin(mut socket: BoundSocket, control: Control) -> std::io::Resu
     Ok(())
 }
 
-/// What asks the process to end.
+/// Signals that end the process.
 struct Signals(Signal, Signal);
 
 impl Signals {

@@ -1,4 +1,4 @@
-//! Accounts of administrators who come over TCP: a file with a line `name:role:verifier` for each.
+//! Accounts of administrators who connect over TCP: a file with a line `name:role:verifier` for each.
 //!
 //! The verifier is what `caching_sha2_password` keeps for its fast path, SHA256(SHA256(password)) in
 //! hexadecimal digits: it proves a password, and cannot be used as one.
@@ -45,7 +45,7 @@ impl AdminRole {
 pub struct Accounts(HashMap<String, (AdminRole, [u8; 32])>);
 
 impl Accounts {
-    /// Reads the file, which its owner alone may read; an error in words that tell no verifier.
+    /// Reads the file, which only its owner may read. Errors contain no verifier.
     pub fn load(path: &Path) -> Result<Self, String> {
         let wrong = |problem: String| format!("{}: {problem}", path.display());
         let mode = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.mode();
@@ -75,7 +75,7 @@ impl Accounts {
         Ok(Self(accounts))
     }
 
-    /// The role of whoever proves a password by `caching_sha2_password`'s answer to the nonce.
+    /// The role, if the proof is `caching_sha2_password`'s answer to the nonce.
     pub(super) fn check(&self, user: &[u8], nonce: &[u8; 20], proof: &[u8]) -> Option<AdminRole> {
         let found = std::str::from_utf8(user).ok().and_then(|user| self.0.get(user));
         // As much work for a name that is not there.

@@ -53,7 +53,7 @@ pub(super) enum AdminCommand {
     UpgradeIfNeeded,
     /// `SHOW COMMANDS`, `HELP`
     Help,
-    /// What clients ask for themselves, in words of theirs.
+    /// A query that a client sends by itself.
     Client(ClientQuery),
 }
 
@@ -73,7 +73,7 @@ impl AdminCommand {
     }
 }
 
-/// What clients ask when they connect.
+/// Queries that clients send by themselves when they connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ClientQuery {
     /// Settings and comments, which mean nothing here.
@@ -82,7 +82,7 @@ pub(super) enum ClientQuery {
     Empty,
     /// Variables and functions, as they were written, and the names of their columns.
     Select(Vec<(String, String)>),
-    /// `SHOW WARNINGS`; errors are told where they are made.
+    /// `SHOW WARNINGS`; errors are returned at once.
     Warnings,
     /// `SHOW ERRORS`
     Errors,
@@ -90,7 +90,7 @@ pub(super) enum ClientQuery {
 
 /// The commands, and what they are for.
 pub(super) const HELP: [(&str, &str); 18] = [
-    ("SHOW LOCKS [LIKE 'pattern']", "locks that are held, by whatever proxy"),
+    ("SHOW LOCKS [LIKE 'pattern']", "held locks of all proxies"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
     ("SHOW SESSIONS", "sessions of this proxy"),
     ("SHOW PROXIES", "all proxies that share the lock tables"),
@@ -102,19 +102,16 @@ pub(super) const HELP: [(&str, &str); 18] = [
     ("SHOW LEASE", "whether this proxy may grant locks, and for how long its own are certain"),
     ("SHOW BACKENDS", "servers and lock tables"),
     ("SHOW CONFIG", "the settings in force"),
-    ("SHOW METRICS", "what Prometheus is told"),
+    ("SHOW METRICS", "all metrics, as Prometheus reads them"),
     (
         "RELEASE LOCK 'name' [TOKEN n] [CLUSTER 'name']",
-        "take a lock from its holder, whose session is closed, at whatever proxy",
+        "take a lock from its holder at any proxy; the holder's session is closed",
     ),
     ("KILL id [CLUSTER 'name']", "end a session of this proxy at the server; its locks are freed"),
-    ("DRAIN", "/readyz says no, so that load balancers send no more clients; who is here stays"),
+    ("DRAIN", "make /readyz fail, so that load balancers send no new clients; sessions stay"),
     ("RESUME", "the end of DRAIN"),
     ("RELOAD", "read the configuration and the certificates again"),
-    (
-        "UPGRADE",
-        "start the program anew in this one's place; sessions that are here stay until they end",
-    ),
+    ("UPGRADE", "start a new process in place of this one; existing sessions stay until they end"),
     (
         "UPGRADE IF NEEDED",
         "RELOAD, and UPGRADE if a setting that has changed, or a newer program, needs it",

@@ -36,7 +36,7 @@ pub struct ClusterView {
     pub digests: Digests,
 }
 
-/// The changes that a reload found and what became of each, or why nothing was changed.
+/// The changes that a reload found, with the result of each, or why nothing was changed.
 pub type Reloaded = Result<Vec<SettingChange>, String>;
 
 /// The program on disk, if it is no longer the one that runs.

@@ -150,7 +150,7 @@ async fn login(comer: Comer, slots: Arc<ConnectionSlots>) -> Option<Entered> {
         Ok(Ok(entered)) => entered,
         // A client that leaves is no event, nor is one that says nothing.
         Ok(Err(e)) => {
-            tracing::debug!(error = %e, "no administrator has come of it");
+            tracing::debug!(error = %e, "an administrator's login failed");
             None
         }
         Err(_) => None,

@@ -64,7 +64,7 @@ impl Control {
         Ok(AdminTable { columns: COLUMNS, cut, old, rows })
     }
 
-    /// Adds to rows that the engine alone has told of what is known elsewhere here.
+    /// Completes rows that come from the engine alone with what this process knows besides.
     async fn complete(&self, locks: &mut [LockSeen], engine: &Engine) {
         let address = match (engine.lease().proxy(), engine.known_proxies().await) {
             (Some(me), Ok(proxies)) => proxies.rows.into_iter().find(|p| p.id == me.0),

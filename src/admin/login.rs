@@ -211,7 +211,7 @@ impl LoginExchange<'_> {
         Ok(frame[HEADER..].to_vec())
     }
 
-    /// Reads the file anew. A broken file lets nobody in.
+    /// Reads the file each time. A broken file lets nobody in.
     async fn check(
         &mut self,
         accounts: Arc<Path>,

@@ -1,4 +1,4 @@
-//! RELEASE LOCK: a lock is taken from its holder, by the proxy whose session that is and nobody else.
+//! RELEASE LOCK: a lock is taken from its holder, and only by the proxy whose session that is.
 //!
 //! That proxy reads the request with its next renewal, closes the session, and frees the row when the
 //! server has stopped working for it. Nothing else ever frees the row of a proxy that lives, so a
@@ -18,7 +18,7 @@ use crate::store::lease::ProxyState;
 use crate::store::overview::{LockRow, Which};
 use crate::store::releases::Fate;
 
-/// Between looks at what has become of it.
+/// Time between checks of the result.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long a takeover may take before the command says that it is under way.
 const DEAD_FOR: Duration = Duration::from_secs(3);
@@ -97,7 +97,7 @@ fn ambiguous(found: &[(&ClusterView, &Engine, LockRow)]) -> ErrorReply {
     failed(format!("several locks are shown by this name: {all}. Give the {say}"))
 }
 
-/// Waits until it is known what becomes of it.
+/// Waits until the lock is free, or it is known why not.
 async fn until_free(
     engine: &Engine,
     grant: (Vec<u8>, u64),
@@ -112,12 +112,12 @@ async fn until_free(
         };
         let proxy = proxy.ok_or_else(|| {
             failed(
-                "somebody has deleted its proxy's row: the proxies declare it dead when it has been missed for the longest lease, and then free the lock"
+                "its proxy's row has been deleted: the other proxies declare it dead after the longest lease, and then free the lock"
                     .to_owned(),
             )
         })?;
         if proxy.state != ProxyState::Live {
-            // This proxy, too, is about to take it over, and tells soon what is in the way.
+            // This proxy, too, is about to take it over, and will soon know what prevents that.
             let stuck = engine.stuck().of(proxy.id);
             if stuck.is_none() && begun.elapsed() < DEAD_FOR {
                 sleep(PAUSE).await;
@@ -136,7 +136,7 @@ async fn until_free(
         // It renews each heartbeat, and reads the request then.
         if since.elapsed() >= terms.heartbeat() * 3 + PAUSE * 10 {
             return Err(failed(format!(
-                "owner silent: the proxy at {} has not renewed its lease for {:.1?}; the lock is free when that has run out, {:?} behind the last renewal, or when the proxy is back and has heard of the request",
+                "owner silent: the proxy at {} has not renewed its lease for {:.1?}; the lock is free when that has run out, {:?} after the last renewal, or when the proxy is back and has read the request",
                 proxy.addr,
                 since.elapsed(),
                 terms.ttl

@@ -89,7 +89,7 @@ impl Cell {
         Self::Text(name::shown(bytes))
     }
 
-    /// Bytes of some character set, for people.
+    /// Bytes in an unknown character set, for display.
     pub fn bytes(bytes: &[u8]) -> Self {
         Self::Text(String::from_utf8_lossy(bytes).into_owned())
     }

@@ -39,8 +39,8 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A cluster that is bound and ready to be served.
 pub(super) struct RunningCluster {
-    /// What its lock tables are known by: the server's identity and the schema. None has those
-    /// who observe.
+    /// The server's identity and the schema of its lock tables. `None` if the cluster only
+    /// observes.
     tables: Option<(String, String)>,
     name: Option<String>,
     listeners: Vec<(Context, Vec<BoundSocket>)>,
@@ -163,7 +163,7 @@ impl RunningCluster {
         &self.any().engine
     }
 
-    /// What goes on beside the sessions; runs as long as the process.
+    /// Work beside the sessions; runs as long as the process.
     pub(super) fn tend(&self) -> impl Future<Output = ()> + use<> {
         let Context { spares, reach, in_force, .. } = self.any();
         let settings = |in_force: &InForce| {
@@ -177,7 +177,7 @@ impl RunningCluster {
         async { tokio::join!(tended, watched).0 }
     }
 
-    /// What administrators see of it.
+    /// The view of it for administrators.
     pub(super) fn for_admin(&self) -> admin::ClusterView {
         let Context { metrics, engine, observer, in_force, cluster, reach, digests, .. } =
             self.any();
@@ -191,7 +191,7 @@ impl RunningCluster {
         }
     }
 
-    /// Waits until it grants locks. Who observes has none to grant.
+    /// Waits until it grants locks; not at all if it only observes.
     pub(super) async fn until_it_grants(&self) {
         while self.any().observer.is_none() && !self.engine().lease().is_good() {
             sleep(LOOK).await;
@@ -208,7 +208,7 @@ impl RunningCluster {
     }
 }
 
-/// What the start finds out, as soon as nobody has the lock tables locked.
+/// Inspects the store, as soon as nobody has the lock tables locked.
 async fn readiness(config: &Config, name: Option<&str>) -> Result<Readiness, StartError> {
     let mut said = false;
     loop {
@@ -264,7 +264,7 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
     })
 }
 
-/// The state directory, if there is one to be had.
+/// The state directory, if there can be one.
 fn open_state(config: &Config, store: &StoreUrl) -> Option<StateDir> {
     let Some(path) = config.state_dir.as_deref() else {
         tracing::info!(

@@ -22,13 +22,13 @@ use tokio::net::UnixStream;
 
 /// In the environment of a process that takes another's place.
 pub(super) const TAKES_OVER: &str = "LOCKSTEAD_UPGRADE";
-/// Behind the last socket.
+/// After the last socket.
 const END: &[u8] = b"end";
 /// The new process has all it needs to serve.
 const READY: &[u8] = b"ready";
 /// The sockets are its own as well.
 const YOURS: &[u8] = b"yours";
-/// They are, and load balancers are to send nobody, as an administrator has said.
+/// They are, but load balancers should send no clients: an administrator has said DRAIN.
 const ASIDE: &[u8] = b"yours, aside";
 /// It accepts.
 const SERVES: &[u8] = b"serving";
@@ -111,14 +111,14 @@ impl UpgradeChannel {
     }
 
     /// The new process's side of it: it is ready, and waits for its word. An old process that is
-    /// gone meanwhile has no use for the sockets. True if load balancers are to send nobody.
+    /// gone meanwhile has no use for the sockets. True if load balancers should send no clients.
     pub(super) async fn take(&mut self) -> bool {
         self.0.write_all(READY).await.is_ok() && self.hear().await.is_ok_and(|said| said == ASIDE)
     }
 
     /// It accepts.
     pub(super) async fn serves(mut self) {
-        // There may be nobody left to tell.
+        // The other process may be gone.
         let _ = self.0.write_all(SERVES).await;
     }
 

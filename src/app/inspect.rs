@@ -18,7 +18,7 @@ pub struct Readiness {
     pub fresh: bool,
     /// Seconds the server waits for a handshake.
     pub connect_timeout: Duration,
-    /// What the account may do.
+    /// The account's rights.
     pub rights: Rights,
     /// `VERSION()`.
     pub version: String,
@@ -34,9 +34,10 @@ pub struct Readiness {
 
 const HOW_TO_INSTALL: &str = "Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA";
 
-const NO_TLS: &str = "the server has require_secure_transport=ON and lets nobody in without TLS, and backend_tls = \"off\" uses none";
+const NO_TLS: &str =
+    "the server requires TLS (require_secure_transport=ON), and backend_tls = \"off\" uses none";
 
-/// Connects to the store and finds out whether it can hold locks; creates the schema if told to.
+/// Connects to the store and checks whether it can hold locks; creates the schema if configured.
 pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let store = config.store()?;
     let refuse = |problem: String| StartError::Store { url: format!("{store:?}"), problem };
@@ -140,7 +141,7 @@ async fn compare_servers(
     if (host, *port) == (&url.host, url.port) {
         return Ok(None);
     }
-    // What is demanded there counts as well: it is the same account.
+    // The store's demands count as well: it is the same account.
     let demanded = config.backend_tls.of_everybody(&config.tls).or_stricter(&url.tls);
     let tls = demanded.for_store();
     let there = StoreUrl { host: host.clone(), port: *port, tls, ..url.clone() };

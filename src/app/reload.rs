@@ -22,7 +22,7 @@ pub struct ConfigSource {
     pub filter: SetFilter,
 }
 
-/// What settings are put into.
+/// The places that take new settings.
 pub(super) struct Reload {
     pub(super) source: ConfigSource,
     /// Each listener, with its cluster's name.

@@ -30,7 +30,7 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    /// Nothing is this process's own before it has been told so, if it has inherited.
+    /// If sockets were inherited, they become this process's own only when the old process says so.
     pub(super) fn new(inherited: Vec<NamedSocket>, ours: bool) -> Self {
         Self { inherited, all: Vec::new(), ours: Arc::new(AtomicBool::new(ours)) }
     }
@@ -83,7 +83,7 @@ impl Sockets {
                 file: None,
                 ours: Arc::clone(&self.ours),
             }),
-            // As the servers' own: who may log in is for accounts to say.
+            // Like the servers' own sockets: accounts decide who may log in.
             Listen::Unix(path) => self.unix("clients", path, 0o777),
         };
         let addr = listen.to_string();
@@ -168,7 +168,7 @@ impl BoundSocket {
         }
     }
 
-    /// What accepts; once.
+    /// The listener; only once.
     pub(super) fn listener(&mut self) -> Option<Listener> {
         self.listener.take()
     }
@@ -202,7 +202,7 @@ fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(4096)
 }
 
-/// A socket that another process left behind is taken over; one that somebody listens on is not.
+/// A socket file left by a process that has ended is taken over; one that a process listens on is not.
 fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     // Between the look and the bind, another start would take ours for one left behind.
     let _alone = alone_in(path);

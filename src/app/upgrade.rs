@@ -54,7 +54,7 @@ impl Origin {
         Ok(Self { program, arguments: arguments.collect() })
     }
 
-    /// What is there in its place, if it is another file than the one that runs.
+    /// The file in its place, if it is no longer the one that runs.
     pub(super) fn replaced(&self) -> Replaced {
         let program = self.program.display();
         match runs(&self.program) {
@@ -64,7 +64,7 @@ impl Origin {
         }
     }
 
-    /// Starts it anew, and hands the sockets over.
+    /// Starts it again, and hands the sockets over.
     fn start(&self, sockets: &[NamedSocket]) -> Result<(Process, OwnedFd, io::Result<()>), String> {
         let (line, theirs) = handover::pair().map_err(|e| e.to_string())?;
         let child = Command::new(&self.program)
@@ -199,7 +199,7 @@ impl Successor {
     pub(super) fn let_go(mut self) {
         let id = self.process.id();
         self.process.let_go();
-        // Under systemd, this is what it follows now. Elsewhere nobody listens.
+        // systemd follows this process from now on. Elsewhere nobody listens.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::MainPid(id)]);
         tracing::info!(
             process = id,
@@ -236,7 +236,7 @@ pub(super) async fn linger(
     workers: &Workers,
     clusters: &[RunningCluster],
 ) -> bool {
-    // Who was accepted last may not be registered yet.
+    // The last accepted clients may not be registered yet.
     let ended = async {
         while !registry.emptied(limit).await || !workers.are_idle() {
             sleep(LOOK).await;

@@ -1,13 +1,13 @@
-//! What runs beside the sessions, and its end.
+//! Threads that run beside the sessions, and their end.
 
 use crate::engine::start::Threads;
 use crate::observe::recorder::Recorder;
 
-/// What runs beside the sessions.
+/// Threads that run beside the sessions.
 pub(super) enum Background {
     /// The engine.
     Locks(Threads),
-    /// Who keeps the report.
+    /// The report's thread.
     Report(Recorder),
 }
 

@@ -21,7 +21,7 @@ pub(super) struct AdminAccount {
     password_file: Option<PathBuf>,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It prints a line for the file of `admin_accounts`, which has no password in it but what proves one:
   openssl rand -base64 24 >pw

@@ -31,7 +31,7 @@ pub(super) struct Adopt {
     settings: SettingsArgs,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It waits one lease, the longest known, so that every proxy has let go of the locks that it held on
 the server before. Then it opens a new epoch on the server that `store` leads to. Running proxies
@@ -124,7 +124,7 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
             "something has changed in the last moment: begin again".into(),
         ));
     }
-    // It is done, whoever hears of it; the log tells, too.
+    // It is done, even if the output is lost; the log has it, too.
     let _ = say(format_args!("adopted         epoch {epoch}, by {who}"));
     tracing::warn!(
         epoch,
@@ -202,7 +202,7 @@ fn confirm() -> Result<(), AdoptError> {
     }
 }
 
-/// Waits until nobody can hold a lease any more, as an observer does, and looks on meanwhile.
+/// Waits, as an observer does, until no proxy can hold a lease any more, and keeps checking meanwhile.
 async fn wait(
     conn: &mut StoreConnection,
     schema: &str,

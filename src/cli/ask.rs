@@ -18,7 +18,7 @@ use super::process::{failed, runtime, usage};
 use super::table;
 use crate::admin::EXACT;
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It asks the proxy that runs on this machine, and needs to be root or the user that the proxy runs
 as. docs/administration.md explains the columns.
@@ -40,7 +40,7 @@ const UPGRADE: Duration = Duration::from_hours(3);
 /// A question or an order.
 #[derive(Debug, Subcommand)]
 pub(super) enum Ask {
-    /// Show the locks that are held, by whatever proxy
+    /// Show the held locks of all proxies
     #[command(after_help = HELP)]
     Locks {
         /// Those whose names match, as in SQL: % for any text, _ for a character
@@ -67,7 +67,7 @@ pub(super) enum Ask {
     /// Show whether the proxy may grant locks, and for how long its own are certain
     #[command(after_help = HELP)]
     Lease(AdminSocketArgs),
-    /// Take a lock from its holder, whose session is closed, at whatever proxy
+    /// Take a lock from its holder at any proxy; the holder's session is closed
     #[command(after_help = HELP)]
     Release {
         /// As `lockstead locks` shows it
@@ -195,7 +195,7 @@ pub(super) enum AskError {
 }
 
 impl AskError {
-    /// What the proxy itself says, if it says something.
+    /// The proxy's own error, if it sent one.
     pub(super) fn refusal(&self) -> Option<String> {
         match self {
             Self::Failed(mysql_async::Error::Server(refused)) => Some(plain(&refused.message)),
@@ -234,7 +234,7 @@ pub(super) fn told(socket: &Path, error: AskError) -> ExitCode {
 pub(super) struct AdminAnswer {
     columns: Vec<(String, bool)>,
     rows: Vec<Vec<Value>>,
-    /// What it was warned with.
+    /// Its warnings.
     pub(super) notes: Vec<String>,
 }
 
@@ -243,7 +243,7 @@ pub(super) async fn connect(socket: &Path) -> Result<Conn, AskError> {
     let options = OptsBuilder::default()
         .socket(Some(socket.display().to_string()))
         .user(Some("admin"))
-        // What is too long the proxy says.
+        // The proxy reports a command that is too long.
         .max_allowed_packet(Some(1 << 24))
         .prefer_socket(true);
     let connected = timeout(CONNECT, Conn::new(options)).await;
@@ -291,7 +291,7 @@ fn shown(value: &Value) -> Option<String> {
 }
 
 impl AdminAnswer {
-    /// Two columns are left out where they have no value: who has one cluster is not shown its name, nor
+    /// Two columns are left out if they have no value: the cluster's name if there is only one, and
     /// the age of rows that were read just now.
     pub(super) fn text(&self) -> String {
         if self.columns.is_empty() {

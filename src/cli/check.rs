@@ -19,7 +19,7 @@ use crate::net::dates;
 use crate::net::peer::Peer;
 use crate::protocol::capabilities::Capabilities;
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 Exit status, by the worst that is found:
   0  all is well, but perhaps for warnings
@@ -61,7 +61,7 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     })
 }
 
-/// Whether the files for TLS are good. What the proxy makes itself is not made here.
+/// Whether the files for TLS are good. Files that the proxy would make are not made here.
 fn certificates(config: &Config, findings: &mut Findings) {
     let makes_one = config.tls.pair.is_none();
     let state_dir = config.state_dir.clone().filter(|_| !makes_one);
@@ -95,7 +95,7 @@ async fn check(config: Config, creates: bool, findings: &mut Findings) {
         Mode::Observe => observing(&config),
         Mode::Durable => store(&config, creates, findings).await,
     }
-    // Behind the store: a server that has seen the account asks for its proof alone.
+    // After the store: a server that has seen the account asks only for its proof.
     if let Some(greeted) = greeted {
         logins(&config, greeted, findings).await;
     }
@@ -106,7 +106,7 @@ async fn check(config: Config, creates: bool, findings: &mut Findings) {
 async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
     let offered = greeted.greeting.capabilities.has(Capabilities::SSL);
     let guards = (Guard::of_clients(config, offered), Guard::load(config));
-    // Certificates that cannot be read have been told of.
+    // Certificates that cannot be read have been reported.
     let (Ok(clients), Ok(own)) = guards else {
         return leave(greeted).await;
     };
@@ -126,7 +126,7 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
                     BackendMode::VerifyCa => {
                         "ok: TLS, with a certificate that backend_tls_ca vouches for"
                     }
-                    BackendMode::Required => "ok: TLS, with whatever certificate there is",
+                    BackendMode::Required => "ok: TLS, without checking the certificate",
                     BackendMode::Match | BackendMode::Off => "ok: no TLS",
                 },
             );
@@ -175,7 +175,7 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
     }
 }
 
-/// What there is to say of a proxy that only observes.
+/// The findings for a proxy that only observes.
 fn observing(config: &Config) {
     Findings::fine("mode", "observe: lock calls stay the server's own, and are reported");
     Findings::fine(

@@ -36,7 +36,7 @@ pub(super) struct Doctor {
 /// Where the password of `--account` is, if not in it.
 const PASSWORD: &str = "LOCKSTEAD_ACCOUNT_PASSWORD";
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It reads, and changes nothing. A password that is not in --account is taken from
 LOCKSTEAD_ACCOUNT_PASSWORD. Which rights the account needs, and what each finding means, is in
@@ -51,8 +51,8 @@ Exit status:
 const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
 
 const CALLS: &str =
-    "takes the server's own locks here. They exclude nobody who locks through Lockstead";
-const CALLS_ADVICE: &str = "move the call into the client, as a statement of its own in front of what runs this. It may stay where all who take this lock take it in here, and need no durable one";
+    "takes the server's own locks here. They do not exclude sessions that lock through Lockstead";
+const CALLS_ADVICE: &str = "move the call into the client, as a statement of its own before the one that runs this. It may stay if every user of this lock takes it here and none needs a durable one";
 const MAY_CALL: &str =
     "prepares statements, and has a lock function's name in a string here: it may call it";
 const MAY_CALL_ADVICE: &str = "see what is prepared; if it calls, do as for calls";
@@ -137,7 +137,7 @@ async fn look(config: &Config, account: &StoreUrl) -> Result<DoctorReport, Store
         facts.insert("events".to_owned(), events.join(", "));
     }
     facts.insert("server".to_owned(), conn.ident().to_owned());
-    // Who only observes may have none yet.
+    // A proxy that observes may have none yet.
     if let Some(url) = &config.store {
         findings.extend(store(config, url, &mut facts).await);
     }
@@ -185,7 +185,7 @@ fn events(findings: &[Finding]) -> Vec<String> {
     places.filter(|p| p.kind == "event").map(|p| format!("{}.{}", p.schema, p.name)).collect()
 }
 
-/// What the store's own account says of its server and of itself: as `lockstead check`, which
+/// What the store's own account sees of its server and its rights: like `lockstead check`, which
 /// needs no more than these rights.
 async fn store(config: &Config, url: &StoreUrl, facts: &mut Facts) -> Vec<Finding> {
     let schema = &url.schema;

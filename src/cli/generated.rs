@@ -11,7 +11,7 @@ use super::process::failed;
 
 #[derive(Debug, Args)]
 pub(super) struct Completions {
-    /// Whose
+    /// The shell
     shell: Shell,
 }
 

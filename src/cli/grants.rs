@@ -36,7 +36,7 @@ pub(super) struct Grants {
     settings: SettingsArgs,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It prints, and changes nothing. An administrator runs the output:
   lockstead grants --flavour mysql --account lockstead@10.0.0.% --password-file pw | mysql
@@ -46,7 +46,7 @@ the greeting of `backend` tells it, for which no account is needed.
 
 Exit status: 0 printed, 1 the server does not answer, 2 wrong usage or configuration";
 
-/// What is asked of the settings, or known without them.
+/// Facts from the settings or the command line.
 struct KnownServer {
     flavour: Flavour,
     schema: String,

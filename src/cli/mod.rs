@@ -52,7 +52,7 @@ enum Subcommands {
     /// Look for lock calls that no proxy sees, and for settings that make locks unsafe
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::Doctor),
-    /// Show which locks were seen in mode observe, who uses them, and what the switch would change
+    /// Show the locks seen in mode observe, their users, and what the switch would change
     #[command(after_help = report::HELP)]
     Report(Box<report::Arguments>),
     /// Make the server that answers the one whose locks are kept, after a failover or a restore
@@ -72,7 +72,7 @@ enum Subcommands {
     /// Show locks and waits of the proxy, live
     #[command(after_help = top::HELP)]
     Top(top::Top),
-    /// Print what completes commands in a shell
+    /// Print the completion script of a shell
     Completions(generated::Completions),
     /// Print the manual page, or write those of all commands
     Man(generated::Man),

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     settings: SettingsArgs,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It reads the report in `state_dir`, also while the proxy runs, which writes it every ten seconds.
 Of the settings only `state_dir`, and `listen` where that is \"auto\", matter. What it shows, and

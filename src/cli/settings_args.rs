@@ -13,7 +13,7 @@ pub(crate) struct SettingsArgs {
     /// Configuration file (TOML); every key is also a flag
     #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
     pub(super) config: Option<PathBuf>,
-    /// Which one, where the file has several
+    /// Which cluster, if the file has several
     #[arg(long, value_name = "NAME")]
     pub(super) cluster: Option<String>,
     #[command(flatten)]

@@ -38,7 +38,7 @@ pub(super) struct Top {
     place: AdminSocketArgs,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 q ends it. It asks the proxy that runs on this machine, and needs to be root or the user that the
 proxy runs as.
@@ -93,7 +93,7 @@ struct Looker {
 }
 
 impl Looker {
-    /// Looks now and then until nobody wants to know any more.
+    /// Reads at intervals until the receiver is gone.
     fn start(socket: PathBuf, every: Duration) -> Receiver<Result<String, AskError>> {
         let (seen, looks) = sync_channel(1);
         std::thread::spawn(move || {
@@ -147,7 +147,7 @@ async fn tables(conn: &mut Conn) -> Result<String, AskError> {
     Ok(text)
 }
 
-/// Draws until somebody has seen enough.
+/// Draws until the user quits.
 fn watch(
     first: String,
     looks: &Receiver<Result<String, AskError>>,
@@ -168,7 +168,7 @@ fn watch(
     }
 }
 
-/// What is to be known of a picture that is not the present.
+/// The note on a picture that is out of date.
 fn age(since: Duration, every: Duration, problem: Option<&str>) -> String {
     if problem.is_none() && since <= every + LATE {
         return String::new();
@@ -190,7 +190,7 @@ fn draw(text: &str, age: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Whether somebody says so within the time.
+/// Whether the user quits within the time.
 fn is_enough(within: Duration) -> io::Result<bool> {
     let end = Instant::now() + within;
     loop {

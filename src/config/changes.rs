@@ -10,7 +10,7 @@ use super::validated::Config;
 pub struct SettingChange {
     /// A setting, or what is bound.
     pub what: String,
-    /// What has become of it.
+    /// What was done about it.
     pub result: String,
     /// Whether only a start applies it.
     pub at_start: bool,

@@ -28,7 +28,7 @@ pub enum ConfigError {
         place: String,
         /// The key.
         key: &'static str,
-        /// What is wrong, and what would be right.
+        /// The problem, and what would be right.
         problem: String,
     },
 }

@@ -29,7 +29,7 @@ impl Http {
     }
 }
 
-/// Who serves the page to others than this machine, serves it to those who know the token, encrypted.
+/// If other machines can reach the page, a token and TLS are required.
 pub(super) fn read(raw: &Raw) -> Result<Option<Http>, WrongValue> {
     let text = raw.http.as_deref().unwrap_or("127.0.0.1:6080");
     if text == "off" {

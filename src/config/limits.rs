@@ -6,7 +6,7 @@ use super::error::WrongValue;
 use super::raw::Raw;
 use crate::lock::lease::MIN_TTL;
 
-/// What cannot be in less time, whatever is connected to.
+/// The least time for a connection, whatever the server.
 const BLINK: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);

@@ -29,7 +29,7 @@ pub enum StoreTls {
     /// None.
     #[default]
     Off,
-    /// With whoever answers.
+    /// The server's certificate is not checked.
     Required,
     /// The server's certificate is signed by this CA.
     VerifyCa(PathBuf),

@@ -113,7 +113,7 @@ impl Plan {
         Ok(self.clusters.remove(found).listeners.remove(0))
     }
 
-    /// A state directory alone, for who needs nothing else.
+    /// Only the state directory, without validating the rest.
     pub fn state_dir(
         file: Option<&Path>,
         over: Raw,
@@ -129,7 +129,7 @@ impl Plan {
         Ok(state_dir(raw.state_dir.as_deref(), listen))
     }
 
-    /// The administrators' socket alone, for who needs nothing else.
+    /// Only the administrators' socket, without validating the rest.
     pub fn admin(file: Option<&Path>, over: Raw) -> Result<Option<PathBuf>, ConfigError> {
         let (mut raw, source) = file.map(Raw::read).transpose()?.unwrap_or_default();
         raw.put_over(over.clone());

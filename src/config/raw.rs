@@ -27,7 +27,7 @@ pub struct Raw {
     /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
     #[arg(long, value_name = "URL", env = "LOCKSTEAD_STORE", hide_env_values = true)]
     pub store: Option<String>,
-    /// Keep locks in the tables ("durable"), or let all pass and report who locks what ("observe") [default: durable]
+    /// Keep locks in the tables ("durable"), or leave them to the server and report their users ("observe") [default: durable]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_MODE")]
     pub mode: Option<String>,
     /// Refuse statements with lock calls that are not covered ("refuse"), or let the server run them
@@ -94,10 +94,10 @@ pub struct Raw {
     /// Sessions that wait for locks at most, 0 for any number; one more gets error 1226 [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_WAITERS")]
     pub max_waiters: Option<u32>,
-    /// Limit of a connect to the server [default: 5s]
+    /// Time limit for a connection to the server [default: 5s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_CONNECT_TIMEOUT")]
     pub connect_timeout: Option<String>,
-    /// Limit of a client's login [default: 10s]
+    /// Time limit for a client's login [default: 10s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_TIMEOUT")]
     pub login_timeout: Option<String>,
     /// How long running statements may take to end at shutdown [default: 30s]
@@ -109,7 +109,7 @@ pub struct Raw {
     /// TLS for clients: "prefer", "require" or "off" [default: prefer]
     #[arg(long, value_name = "WHEN", env = "LOCKSTEAD_TLS")]
     pub tls: Option<String>,
-    /// Certificate for clients, PEM, with those that vouch for it [default: one made at first start]
+    /// Certificate for clients, PEM, with its chain [default: one made at first start]
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_CERT")]
     pub tls_cert: Option<String>,
     /// Its key, PEM
@@ -118,7 +118,7 @@ pub struct Raw {
     /// Oldest TLS for clients: "1.2" or "1.3" [default: 1.2]
     #[arg(long, value_name = "VERSION", env = "LOCKSTEAD_TLS_MIN_VERSION")]
     pub tls_min_version: Option<String>,
-    /// Who signs clients' certificates, PEM
+    /// CA that signs clients' certificates, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_CLIENT_CA")]
     pub tls_client_ca: Option<String>,
     /// Ask clients for a certificate: "off", "request" or "require" [default: off]
@@ -128,7 +128,7 @@ pub struct Raw {
     /// "verify-identity" or "off" [default: match]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_BACKEND_TLS")]
     pub backend_tls: Option<String>,
-    /// Who signs the server's certificate, PEM
+    /// CA that signs the server's certificate, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CA")]
     pub backend_tls_ca: Option<String>,
     /// Certificates for the server, each on behalf of clients that have shown it, PEM, with commas

@@ -7,14 +7,14 @@ use super::parse::choice;
 pub use super::places::StoreTls;
 use super::raw::{OneOrMore, Raw};
 
-/// What clients are offered.
+/// What encryption clients are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     /// Nothing.
     Off,
-    /// TLS, to those who want it.
+    /// TLS, to clients that want it.
     Prefer,
-    /// TLS, without which nobody gets in.
+    /// TLS, which clients must use.
     Require,
 }
 
@@ -41,13 +41,13 @@ pub struct Pair {
 /// TLS with clients.
 #[derive(Debug, Clone)]
 pub struct ClientTls {
-    /// What they are offered.
+    /// The offer.
     pub offer: Offer,
-    /// What the proxy shows; `None`: one that it makes itself.
+    /// The proxy's certificate; `None`: one that it makes itself.
     pub pair: Option<Pair>,
     /// TLS 1.2 is not good enough.
     pub only_13: bool,
-    /// Who signs clients' certificates.
+    /// The CA that signs clients' certificates.
     pub ca: Option<PathBuf>,
     /// Whether they are asked for one.
     pub asked: ClientCertificate,
@@ -58,9 +58,9 @@ pub struct ClientTls {
 pub enum BackendMode {
     /// As the client's is.
     Match,
-    /// Always; whoever answers.
+    /// Always, without checking the certificate.
     Required,
-    /// Always; who answers has a certificate signed by the CA.
+    /// Always, with a certificate signed by the CA.
     VerifyCa,
     /// Always, and it is for this host.
     VerifyIdentity,
@@ -73,7 +73,7 @@ pub enum BackendMode {
 pub struct BackendTls {
     /// When.
     pub mode: BackendMode,
-    /// Who signs the server's certificate. Checked in mode match too, if given.
+    /// The CA that signs the server's certificate. Checked in mode match too, if given.
     pub ca: Option<PathBuf>,
     /// Clients' certificates: the proxy shows the server the one that a client has shown it.
     pub pairs: Vec<Pair>,
@@ -82,7 +82,7 @@ pub struct BackendTls {
 }
 
 impl BackendMode {
-    /// Whether there is TLS, whoever the client is.
+    /// Whether there is TLS for every client.
     pub fn demands(self) -> bool {
         !matches!(self, Self::Match | Self::Off)
     }

@@ -25,21 +25,21 @@ pub enum LogFormat {
     Json,
 }
 
-/// What becomes of lock calls.
+/// What is done with lock calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// They are rows in the lock tables.
     Durable,
-    /// They stay the server's own; who uses them is reported.
+    /// The server keeps them; their users are reported.
     Observe,
 }
 
-/// What becomes of statements with lock calls that are not covered.
+/// What is done with statements whose lock calls are not covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsupported {
     /// Error 1235.
     Refuse,
-    /// The server runs them as they stand, and its own locks are taken.
+    /// The server runs them unchanged, and its own locks are taken.
     Native,
 }
 
@@ -52,11 +52,11 @@ pub struct Config {
     pub proxy_protocol: Vec<IpNet>,
     /// The MySQL server behind the proxy.
     pub backend: HostPort,
-    /// The lock tables' server and account. Who observes needs none, and does not connect to it.
+    /// The lock tables' server and account. A proxy that observes needs none, and does not connect to it.
     pub store: Option<StoreUrl>,
-    /// What becomes of lock calls.
+    /// What is done with lock calls.
     pub mode: Mode,
-    /// What becomes of statements with lock calls that are not covered.
+    /// What is done with statements whose lock calls are not covered.
     pub unsupported: Unsupported,
     /// Where metrics, health and the page are served; `None` for nowhere.
     pub http: Option<Http>,
@@ -102,22 +102,22 @@ pub struct Config {
     pub compression: bool,
     /// The algorithm that the server is asked for, as its capability.
     pub backend_compression: Capabilities,
-    /// The server is told each client's address by a PROXY header.
+    /// Each client's address is sent to the server in a PROXY header.
     pub backend_proxy_protocol: bool,
     /// Log form.
     pub log_format: LogFormat,
     /// Log filter, as `tracing` reads it.
     pub log_level: String,
-    /// All of it as text, for people.
+    /// All settings as text, for display.
     pub shown: Vec<WrongValue>,
 }
 
-/// What the server may be asked to compress by.
+/// Compression algorithms that the server may be asked for.
 const ALGORITHMS: [(&str, Capabilities); 3] =
     [("off", Capabilities(0)), ("zlib", Capabilities::COMPRESS), ("zstd", Capabilities::ZSTD)];
 
 impl Config {
-    /// The lock tables' server and account, for who cannot do without.
+    /// The lock tables' server and account, or an error if there is none.
     pub fn store(&self) -> Result<&StoreUrl, ConfigError> {
         self.store.as_ref().ok_or_else(no_store)
     }

@@ -95,7 +95,7 @@ impl CrowdPlace {
         self.seat.clone()
     }
 
-    /// Whether the connection is to give way. Who asks is woken when that changes.
+    /// Whether the connection must give way. The caller is woken when that changes.
     pub(super) fn gives_way(&mut self, cx: &mut Context<'_>) -> bool {
         // It must not be polled again after its answer.
         if self.told.as_mut().is_some_and(|told| Pin::new(told).poll(cx).is_ready()) {

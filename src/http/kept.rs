@@ -1,4 +1,4 @@
-//! Answers that are made once a second, for all who ask within it: the lock tables are read for them.
+//! Answers that are made at most once a second, for all requests within it: they read the lock tables.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Answers {
     /// That of this second; `None`: nothing has that name.
     pub(super) async fn json(&self, name: &str) -> Option<ReadAnswer> {
         let last = self.last.get(name)?;
-        // Who comes while one is made waits for it.
+        // A request that comes while one is made waits for it.
         let mut last = last.lock().await;
         if let Some((_, answer)) = last.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
             return Some(answer.clone());

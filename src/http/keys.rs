@@ -14,14 +14,14 @@ use crate::net::certificates::http_config;
 /// Shortest token taken, in bytes.
 const TOKEN: usize = 16;
 
-/// What is asked for and shown now. All clones change together.
+/// The token and certificate in force. All clones change together.
 #[derive(Clone)]
 pub struct Keys {
     files: Arc<Http>,
     now: Arc<ArcSwap<LoadedKeys>>,
 }
 
-/// What the files say.
+/// The contents of the files.
 pub struct LoadedKeys {
     token: Option<Arc<str>>,
     tls: Option<Arc<ServerConfig>>,
@@ -44,7 +44,7 @@ impl Keys {
         self.now.store(Arc::new(read));
     }
 
-    /// What who wants to see the page must know.
+    /// The token that requests for the page must have.
     pub(super) fn token(&self) -> Option<Arc<str>> {
         self.now.load().token.clone()
     }

@@ -48,7 +48,7 @@ impl TimedStream {
         Self { stream, answering: false, end: Box::pin(sleep(REQUEST)), place }
     }
 
-    /// What came of reading or writing, or that it has taken too long, or gives way.
+    /// The result of reading or writing, or an error if it took too long or must give way.
     fn judge<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -158,7 +158,7 @@ impl Listener for Plain {
     }
 }
 
-/// Handshakes go on beside each other: one that stands still holds nobody up.
+/// Handshakes run beside each other: a stalled one delays no other.
 pub(super) struct Encrypted {
     ready: mpsc::Receiver<(TlsStream<TimedStream>, SocketAddr)>,
     address: Option<SocketAddr>,
@@ -209,7 +209,7 @@ impl Listener for Encrypted {
     async fn accept(&mut self) -> (Self::Io, SocketAddr) {
         match self.ready.recv().await {
             Some(accepted) => accepted,
-            // Whoever accepts has ended; so does the process.
+            // The acceptor has ended; so does the process.
             None => std::future::pending().await,
         }
     }

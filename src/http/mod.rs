@@ -36,20 +36,20 @@ use crate::metrics::Metrics;
 /// Windows that are ready to be opened.
 pub struct Windows {
     page: bool,
-    /// Metrics are for who asks by this machine's own name.
+    /// Metrics are served only to requests by this machine's own name.
     private: bool,
     keys: Keys,
 }
 
 impl Windows {
-    /// Reads the files that the settings name. If metrics name locks, and are for this machine alone, they
-    /// are for no page of somebody else's whose name leads here.
+    /// Reads the files that the settings name. Metrics that name locks, and are served to this machine
+    /// alone, are private: they are protected from DNS rebinding.
     pub fn load(settings: &Http, names: bool) -> Result<Self, HttpError> {
         let private = names && settings.is_local();
         Ok(Self { page: settings.page, private, keys: Keys::load(settings)? })
     }
 
-    /// What they are guarded by.
+    /// Token and certificate.
     pub fn keys(&self) -> Keys {
         self.keys.clone()
     }

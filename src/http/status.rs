@@ -1,4 +1,4 @@
-//! What the page and scripts are told: the administration's tables as JSON.
+//! The administration's tables as JSON, for the page and for scripts.
 
 use serde_json::{Map, Value, json};
 

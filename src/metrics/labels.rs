@@ -81,7 +81,7 @@ pub(super) const CLOSED: &[&str] = &[
 mod tests {
     use super::*;
 
-    /// Words behind `before` in the source of the login and of a session's end.
+    /// Words after `before` in the source of the login and of a session's end.
     fn reasons<'a>(text: &'a str, before: &'a str) -> impl Iterator<Item = &'a str> {
         text.split(before).skip(1).filter_map(|rest| rest.split('"').next())
     }

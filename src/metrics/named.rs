@@ -38,22 +38,22 @@ impl NamedLocks {
             grants: counter_vec(
                 r,
                 "named_lock_grants_total",
-                "Grants of locks that metrics_locks names.",
+                "Grants of locks named by metrics_locks.",
                 &["lock"],
             )?,
             held: gauge_vec(
                 r,
                 "named_locks_held",
-                "Locks that metrics_locks names, held by sessions of this proxy.",
+                "Locks named by metrics_locks, held by sessions of this proxy.",
                 &["lock"],
             )?,
             waited: seconds(
                 "named_lock_wait_seconds_total",
-                "Time that sessions waited for locks that metrics_locks names, and got them.",
+                "Time that sessions waited for locks named by metrics_locks that they got.",
             )?,
             kept: seconds(
                 "named_lock_hold_seconds_total",
-                "Time that locks were held that metrics_locks names, told when they are released.",
+                "Time that locks named by metrics_locks were held, counted at their release.",
             )?,
         })
     }
@@ -74,7 +74,7 @@ impl NamedLocks {
         Some(name.to_owned())
     }
 
-    /// A lock was granted behind a wait of so many seconds.
+    /// A lock was granted after a wait of so many seconds.
     pub fn granted(&self, name: &str, waited: f64) {
         if let Some(label) = self.label(name) {
             let label = &[label.as_str()];

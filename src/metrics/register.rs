@@ -89,7 +89,7 @@ mod tests {
         {
             let waited = timeout + 0.02;
             let above = SECONDS.into_iter().find(|bound| *bound >= waited).expect("a bucket");
-            // What a quantile comes to lies in the bucket, the highest ones at its upper end.
+            // A quantile lies in the bucket, the highest ones at its upper end.
             assert!(above < timeout * 1.11, "waits of {timeout} s look like {above} s");
         }
         assert!(SECONDS.is_sorted());

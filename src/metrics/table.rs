@@ -171,7 +171,7 @@ metrics! {
     );
     pub rings: IntCounterVec = counter_vec(
         "rings_total",
-        "Waiting proxies that were told that a lock is free for them, by result.",
+        "Waiting proxies that were notified of a free lock, by result.",
         &["result"]
     );
     pub yields: IntCounter = counter(

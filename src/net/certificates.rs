@@ -1,4 +1,4 @@
-//! What the proxy shows to clients, and what it takes from servers.
+//! Certificates: the proxy's own for clients, and the checks of servers'.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -39,7 +39,7 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 #[derive(Debug)]
 pub struct Acceptor {
     config: Arc<ServerConfig>,
-    /// The same for clients of the server: whoever has no certificate is told so in its language.
+    /// The same for database clients: a client without a certificate gets an error of the protocol.
     clients: Arc<ServerConfig>,
 }
 
@@ -57,7 +57,7 @@ impl Acceptor {
         Ok(Self { config, clients })
     }
 
-    /// What is shown now.
+    /// The configuration in force.
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
     }
@@ -111,10 +111,10 @@ pub fn http_config(pair: &Pair) -> Result<ServerConfig, TlsError> {
 /// Why a leg to the server is not encrypted as it must be.
 #[derive(Debug, thiserror::Error)]
 pub enum NoTls {
-    /// The connection broke: nothing can be told to the peer any more.
+    /// The connection broke: no error can be sent to the peer any more.
     #[error("{0}")]
     Broken(#[from] io::Error),
-    /// It is encrypted, but the peer has not shown that it is the server: no secret may be told to it.
+    /// It is encrypted, but the peer has not proved that it is the server: no secret may be sent to it.
     #[error("{0}")]
     Untrusted(rustls::Error),
 }
@@ -215,10 +215,10 @@ fn read_roots(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
     Ok(Arc::new(roots))
 }
 
-/// What is demanded of the server's certificate.
+/// The checks of the server's certificate.
 #[derive(Debug)]
 struct Trust {
-    /// Without a CA any certificate will do, as for clients that are not told what to trust.
+    /// Without a CA any certificate is accepted, as by clients without a CA.
     ca: Option<Arc<WebPkiServerVerifier>>,
     /// The host that it must be for. Not the name that is asked for: that one is the client's.
     host: Option<ServerName<'static>>,

@@ -242,7 +242,7 @@ struct FramePart {
     number: Option<u8>,
 }
 
-/// Sequence ids of pieces. They count on from the peer's last one, and begin anew with each
+/// Sequence ids of pieces. They continue from the peer's last one, and start again with each
 /// command and its response.
 #[derive(Debug)]
 struct Pieces {
@@ -259,7 +259,7 @@ struct Pieces {
     head: Vec<u8>,
     /// A result ended with the last frame, and another follows, or a file was heard.
     flushed: bool,
-    /// What frames are counted on from there, above their own ids.
+    /// The offset of frames' ids from their own.
     shift: u8,
     /// The last frame's own sequence id, and whether its packet goes on.
     last: u8,
@@ -303,7 +303,7 @@ impl Pieces {
         if let Some(frame) = FrameHeader::peek(&self.head) {
             if whole && !self.goes_on {
                 starts = match self.role {
-                    // Ids wrap: 0 behind 255 goes on with an upload, on which no word was heard.
+                    // Ids wrap: 0 after 255 continues an upload, which got no response.
                     Role::Client if frame.seq == 0 && (answers || self.last != 255) => Some(0),
                     // The next of several commands that the client did not wait between.
                     Role::Server if frame.seq == 1 && self.last != 0 && !answers => {

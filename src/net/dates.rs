@@ -12,7 +12,7 @@ use rustls::{CertificateError, RootCertStore};
 use super::certificates::{provider, read_certificates};
 use super::tls_error::TlsError;
 
-/// An end that is nearer than this is told.
+/// An end that is nearer than this is reported.
 const SOON: Duration = Duration::from_hours(30 * 24);
 
 /// How a certificate stands by its dates.

@@ -13,8 +13,8 @@ use crate::config::tls::StoreTls;
 pub struct Ends(Vec<(&'static str, SystemTime)>);
 
 impl Ends {
-    /// Reads those that the settings name, and logs what ends soon or has ended. What cannot be read is
-    /// told where it is used.
+    /// Reads those that the settings name, and logs those that expire soon or have expired. Unreadable
+    /// ones are reported where they are used.
     pub fn read(config: &Config) -> Self {
         let mut ends = Self::default();
         let (tls, backend) = (&config.tls, &config.backend_tls);
@@ -58,7 +58,7 @@ impl Ends {
                 setting = key,
                 path = %path.display(),
                 days = days(now, end),
-                "a certificate has expired so many days ago: whoever checks it refuses; renew it, then reload"
+                "a certificate has expired so many days ago: peers that check it refuse it; renew it, then reload"
             ),
             Validity::EndsSoon(_) => tracing::warn!(
                 setting = key,

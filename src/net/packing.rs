@@ -9,13 +9,13 @@ use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer, ResetDirectiv
 
 /// Bytes that are read or unpacked at once.
 pub(super) const RAW: usize = 16 * 1024;
-/// What a piece of this size wants for a window.
+/// The window that a piece of this size needs.
 const WINDOW_LOG: u32 = 17;
 /// A higher level that a client asks for would keep the others on its thread waiting.
 const MAX_LEVEL: u8 = 9;
 /// A peer cannot have the unpacking hold more than two to this many bytes: a piece is shorter.
 const MAX_WINDOW_LOG: u32 = 24;
-/// What an unpacker may keep between two pieces: a long piece may have made it large.
+/// Bytes that an unpacker may keep between two pieces: a long piece may have made it large.
 pub(super) const KEEP: usize = 256 * 1024;
 /// A window up to this is a session's own, as zlib's is.
 const OWN_WINDOW: usize = 32 * 1024;
@@ -89,7 +89,7 @@ pub(super) enum Unpacker {
 pub(super) struct Frame {
     context: DCtx<'static>,
     room: Room,
-    /// What its window takes.
+    /// The memory of its window.
     lent: Option<Lent>,
     progress: FrameProgress,
 }
@@ -145,7 +145,7 @@ impl Frame {
             }
         }
         let (more, given) = match self.progress {
-            // What follows belongs to nothing.
+            // The bytes after it belong to nothing.
             FrameProgress::Ended => (0, 0),
             _ => self.blocks(&input[taken..], space)?,
         };
@@ -162,7 +162,7 @@ impl Frame {
     }
 }
 
-/// How large a window a frame wants that begins so; `None` until that is told.
+/// The window that a frame with this beginning needs; `None` until its header is complete.
 /// <https://datatracker.ietf.org/doc/html/rfc8878#section-3.1.1>
 fn window(header: &[u8]) -> io::Result<Option<usize>> {
     let Some((magic, [descriptor, fields @ ..])) = header.split_first_chunk::<4>() else {
@@ -212,7 +212,7 @@ impl Unpacker {
         })
     }
 
-    /// Before a piece, and behind it: nothing of it is needed any more.
+    /// Before a piece and after it: nothing of it is needed any more.
     pub(super) fn reset(&mut self) -> io::Result<()> {
         match self {
             Self::Zlib(unpacker) => {

@@ -10,7 +10,7 @@ pub enum TlsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// Certificate and key, or a CA, are refused.
@@ -21,7 +21,7 @@ pub enum TlsError {
     Disk {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }

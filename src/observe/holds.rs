@@ -1,4 +1,4 @@
-//! What a session holds, as its calls and their outcomes tell, and since when.
+//! The locks of a session, by its calls and their outcomes, and since when.
 //!
 //! Where they leave a doubt, nothing is measured until the session certainly holds nothing.
 
@@ -82,7 +82,7 @@ impl Holds {
         Ok(Some((lock.name, since)))
     }
 
-    /// What is held can no longer be told. Returns how many holds cannot be measured because of it.
+    /// The held locks are no longer known. Returns how many holds cannot be measured because of it.
     pub fn doubt(&mut self) -> u64 {
         self.doubtful = true;
         self.held.drain(..).count() as u64

@@ -9,14 +9,14 @@ use super::event::{Made, Missed, ObservedEvent, Outcome, SeenStatement, Statemen
 use super::report::{FORMAT, LockRecord, Outcomes, Report, StatementRecord};
 use crate::sql::report::coverage::Coverage;
 
-/// Names of locks that are told apart, and as many statements.
+/// Names of locks with entries of their own, and as many statements.
 pub const MOST: usize = 2000;
-/// Users told of one lock.
+/// Users listed for one lock.
 const USERS: usize = 16;
-/// Locks told of one statement.
+/// Locks listed for one statement.
 const LOCKS: usize = 8;
 
-/// What tells statements apart.
+/// The identity of a statement in the report.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct StatementKey {
     statement: String,
@@ -28,7 +28,7 @@ struct StatementKey {
     why: String,
 }
 
-/// What is counted of one.
+/// The counts of a statement.
 #[derive(Debug, Default)]
 struct StatementCounts {
     count: u64,
@@ -36,7 +36,7 @@ struct StatementCounts {
     more_locks: bool,
 }
 
-/// What an event did not find a place of its own for.
+/// Counts of an event without entries of their own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overflow {
     /// Calls of locks beyond the most.
@@ -70,7 +70,7 @@ pub fn verdict(coverage: Coverage) -> (&'static str, &'static str) {
 }
 
 impl Record {
-    /// Begins anew, or goes on with what was counted before.
+    /// Begins empty, or continues an earlier report.
     pub fn new(before: Option<Report>) -> Self {
         let fresh = || Report { since: now(), ..Report::default() };
         let report = before.unwrap_or_else(fresh);
@@ -230,7 +230,7 @@ impl Record {
     }
 }
 
-/// The date, for people.
+/// The date, for display.
 #[expect(clippy::disallowed_methods, reason = "nothing is decided by it")]
 fn now() -> String {
     format_rfc3339_seconds(SystemTime::now()).to_string()

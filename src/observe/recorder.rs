@@ -19,7 +19,7 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// And where nothing has: it says for how long there was nothing.
 const IDLE: Duration = Duration::from_mins(5);
 
-/// Where sessions tell what they observe; cheap to clone.
+/// Where sessions send their observations; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Observer {
     events: SyncSender<ObservedEvent>,
@@ -60,7 +60,7 @@ impl Recorder {
         Ok((observer, Self { events, thread }))
     }
 
-    /// Counts what was told so far, and writes the report.
+    /// Counts all observations so far, and writes the report.
     pub fn stop(self) {
         // There is room as soon as the thread has counted one.
         let _ = self.events.send(ObservedEvent::Stop);

@@ -1,4 +1,4 @@
-//! The report: what was observed, as it stands in its file.
+//! The report of mode observe, as its file holds it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Times {
     }
 }
 
-/// What came of the calls of a function.
+/// The outcomes of the calls of a function.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcomes {
     /// 1, or another number.
@@ -58,7 +58,7 @@ pub struct Outcomes {
     pub null: u64,
     /// An error.
     pub error: u64,
-    /// The response did not tell.
+    /// The response did not show it.
     pub untold: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct LockRecord {
     pub waits: Times,
     /// How long it was held.
     pub holds: Times,
-    /// user@host of those who called.
+    /// user@host of the callers.
     pub users: Vec<String>,
     /// There were more.
     pub more_users: bool,
@@ -102,7 +102,7 @@ pub struct StatementRecord {
     pub user: String,
     /// Where the client is.
     pub host: String,
-    /// What the client says it is.
+    /// The client's name of itself.
     pub program: String,
     /// The default schema.
     pub schema: String,
@@ -132,7 +132,7 @@ pub struct Report {
     pub observed_seconds: u64,
     /// By name, those with most calls first.
     pub locks: Vec<LockRecord>,
-    /// What was counted for names beyond the most that are kept.
+    /// Counts for names beyond the limit.
     pub other_locks: LockRecord,
     /// Those that would not be covered first, then by count.
     pub statements: Vec<StatementRecord>,

@@ -1,4 +1,4 @@
-//! Another error in the place of the syntax error that ends a response.
+//! Another error in place of the syntax error that ends a response.
 
 use super::frame::{FrameHeader, HEADER};
 use super::reply::ErrorReply;
@@ -25,7 +25,7 @@ impl ErrorReplacement {
         Self { error, head: Vec::new(), left: 0, shown: true, continues: false }
     }
 
-    /// What the client gets for these bytes of the server's.
+    /// The bytes for the client in place of these bytes of the server's.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         loop {

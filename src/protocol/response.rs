@@ -20,7 +20,7 @@ pub struct Tracker {
     skip: usize,
     /// The next frame continues the current packet.
     continues: bool,
-    /// What to say when the current packet is complete.
+    /// The result when the current packet is complete.
     verdict: Option<Progress>,
     /// Of the last frame.
     seq: u8,

@@ -1,13 +1,13 @@
-//! What a server says, as far as the proxy is one itself: a greeting, and result sets of text.
+//! Packets of a server, for the proxy's own administration port: a greeting, and result sets of text.
 
 use super::capabilities::Capabilities;
 use super::frame::put_frame;
 use super::reader::put_lenenc_bytes;
 use super::status::Status;
 
-/// What clients are asked for.
+/// The authentication plugin that clients are asked for.
 pub const PLUGIN: &str = "caching_sha2_password";
-/// What is offered: nothing that changes how packets look but the newer end of rows.
+/// The offered capabilities: of those that change packets only the newer end of rows.
 pub const OFFERED: Capabilities = Capabilities(
     Capabilities::MYSQL.0
         | Capabilities::CONNECT_WITH_DB.0

@@ -39,7 +39,7 @@ pub(super) fn certificates(config: &Config, findings: &mut Findings) {
 
 /// None of what is shown may be out of its time.
 fn shown(key: &str, path: &Path, findings: &mut Findings) {
-    // A file that cannot be read is told of with the others that TLS needs.
+    // A file that cannot be read is reported with the others that TLS needs.
     for standing in dates::of_file(path).unwrap_or_default() {
         tell(&standing, &named(key, path), findings);
     }
@@ -72,7 +72,7 @@ fn tell(standing: &Validity, whose: &str, findings: &mut Findings) {
     }
 }
 
-/// The same where it keeps nobody out.
+/// The same for a certificate whose end shuts nobody out.
 pub(super) fn warn_of(standing: &Validity, whose: &str) {
     if let Some(said) = said(standing, whose) {
         Findings::warn(said);
@@ -126,7 +126,7 @@ fn try_to_write(dir: &Path) -> io::Result<()> {
     fs::remove_file(&file)
 }
 
-/// Makes another one in its place: what is made of the way to it cannot be told from what was there.
+/// Makes another one beside it: directories made on the way could not be told from existing ones.
 fn try_to_make(dir: &Path) -> io::Result<()> {
     let mut above = dir.to_path_buf();
     while !above.exists() && above.pop() {}

@@ -15,11 +15,11 @@ use crate::types::Flavour;
 pub(crate) struct CallLine {
     /// Counted from 1.
     pub(crate) line: usize,
-    /// What stands there, or the part of it around the name.
+    /// Its text, or the part of it around the name.
     pub(crate) source: String,
 }
 
-/// What a definition does.
+/// What a definition does with locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DefinitionVerdict {
     /// It calls a lock function in these lines.

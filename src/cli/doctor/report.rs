@@ -1,4 +1,4 @@
-//! Findings, for people and for scripts.
+//! Findings, as text and as JSON.
 
 use std::fmt::{self, Write as _};
 
@@ -23,9 +23,9 @@ pub(crate) struct Finding {
     pub(crate) severity: Severity,
     /// A name that stays as it is.
     pub(crate) code: &'static str,
-    /// What was found.
+    /// The finding.
     pub(crate) text: String,
-    /// What to do about it.
+    /// The advice.
     pub(crate) advice: String,
     /// Where.
     pub(crate) object: Option<FoundObject>,

@@ -1,4 +1,4 @@
-//! The report as tables for people.
+//! The report as tables.
 
 use std::collections::BTreeMap;
 use std::fmt;

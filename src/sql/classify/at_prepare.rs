@@ -1,4 +1,4 @@
-//! What the server evaluates while it prepares a statement.
+//! Calls that the server evaluates already while it prepares a statement.
 
 use super::definition::event_body;
 use crate::sql::expression::settings::{behind_settings, calls_in_settings};

@@ -30,14 +30,14 @@ pub struct BareCall {
     pub alias: Alias,
     /// The column's name is not simply the call's source text.
     pub odd: bool,
-    /// What must surround an expression in the call's place: half a versioned comment, if one
+    /// Text that must surround an expression in the call's place: half a versioned comment, if one
     /// begins or ends in the call.
     pub around: (&'static str, &'static str),
     /// Where a LIMIT would begin, and what makes the statement one without rows there.
     pub none: (usize, &'static str),
     /// An optimizer hint, which may set variables for the statement.
     pub hint: bool,
-    /// A hint or something behind the semicolon: only the server's own reply will do.
+    /// A hint, or something after the semicolon: only the server's own reply is right.
     pub special: bool,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn read(text: &[u8], tokens: &[Token]) -> Option<Bare> {
     if !is_do && c.word("LIMIT") && !c.word("1") {
         return None;
     }
-    // What stands behind a semicolon may be an empty statement with a result of its own.
+    // After a semicolon there may be an empty statement with a result of its own.
     let tail = c.peek().map_or(text.len(), |t| t.end);
     let more = !text[tail..].iter().all(|b| is_space(*b));
     while c.punct(b';').is_some() || c.punct(0).is_some() {}

@@ -1,4 +1,4 @@
-//! What a statement that calls a lock function is: one bare call that the proxy can answer, the
+//! Classifies a statement that calls a lock function: one bare call that the proxy can answer, the
 //! definition of a stored program, or something else.
 
 pub mod at_prepare;
@@ -23,7 +23,7 @@ pub use bare::{Alias, BareCall};
 use crate::sql::classify::definition::{event_body, is_definition, is_table};
 use crate::sql::classify::named::Named;
 
-/// Bytes of readings that differ, after which more are the work of somebody who wants them.
+/// Bytes of differing readings that are judged; only a crafted statement has more.
 const MAX_JUDGED: usize = 512 * 1024;
 
 /// The verdict on a statement.
@@ -94,7 +94,7 @@ impl<'a> Judging<'a> {
         if self.silent { 0 } else { self.readings.work() }
     }
 
-    /// Looks at one more reading; the verdict behind the last one.
+    /// Looks at one more reading; returns the verdict after the last one.
     pub fn step(&mut self) -> Option<Statement> {
         if self.silent {
             return Some(Statement::NoCall);

@@ -24,14 +24,14 @@ pub enum Named {
     Execute {
         /// The statement's name.
         name: StatementName,
-        /// What is bound to its parameters.
+        /// The values for its parameters.
         using: Vec<UsingValue>,
     },
     /// `EXECUTE IMMEDIATE source [USING values]`
     Immediate {
         /// The text.
         source: TextSource,
-        /// What is bound to its parameters.
+        /// The values for its parameters.
         using: Vec<UsingValue>,
     },
     /// `DEALLOCATE PREPARE name`, `DROP PREPARE name`
@@ -41,14 +41,14 @@ pub enum Named {
     },
 }
 
-/// A name as it is compared: servers do not tell case and accents apart.
+/// A name as servers compare it: case and accents do not matter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StatementName {
     /// In lower case.
     pub folded: Vec<u8>,
     /// Of letters, digits, `_` and `$`, which fold in one way only.
     pub plain: bool,
-    /// Behind `SET STATEMENT … FOR`.
+    /// It follows `SET STATEMENT … FOR`.
     pub set: bool,
 }
 
@@ -61,11 +61,11 @@ pub struct TextSource {
     pub literal: bool,
     /// It may be evaluated once more.
     pub repeatable: bool,
-    /// Behind `SET STATEMENT … FOR`.
+    /// It follows `SET STATEMENT … FOR`.
     pub set: bool,
 }
 
-/// An expression behind USING.
+/// An expression after USING.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsingValue {
     /// Its text.
@@ -86,7 +86,7 @@ pub fn may_be_named(text: &[u8], known: bool) -> bool {
         start.is_some_and(|start| {
             matches!(
                 text[at + start..],
-                // `-`, `#`, `/` and `*`: behind a comment, or half a versioned one.
+                // `-`, `#`, `/` and `*`: after a comment, or half a versioned one.
                 [b'p' | b'P' | b'e' | b'E' | b'd' | b'D' | b'/' | b'#' | b'-' | b'*', ..]
                     // SET STATEMENT … FOR
                     | [b's' | b'S', b'e' | b'E', b't' | b'T', ..]

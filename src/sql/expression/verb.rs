@@ -1,9 +1,9 @@
-//! What a statement does.
+//! The kind of a larger statement, by its first word.
 
 use super::nesting::Tokens;
 use crate::sql::lexer::scanner::Kind;
 
-/// What a statement does.
+/// What the statement does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Gives rows: SELECT, WITH, VALUES.

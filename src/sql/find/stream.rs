@@ -5,7 +5,7 @@ use super::finder::Finder;
 use super::mentions::Mentions;
 use crate::sql::lexer::dialect::Dialect;
 
-/// What was found.
+/// What the search found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFound {
     /// A call, however the server reads the text.
@@ -16,7 +16,7 @@ pub enum StreamFound {
     Prepared,
 }
 
-/// Readings told apart. More are the work of somebody who wants them: then the names alone count.
+/// Readings that are distinguished. Only a crafted text has more: then each name counts as a call.
 const MAX_READINGS: usize = 16;
 /// Bytes that several readings scan until they are compared: few where they part, more elsewhere.
 const STRIDES: [usize; 2] = [64, 1024];
@@ -47,7 +47,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A statement that starts behind `skip` bytes.
+    /// A statement that starts after `skip` bytes.
     pub fn behind(dialect: Dialect, skip: usize) -> Self {
         let readings = vec![Finder::in_any_mode(dialect)];
         Self {
@@ -110,7 +110,7 @@ impl Stream {
         let named = self.readings.iter().any(Finder::expects_call);
         self.scan(text);
         if named && self.readings.is_empty() {
-            // Whether this was its parenthesis nobody knows any more.
+            // Whether this was its parenthesis is not known any more.
             return Some((0, StreamFound::PerhapsCall));
         }
         let calls = || self.readings.iter().map(|finder| finder.first(self.named));
@@ -180,7 +180,7 @@ impl Stream {
         }
     }
 
-    /// Behind the first name, where every name counts.
+    /// The position after the first name, where every name counts.
     fn mention(&mut self, text: &[u8], before: usize) -> Option<(usize, StreamFound)> {
         let blind = self.readings.is_empty();
         let prepares = self.readings.iter().filter_map(Finder::prepares_behind).min();
@@ -213,7 +213,7 @@ fn scan_forking(
     }
 }
 
-/// Behind what all five names have in common, or the end of the text, where one may begin.
+/// The position after the part that all five names share, or the end of the text, where one may begin.
 fn next_name(text: &[u8], from: usize) -> usize {
     let rest = &text[from..];
     let is = |at: usize| rest.get(at..at + 5).is_some_and(|w| w.eq_ignore_ascii_case(b"_lock"));

@@ -2,7 +2,7 @@
 
 use super::mentions::mention;
 
-/// What a statement leaves behind in its session.
+/// Results that a statement leaves in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Back {
     /// ROW_COUNT()
@@ -59,8 +59,8 @@ pub fn may_change_modes(text: &[u8]) -> bool {
     has(b";") && WORDS.iter().any(|word| has(word))
 }
 
-/// Whether a text may ask for what the statement before it has left behind, which a question to the
-/// server would take away.
+/// Whether a text may ask for results that the statement before it left in the session. A query of
+/// the proxy's own would overwrite them.
 pub fn looks_back(text: &[u8]) -> bool {
     memchr::memchr_iter(b'_', text).any(|at| {
         Back::ALL.into_iter().any(|back| {

@@ -4,7 +4,7 @@ use super::scanner::{Kind, ScanState, Scanner, Token, is_space};
 use crate::types::Flavour;
 
 impl Scanner {
-    /// Behind bytes that may begin or end a comment, and in one up to the end of the line.
+    /// After bytes that may begin or end a comment, and in a comment up to the end of the line.
     pub(in crate::sql) fn mark(
         &mut self,
         b: u8,
@@ -90,7 +90,7 @@ impl Scanner {
         true
     }
 
-    /// Behind `/*!` and all digits that may be a version. Those that are none begin the code.
+    /// After `/*!` and all digits that may be a version. Other digits begin the code.
     fn versioned(
         &mut self,
         digits: usize,

@@ -7,7 +7,7 @@ use super::dialect::{Dialect, Multibyte};
 use super::modes::Modes;
 use super::skim::{WORD_MAX, is_word, skim};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Identifier, keyword or number: letters, digits, `_`, `$`, bytes beyond ASCII.
@@ -31,7 +31,7 @@ pub struct Token {
     pub kind: Kind,
     /// First byte.
     pub start: usize,
-    /// Behind the last byte.
+    /// The position after the last byte.
     pub end: usize,
 }
 
@@ -46,17 +46,17 @@ impl Token {
 pub(in crate::sql) enum ScanState {
     Gap,
     Word,
-    /// Behind a byte that in these modes ended the word.
+    /// After a byte that in these modes ended the word.
     WordEnded,
     Dash,
     DashDash,
-    /// Behind two that in these modes begin no comment.
+    /// After two that in these modes begin no comment.
     TwoDashes,
     LineComment,
     Slash,
-    /// Behind `/*`.
+    /// After `/*`.
     Open,
-    /// Behind `/*M`.
+    /// After `/*M`.
     OpenM,
     Version {
         digits: usize,
@@ -71,7 +71,7 @@ pub(in crate::sql) enum ScanState {
     },
     InQuote(u8),
     Escaped(u8),
-    /// Behind a backslash that in these modes escapes nothing.
+    /// After a backslash that in these modes escapes nothing.
     MaybeEscaped(u8, Modes),
     MaybeEnd(u8),
     /// `*` inside an executed versioned comment.
@@ -336,7 +336,7 @@ impl Scanner {
             b'*' if self.versioned => ScanState::Star,
             b'\'' | b'"' => ScanState::InQuote(b),
             b'`' => {
-                // Bytes beyond ASCII are words: only behind one can this be the end of a character.
+                // Bytes beyond ASCII are words: only after one can this be the end of a character.
                 self.fork_trail(ScanState::Word);
                 ScanState::InQuote(b)
             }

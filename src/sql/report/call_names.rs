@@ -1,4 +1,4 @@
-//! The calls in a statement of any form, with the names that they give: for people to see who uses
+//! The calls in a statement of any form, with their lock names, for reports of who uses
 //! which locks.
 
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub enum Written {
     None,
 }
 
-/// How the value of a statement's only call is told, if it is all that the statement gives.
+/// How the value of a statement's only call is returned, if the statement returns nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alone {
     /// `SELECT call`: by its only row.
@@ -75,7 +75,7 @@ pub fn uses(text: &[u8], dialect: Dialect) -> Uses {
     uses
 }
 
-/// Whether two readings of a name are one. Of double quotes the server will tell.
+/// Whether two readings of a name agree. For double quotes the server decides.
 fn agree(a: &Written, b: &Written) -> bool {
     use Written::{Computed, Double};
     a == b || matches!((a, b), (Double(_), Computed) | (Computed, Double(_)))
@@ -105,7 +105,7 @@ fn exactly(text: &[u8], dialect: Dialect) -> Uses {
     Uses { calls, alone, params: params.len() }
 }
 
-/// The first argument among the tokens behind a parenthesis.
+/// The first argument among the tokens after a parenthesis.
 fn name(text: &[u8], tokens: &[Token], params: &[usize]) -> Written {
     let mut cursor = TokenCursor::new(text, tokens);
     let argument = argument(&mut cursor);
@@ -165,7 +165,7 @@ fn alone(text: &[u8], tokens: &[Token]) -> Option<Alone> {
     c.peek().is_none().then_some(if untold { Alone::Untold } else { Alone::Row })
 }
 
-/// Goes behind the parenthesis that closes.
+/// Moves past the closing parenthesis.
 fn close(c: &mut TokenCursor<'_>) -> Option<()> {
     let mut depth = 1;
     while depth > 0 {

@@ -1,5 +1,5 @@
-//! A statement with `?` in the places of its literals, without comments: what people group
-//! statements by, and may see.
+//! A statement with `?` in place of its literals, without comments: its digest text, by which
+//! statements are grouped and shown.
 
 use crate::sql::find::readings::Readings;
 use crate::sql::lexer::dialect::Dialect;
@@ -36,7 +36,7 @@ pub fn normalise(text: &[u8], dialect: Dialect, limit: usize) -> String {
 fn read(text: &[u8], whole: bool, dialect: Dialect, limit: usize) -> String {
     let (mut tokens, _) = tokens(text, dialect);
     if !whole {
-        // What they are may depend on the rest.
+        // Their meaning may depend on the rest.
         tokens.retain(|token| token.end < text.len());
     }
     let mut out =
@@ -65,14 +65,14 @@ struct DigestWriter<'a> {
     last: Option<(Token, bool)>,
     /// Where a number ends that may go on.
     number: usize,
-    /// Literals one behind the other, with commas between them.
+    /// Literals in a row, with commas between them.
     list: usize,
-    /// A comma behind them is not written yet.
+    /// The comma after them is not written yet.
     comma: bool,
 }
 
 impl DigestWriter<'_> {
-    /// What follows is in another language.
+    /// The text after it is in another language.
     fn is_dollar_quote(&self, token: Token) -> bool {
         token.kind == Kind::Word && self.text[token.start] == b'$'
     }

@@ -37,7 +37,7 @@ pub struct Composite {
     pub repeatable: bool,
     /// Where its parameters stand.
     pub params: Vec<usize>,
-    /// Where it begins behind `SET STATEMENT … FOR`; 0 if it has none.
+    /// Where it begins after `SET STATEMENT … FOR`; 0 if it has none.
     pub start: usize,
     /// Where it ends, without semicolons.
     pub end: usize,
@@ -47,7 +47,7 @@ pub struct Composite {
     pub union: bool,
     /// INTO and its variables, and how many there are.
     pub into: Option<(Range<usize>, usize)>,
-    /// Where it asks for what the statement before has left behind.
+    /// Where it asks for results that the statement before left in the session.
     pub looks_back: Vec<(Range<usize>, Back)>,
     /// It reads a table of the server's that lists locks.
     pub lists: Option<Listing>,
@@ -128,7 +128,7 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
     {
         composite.end = close.start + b"*/".len();
     }
-    // Cut off before the comment behind them, two dashes would begin one.
+    // Cut off before the comment that follows, two dashes would begin one.
     let ends = |b: &u8| *b == b';' || is_space(*b);
     if text[..composite.end].ends_with(b"--") && !text[composite.end..].iter().all(ends) {
         return None;
