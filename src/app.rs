@@ -1,5 +1,6 @@
 //! The application: everything is bound before anything runs, and ends in a written order.
 
+mod background;
 mod cluster;
 mod handover;
 mod inspect;
@@ -10,7 +11,6 @@ mod reload;
 mod sockets;
 mod start_error;
 mod upgrade;
-mod work;
 
 pub use inspect::inspect;
 pub use observing::too_old;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
+use super::background::Background;
 use super::inspect::Readiness;
 use super::parts::Parts;
 use super::sockets::{BoundSocket, Sockets};
-use super::work::Background;
 use super::{StartError, inspect, observing};
 use crate::admin;
 use crate::backend::own::Account;

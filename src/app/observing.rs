@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::StartError;
+use super::background::Background;
 use super::parts::Parts;
-use super::work::Background;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::backend::own::Account;
 use crate::backend::reach::Reach;

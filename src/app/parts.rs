@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::work::Background;
+use super::background::Background;
 use crate::backend::own::Account;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;

@@ -11,11 +11,11 @@ use mysql_async::{Conn, OptsBuilder, Value};
 use serde_json::{Map, Number};
 use tokio::time::timeout;
 
-use super::place::AdminSocketArgs;
-use super::plain::{plain, safe};
+use super::admin_socket::AdminSocketArgs;
 use super::print::print;
 use super::process::{failed, runtime, usage};
 use super::table;
+use super::terminal_text::{plain, safe};
 use crate::admin::EXACT;
 
 /// Shown after the options in --help.

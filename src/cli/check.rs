@@ -15,7 +15,7 @@ use crate::backend::own::{Account, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
 use crate::config::{Config, Mode};
 use crate::frontend::shared::leg_options::Hops;
-use crate::net::dates;
+use crate::net::certificate_dates;
 use crate::net::peer::Peer;
 use crate::protocol::capabilities::Capabilities;
 
@@ -131,7 +131,7 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
                 },
             );
             if let Some(shown) = shown {
-                files::warn_of(&dates::of(&shown), "the server's certificate");
+                files::warn_of(&certificate_dates::of(&shown), "the server's certificate");
             }
         }
     }

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::plain::{plain, safe};
 use super::print::{print, print_line};
 use super::process::{runtime, usage};
 use super::settings_args::SettingsArgs;
+use super::terminal_text::{plain, safe};
 use crate::app::inspect;
 use crate::cli::doctor::calls::{CallLine, DefinitionVerdict, judge};
 use crate::cli::doctor::report::{DoctorReport, Finding, FoundObject, Severity};

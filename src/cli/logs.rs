@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Stderr, Write, stderr};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use super::plain::{is_hidden, plain, safe};
+use super::terminal_text::{is_hidden, plain, safe};
 use crate::app::SetFilter;
 use crate::config::{Config, ConfigError, LogFormat};
 

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod admin_account;
+mod admin_socket;
 mod adopt;
 mod ask;
 mod check;
@@ -8,8 +9,6 @@ mod doctor;
 mod generated;
 mod grants;
 mod logs;
-mod place;
-mod plain;
 mod print;
 mod process;
 mod report;
@@ -17,6 +16,7 @@ mod schema;
 mod serve;
 mod settings_args;
 mod table;
+mod terminal_text;
 mod top;
 
 use std::io::{Write, stdout};

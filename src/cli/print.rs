@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stdout};
 
-use super::plain::lines;
+use super::terminal_text::lines;
 
 /// Prints a text. If that fails, the program ends: quietly if the reader has closed, else
 /// with a message.

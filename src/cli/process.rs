@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use super::plain::lines;
+use super::terminal_text::lines;
 
 pub(super) fn usage(e: &impl Display) -> ExitCode {
     eprintln!("lockstead: {}", lines(&e.to_string()));

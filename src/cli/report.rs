@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::plain::safe;
 use super::print::{print, print_line};
 use super::process::{failed, usage};
 use super::settings_args::SettingsArgs;
+use super::terminal_text::safe;
 use crate::cli::report::tables::Tables;
 use crate::config::Plan;
 use crate::observe::file::read;

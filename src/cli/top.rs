@@ -18,11 +18,11 @@ use crossterm::{execute, queue};
 
 use mysql_async::Conn;
 
+use super::admin_socket::AdminSocketArgs;
 use super::ask::{self, AskError};
-use super::place::AdminSocketArgs;
-use super::plain::plain;
 use super::process::{failed, runtime, usage};
 use super::table;
+use super::terminal_text::plain;
 
 /// Between looks at what has come.
 const TICK: Duration = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 //! The differences of a configuration that was read again, and which of them need a restart.
 
+use super::addresses::Listen;
 use super::keys::{ConfigKey, Effect, Owner};
-use super::places::Listen;
 use super::plan::Plan;
 use super::validated::Config;
 

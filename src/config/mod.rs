@@ -1,5 +1,6 @@
 //! Settings: as written, and the validated form that everything else uses.
 
+mod addresses;
 mod admin;
 mod changes;
 mod error;
@@ -7,18 +8,17 @@ mod http;
 mod keys;
 mod limits;
 mod parse;
-mod places;
 pub mod plan;
 mod raw;
 mod shown;
 pub mod tls;
 mod validated;
 
+pub use addresses::{HostPort, Listen, StoreUrl};
 pub use admin::Admin;
 pub use changes::SettingChange;
 pub use error::ConfigError;
 pub use http::Http;
-pub use places::{HostPort, Listen, StoreUrl};
 pub use plan::Plan;
 pub use raw::Raw;
 pub use validated::{Config, LogFormat, Mode, Unsupported};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 
-use super::places::{HostPort, Listen};
+use super::addresses::{HostPort, Listen};
 
 /// Where clients connect by default.
 pub(super) const LISTEN: &str = "127.0.0.1:6033";

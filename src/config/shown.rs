@@ -1,7 +1,7 @@
 //! The settings in force as text: given values, and defaults from the commented sample.
 
+use super::addresses::StoreUrl;
 use super::keys::KEYS;
-use super::places::StoreUrl;
 use super::raw::Raw;
 
 /// The sample: each key with a default is a comment there.

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+pub use super::addresses::StoreTls;
 use super::error::WrongValue;
 use super::parse::choice;
-pub use super::places::StoreTls;
 use super::raw::{OneOrMore, Raw};
 
 /// What encryption clients are offered.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use super::addresses::{HostPort, Listen, StoreUrl};
 use super::admin::{self, Admin};
 use super::error::{ConfigError, WrongValue};
 use super::http::{self, Http};
 use super::limits;
 use super::parse::{LISTEN, choice, parse_host_port, parse_listen, parse_network, state_dir};
-use super::places::{HostPort, Listen, StoreUrl};
 use super::raw::{OneOrMore, Raw, RawFile};
 use super::shown;
 use super::tls::{self, BackendTls, ClientTls};

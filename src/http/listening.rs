@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::crowd::{Crowd, CrowdPlace, Seat};
+use super::connection_limit::{Crowd, CrowdPlace, Seat};
 use super::keys::Keys;
 
 /// Connections that have done their handshakes and wait to be served.

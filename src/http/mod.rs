@@ -1,10 +1,10 @@
 //! Windows: `/metrics`, `/livez`, `/readyz`, the status page, and the administration's tables as JSON.
 //! Nothing here changes anything.
 
-mod crowd;
+mod answer_cache;
+mod connection_limit;
 mod error;
 mod guard;
-mod kept;
 mod keys;
 mod listening;
 mod rates;
@@ -24,9 +24,9 @@ use tokio::task::JoinSet;
 
 use crate::admin::Control;
 use crate::config::Http;
-use crate::http::crowd::Seat;
+use crate::http::answer_cache::Answers;
+use crate::http::connection_limit::Seat;
 pub use crate::http::error::HttpError;
-use crate::http::kept::Answers;
 pub use crate::http::keys::Keys;
 use crate::http::listening::{Encrypted, Plain};
 use crate::http::rates::Rates;
@@ -74,7 +74,7 @@ impl Windows {
         }
         let retired = control.retired.clone();
         let router = router.layer(middleware::from_fn_with_state(retired, guard::send_on));
-        let router = router.layer(middleware::from_fn(crowd::keep));
+        let router = router.layer(middleware::from_fn(connection_limit::keep));
         let router = router.into_make_service_with_connect_info::<Seat>();
         let listener = Plain::new(listener, control.retired);
         if self.keys.tls().is_none() {

@@ -1,14 +1,14 @@
 //! The two legs of a session: sockets, TLS, compression, and the buffers they share.
 
-pub mod announce;
 pub mod buffers;
+pub mod certificate_dates;
+pub mod certificate_expiry;
 pub mod certificates;
 pub mod compression;
-pub mod dates;
-pub mod expiry;
 pub mod leg;
 mod packing;
 pub mod peer;
+pub mod proxy_protocol;
 pub mod room;
 pub mod self_signed;
 pub mod socket;

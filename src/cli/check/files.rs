@@ -9,7 +9,7 @@ use humantime::format_rfc3339_seconds;
 
 use super::findings::Findings;
 use crate::config::{Config, Mode};
-use crate::net::dates::{self, Validity};
+use crate::net::certificate_dates::{self, Validity};
 use crate::private;
 
 const DATES: &str = "certificates";
@@ -40,14 +40,14 @@ pub(super) fn certificates(config: &Config, findings: &mut Findings) {
 /// None of what is shown may be out of its time.
 fn shown(key: &str, path: &Path, findings: &mut Findings) {
     // A file that cannot be read is reported with the others that TLS needs.
-    for standing in dates::of_file(path).unwrap_or_default() {
+    for standing in certificate_dates::of_file(path).unwrap_or_default() {
         tell(&standing, &named(key, path), findings);
     }
 }
 
 /// Of several that may vouch, one that is good suffices.
 fn vouching(key: &str, path: &Path, findings: &mut Findings) {
-    let all = dates::of_file(path).unwrap_or_default();
+    let all = certificate_dates::of_file(path).unwrap_or_default();
     let good = |standing: &Validity| matches!(standing, Validity::Good | Validity::EndsSoon(_));
     let one_is_good = all.iter().any(good);
     for standing in &all {

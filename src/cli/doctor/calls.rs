@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::plain::plain;
+use crate::cli::terminal_text::plain;
 use crate::lock::function::Function;
 use crate::sql::find::finder::Finder;
 use crate::sql::lexer::dialect::{Dialect, Multibyte};

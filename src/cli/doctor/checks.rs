@@ -1,7 +1,7 @@
 //! Checks beside definitions, as data: settings of the server, rights of the account.
 
 use super::report::{Finding, Severity};
-use crate::cli::plain::plain;
+use crate::cli::terminal_text::plain;
 use crate::store::definitions::Object;
 use crate::store::facts::{Facts, Grant};
 use crate::types::Flavour;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::cli::plain::plain;
 use crate::cli::table;
+use crate::cli::terminal_text::plain;
 use crate::lock::function::Function;
 use crate::observe::event::Missed;
 use crate::observe::report::{LockRecord, Report, StatementRecord, Times};

@@ -18,10 +18,10 @@ use super::shared::context::Context;
 use super::shared::leg_options::{Hops, compression};
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::lock::codes;
-use crate::net::announce;
 use crate::net::compression::Role;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
+use crate::net::proxy_protocol;
 use crate::net::socket::Socket;
 use crate::observe::event::StatementUser;
 use crate::protocol::capabilities::Capabilities;
@@ -290,7 +290,7 @@ async fn announced(client: &mut Leg, peer: Peer, context: &Context) -> io::Resul
         return Ok(peer);
     };
     let limit = context.config.login_timeout;
-    let told = timeout(limit, announce::read(client)).await;
+    let told = timeout(limit, proxy_protocol::read(client)).await;
     let told = told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
     Ok(Peer(Some(told.unwrap_or(address))))
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::certificate_dates::{self, Validity};
 use super::certificates::read_certificates;
-use super::dates::{self, Validity};
 use crate::config::Config;
 use crate::config::tls::StoreTls;
 
@@ -47,13 +47,13 @@ impl Ends {
         which: impl Fn(&mut dyn Iterator<Item = SystemTime>) -> Option<SystemTime>,
     ) {
         let Ok(all) = read_certificates(path) else { return };
-        let Some(end) = which(&mut all.iter().filter_map(dates::end)) else { return };
+        let Some(end) = which(&mut all.iter().filter_map(certificate_dates::end)) else { return };
         let known = self.0.iter_mut().find(|(known, _)| *known == key);
         let days = |later: SystemTime, sooner: SystemTime| {
             later.duration_since(sooner).unwrap_or_default().as_secs() / 86_400
         };
-        let now = dates::now();
-        match dates::standing(end) {
+        let now = certificate_dates::now();
+        match certificate_dates::standing(end) {
             Validity::Expired(_) => tracing::error!(
                 setting = key,
                 path = %path.display(),
