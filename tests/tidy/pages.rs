@@ -8,6 +8,11 @@ use super::{Findings, files, read, root};
 /// The index of the site, which dev/docs.sh builds.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
+/// Pages that readers look things up in: a cell of a table has one short sentence.
+const REFERENCES: [&str; 1] = ["docs/differences.md"];
+/// Characters in such a cell.
+const CELL: usize = 160;
+
 /// All Markdown files of the repository.
 pub(super) fn markdown() -> Vec<String> {
     files().into_iter().filter(|p| Path::new(p).extension().is_some_and(|e| e == "md")).collect()
@@ -131,4 +136,18 @@ fn the_site_has_every_page() {
         }
     }
     findings.check("The site has every page, once, and every page that one links to");
+}
+
+#[test]
+fn cells_of_references_are_short() {
+    let mut findings = Findings::default();
+    for path in REFERENCES {
+        let text = read(path);
+        let rows = prose(&text).filter(|line| line.starts_with('|'));
+        let cells = rows.flat_map(|row| row.split('|')).map(str::trim);
+        for cell in cells.filter(|cell| cell.chars().count() > CELL) {
+            findings.add(path, format!("move details below the table: {cell}"));
+        }
+    }
+    findings.check("Cells of references are short");
 }
