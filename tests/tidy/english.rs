@@ -6,14 +6,9 @@ use super::pages::{markdown, prose};
 use super::{Findings, read};
 
 /// Pages that were not rewritten yet: take one out of this list when it has been.
-const LATER: [&str; 12] = [
+const LATER: [&str; 7] = [
     "ARCHITECTURE.md",
-    "CHANGELOG.md",
     "docs/administration.md",
-    "docs/adr/0004-proven-endings.md",
-    "docs/adr/0006-state-directory.md",
-    "docs/adr/0012-composite-statements.md",
-    "docs/adr/0013-listed-locks.md",
     "docs/configuration.md",
     "docs/connections.md",
     "docs/monitoring.md",
