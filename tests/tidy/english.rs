@@ -6,9 +6,8 @@ use super::pages::{markdown, prose};
 use super::{Findings, read};
 
 /// Pages that were not rewritten yet: take one out of this list when it has been.
-const LATER: [&str; 7] = [
+const LATER: [&str; 6] = [
     "ARCHITECTURE.md",
-    "docs/administration.md",
     "docs/configuration.md",
     "docs/connections.md",
     "docs/monitoring.md",
