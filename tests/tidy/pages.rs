@@ -151,3 +151,57 @@ fn cells_of_references_are_short() {
     }
     findings.check("Cells of references are short");
 }
+
+/// Whether a path, from the root, is there.
+fn exists(path: &str) -> bool {
+    root().join(path).exists()
+}
+
+/// What is wrong with `name`, if it reads as a path of the repository, or as a module of the code.
+fn missing(name: &str) -> Option<String> {
+    let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-./".contains(c);
+    if let Some((top, _)) = name.split_once('/').filter(|_| name.chars().all(word)) {
+        // Build results are not always there.
+        let ours = !["", "target"].contains(&top) && exists(top);
+        return (ours && !exists(name)).then(|| format!("{name} is not there"));
+    }
+    let (module, rest) = name.split_once("::")?;
+    let mut path = format!("src/{module}");
+    if !exists(&path) {
+        return None;
+    }
+    for part in rest.split("::") {
+        let inner = format!("{path}/{part}");
+        if !exists(&inner) && !exists(&format!("{inner}.rs")) {
+            // An item, then: of that file, or of that folder.
+            let files = [format!("{path}.rs"), format!("{path}/mod.rs")];
+            let found = files.iter().any(|file| exists(file) && read(file).contains(part));
+            return (!found).then(|| format!("{name}: there is no {part}"));
+        }
+        path = inner;
+    }
+    None
+}
+
+#[test]
+fn missing_paths_and_modules_are_found() {
+    for there in ["src/lib.rs", "tests/it/", "sql::call", "lock::name::Key", "a/b", "std::fmt"] {
+        assert_eq!(missing(there), None);
+    }
+    for gone in ["src/tulip.rs", "dev/tulip", "sql::tulip", "lock::name::Tulip"] {
+        assert!(missing(gone).is_some(), "{gone}");
+    }
+}
+
+#[test]
+fn paths_and_modules_that_pages_name_are_there() {
+    let mut findings = Findings::default();
+    for path in markdown() {
+        let text = read(&path);
+        let quoted = prose(&text).flat_map(|line| line.split('`').skip(1).step_by(2));
+        for gone in quoted.filter_map(missing) {
+            findings.add(&path, gone);
+        }
+    }
+    findings.check("Paths and modules that pages name are there");
+}
