@@ -205,3 +205,65 @@ fn paths_and_modules_that_pages_name_are_there() {
     }
     findings.check("Paths and modules that pages name are there");
 }
+
+/// Pages of the design with numbered sections, and the words before a section in a comment.
+const SECTIONS: [(&str, &str); 2] = [
+    ("interception, ", "docs/design/interception.md"),
+    ("native-semantics, section ", "docs/design/native-semantics.md"),
+];
+/// The page with the invariants, I1 and so on.
+const INVARIANTS: &str = "docs/design/locks.md";
+
+/// The comments of a source, as one line.
+fn comments(text: &str) -> String {
+    let all = text.lines().filter_map(|line| Some(line.split_once("//")?.1));
+    all.map(|line| line.trim_start_matches(['/', '!'])).collect()
+}
+
+/// The sections and invariants that a source cites and the design does not have.
+fn not_in_design(text: &str) -> Vec<String> {
+    let word = |text: &str| {
+        text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned()
+    };
+    let comments = comments(text);
+    let mut gone = Vec::new();
+    for (words, page) in SECTIONS.into_iter().filter(|(words, _)| comments.contains(words)) {
+        let design = read(page);
+        for section in comments.split(words).skip(1).map(word) {
+            let heading = |line: &str| {
+                line.starts_with("##") && word(line.trim_start_matches(['#', ' '])) == section
+            };
+            if !design.lines().any(heading) {
+                gone.push(format!("{page} has no section {section}"));
+            }
+        }
+    }
+    let number = |word: &&str| word.strip_prefix('I').is_some_and(|n| n.parse::<u8>().is_ok());
+    for invariant in comments.split(|c: char| !c.is_alphanumeric()).filter(number) {
+        if !read(INVARIANTS).contains(&format!("**{invariant}**")) {
+            gone.push(format!("{INVARIANTS} has no {invariant}"));
+        }
+    }
+    gone
+}
+
+#[test]
+fn citations_that_the_design_does_not_have_are_found() {
+    let good =
+        "//! (interception, 6) (native-semantics,\n//! section 5a)\n/// I3, I14\nlet I99 = 0;";
+    assert_eq!(not_in_design(good), Vec::<String>::new());
+    let bad = "/// interception, 60, native-semantics, section 5z, (I99)";
+    assert_eq!(not_in_design(bad).len(), 3);
+}
+
+#[test]
+fn the_design_has_all_that_comments_cite() {
+    let mut findings = Findings::default();
+    let rust = |path: &&String| Path::new(path).extension().is_some_and(|e| e == "rs");
+    for path in files().iter().filter(rust).filter(|path| !path.starts_with("tests/tidy")) {
+        for gone in not_in_design(&read(path)) {
+            findings.add(path, gone);
+        }
+    }
+    findings.check("The design has all that comments cite");
+}
