@@ -50,8 +50,8 @@ mutants: ## leave rules of the lock engine out, one at a time: a checker must no
 fuzz: ## random bytes for lexer and decoders, with a nightly toolchain; ARGS=[SECONDS [TARGET]]
 	@dev/fuzz.sh $(ARGS)
 
-bench: ## benchmarks against private servers; ARGS go to dev/bench.sh
-	@dev/bench.sh $(ARGS)
+bench: ## benchmarks against private servers; ARGS go to cargo xtask bench
+	@cargo xtask bench $(ARGS)
 
 incident: ## play an incident before a FLAVOUR server, and write docs/incident.md of it
 	@dev/incident.sh $(FLAVOUR)

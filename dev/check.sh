@@ -44,7 +44,6 @@ if command -v shellcheck >/dev/null; then
   # shellcheck disable=SC2046 # no white space in these names
   shellcheck -x dev/*.sh dev/packaging/*.sh .ci/run packaging/debian/post* xtask/src/docs/lockstead.sh $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
   # With the files that it sources.
-  shellcheck -x -a dev/bench.sh
   shellcheck -x -a -S warning dev/test-suites.sh
 else
   say 'scripts: left out, shellcheck is not installed'

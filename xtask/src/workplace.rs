@@ -36,12 +36,12 @@ struct Remains {
 
 impl Workplace {
     /// Goes to the checkout's root, makes the temporary folder, and sees to it that a signal leaves nothing behind.
-    pub(crate) fn new(name: &'static str) -> Result<Self> {
+    pub(crate) fn new(name: &'static str, parent: &Path) -> Result<Self> {
         let dev = dev_folder();
         let root = dev.parent().context("dev/ is in the checkout")?.canonicalize()?;
         std::env::set_current_dir(&root)?;
         // A short name: sockets of servers are in it.
-        let folder = std::env::temp_dir().join(format!("lockstead.{:08x}", rand::random::<u32>()));
+        let folder = parent.join(format!("lockstead.{:08x}", rand::random::<u32>()));
         fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
         let remains = Remains { folder };
         remains.clone().clear_after_signals()?;
@@ -160,6 +160,24 @@ pub(crate) fn install(names: &[&str]) -> Result<()> {
 fn is_there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Where `dev/install.sh` puts what it fetches.
+pub(crate) fn cache() -> Result<PathBuf> {
+    if let Some(cache) = std::env::var_os("LOCKSTEAD_CACHE") {
+        return Ok(cache.into());
+    }
+    let home = std::env::var_os("HOME").context("HOME is not set")?;
+    Ok(PathBuf::from(home).join(".cache/lockstead"))
+}
+
+/// Lets time pass, where that is what is measured.
+pub(crate) fn pause(time: Duration) {
+    let end = Instant::now() + time;
+    while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+    {
+        std::thread::park_timeout(left);
+    }
 }
 
 /// All files below a folder.
