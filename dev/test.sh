@@ -31,24 +31,6 @@ server mysql LOCKSTEAD_TEST_MYSQL
 server mariadb LOCKSTEAD_TEST_MARIADB
 export LOCKSTEAD_DEV_DIR=$dev
 
-# again WRAP EXTRA: the scripts once more, over wrapped connections, with further arguments for
-# the proxy.
-again() {
-  say "test: the scripts with $1 and $2"
-  export LOCKSTEAD_WRAP=$1 LOCKSTEAD_DIFF_EXTRA=$2
-  group cargo test --test it -- --test-threads=12 differential
-  wait "$pid"
-  unset LOCKSTEAD_WRAP LOCKSTEAD_DIFF_EXTRA
-}
-
-# The answers must be equal with and without the proxy's own replies to lock calls, and whatever is
-# wrapped around them.
-if [ $# -eq 0 ]; then
-  again tls '--fast-path false'
-  again zlib ''
-  again tls,zlib '--backend-compression zlib'
-fi
-
 # Most tests wait most of the time, so there are more at once than cores.
 group cargo test "${what[@]}" -- --test-threads=12 "$@"
 wait "$pid"

@@ -21,15 +21,6 @@ pub(crate) struct Wrap {
     pub(crate) zstd: bool,
 }
 
-impl Wrap {
-    /// As the environment says.
-    pub(crate) fn from_env() -> Self {
-        let words = std::env::var("LOCKSTEAD_WRAP").unwrap_or_default();
-        let has = |word: &str| words.split(',').any(|w| w == word);
-        Self { tls: has("tls"), zlib: has("zlib"), zstd: has("zstd") }
-    }
-}
-
 /// A connection with its wrapping.
 pub(crate) struct Wrapped {
     pub(crate) stream: TcpStream,
