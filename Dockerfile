@@ -7,6 +7,8 @@ WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
 COPY src src
 COPY benches benches
+# Cargo reads the manifests of the whole workspace.
+COPY tests/support tests/support
 # Its comments are in the program.
 COPY config/lockstead.toml config/
 RUN cargo install --locked --path . --root out

@@ -8,11 +8,11 @@ cd "$(dirname "$0")/.."
 say() { printf 'check: %s\n' "$*"; }
 
 say formatting
-cargo fmt --check
+cargo fmt --all --check
 cargo fmt --check --manifest-path tests/drivers/rust/Cargo.toml
 
 say lints
-cargo clippy --locked --all-targets -- -D warnings
+cargo clippy --locked --workspace --all-targets -- -D warnings
 
 # fuzz/ has a lock file of its own, which must know of new dependencies, too.
 say 'lock file of fuzz/'
@@ -27,7 +27,7 @@ if [ ! -x "$tool/bin/cargo-deny" ]; then
   cargo install --quiet --locked --root "$tool" --version "=$deny" cargo-deny
 fi
 say 'licences, duplicate crates and where they come from'
-"$tool/bin/cargo-deny" --locked check --hide-inclusion-graph licenses bans sources
+"$tool/bin/cargo-deny" --locked --workspace check --hide-inclusion-graph licenses bans sources
 
 say 'rules of this repository'
 cargo test --quiet --locked --test tidy

@@ -2,8 +2,8 @@
 
 use libtest_mimic::{Failed, Trial};
 
+use crate::script::accounts::Accounts;
 use crate::script::action::Options;
-use crate::script::server::Accounts;
 use crate::script::{Flavour, Runner, Script, Server, compare};
 use crate::wire::wrap::Wrap;
 

@@ -19,19 +19,17 @@ mod scripts;
 #[path = "../it"]
 #[allow(dead_code, unused_imports, unused_macros, reason = "it has more than is needed here")]
 mod shared {
-    pub(crate) mod launch;
     pub(crate) mod own_server;
     pub(crate) mod proxy;
     pub(crate) mod script;
-    pub(crate) mod stage;
-    pub(crate) mod wire;
 }
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 use libtest_mimic::{Arguments, Trial};
-use shared::{own_server, proxy, script, stage, wire};
+use lockstead_support::wire;
+use shared::{own_server, proxy, script};
 
 use crate::pass::Proxies;
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use lockstead_support::eventually;
+
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
-use crate::stage::eventually;
 use crate::wire::wrap::Wrap;
 
 /// What is around the connections of both sides, and what the proxy is told.

@@ -106,10 +106,7 @@ impl Case {
             (None, true) => "later::",
             (None, false) => "",
         };
-        let flavour = match self.flavour {
-            Flavour::MySql => "mysql",
-            Flavour::MariaDb => "mariadb",
-        };
+        let flavour = self.flavour.name();
         let mut name = format!("differential::{group}{flavour}::{}", self.script.name);
         if self.pass != Pass::Plain {
             name = format!("{name}::{}", self.pass.name());

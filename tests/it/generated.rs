@@ -11,10 +11,10 @@ use std::fmt::Write as _;
 
 use crate::own_server::flavour_of;
 use crate::proxy::Proxy;
+use crate::script::accounts::Accounts;
 use crate::script::action::Options;
 use crate::script::compare::with_names;
 use crate::script::run::{Entry, Transcript};
-use crate::script::server::Accounts;
 use crate::script::{Runner, Script, Server, compare};
 use crate::stage::on_both;
 use crate::wire::render;

@@ -1,10 +1,12 @@
 //! One script, run at the server and through a proxy, in all its variants.
 
+use super::Flavour;
+use super::accounts::Accounts;
 use super::action::Options;
 use super::compare::{compare, shown_whole, unexpected};
 use super::parse::Script;
 use super::run::Runner;
-use super::server::{Accounts, Flavour, Server};
+use super::server::Server;
 use crate::wire::wrap::Wrap;
 
 /// What is compared with what.

@@ -15,15 +15,15 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Wrap {
-    pub(crate) tls: bool,
-    pub(crate) zlib: bool,
-    pub(crate) zstd: bool,
+pub struct Wrap {
+    pub tls: bool,
+    pub zlib: bool,
+    pub zstd: bool,
 }
 
 /// A connection with its wrapping.
-pub(crate) struct Wrapped {
-    pub(crate) stream: TcpStream,
+pub struct Wrapped {
+    pub stream: TcpStream,
     tls: Option<ClientConnection>,
     packing: Option<Packing>,
 }
@@ -38,12 +38,12 @@ struct Packing {
 }
 
 impl Wrapped {
-    pub(crate) fn new(stream: TcpStream) -> Self {
+    pub fn new(stream: TcpStream) -> Self {
         Self { stream, tls: None, packing: None }
     }
 
     /// Goes over to TLS with whoever answers.
-    pub(crate) fn encrypt(&mut self) -> io::Result<()> {
+    pub fn encrypt(&mut self) -> io::Result<()> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
@@ -61,22 +61,22 @@ impl Wrapped {
     }
 
     /// Goes over to packed pieces.
-    pub(crate) fn pack(&mut self, zstd: bool) {
+    pub fn pack(&mut self, zstd: bool) {
         self.packing = Some(Packing { zstd, raw: Vec::new(), plain: Vec::new(), next: 0 });
     }
 
     /// Whether a password may cross.
-    pub(crate) fn is_secure(&self) -> bool {
+    pub fn is_secure(&self) -> bool {
         self.tls.is_some()
     }
 
     /// Whether it has gone over to pieces.
-    pub(crate) fn is_packed(&self) -> bool {
+    pub fn is_packed(&self) -> bool {
         self.packing.is_some()
     }
 
     /// A command begins: pieces are counted anew.
-    pub(crate) fn begin(&mut self) {
+    pub fn begin(&mut self) {
         if let Some(packing) = &mut self.packing {
             packing.next = 0;
         }
@@ -110,7 +110,7 @@ impl Wrapped {
         Ok(())
     }
 
-    pub(crate) fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+    pub fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
         if self.packing.is_none() {
             return self.read_below(chunk);
         }
@@ -134,7 +134,7 @@ impl Wrapped {
         }
     }
 
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(packing) = &mut self.packing else {
             return self.write_below(bytes);
         };

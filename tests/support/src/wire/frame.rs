@@ -7,11 +7,11 @@ use std::time::Instant;
 use super::wrap::Wrapped;
 
 /// The longest payload of one frame; a payload of exactly this length is continued.
-pub(crate) const MAX_PAYLOAD: usize = 0x00ff_ffff;
+pub const MAX_PAYLOAD: usize = 0x00ff_ffff;
 
 /// Why no frame came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub enum Missing {
     /// The peer closed or reset the connection between two frames.
     Closed,
     /// The deadline passed.
@@ -20,23 +20,23 @@ pub(crate) enum Missing {
 
 /// Reads from a socket with a deadline for each call, and keeps what came too early.
 #[derive(Debug)]
-pub(crate) struct Frames {
-    pub(crate) wrapped: Wrapped,
+pub struct Frames {
+    pub wrapped: Wrapped,
     buffer: Vec<u8>,
     taken: usize,
 }
 
 impl Frames {
-    pub(crate) fn new(stream: TcpStream) -> Self {
+    pub fn new(stream: TcpStream) -> Self {
         Frames { wrapped: Wrapped::new(stream), buffer: Vec::new(), taken: 0 }
     }
 
-    pub(crate) fn stream(&self) -> &TcpStream {
+    pub fn stream(&self) -> &TcpStream {
         &self.wrapped.stream
     }
 
     /// The next frame: its header as sent and its payload.
-    pub(crate) fn read(&mut self, deadline: Instant) -> Result<([u8; 4], Vec<u8>), Missing> {
+    pub fn read(&mut self, deadline: Instant) -> Result<([u8; 4], Vec<u8>), Missing> {
         self.fill(4, deadline)?;
         let mut header = [0; 4];
         header.copy_from_slice(&self.buffer[self.taken..self.taken + 4]);
@@ -48,7 +48,7 @@ impl Frames {
     }
 
     /// Whether anything, data or the end of the stream, can be read by `deadline`.
-    pub(crate) fn readable_by(&mut self, deadline: Instant) -> bool {
+    pub fn readable_by(&mut self, deadline: Instant) -> bool {
         !matches!(self.fill(1, deadline), Err(Missing::TimedOut))
     }
 
@@ -76,7 +76,7 @@ impl Frames {
 
     /// Sends `payload` in as many frames as it needs, numbered from `sequence`; answers the
     /// number of the frame to follow.
-    pub(crate) fn write(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
+    pub fn write(&mut self, payload: &[u8], sequence: u8) -> io::Result<u8> {
         let first = sequence;
         let mut sequence = sequence;
         let mut rest = payload;

@@ -4,7 +4,7 @@ use super::decode::{put_lenenc, put_lenenc_bytes};
 
 /// A parameter with the type its client declares.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Param {
+pub enum Param {
     /// MYSQL_TYPE_NULL.
     Null,
     /// A typed NULL: the type is declared, the null bit is set.
@@ -34,7 +34,7 @@ pub(crate) enum Param {
 
 impl Param {
     /// The type byte and the unsigned flag.
-    pub(crate) fn kind(&self) -> [u8; 2] {
+    pub fn kind(&self) -> [u8; 2] {
         match self {
             Param::Null => [6, 0],
             Param::NullOf(kind) | Param::LongData(kind) => [*kind, 0],
@@ -84,19 +84,19 @@ impl Param {
 
 /// How a COM_STMT_EXECUTE is to be sent.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Execute {
-    pub(crate) params: Vec<Param>,
+pub struct Execute {
+    pub params: Vec<Param>,
     /// The cursor type byte; 1 asks for a read-only cursor.
-    pub(crate) cursor: u8,
+    pub cursor: u8,
     /// Leave `new_params_bind_flag` 0: the types of the previous execution hold.
-    pub(crate) keep_types: bool,
+    pub keep_types: bool,
     /// Named query attributes; sent only when the capability is on.
-    pub(crate) attributes: Vec<(String, Param)>,
+    pub attributes: Vec<(String, Param)>,
 }
 
 impl Execute {
     /// The command after the statement id.
-    pub(crate) fn body(&self, query_attributes: bool) -> Vec<u8> {
+    pub fn body(&self, query_attributes: bool) -> Vec<u8> {
         const PARAMETER_COUNT_AVAILABLE: u8 = 8;
         // libmysqlclient counts and names its parameters whenever it has the capability.
         let counted = query_attributes;
@@ -115,7 +115,7 @@ impl Execute {
 }
 
 /// The block that precedes the text of a COM_QUERY under CLIENT_QUERY_ATTRIBUTES.
-pub(crate) fn attribute_block(attributes: &[(String, Param)]) -> Vec<u8> {
+pub fn attribute_block(attributes: &[(String, Param)]) -> Vec<u8> {
     let mut out = Vec::new();
     put_lenenc(&mut out, attributes.len() as u64);
     put_lenenc(&mut out, 1);

@@ -23,27 +23,27 @@ const CACHE_METADATA: u32 = 1 << 4;
 
 /// Who logs in, where to, and with which options.
 #[derive(Debug, Clone)]
-pub(crate) struct Account {
-    pub(crate) user: String,
-    pub(crate) password: String,
-    pub(crate) database: Option<String>,
+pub struct Account {
+    pub user: String,
+    pub password: String,
+    pub database: Option<String>,
     /// Capabilities asked for; the server's greeting may lack some.
-    pub(crate) capabilities: u32,
+    pub capabilities: u32,
     /// The collation id of the handshake; above 255 only COM_CHANGE_USER can carry it.
-    pub(crate) collation: u16,
+    pub collation: u16,
     /// Connection attributes.
-    pub(crate) attributes: Vec<(String, String)>,
+    pub attributes: Vec<(String, String)>,
     /// What is wrapped around the connection.
-    pub(crate) wrap: Wrap,
+    pub wrap: Wrap,
     /// The first answer is the password in clear.
-    pub(crate) clear_first: bool,
+    pub clear_first: bool,
     /// What is sent before anything is heard.
-    pub(crate) preamble: Vec<u8>,
+    pub preamble: Vec<u8>,
 }
 
 impl Account {
     /// A login with default capabilities under utf8mb4_general_ci.
-    pub(crate) fn new(user: &str, password: &str) -> Self {
+    pub fn new(user: &str, password: &str) -> Self {
         Account {
             user: user.to_owned(),
             password: password.to_owned(),
@@ -71,18 +71,18 @@ impl Account {
 
 /// The fields of the server's first packet.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Greeting {
-    pub(crate) version: Vec<u8>,
-    pub(crate) connection_id: u32,
-    pub(crate) salt: Vec<u8>,
-    pub(crate) capabilities: u32,
-    pub(crate) collation: u8,
-    pub(crate) status: u16,
-    pub(crate) plugin: Vec<u8>,
+pub struct Greeting {
+    pub version: Vec<u8>,
+    pub connection_id: u32,
+    pub salt: Vec<u8>,
+    pub capabilities: u32,
+    pub collation: u8,
+    pub status: u16,
+    pub plugin: Vec<u8>,
 }
 
 impl Greeting {
-    pub(crate) fn parse(payload: &[u8]) -> Option<Greeting> {
+    pub fn parse(payload: &[u8]) -> Option<Greeting> {
         let mut c = Cursor(payload.strip_prefix(&[10])?);
         let version = c.nul_bytes().to_vec();
         let connection_id = c.u32()?;
@@ -109,28 +109,28 @@ impl Greeting {
 
 /// What happened up to the final OK or ERR.
 #[derive(Debug, Clone)]
-pub(crate) struct Login {
+pub struct Login {
     /// `None` when the server refused before greeting.
-    pub(crate) greeting: Option<Greeting>,
+    pub greeting: Option<Greeting>,
     /// The server's packets after the greeting.
-    pub(crate) packets: Vec<Packet>,
+    pub packets: Vec<Packet>,
     /// The capabilities both sides have.
-    pub(crate) capabilities: u32,
-    pub(crate) end: End,
+    pub capabilities: u32,
+    pub end: End,
 }
 
 impl Login {
-    pub(crate) fn succeeded(&self) -> bool {
+    pub fn succeeded(&self) -> bool {
         self.packets.last().is_some_and(|p| p.kind == Kind::Ok)
     }
 
-    pub(crate) fn connection_id(&self) -> u32 {
+    pub fn connection_id(&self) -> u32 {
         self.greeting.as_ref().map_or(0, |g| g.connection_id)
     }
 }
 
 /// Logs in over a fresh connection.
-pub(crate) fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Login {
+pub fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Login {
     let deadline = Instant::now() + patience;
     let mut reader = Reader { frames, capabilities: 0, deadline, packets: Vec::new() };
     let first = reader.next(|p| if p.first() == Some(&0xff) { Kind::Err } else { Kind::Auth });
@@ -172,11 +172,7 @@ pub(crate) fn log_in(frames: &mut Frames, account: &Account, patience: Duration)
 }
 
 /// The login's payload, without what follows the attributes.
-pub(crate) fn handshake_response(
-    account: &Account,
-    greeting: &Greeting,
-    capabilities: u32,
-) -> Vec<u8> {
+pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32) -> Vec<u8> {
     let mut out = (capabilities & !MARIADB_CACHE_METADATA).to_le_bytes().to_vec();
     out.extend_from_slice(&(1_u32 << 30).to_le_bytes());
     out.push(account.collation.to_le_bytes()[0]);
@@ -208,11 +204,7 @@ pub(crate) fn handshake_response(
 }
 
 /// The body of COM_CHANGE_USER after the command byte.
-pub(crate) fn change_user_body(
-    account: &Account,
-    greeting: &Greeting,
-    capabilities: u32,
-) -> Vec<u8> {
+pub fn change_user_body(account: &Account, greeting: &Greeting, capabilities: u32) -> Vec<u8> {
     let mut out = account.user.as_bytes().to_vec();
     out.push(0);
     let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
@@ -232,7 +224,7 @@ pub(crate) fn change_user_body(
 }
 
 /// Answers the server's authentication packets until it says OK or ERR.
-pub(crate) fn converse(
+pub fn converse(
     frames: &mut Frames,
     account: &Account,
     greeting: &Greeting,

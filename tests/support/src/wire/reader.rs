@@ -9,11 +9,11 @@ use super::response::{End, Kind, OkPacket, Packet, Shape, parse_eof};
 use super::status::{CURSOR_EXISTS, MORE_RESULTS};
 
 /// Reads one response; what was read stays in `packets` however it ends.
-pub(crate) struct Reader<'a> {
-    pub(crate) frames: &'a mut Frames,
-    pub(crate) capabilities: u32,
-    pub(crate) deadline: Instant,
-    pub(crate) packets: Vec<Packet>,
+pub struct Reader<'a> {
+    pub frames: &'a mut Frames,
+    pub capabilities: u32,
+    pub deadline: Instant,
+    pub packets: Vec<Packet>,
 }
 
 /// Why reading stopped before its end, as [`End`] names it.
@@ -21,7 +21,7 @@ type Stop = End;
 
 impl Reader<'_> {
     /// Reads the response of `shape`, which must not be [`Shape::Auth`].
-    pub(crate) fn run(&mut self, shape: Shape) -> End {
+    pub fn run(&mut self, shape: Shape) -> End {
         let outcome = match shape {
             Shape::Query => self.results(Kind::TextRow),
             Shape::Execute => self.results(Kind::BinaryRow),
@@ -36,7 +36,7 @@ impl Reader<'_> {
     }
 
     /// Reads one packet, joining its frames, and files it under what `kind` takes it for.
-    pub(crate) fn next(&mut self, kind: impl Fn(&[u8]) -> Kind) -> Result<Packet, Stop> {
+    pub fn next(&mut self, kind: impl Fn(&[u8]) -> Kind) -> Result<Packet, Stop> {
         let mut headers = Vec::new();
         let mut payload = Vec::new();
         loop {

@@ -2,29 +2,29 @@
 
 /// Reads values from the front of a payload; every reader answers `None` past the end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor<'a>(pub &'a [u8]);
+pub struct Cursor<'a>(pub &'a [u8]);
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+    pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
         let (head, tail) = self.0.split_at_checked(n)?;
         self.0 = tail;
         Some(head)
     }
 
-    pub(crate) fn u8(&mut self) -> Option<u8> {
+    pub fn u8(&mut self) -> Option<u8> {
         self.take(1).map(|b| b[0])
     }
 
-    pub(crate) fn u16(&mut self) -> Option<u16> {
+    pub fn u16(&mut self) -> Option<u16> {
         self.take(2).map(|b| u16::from_le_bytes([b[0], b[1]]))
     }
 
-    pub(crate) fn u32(&mut self) -> Option<u32> {
+    pub fn u32(&mut self) -> Option<u32> {
         self.take(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
     }
 
     /// A length-encoded integer; the NULL marker 0xfb is not one.
-    pub(crate) fn lenenc(&mut self) -> Option<u64> {
+    pub fn lenenc(&mut self) -> Option<u64> {
         let width = match self.u8()? {
             first @ 0..=0xfa => return Some(u64::from(first)),
             0xfc => 2,
@@ -36,13 +36,13 @@ impl<'a> Cursor<'a> {
         Some(bytes.iter().rev().fold(0, |n, b| (n << 8) | u64::from(*b)))
     }
 
-    pub(crate) fn lenenc_bytes(&mut self) -> Option<&'a [u8]> {
+    pub fn lenenc_bytes(&mut self) -> Option<&'a [u8]> {
         let n = self.lenenc()?;
         self.take(usize::try_from(n).ok()?)
     }
 
     /// Bytes up to a NUL, which is consumed, or to the end.
-    pub(crate) fn nul_bytes(&mut self) -> &'a [u8] {
+    pub fn nul_bytes(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|b| *b == 0).unwrap_or(self.0.len());
         let text = &self.0[..end];
         self.0 = self.0.get(end + 1..).unwrap_or_default();
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Appends a length-encoded integer.
-pub(crate) fn put_lenenc(out: &mut Vec<u8>, n: u64) {
+pub fn put_lenenc(out: &mut Vec<u8>, n: u64) {
     let bytes = n.to_le_bytes();
     match n {
         0..=0xfa => out.push(bytes[0]),
@@ -71,27 +71,27 @@ pub(crate) fn put_lenenc(out: &mut Vec<u8>, n: u64) {
 }
 
 /// Appends a string with its length-encoded length.
-pub(crate) fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_lenenc(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// The fields of a column definition that clients see.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Column {
+pub struct Column {
     /// Schema, table, org_table, as sent.
-    pub(crate) origin: [Vec<u8>; 3],
-    pub(crate) name: Vec<u8>,
-    pub(crate) org_name: Vec<u8>,
-    pub(crate) charset: u16,
-    pub(crate) length: u32,
-    pub(crate) kind: u8,
-    pub(crate) flags: u16,
-    pub(crate) decimals: u8,
+    pub origin: [Vec<u8>; 3],
+    pub name: Vec<u8>,
+    pub org_name: Vec<u8>,
+    pub charset: u16,
+    pub length: u32,
+    pub kind: u8,
+    pub flags: u16,
+    pub decimals: u8,
 }
 
 impl Column {
-    pub(crate) fn parse(payload: &[u8]) -> Option<Column> {
+    pub fn parse(payload: &[u8]) -> Option<Column> {
         let mut c = Cursor(payload);
         c.lenenc_bytes()?;
         let origin =
@@ -113,7 +113,7 @@ impl Column {
 }
 
 /// The values of a text row; `None` is NULL.
-pub(crate) fn text_row(payload: &[u8]) -> Option<Vec<Option<&[u8]>>> {
+pub fn text_row(payload: &[u8]) -> Option<Vec<Option<&[u8]>>> {
     let mut c = Cursor(payload);
     let mut values = Vec::new();
     while let Some(first) = c.0.first() {
@@ -128,10 +128,7 @@ pub(crate) fn text_row(payload: &[u8]) -> Option<Vec<Option<&[u8]>>> {
 }
 
 /// The values of a binary row as their raw bytes; `None` is NULL.
-pub(crate) fn binary_row<'a>(
-    payload: &'a [u8],
-    columns: &[Column],
-) -> Option<Vec<Option<&'a [u8]>>> {
+pub fn binary_row<'a>(payload: &'a [u8], columns: &[Column]) -> Option<Vec<Option<&'a [u8]>>> {
     let mut c = Cursor(payload);
     c.u8()?;
     let nulls = c.take((columns.len() + 9) / 8)?;
@@ -159,7 +156,7 @@ pub(crate) fn binary_row<'a>(
 }
 
 /// An integer column's binary value in decimal, if the column is one.
-pub(crate) fn binary_integer(column: &Column, value: &[u8]) -> Option<String> {
+pub fn binary_integer(column: &Column, value: &[u8]) -> Option<String> {
     let unsigned = column.flags & 32 != 0;
     let width = match column.kind {
         1 => 1,

@@ -9,7 +9,7 @@ use super::response::{End, ErrPacket, Kind, OkPacket, Packet, Response, parse_eo
 const HEX_SHOWN: usize = 160;
 
 /// Bytes as text: printable ASCII and valid UTF-8 as they are, the rest as `\xNN`.
-pub(crate) fn bytes(raw: &[u8]) -> String {
+pub fn bytes(raw: &[u8]) -> String {
     let mut out = String::new();
     for chunk in raw.utf8_chunks() {
         for ch in chunk.valid().chars() {
@@ -46,7 +46,7 @@ fn short(raw: &[u8]) -> String {
 }
 
 /// Every packet on a line, decoded, and below it in hexadecimal.
-pub(crate) fn response(response: &Response) -> String {
+pub fn response(response: &Response) -> String {
     let mut out = String::new();
     for (i, packet) in response.packets.iter().enumerate() {
         let columns = response.columns_before(i);
@@ -63,7 +63,7 @@ pub(crate) fn response(response: &Response) -> String {
 }
 
 /// One packet in words.
-pub(crate) fn decoded(packet: &Packet, columns: &[Column]) -> String {
+pub fn decoded(packet: &Packet, columns: &[Column]) -> String {
     let payload = &packet.payload;
     match packet.kind {
         Kind::Ok => OkPacket::parse(payload).map_or_else(
@@ -117,7 +117,7 @@ pub(crate) fn decoded(packet: &Packet, columns: &[Column]) -> String {
 }
 
 /// The values of a row packet as text; NULL is `NULL`.
-pub(crate) fn row(packet: &Packet, columns: &[Column]) -> Vec<String> {
+pub fn row(packet: &Packet, columns: &[Column]) -> Vec<String> {
     let show = |value: Option<&[u8]>| value.map_or_else(|| "NULL".to_owned(), short);
     if packet.kind == Kind::TextRow {
         text_row(&packet.payload).unwrap_or_default().into_iter().map(show).collect()
@@ -137,7 +137,7 @@ pub(crate) fn row(packet: &Packet, columns: &[Column]) -> Vec<String> {
 /// A response in a few words: rows as `1 | NULL`, else `OK`, `ERR 1582`, `closed`.
 ///
 /// Several rows or results are joined by `; `; warnings of the last packet are appended as ` W2`.
-pub(crate) fn summary(response: &Response) -> String {
+pub fn summary(response: &Response) -> String {
     let mut parts = Vec::new();
     let mut warnings = 0;
     for (i, packet) in response.packets.iter().enumerate() {

@@ -6,7 +6,7 @@ use super::decode::{Column, Cursor};
 
 /// Which response a command owes, as far as it decides where that response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// COM_QUERY: OK, ERR, LOCAL INFILE or result sets with text rows.
     Query,
     /// COM_STMT_EXECUTE: the same with binary rows.
@@ -29,7 +29,7 @@ pub(crate) enum Shape {
 
 /// What a packet was taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Ok,
     Err,
     Eof,
@@ -47,22 +47,22 @@ pub(crate) enum Kind {
 
 /// A packet: its payload, joined, and the headers of the frames that carried it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Packet {
-    pub(crate) kind: Kind,
-    pub(crate) headers: Vec<[u8; 4]>,
-    pub(crate) payload: Vec<u8>,
+pub struct Packet {
+    pub kind: Kind,
+    pub headers: Vec<[u8; 4]>,
+    pub payload: Vec<u8>,
 }
 
 impl Packet {
     /// The sequence id of the first frame.
-    pub(crate) fn sequence(&self) -> u8 {
+    pub fn sequence(&self) -> u8 {
         self.headers[0][3]
     }
 }
 
 /// How reading ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// The response is complete.
     Complete,
     /// The server waits for the contents of a file.
@@ -75,28 +75,28 @@ pub(crate) enum End {
 
 /// All packets that answered one command.
 #[derive(Debug, Clone)]
-pub(crate) struct Response {
-    pub(crate) packets: Vec<Packet>,
-    pub(crate) end: End,
+pub struct Response {
+    pub packets: Vec<Packet>,
+    pub end: End,
     /// From the moment the command was sent to the end of the response.
-    pub(crate) took: Duration,
+    pub took: Duration,
 }
 
 impl Response {
     /// The error number, if the last packet is an ERR.
-    pub(crate) fn error(&self) -> Option<u16> {
+    pub fn error(&self) -> Option<u16> {
         let last = self.packets.last()?;
         (last.kind == Kind::Err).then(|| ErrPacket::parse(&last.payload).code)
     }
 
     /// The statement id of a prepare response.
-    pub(crate) fn statement_id(&self) -> Option<u32> {
+    pub fn statement_id(&self) -> Option<u32> {
         let first = self.packets.first().filter(|p| p.kind == Kind::PrepareOk)?;
         Cursor(first.payload.get(1..)?).u32()
     }
 
     /// The column definitions that stand before packet `index` in its own result set.
-    pub(crate) fn columns_before(&self, index: usize) -> Vec<Column> {
+    pub fn columns_before(&self, index: usize) -> Vec<Column> {
         let set = self.packets[..index]
             .iter()
             .rposition(|p| p.kind == Kind::ColumnCount)
@@ -111,17 +111,17 @@ impl Response {
 
 /// An OK packet, or an EOF packet in the shape of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OkPacket {
-    pub(crate) affected: u64,
-    pub(crate) insert_id: u64,
-    pub(crate) status: u16,
-    pub(crate) warnings: u16,
+pub struct OkPacket {
+    pub affected: u64,
+    pub insert_id: u64,
+    pub status: u16,
+    pub warnings: u16,
     /// The info text and the session state changes, undecoded.
-    pub(crate) rest: Vec<u8>,
+    pub rest: Vec<u8>,
 }
 
 impl OkPacket {
-    pub(crate) fn parse(payload: &[u8]) -> Option<OkPacket> {
+    pub fn parse(payload: &[u8]) -> Option<OkPacket> {
         let mut c = Cursor(payload.get(1..)?);
         Some(OkPacket {
             affected: c.lenenc()?,
@@ -134,22 +134,22 @@ impl OkPacket {
 }
 
 /// The warnings and status flags of a classic EOF packet.
-pub(crate) fn parse_eof(payload: &[u8]) -> Option<(u16, u16)> {
+pub fn parse_eof(payload: &[u8]) -> Option<(u16, u16)> {
     let mut c = Cursor(payload.get(1..)?);
     Some((c.u16()?, c.u16()?))
 }
 
 /// An ERR packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ErrPacket {
-    pub(crate) code: u16,
+pub struct ErrPacket {
+    pub code: u16,
     /// Empty when the packet carries none, as before the end of the handshake.
-    pub(crate) state: Vec<u8>,
-    pub(crate) message: Vec<u8>,
+    pub state: Vec<u8>,
+    pub message: Vec<u8>,
 }
 
 impl ErrPacket {
-    pub(crate) fn parse(payload: &[u8]) -> ErrPacket {
+    pub fn parse(payload: &[u8]) -> ErrPacket {
         let mut c = Cursor(payload.get(1..).unwrap_or_default());
         let code = c.u16().unwrap_or_default();
         let state = match c.0.first() {
