@@ -9,6 +9,7 @@ use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
+use crate::script::server::Root;
 use crate::session::{Session, until_busy};
 use crate::stage::{Database, PATIENCE, eventually, is_at_server, join, on_both};
 use crate::wire::render;
@@ -182,7 +183,9 @@ fn a_proxy_without_its_store_makes_no_further_files(server: &Server) {
     let proxy = Proxy::start(&own.server.url, &["--lease", "1s", "--state-dir", &state.0]);
     own.stop();
     eventually("the lease runs out", || proxy.log().contains("the lease ran out").then_some(()));
-    server.root().run("DO SLEEP(1)");
+    let attempts = || proxy.metric("lockstead_store_errors_total{kind=\"connect\"}");
+    let before = attempts();
+    eventually("it has tried again", || (attempts() >= before + 3.0).then_some(()));
     assert_eq!(state.files(), 1);
 }
 
@@ -272,6 +275,21 @@ fn a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock(server: &Serv
     assert!(entries.is_empty(), "written without the lock: {entries:?}");
 }
 
+/// A number that grows with each statement of a connection: MySQL counts them, MariaDB numbers them.
+fn statements_of(root: &mut Root, id: u64) -> u64 {
+    let mariadb = root.column("SELECT VERSION()").concat().contains("MariaDB");
+    let sql = if mariadb {
+        format!("SELECT QUERY_ID FROM information_schema.PROCESSLIST WHERE ID={id}")
+    } else {
+        format!(
+            "SELECT VARIABLE_VALUE FROM performance_schema.status_by_thread \
+             JOIN performance_schema.threads USING (THREAD_ID) \
+             WHERE PROCESSLIST_ID={id} AND VARIABLE_NAME='Questions'"
+        )
+    };
+    root.column(&sql).concat().parse().expect("a number")
+}
+
 /// The server says the answer, with the lock's value in it. It says so in time and is heard late.
 fn a_grant_is_not_told_when_its_lease_is_over(server: &Server) {
     let b = Proxy::start(&server.url, &LEASE);
@@ -289,13 +307,15 @@ fn a_grant_is_not_told_when_its_lease_is_over(server: &Server) {
     late.run("SELECT GET_LOCK('before', 600)");
     late.unlock("before");
     backend.mute();
+    let before = statements_of(&mut root, late.id());
     late.send("SELECT GET_LOCK('k', 600)");
     eventually("the lock is held", || {
         let sql = format!("SELECT name FROM {}.held_locks", b.schema);
         (root.column(&sql) == ["k"]).then_some(())
     });
-    // Time for the statement to reach the server.
-    root.run("DO SLEEP(0.5)");
+    eventually("the server has said it", || {
+        (statements_of(&mut root, late.id()) > before).then_some(())
+    });
     store.stall();
     waiter.ask_for("k");
     waiter.gets_it();

@@ -1,7 +1,9 @@
 //! What a run of a script has at the server: a database and two accounts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use lockstead_support::eventually;
+use lockstead_support::patience::within;
 use lockstead_support::server::{Root, Server};
 
 use super::expand::Names;
@@ -67,19 +69,13 @@ pub(crate) fn see_off(root: &mut Root, names: &Names, ids: &[u32]) {
         names.user(),
         names.second_user()
     );
-    let began = Instant::now();
-    loop {
-        let ids = root.column(&left);
-        if ids.is_empty() {
-            return;
-        }
-        assert!(began.elapsed() < 3 * FAREWELL, "sessions {ids:?} cannot be ended");
-        if began.elapsed() > FAREWELL {
-            for id in ids {
-                // It may have gone in this moment, so its error does not matter.
-                root.try_run(&format!("KILL {id}"));
-            }
-        }
-        root.run("DO SLEEP(0.005)");
+    let are_gone = |root: &mut Root| root.column(&left).is_empty().then_some(());
+    if within(FAREWELL, || are_gone(root)).is_some() {
+        return;
     }
+    for id in root.column(&left) {
+        // It may have gone in this moment, so its error does not matter.
+        root.try_run(&format!("KILL {id}"));
+    }
+    eventually("the sessions of a script are ended", || are_gone(root));
 }
