@@ -71,7 +71,8 @@ impl Running {
     /// Starts a proxy of the pass in front of a server.
     pub(crate) fn start(server: &Server, pass: Pass) -> Self {
         let extra = std::env::var("LOCKSTEAD_DIFF_EXTRA").unwrap_or_default();
-        let mut arguments = pass.settings().to_vec();
+        // Many scripts at once, some with packets that keep a worker busy.
+        let mut arguments = [&["--workers", "4"], pass.settings()].concat();
         arguments.extend(extra.split_whitespace());
         // Who observes needs a place for it.
         let directory = (pass == Pass::Observed).then(|| std::env::temp_dir().join(fresh_schema()));

@@ -1,5 +1,7 @@
 //! One script, run at the server and through a proxy, in all its variants.
 
+use std::sync::{PoisonError, RwLock};
+
 use super::Flavour;
 use super::accounts::Accounts;
 use super::action::Options;
@@ -8,6 +10,9 @@ use super::parse::Script;
 use super::run::Runner;
 use super::server::Server;
 use crate::wire::wrap::Wrap;
+
+/// Scripts run beside each other, unless one is repeated because of its times.
+static BESIDE_OTHERS: RwLock<()> = RwLock::new(());
 
 /// What is compared with what.
 pub(crate) struct Check<'a> {
@@ -26,10 +31,15 @@ impl Check<'_> {
         let mut variants = vec![("as it is".to_owned(), Options::default())];
         variants.extend(script.matrix.iter().cloned());
         for (words, variant) in &variants {
-            let mut result = self.variant(name, &script, variant);
-            // A busy machine delays a reply now and then, a wrong wait is there every time.
+            let mut result = {
+                let _beside = BESIDE_OTHERS.read().unwrap_or_else(PoisonError::into_inner);
+                self.variant(name, &script, variant)
+            };
+            // A busy machine delays a reply now and then, a wrong wait is there every time, also
+            // where no other script runs.
             for _ in 0..3 {
                 if matches!(&result, Err(e) if e.contains("pace Some") || e.contains(", came ")) {
+                    let _alone = BESIDE_OTHERS.write().unwrap_or_else(PoisonError::into_inner);
                     result = self.variant(name, &script, variant);
                 }
             }
