@@ -7,6 +7,8 @@
 # name servers to use instead. Tests that kill a server start their own by
 # $LOCKSTEAD_DEV_DIR/server.sh. LOCKSTEAD_TEST_ARGS are arguments of cargo test that choose
 # what is built and run. Exits with the test runner's status.
+#
+# Without arguments, three parts of the tests run at once, and their output follows part by part.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
@@ -31,24 +33,36 @@ server mysql LOCKSTEAD_TEST_MYSQL
 server mariadb LOCKSTEAD_TEST_MARIADB
 export LOCKSTEAD_DEV_DIR=$dev
 
-# again WRAP EXTRA: the scripts once more, over wrapped connections, with further arguments for
-# the proxy.
-again() {
-  say "test: the scripts with $1 and $2"
-  export LOCKSTEAD_WRAP=$1 LOCKSTEAD_DIFF_EXTRA=$2
-  group cargo test --test it -- --test-threads=12 differential
+# Most tests wait most of the time, so there are more at once than cores. A part of the tests is one
+# run of the runner; all parts are run at once, in this order.
+if [ $# -gt 0 ] || [ -n "${LOCKSTEAD_TEST_ARGS:-}" ]; then
+  group cargo test "${what[@]}" -- --test-threads=12 "$@"
   wait "$pid"
-  unset LOCKSTEAD_WRAP LOCKSTEAD_DIFF_EXTRA
-}
-
-# The answers must be equal with and without the proxy's own replies to lock calls, and whatever is
-# wrapped around them.
-if [ $# -eq 0 ]; then
-  again tls '--fast-path false'
-  again zlib ''
-  again tls,zlib '--backend-compression zlib'
+  exit
 fi
 
-# Most tests wait most of the time, so there are more at once than cores.
-group cargo test "${what[@]}" -- --test-threads=12 "$@"
-wait "$pid"
+parts=(units scripts servers)
+declare -A part
+# part NAME ARGUMENT...: starts a part.
+part() {
+  local name=$1
+  shift
+  group cargo test "$@" >"$tmp/$name.log" 2>&1
+  part[$name]=$pid
+}
+others=()
+for file in tests/*.rs tests/*/main.rs; do
+  name=${file#tests/} name=${name%.rs} name=${name%/main}
+  case $name in it | differential) ;; *) others+=(--test "$name") ;; esac
+done
+part units --lib --bins "${others[@]}"
+part scripts --test differential -- --test-threads=6
+part servers --test it -- --test-threads=8
+
+status=0
+for name in "${parts[@]}"; do
+  group tail -n +1 -f -s 0.3 --pid="${part[$name]}" "$tmp/$name.log"
+  wait "$pid"
+  wait "${part[$name]}" || { status=$?; say "test: $name failed"; }
+done
+exit "$status"

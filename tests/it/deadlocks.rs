@@ -64,10 +64,10 @@ fn circle(server: &Server, proxies: &[&Proxy], length: usize) {
     let mut sessions: Vec<Session> =
         (0..length).map(|n| Session::at(proxies[n * proxies.len() / length].port)).collect();
     for (n, session) in sessions.iter_mut().enumerate() {
-        session.lock(&format!("k{n}"));
+        session.lock(&format!("circle{n}"));
     }
     for (n, session) in sessions.iter_mut().enumerate() {
-        session.ask_for(&format!("k{}", (n + 1) % length));
+        session.ask_for(&format!("circle{}", (n + 1) % length));
     }
     // Exactly one gives up; then one after the other gets its lock and lets both go.
     let victim = eventually("one gives up", || {
@@ -111,8 +111,10 @@ fn waits_in_a_row_are_no_deadlock(server: &Server) {
         session.ask_for(&format!("k{}", n - 1));
     }
     until_waiting(&[&a, &b], 35);
-    // The time in which deadlocks are found, a few times over.
-    std::thread::park_timeout(Duration::from_secs(2));
+    // Deadlocks that begin later are found meanwhile, over the same two proxies.
+    for _ in 0..2 {
+        circle(server, &[&a, &b], 2);
+    }
     for (n, session) in sessions.iter_mut().enumerate() {
         let all = if n == 0 { "1" } else { "2" };
         if n > 0 {

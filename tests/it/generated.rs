@@ -11,13 +11,14 @@ use std::fmt::Write as _;
 
 use crate::own_server::flavour_of;
 use crate::proxy::Proxy;
+use crate::script::accounts::Accounts;
 use crate::script::action::Options;
 use crate::script::compare::with_names;
-use crate::script::expand::Names;
 use crate::script::run::{Entry, Transcript};
 use crate::script::{Runner, Script, Server, compare};
 use crate::stage::on_both;
 use crate::wire::render;
+use crate::wire::wrap::Wrap;
 use grammar::{Grammar, Kind, NAMES};
 
 on_both! {
@@ -109,8 +110,10 @@ fn said(server: &Server, grammar: &mut Grammar, count: usize) -> Vec<Said> {
         let _ = writeln!(text, "{TRACE}\na: SELECT RELEASE_ALL_LOCKS()");
     }
     let script = Script::parse("traced", &text, flavour_of(server));
-    let (variant, names) = (Options::default(), Names::fresh());
-    let runner = Runner { server, script: &script, variant: &variant, names: &names };
+    let (variant, accounts) = (Options::default(), Accounts::create(server));
+    let names = &accounts.names;
+    let runner =
+        Runner { server, script: &script, variant: &variant, names, wrap: Wrap::default() };
     let transcript = runner.run(server.port, &mut server.root());
     let summary = |entry: &Entry| {
         let said = with_names(&render::summary(entry.response().expect("a reply")), &transcript);
@@ -211,8 +214,10 @@ fn check(
 ) -> Result<(), String> {
     let flavour = flavour_of(server);
     let script = Script::parse("generated", text, flavour);
-    let (variant, names) = (Options::default(), Names::fresh());
-    let runner = Runner { server, script: &script, variant: &variant, names: &names };
+    let (variant, accounts) = (Options::default(), Accounts::create(server));
+    let names = &accounts.names;
+    let runner =
+        Runner { server, script: &script, variant: &variant, names, wrap: Wrap::default() };
     let mut direct = runner.run(server.port, &mut server.root());
     let port = proxy.map_or(server.port, |proxy| proxy.port);
     let mut proxied = runner.run(port, &mut server.root());
@@ -225,7 +230,7 @@ fn check(
         proxied.entries.truncate(first);
     }
     tally.equal += generated_in(&proxied);
-    compare(&direct, &proxied, flavour, &names).map(|_| ())
+    compare(&direct, &proxied, flavour, names).map(|_| ())
 }
 
 /// How many of the statements were the grammar's: each has a look at the first name behind it.

@@ -1,11 +1,11 @@
 //! Where people look for locks: the server's own tables, through Lockstead.
 
-use crate::differential::check_at;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
-use crate::script::{Flavour, Server};
+use crate::script::{Check, Flavour, Server};
 use crate::session::{Session, until_busy};
 use crate::stage::{Database, eventually, join, on_both};
+use crate::wire::wrap::Wrap;
 use crate::wire::{Account, Execute, Kind, Param};
 
 on_both! {
@@ -316,17 +316,16 @@ fn thousands_of_locks_are_listed_and_too_many_are_not(server: &Server) {
     assert_eq!(reader.value(&sql).as_deref(), Some("0"));
 }
 
-/// The script of the shared server again, where MariaDB has something to list; and what only
-/// MariaDB has.
+/// The script of the shared server again, where MariaDB has something to list.
 #[test]
 fn mariadb_lists_alike_where_it_lists() {
     let listing = Listing::at(&Server::from_env(Flavour::MariaDb));
-    let server = &listing.server;
-    let proxy = Proxy::start(&server.url, &[]);
-    for (name, text) in [
-        ("listing", include_str!("scripts/listing.sql")),
-        ("listing_info", include_str!("scripts/own/listing_info.sql")),
-    ] {
-        check_at(server, name, text, Flavour::MariaDb, Some(&proxy));
-    }
+    let proxy = Proxy::start(&listing.server.url, &[]);
+    let check = Check {
+        server: &listing.server,
+        flavour: Flavour::MariaDb,
+        wrap: Wrap::default(),
+        through: Some(proxy.port),
+    };
+    check.run("listing", include_str!("scripts/listing.sql")).expect("equal answers");
 }

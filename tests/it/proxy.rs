@@ -44,9 +44,11 @@ impl Proxy {
         let keeps_locks = ["--create-schema", "--store", &store];
         let observes = extra.contains(&"observe");
         let has_state = extra.contains(&"--state-dir");
+        let has_workers = extra.contains(&"--workers");
         let launch = Launch::new(env!("CARGO_BIN_EXE_lockstead"))
             .with_pages()
-            .arguments(&["--workers", "1", "--backend", &backend])
+            .arguments(&["--backend", &backend])
+            .arguments(if has_workers { &[] } else { &["--workers", "1"] })
             .arguments(if observes { &[] } else { &keeps_locks[..] })
             .arguments(if has_state { &[] } else { &["--state-dir", "off"] })
             .arguments(extra);

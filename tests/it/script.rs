@@ -8,6 +8,12 @@
 //! @matrix caps=+FOUND_ROWS       the whole script again, with this added to every session
 //! @setup SQL                     run by root at the server, outside the comparison
 //! @global max_allowed_packet=67108864    raised at the server if it is lower
+//! @only mysql                    also mariadb: the other server has nothing to say to it
+//! @also over_tls over_zlib       further passes that it is in; tests/differential/pass.rs has them
+//! @not over_zlib                 passes that it cannot be in, whatever is asked for
+//! @own OPTION...                 on a server of its own, started with these options
+//! @first SQL                     run by root at a server of its own, once
+//! @ignored WHY                   not run unless ignored tests are asked for
 //! a: SELECT GET_LOCK('$Nk',0)    a statement and its response
 //! = 1                            what the server itself must say, as `render::summary` puts it
 //! ~ 0                            what the proxy says instead: a documented difference
@@ -34,6 +40,7 @@
 pub(crate) mod accounts;
 pub(crate) mod action;
 pub(crate) mod canon;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod expand;
 pub(crate) mod parse;
@@ -41,6 +48,7 @@ pub(crate) mod perform;
 pub(crate) mod run;
 pub(crate) mod values;
 
+pub(crate) use check::Check;
 pub(crate) use compare::compare;
 pub(crate) use lockstead_support::Flavour;
 pub(crate) use lockstead_support::server::{self, Server};

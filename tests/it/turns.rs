@@ -147,12 +147,9 @@ fn no_proxy_starves(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
     let proxies = [join(server, &a, &[]), join(server, &a, &[]), a];
     let crowds: Vec<Crowd> = proxies.iter().map(|p| Crowd::at(p, 3)).collect();
-    let began = Instant::now();
     eventually("every proxy has had its turns", || {
-        crowds.iter().all(|c| c.turns() >= 40).then_some(())
+        crowds.iter().all(|c| c.turns() >= 100).then_some(())
     });
-    // Longer if the machine is slow, but all for the same time.
-    std::thread::park_timeout(Duration::from_secs(3).saturating_sub(began.elapsed()));
     let turns: Vec<usize> = crowds.into_iter().map(Crowd::stop).collect();
     println!("turns {turns:?}");
     let (least, most) = (turns.iter().min().expect("some"), turns.iter().max().expect("some"));

@@ -1,15 +1,12 @@
 //! Proxies of the stage: each with a network and a state directory of its own, to be killed,
 //! stopped and started again on its port.
 
-use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lockstead_support::Link;
+use lockstead_support::launch::lasting_port;
+use lockstead_support::{Launch, Link, Log, Proxy, Ready};
 
 use crate::history::now;
 use crate::launch::program;
@@ -34,8 +31,8 @@ pub(crate) struct Node {
     pub(crate) link: Link,
     options: Options,
     state_dir: Mutex<PathBuf>,
-    child: Mutex<Option<Child>>,
-    log: Arc<Mutex<String>>,
+    proxy: Mutex<Option<Proxy>>,
+    log: Log,
     /// Ends that nobody asked for.
     pub(crate) surprises: Mutex<Vec<String>>,
 }
@@ -49,12 +46,12 @@ impl Node {
     pub(crate) fn start(number: usize, server: u16, options: &Options) -> Self {
         let node = Self {
             number,
-            port: free_port(),
+            port: lasting_port(),
             link: Link::to(server),
             options: options.clone(),
             state_dir: Mutex::new(fresh_directory()),
-            child: Mutex::new(None),
-            log: Arc::default(),
+            proxy: Mutex::default(),
+            log: Log::with_prefix(|pid| format!("{:9.3} {pid} ", now().as_secs_f64())),
             surprises: Mutex::default(),
         };
         node.launch();
@@ -70,43 +67,41 @@ impl Node {
         let collect = format!("{}ms", self.options.collect_after.as_millis());
         let state = lock(&self.state_dir).to_string_lossy().into_owned();
         let state = if self.options.state { state } else { "off".to_owned() };
-        let store = format!("mysql://root:rootpw@127.0.0.1:{}/", self.link.port());
-        let mut command: Command =
-            program(&["serve", "--create-schema", "--workers", "1", "--http", "off"]);
-        command
-            .args(["--listen", &format!("127.0.0.1:{}", self.port)])
-            .args(["--backend", &format!("127.0.0.1:{}", self.link.port())])
-            .args(["--store", &format!("{store}{}", self.options.schema)])
-            .args(["--lease", &lease, "--collect-after", &collect, "--state-dir", &state])
-            .stderr(Stdio::piped());
-        if let Some(mutant) = self.options.mutant {
-            command.env("LOCKSTEAD_MUTANT", mutant);
-        }
-        let mut child = command.spawn().expect("the proxy starts");
-        let stderr = BufReader::new(child.stderr.take().expect("piped"));
-        let (log, pid) = (Arc::clone(&self.log), child.id());
-        std::thread::spawn(move || {
-            for line in stderr.lines().map_while(Result::ok) {
-                let mut log = lock(&log);
-                let _ = writeln!(log, "{:9.3} {pid} {line}", now().as_secs_f64());
-            }
+        let backend = format!("127.0.0.1:{}", self.link.port());
+        let store = format!("mysql://root:rootpw@{backend}/{}", self.options.schema);
+        let program = || {
+            let mut program = program(&[]);
+            program.envs(self.options.mutant.map(|mutant| ("LOCKSTEAD_MUTANT", mutant)));
+            program
+        };
+        let arguments = [
+            ["--workers", "1", "--backend", &backend],
+            ["--state-dir", &state, "--store", &store],
+            ["--lease", &lease, "--collect-after", &collect],
+        ];
+        let proxy = eventually("a proxy is started", || {
+            Launch::by(program)
+                .arguments(&["--create-schema"])
+                .arguments(arguments.as_flattened())
+                .on_port(self.port)
+                .log_to(&self.log)
+                .until(Ready::AtOnce)
+                .start()
+                .ok()
         });
-        *lock(&self.child) = Some(child);
+        *lock(&self.proxy) = Some(proxy);
     }
 
     /// Starts it again if it has ended. One that could not start, since its server was away, has
     /// a right to end; another has not.
     pub(crate) fn keep_up(&self) -> bool {
-        let mut child = lock(&self.child);
-        let Some(running) = child.as_mut() else { return false };
-        let Some(status) = running.try_wait().expect("child") else { return true };
-        let pid = running.id();
-        *child = None;
-        drop(child);
-        if lock(&self.log)
-            .lines()
-            .any(|l| l.contains(&format!(" {pid} ")) && l.contains("registered"))
-        {
+        let mut proxy = lock(&self.proxy);
+        let Some(running) = proxy.as_mut() else { return false };
+        let Some(status) = running.ended() else { return true };
+        let pid = running.pid();
+        *proxy = None;
+        drop(proxy);
+        if self.log().lines().any(|l| l.contains(&format!(" {pid} ")) && l.contains("registered")) {
             lock(&self.surprises).push(format!("proxy {} ended: {status}", self.number));
         }
         self.launch();
@@ -114,19 +109,15 @@ impl Node {
     }
 
     pub(crate) fn signal(&self, name: &str) {
-        if let Some(child) = lock(&self.child).as_ref() {
-            let pid = child.id().to_string();
-            let sent = Command::new("kill").args([&format!("-{name}"), &pid]).status();
-            assert!(sent.is_ok(), "kill -{name}");
+        if let Some(proxy) = lock(&self.proxy).as_ref() {
+            // It may have ended in this moment.
+            lockstead_support::process::signal(proxy.pid(), name);
         }
     }
 
     /// Kills it; `start` starts the next.
     pub(crate) fn kill(&self) {
-        if let Some(mut child) = lock(&self.child).take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        drop(lock(&self.proxy).take());
     }
 
     /// Starts it behind a kill, as the successor of the one before or as a stranger.
@@ -142,13 +133,12 @@ impl Node {
     /// Ends it in order; the exit code.
     pub(crate) fn end(&self) -> Option<i32> {
         self.signal("TERM");
-        let mut child = lock(&self.child).take()?;
-        let code = eventually("the proxy ends", || child.try_wait().expect("child"));
-        code.code()
+        let mut proxy = lock(&self.proxy).take()?;
+        eventually("the proxy ends", || proxy.ended()).code()
     }
 
     pub(crate) fn log(&self) -> String {
-        lock(&self.log).clone()
+        self.log.text()
     }
 }
 
@@ -157,13 +147,6 @@ impl Drop for Node {
         self.kill();
         let _ = std::fs::remove_dir_all(&*lock(&self.state_dir));
     }
-}
-
-/// A port below those that the kernel hands out, so that it is free still behind a kill.
-fn free_port() -> u16 {
-    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    let mut ports = std::iter::repeat_with(|| rand::random_range(10_000..20_000));
-    ports.find(free).expect("a free port")
 }
 
 fn fresh_directory() -> PathBuf {

@@ -1,12 +1,11 @@
 //! More clients than the proxy may open files for.
 
 use std::net::TcpStream;
-use std::time::Duration;
 
 use crate::launch::Launched;
 use crate::proxy::fresh_schema;
 use crate::script::Server;
-use crate::session::Session;
+use crate::session::{Session, until_busy};
 use crate::stage::eventually;
 
 /// Open files that the proxy gets.
@@ -36,7 +35,7 @@ pub(super) fn a_proxy_without_free_files_serves_those_it_has(server: &Server) {
         let name = format!("n{n}");
         sessions[1].lock(&name);
         sessions[2].ask_for(&name);
-        std::thread::park_timeout(Duration::from_millis(60));
+        until_busy(&mut server.root(), sessions[2].id());
         sessions[1].unlock(&name);
         sessions[2].gets_it();
         sessions[2].unlock(&name);

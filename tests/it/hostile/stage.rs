@@ -20,7 +20,6 @@ use crate::scripted::packet;
 use crate::session::Session;
 use crate::stage::PATIENCE;
 use crate::wire::login::{Greeting, handshake_response};
-use crate::wire::wrap::Wrap;
 use crate::wire::{Account, capability};
 
 /// Attackers at the same time.
@@ -46,7 +45,7 @@ impl Stage {
         let user = fresh_schema().replace("lockstead_t", "hostile_");
         seen.server.root().run(&format!("CREATE USER {user}@'%' IDENTIFIED BY 'secret'"));
         seen.server.warm_up(&user, "secret");
-        let account = Account { wrap: Wrap::default(), ..Account::new(&user, "secret") };
+        let account = Account::new(&user, "secret");
         let memory = peak_memory(&seen);
         let witness = Witness::start(seen.proxy.port);
         Self { seen, account, memory, witness }

@@ -1,8 +1,10 @@
 //! What a run of a script has at the server: a database and two accounts.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use lockstead_support::server::Root;
+use lockstead_support::eventually;
+use lockstead_support::patience::within;
+use lockstead_support::server::{Root, Server};
 
 use super::expand::Names;
 
@@ -12,23 +14,47 @@ pub(crate) const PASSWORD: &str = "secret";
 /// How long leftovers of a run may take to go away by themselves.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// An empty database and two accounts with all rights on it.
-pub(crate) fn set_up(root: &mut Root, names: &Names) {
-    tear_down(root, names);
-    let database = names.database();
-    root.run(&format!("CREATE DATABASE {database} CHARACTER SET utf8mb4"));
-    for user in [names.user(), names.second_user()] {
-        root.run(&format!("CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'"));
-        root.run(&format!("GRANT ALL ON {database}.* TO {user}@'%'"));
+/// Two accounts with all rights on the database of a run, for it and the run it is compared with.
+pub(crate) struct Accounts<'a> {
+    server: &'a Server,
+    pub(crate) names: Names,
+}
+
+impl<'a> Accounts<'a> {
+    pub(crate) fn create(server: &'a Server) -> Self {
+        let accounts = Self { server, names: Names::fresh() };
+        let mut root = server.root();
+        for user in accounts.users() {
+            root.run(&format!("CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'"));
+            root.run(&format!("GRANT ALL ON {}.* TO {user}@'%'", accounts.names.database()));
+            server.warm_up(&user, PASSWORD);
+        }
+        accounts
+    }
+
+    fn users(&self) -> [String; 2] {
+        [self.names.user(), self.names.second_user()]
     }
 }
 
-/// Drops them.
+impl Drop for Accounts<'_> {
+    fn drop(&mut self) {
+        // The server of a test that fails may be gone.
+        if !std::thread::panicking() {
+            let [one, other] = self.users();
+            self.server.root().run(&format!("DROP USER {one}@'%', {other}@'%'"));
+        }
+    }
+}
+
+/// An empty database.
+pub(crate) fn set_up(root: &mut Root, names: &Names) {
+    root.run(&format!("CREATE DATABASE {} CHARACTER SET utf8mb4", names.database()));
+}
+
+/// Drops it.
 pub(crate) fn tear_down(root: &mut Root, names: &Names) {
     root.run(&format!("DROP DATABASE IF EXISTS {}", names.database()));
-    for user in [names.user(), names.second_user()] {
-        root.run(&format!("DROP USER IF EXISTS {user}@'%'"));
-    }
 }
 
 /// Waits until no statement of the run's accounts is running and none of `ids` is connected;
@@ -43,19 +69,13 @@ pub(crate) fn see_off(root: &mut Root, names: &Names, ids: &[u32]) {
         names.user(),
         names.second_user()
     );
-    let began = Instant::now();
-    loop {
-        let ids = root.column(&left);
-        if ids.is_empty() {
-            return;
-        }
-        assert!(began.elapsed() < 3 * FAREWELL, "sessions {ids:?} cannot be ended");
-        if began.elapsed() > FAREWELL {
-            for id in ids {
-                // It may have gone in this moment, so its error does not matter.
-                root.try_run(&format!("KILL {id}"));
-            }
-        }
-        root.run("DO SLEEP(0.005)");
+    let are_gone = |root: &mut Root| root.column(&left).is_empty().then_some(());
+    if within(FAREWELL, || are_gone(root)).is_some() {
+        return;
     }
+    for id in root.column(&left) {
+        // It may have gone in this moment, so its error does not matter.
+        root.try_run(&format!("KILL {id}"));
+    }
+    eventually("the sessions of a script are ended", || are_gone(root));
 }

@@ -53,12 +53,6 @@ impl Script {
         script
     }
 
-    /// Whether any line of `text` holds for the flavour.
-    pub(crate) fn is_for(text: &str, flavour: Flavour) -> bool {
-        let said = |line: &str| !line.is_empty() && !line.starts_with(['#', '=', '@']);
-        text.lines().filter_map(|line| for_flavour(line.trim(), flavour)).any(said)
-    }
-
     fn directive(&mut self, text: &str, here: &dyn Fn() -> String) {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         match word {
@@ -73,6 +67,8 @@ impl Script {
                 let least = value.trim().parse().unwrap_or_else(|_| panic!("{}", here()));
                 self.globals.push((name.trim().to_owned(), least));
             }
+            // Of the script as a whole, read before it is run.
+            "only" | "also" | "not" | "own" | "first" | "ignored" => {}
             _ => panic!("unknown directive in {}", here()),
         }
     }

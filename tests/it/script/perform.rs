@@ -153,6 +153,7 @@ impl<'a> Performance<'a> {
         };
         account.collation = options.collation.unwrap_or(account.collation);
         account.capabilities = (account.capabilities | options.add) & !options.remove;
+        account.wrap = runner.wrap;
         account
     }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::accounts::{PASSWORD, see_off, set_up, tear_down};
+use super::accounts::{see_off, set_up, tear_down};
 use super::action::{Options, Step};
 use super::expand::Names;
 use super::parse::Script;
 use super::perform::Performance;
 use super::server::{Root, Server};
+use crate::wire::wrap::Wrap;
 use crate::wire::{Client, End, Login, Response};
 
 /// How long a sent statement may take to be seen waiting.
@@ -61,6 +62,8 @@ pub(crate) struct Runner<'a> {
     /// What one line of the script's matrix adds to every session.
     pub(crate) variant: &'a Options,
     pub(crate) names: &'a Names,
+    /// Around the connections of its sessions.
+    pub(crate) wrap: Wrap,
 }
 
 impl Runner<'_> {
@@ -74,9 +77,6 @@ impl Runner<'_> {
         for sql in &self.script.setup {
             let sql = self.names.expand(sql, &BTreeMap::new());
             root.run(&String::from_utf8(sql).expect("a setup statement is UTF-8"));
-        }
-        for user in [self.names.user(), self.names.second_user()] {
-            self.server.warm_up(&user, PASSWORD);
         }
         let mut performance = Performance::of(self, port);
         for step in &self.script.steps {

@@ -1,4 +1,6 @@
 # Query attributes, none and some, before statements and executions.
+@only mysql
+@also over_tls over_zlib
 @session a caps=+QUERY_ATTRIBUTES
 @session b caps=+QUERY_ATTRIBUTES,-DEPRECATE_EOF
 a qattr : SELECT GET_LOCK('$Nk',0)

@@ -1,4 +1,6 @@
 # Packets of 16 MiB and more, in both directions, and sizes around the limit of one frame.
+@also over_tls
+@not over_zlib over_both
 @global max_allowed_packet=67108864
 @matrix caps=-DEPRECATE_EOF
 a: SELECT LENGTH('$REP(x,17000000)')

@@ -1,4 +1,5 @@
 # MariaDB: column definitions that the client has from the PREPARE are left out.
+@also over_tls over_zlib
 @session c caps=+MARIADB_CACHE_METADATA
 @session a caps=+MARIADB_CACHE_METADATA
 @session b caps=+MARIADB_CACHE_METADATA,-DEPRECATE_EOF

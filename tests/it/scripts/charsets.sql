@@ -1,4 +1,5 @@
 # Connections under other character sets: which bytes are which name, and how columns are called.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @session u charset=utf8mb4
 @session l charset=latin1

@@ -1,4 +1,5 @@
 # The other commands, and bytes that are none.
+@also over_tls over_zlib over_both observed
 @matrix caps=-DEPRECATE_EOF
 a: CREATE TABLE t (id INT NOT NULL DEFAULT 7, get_lock VARCHAR(10) DEFAULT 'x', d DATE)
 a ping

@@ -1,4 +1,5 @@
 # Comments that hold code, and comments that only look like it.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 a: SELECT GET_LOCK('$Nk',0 /*!00000 ,'too','many' */)
 = ERR 1582/42000

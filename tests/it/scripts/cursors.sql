@@ -1,4 +1,5 @@
 # Cursors and fetches on ordinary statements, and binary rows of all types.
+@also over_tls over_zlib over_both observed
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 a: CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(30), d DOUBLE, n DECIMAL(10,3), b BLOB, dt DATETIME(3), u BIGINT UNSIGNED, ti TINYINT, f FLOAT, da DATE, tm TIME)

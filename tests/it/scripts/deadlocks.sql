@@ -1,4 +1,5 @@
 # A wait that closes a circle ends at once, in the server's own words.
+@also over_tls over_zlib
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 h: SELECT GET_LOCK('$Nk',0)

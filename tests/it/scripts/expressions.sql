@@ -1,4 +1,5 @@
 # Calls inside expressions: the branch that is not taken takes no lock. Session b looks.
+@also observed
 a: SELECT GET_LOCK('$Nk',0) FOR UPDATE
 = 1
 a: SELECT GET_LOCK('$Nk',0) + 0

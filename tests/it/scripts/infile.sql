@@ -1,4 +1,6 @@
 # LOAD DATA LOCAL INFILE: the server asks, the client answers.
+@also over_tls observed
+@not over_zlib over_both
 @global local_infile=1
 @global max_allowed_packet=67108864
 @session a caps=+LOCAL_FILES

@@ -1,4 +1,5 @@
 # A KILL QUERY that ends a wait in MariaDB ends the statement too, if it comes to a row after it.
+@only mariadb
 @matrix caps=-DEPRECATE_EOF
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY, v INT)
 @setup INSERT INTO $DB.t VALUES (1,1),(2,2)

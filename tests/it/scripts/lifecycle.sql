@@ -1,4 +1,6 @@
 # Locks live as long as their session: resets, changes of user, every way to leave.
+@also over_tls observed
+@not over_zlib over_both
 a: SELECT GET_LOCK('$Nk',0)
 b!: SELECT GET_LOCK('$Nk',20)
 a reset

@@ -1,4 +1,5 @@
 # Ways to log in, and ways to be refused.
+@also over_tls over_zlib over_both observed
 @session bad password=wrong
 @session none user=nobody_$N
 @session nodb db=none

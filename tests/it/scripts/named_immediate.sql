@@ -1,4 +1,5 @@
 # Lock calls in EXECUTE IMMEDIATE, and in texts and values that are expressions.
+@only mariadb
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF,+MULTI_STATEMENTS

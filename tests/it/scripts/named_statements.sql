@@ -1,4 +1,5 @@
 # Lock calls in statements that are prepared under a name.
+@also over_zlib over_both
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

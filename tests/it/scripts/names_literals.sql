@@ -1,4 +1,5 @@
 # Literals of other kinds as names: hexadecimal, bits, introducers, numbers, temporal, NULL.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 a: SELECT GET_LOCK(x'$X61',0)

@@ -1,4 +1,6 @@
 # Result sets without column definitions.
+@only mysql
+@also over_tls over_zlib
 @session a caps=+OPTIONAL_RESULTSET_METADATA
 @session b caps=+OPTIONAL_RESULTSET_METADATA,-DEPRECATE_EOF
 a: SELECT GET_LOCK('$Nk',0)

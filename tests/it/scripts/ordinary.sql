@@ -1,4 +1,5 @@
 # A mixed bag of statements that have nothing to do with locks.
+@also over_tls over_zlib over_both observed
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 @matrix caps=-SESSION_TRACK,-DEPRECATE_EOF

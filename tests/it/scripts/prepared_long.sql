@@ -1,4 +1,5 @@
 # Prepared calls with names beyond what the proxy holds back: in one packet, in several, as long data in any pieces.
+@also over_zlib over_both observed
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 a prepare n : SELECT GET_LOCK(?,?)

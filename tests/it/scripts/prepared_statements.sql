@@ -1,4 +1,5 @@
 # Lock calls in larger prepared statements.
+@also over_zlib over_both observed
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

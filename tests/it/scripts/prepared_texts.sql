@@ -1,4 +1,5 @@
 # What preparing answers for the different texts of one bare call, and executing them.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 @matrix caps=+OPTIONAL_RESULTSET_METADATA

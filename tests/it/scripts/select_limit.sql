@@ -1,4 +1,5 @@
 # sql_select_limit = 0: no row, and no call.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 a: SET SESSION sql_select_limit = 0

@@ -1,4 +1,5 @@
 # Lock calls behind SET STATEMENT … FOR.
+@only mariadb
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

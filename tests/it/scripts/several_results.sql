@@ -1,4 +1,5 @@
 # Multi-statements, procedures with several results, errors in the middle, COM_SET_OPTION.
+@also over_tls over_zlib over_both
 @session a caps=+MULTI_STATEMENTS
 @session b caps=+MULTI_STATEMENTS,-DEPRECATE_EOF
 a: CREATE TABLE t (id INT PRIMARY KEY)

@@ -1,4 +1,5 @@
 # Lock calls in SHOW and HANDLER, and in statements with versioned comments.
+@also over_zlib
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

@@ -1,4 +1,5 @@
 # One of each verb.
+@also over_tls over_zlib over_both
 a: SELECT GET_LOCK('$Nk',0)
 = 1
 b~0: SELECT GET_LOCK('$Nk',0)

@@ -1,4 +1,5 @@
 # Calls in larger statements that wait: how the wait may end.
+@also over_tls over_zlib over_both observed
 @session a
 @session b
 @session k

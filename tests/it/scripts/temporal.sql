@@ -1,4 +1,5 @@
 # Typed literals, \N, and temporal types bound, as names and as timeouts.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 a prepare g : SELECT GET_LOCK(?,?)
 a prepare r : SELECT RELEASE_LOCK(?)

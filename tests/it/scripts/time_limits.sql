@@ -1,4 +1,5 @@
 # The server's time limits end a wait, in its own words.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 h: SELECT GET_LOCK('$Nk',0)
 [mysql] a: SET SESSION max_execution_time = 400

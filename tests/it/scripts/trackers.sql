@@ -1,4 +1,5 @@
 # Session trackers: what OK packets tell besides.
+@also over_tls over_zlib over_both
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=-SESSION_TRACK
 a: SET SESSION session_track_state_change = ON

@@ -1,4 +1,5 @@
 # Status flags of calls in and around transactions, and locks that outlive them.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=-SESSION_TRACK
 a: CREATE TABLE t (id INT PRIMARY KEY) ENGINE=InnoDB

@@ -1,4 +1,5 @@
 # Return values, re-entry, RELEASE_ALL_LOCKS, whatever the client's capabilities.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 @matrix caps=-SESSION_TRACK,-DEPRECATE_EOF

@@ -1,4 +1,5 @@
 # Versioned comments in and around a call, and the escape of ODBC.
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 a prepare v1 : SELECT /*!50000 GET_LOCK(?,0) */
 a prepare v2 : SELECT /*!50000 GET_LOCK */(?,0)

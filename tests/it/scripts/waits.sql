@@ -1,4 +1,5 @@
 # Waiting: hand-over, timeout, order of waiters, no barging.
+@also over_tls over_zlib observed
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 a: SELECT GET_LOCK('$Nk',0)

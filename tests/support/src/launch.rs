@@ -339,7 +339,8 @@ impl Drop for Proxy {
             process::end_group(self.child.id(), || drop(self.child.try_wait()));
         }
         self.kill();
-        if std::thread::panicking() {
+        // The log of several is its owner's to show.
+        if std::thread::panicking() && self.log.prefix.is_none() {
             eprintln!("--- log of the proxy on {} ---\n{}", self.port, self.log());
         }
     }

@@ -1,1 +1,2 @@
+@also observed
 a: DO GET_LOCK('$Nk',0) AS x

@@ -1,3 +1,4 @@
+@also observed
 @global max_allowed_packet=67108864
 a: SELECT GET_LOCK('$Nk',0) /* $REP(c,17000000) */
 = 1

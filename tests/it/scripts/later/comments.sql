@@ -1,3 +1,4 @@
+@also observed
 a: SELECT 1 /*M! , GET_LOCK('$Nk',0) */
 [mysql] = 1
 [mariadb] = 1 | 1

@@ -1,5 +1,6 @@
 # What is evaluated behind a call that fails on MySQL, and gives NULL on MariaDB: MySQL stops, but
 # not everywhere. Behind each, whether the lock is held, and the count.
+@also observed
 a: SELECT RELEASE_LOCK('') AND GET_LOCK('$Na',0)
 [mysql] = ERR 3057/42000
 [mariadb] = NULL

@@ -1,4 +1,5 @@
 # Lock calls in statements that the proxy refuses, or carries out in another way (docs/differences.md).
+@also observed
 @session m caps=+MULTI_STATEMENTS
 @setup CREATE TABLE $DB.one (id INT PRIMARY KEY, v INT)
 @setup INSERT INTO $DB.one VALUES (1,10)

@@ -1,4 +1,6 @@
 # A limit of rows that no statement of the client's names: natively, no row and no call.
+@own
+@first SET GLOBAL init_connect='SET sql_select_limit=0'
 a: SELECT GET_LOCK('$Nk',0)
 = empty
 a: SET sql_select_limit=DEFAULT

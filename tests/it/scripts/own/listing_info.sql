@@ -1,4 +1,7 @@
 # MariaDB's METADATA_LOCK_INFO, on a server that has the plugin. It does not show who waits.
+@only mariadb
+@own --performance-schema=ON --performance-schema-instrument=wait/lock/metadata/sql/mdl=ON
+@first INSTALL SONAME 'metadata_lock_info'
 @session a user=root
 @session b user=root
 @session c user=root

@@ -1,4 +1,7 @@
 # Query attributes of larger statements, which the statement in their place has too.
+@only mysql
+@own
+@first INSTALL COMPONENT 'file://component_query_attributes'
 @session a caps=+QUERY_ATTRIBUTES
 @session o caps=+QUERY_ATTRIBUTES,-DEPRECATE_EOF
 a prepare p : SELECT GET_LOCK(?,0), mysql_query_attribute_string('trace') t, mysql_query_attribute_string('n'), ?

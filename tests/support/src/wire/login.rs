@@ -51,7 +51,7 @@ impl Account {
             capabilities: super::capability::DEFAULT,
             collation: 45,
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
-            wrap: Wrap::from_env(),
+            wrap: Wrap::default(),
             clear_first: false,
             preamble: Vec::new(),
         }

@@ -21,15 +21,6 @@ pub struct Wrap {
     pub zstd: bool,
 }
 
-impl Wrap {
-    /// As the environment says.
-    pub fn from_env() -> Self {
-        let words = std::env::var("LOCKSTEAD_WRAP").unwrap_or_default();
-        let has = |word: &str| words.split(',').any(|w| w == word);
-        Self { tls: has("tls"), zlib: has("zlib"), zstd: has("zstd") }
-    }
-}
-
 /// A connection with its wrapping.
 pub struct Wrapped {
     pub stream: TcpStream,

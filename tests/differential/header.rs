@@ -1,0 +1,87 @@
+//! What a script says of itself: on which servers it runs, and in which passes.
+
+use crate::pass::Pass;
+use crate::script::Flavour;
+
+/// The directives that hold for a script as a whole; `tests/it/script.rs` explains them.
+#[derive(Debug, Default)]
+pub(crate) struct Header {
+    only: Option<Flavour>,
+    also: Vec<Pass>,
+    not: Vec<Pass>,
+    pub(crate) own: Option<Own>,
+    pub(crate) ignored: bool,
+}
+
+/// A server of the script's own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Own {
+    /// What it is started with.
+    pub(crate) options: Vec<String>,
+    /// What root runs there first.
+    pub(crate) first: Vec<String>,
+}
+
+impl Header {
+    /// Reads the header out of a script's text; a directive that makes no sense panics.
+    pub(crate) fn parse(name: &str, text: &str) -> Self {
+        let mut header = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            let here = || format!("{name}:{}: {line}", index + 1);
+            if let Some(directive) = line.trim().strip_prefix('@') {
+                let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+                header.directive(word, rest.trim(), &here);
+            }
+        }
+        header
+    }
+
+    fn directive(&mut self, word: &str, rest: &str, here: &dyn Fn() -> String) {
+        let passes = || {
+            rest.split_whitespace().map(|word| {
+                Pass::named(word).unwrap_or_else(|| panic!("there is no pass {word}: {}", here()))
+            })
+        };
+        match word {
+            "only" => {
+                self.only = Some(match rest {
+                    "mysql" => Flavour::MySql,
+                    "mariadb" => Flavour::MariaDb,
+                    _ => panic!("neither mysql nor mariadb: {}", here()),
+                });
+            }
+            "also" => self.also.extend(passes()),
+            "not" => self.not.extend(passes()),
+            "own" => {
+                let options = rest.split_whitespace().map(str::to_owned).collect();
+                self.own = Some(Own { options, first: Vec::new() });
+            }
+            "first" => {
+                let own = self.own.as_mut();
+                let own = own.unwrap_or_else(|| panic!("no @own in front of it: {}", here()));
+                own.first.push(rest.to_owned());
+            }
+            "ignored" => {
+                assert!(!rest.is_empty(), "it does not say why: {}", here());
+                self.ignored = true;
+            }
+            "session" | "matrix" | "setup" | "global" => {}
+            _ => panic!("there is no directive @{word}: {}", here()),
+        }
+    }
+
+    /// The servers that it runs on.
+    pub(crate) fn flavours(&self) -> Vec<Flavour> {
+        let both = [Flavour::MySql, Flavour::MariaDb];
+        both.into_iter().filter(|f| self.only.is_none_or(|only| only == *f)).collect()
+    }
+
+    /// The passes that it is in; all that it can be in, if every script is in `every` pass.
+    pub(crate) fn passes(&self, every: bool) -> Vec<Pass> {
+        let is_in = |pass: &Pass| {
+            let asked_for = *pass == Pass::Plain || every || self.also.contains(pass);
+            asked_for && !self.not.contains(pass)
+        };
+        Pass::ALL.into_iter().filter(is_in).collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! The ways in which scripts are run, and the proxy that all scripts of one way share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use lockstead_support::eventually;
+
+use crate::proxy::{Proxy, fresh_schema};
+use crate::script::{Flavour, Server};
+use crate::wire::wrap::Wrap;
+
+/// What is around the connections of both sides, and what the proxy is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pass {
+    /// As everybody starts it.
+    Plain,
+    /// Over TLS; and the server is asked for the reply to every lock call.
+    OverTls,
+    /// Compressed.
+    OverZlib,
+    /// Compressed over TLS, and the proxy's leg to the server as well.
+    OverBoth,
+    /// By a proxy that only observes.
+    Observed,
+}
+
+impl Pass {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Plain, Self::OverTls, Self::OverZlib, Self::OverBoth, Self::Observed];
+
+    /// As headers and the names of tests have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::OverTls => "over_tls",
+            Self::OverZlib => "over_zlib",
+            Self::OverBoth => "over_both",
+            Self::Observed => "observed",
+        }
+    }
+
+    /// The pass of a name, as a header names a further one.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|pass| *pass != Self::Plain && pass.name() == name)
+    }
+
+    pub(crate) fn wrap(self) -> Wrap {
+        let tls = matches!(self, Self::OverTls | Self::OverBoth);
+        let zlib = matches!(self, Self::OverZlib | Self::OverBoth);
+        Wrap { tls, zlib, zstd: false }
+    }
+
+    fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::Plain | Self::OverZlib => &[],
+            Self::OverTls => &["--fast-path", "false"],
+            Self::OverBoth => &["--backend-compression", "zlib"],
+            Self::Observed => &["--mode", "observe"],
+        }
+    }
+}
+
+/// A proxy of a pass, and where it keeps what it observes.
+pub(crate) struct Running {
+    pub(crate) proxy: Proxy,
+    directory: Option<PathBuf>,
+}
+
+impl Running {
+    /// Starts a proxy of the pass in front of a server.
+    pub(crate) fn start(server: &Server, pass: Pass) -> Self {
+        let extra = std::env::var("LOCKSTEAD_DIFF_EXTRA").unwrap_or_default();
+        // Many scripts at once, some with packets that keep a worker busy.
+        let mut arguments = [&["--workers", "4"], pass.settings()].concat();
+        arguments.extend(extra.split_whitespace());
+        // Who observes needs a place for it.
+        let directory = (pass == Pass::Observed).then(|| std::env::temp_dir().join(fresh_schema()));
+        if let Some(directory) = &directory {
+            arguments.extend(["--state-dir", directory.to_str().expect("a plain path")]);
+        }
+        Self { proxy: Proxy::start(&server.url, &arguments), directory }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(directory) = &self.directory {
+            let _ = std::fs::remove_dir_all(directory);
+        }
+    }
+}
+
+/// A place for the proxy of a pass, which the first that needs it starts.
+type Place = Arc<OnceLock<Running>>;
+
+/// One proxy for each server and pass.
+#[derive(Default)]
+pub(crate) struct Proxies(Mutex<BTreeMap<(&'static str, Pass), Place>>);
+
+impl Proxies {
+    /// Calls `run` with the proxy of a pass, which is started if it does not run yet.
+    pub(crate) fn with<T>(&self, flavour: Flavour, pass: Pass, run: impl FnOnce(&Proxy) -> T) -> T {
+        let place = {
+            let mut places = self.0.lock().expect("proxies");
+            Arc::clone(places.entry((flavour.variable(), pass)).or_default())
+        };
+        run(&place.get_or_init(|| Running::start(&Server::from_env(flavour), pass)).proxy)
+    }
+
+    /// Scripts share a proxy, so none may leave a session or a lock in it.
+    pub(crate) fn assert_nothing_is_left(self) {
+        for ((_, pass), place) in self.0.into_inner().expect("proxies") {
+            let Some(Running { proxy, .. }) = place.get() else { continue };
+            let what = format!("no session is left in the proxy {}", pass.name());
+            eventually(&what, || (proxy.metric("lockstead_sessions") == 0.0).then_some(()));
+            if pass != Pass::Observed {
+                let what = format!("no lock is left in the proxy {}", pass.name());
+                eventually(&what, || (proxy.metric("lockstead_locks_held") == 0.0).then_some(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The scripts that there are, and the trials that they make.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::header::{Header, Own};
+use crate::own_server::OwnServer;
+use crate::pass::{Pass, Proxies, Running};
+use crate::script::{Check, Flavour, Server};
+
+/// A script as it was found.
+struct Found {
+    name: String,
+    /// Among those of what the proxy does not cover.
+    later: bool,
+    text: String,
+    header: Header,
+}
+
+/// A script's test.
+struct Case {
+    script: Arc<Found>,
+    flavour: Flavour,
+    pass: Pass,
+    /// Of the script at this server: names that are the script's own are then nobody else's.
+    turn: Arc<Mutex<()>>,
+    proxies: Arc<Proxies>,
+}
+
+/// The tests of all scripts: those that wait longest first, or they would be waited for at the end.
+pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
+    let every = is_set("LOCKSTEAD_DIFF_EVERY", "1");
+    let mut cases: Vec<Case> = Vec::new();
+    for script in found() {
+        let script = Arc::new(script);
+        for flavour in script.header.flavours() {
+            let turn = Arc::default();
+            for pass in script.header.passes(every && !script.later) {
+                let (script, turn) = (Arc::clone(&script), Arc::clone(&turn));
+                cases.push(Case { script, flavour, pass, turn, proxies: Arc::clone(proxies) });
+            }
+        }
+    }
+    cases.sort_by_key(|case| std::cmp::Reverse(case.script.length()));
+    // The passes of a script wait for each other, so they stand apart.
+    cases.sort_by_key(|case| case.pass);
+    cases.into_iter().map(Case::trial).collect()
+}
+
+fn is_set(variable: &str, value: &str) -> bool {
+    std::env::var(variable).is_ok_and(|v| v == value)
+}
+
+/// Every file in the folder of scripts. One that nobody would run is an error.
+fn found() -> Vec<Found> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/scripts");
+    let mut scripts = Vec::new();
+    for path in entries(&folder) {
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("later" | "own") => {
+                let later = path.ends_with("later");
+                scripts.extend(entries(&path).iter().map(|path| Found::read(path, later)));
+            }
+            _ => scripts.push(Found::read(&path, false)),
+        }
+    }
+    scripts
+}
+
+/// What is in a folder, in order.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder of scripts");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+}
+
+impl Found {
+    fn read(path: &Path, later: bool) -> Self {
+        let is_script = path.is_file() && path.extension().is_some_and(|e| e == "sql");
+        assert!(is_script, "{} is no script, and nobody would run it", path.display());
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(path).expect("a script");
+        let header = Header::parse(&path.display().to_string(), &text);
+        Self { name, later, text, header }
+    }
+
+    /// About how many milliseconds it waits, for the order of the tests.
+    fn length(&self) -> usize {
+        let lines = || self.text.lines();
+        let variants = 1 + lines().filter(|line| line.starts_with("@matrix")).count();
+        let waits = lines().filter_map(|line| {
+            let (_, rest) = line.split_once(':').unwrap_or((line, "")).0.split_once('~')?;
+            rest.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<usize>().ok()
+        });
+        variants * (waits.sum::<usize>() + 10 * lines().count())
+    }
+}
+
+impl Case {
+    fn trial(self) -> Trial {
+        let group = match (&self.script.header.own, self.script.later) {
+            (Some(_), _) => "own::",
+            (None, true) => "later::",
+            (None, false) => "",
+        };
+        let flavour = self.flavour.name();
+        let mut name = format!("differential::{group}{flavour}::{}", self.script.name);
+        if self.pass != Pass::Plain {
+            name = format!("{name}::{}", self.pass.name());
+        }
+        let ignored = self.script.header.ignored;
+        Trial::test(name, move || self.run()).with_ignored_flag(ignored)
+    }
+
+    fn run(&self) -> Result<(), Failed> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_set("LOCKSTEAD_DIFF_SELF", "1") || self.is_alone() {
+            return Ok(self.check(&Server::from_env(self.flavour), None)?);
+        }
+        if let Some(own) = &self.script.header.own {
+            return self.run_at_own(own);
+        }
+        self.proxies.with(self.flavour, self.pass, |proxy| {
+            let before = proxy.log().len();
+            self.check(&Server::from_env(self.flavour), Some(proxy.port)).map_err(|e| {
+                format!("{e}\n--- log of the proxy ---\n{}", &proxy.log()[before..])
+            })?;
+            Ok(())
+        })
+    }
+
+    /// What the proxy does not cover is a matter of the server alone.
+    fn is_alone(&self) -> bool {
+        let later = self.script.later && self.pass == Pass::Plain;
+        later && !is_set("LOCKSTEAD_DIFF_LATER", "proxy")
+    }
+
+    fn run_at_own(&self, own: &Own) -> Result<(), Failed> {
+        let options: Vec<&str> = own.options.iter().map(String::as_str).collect();
+        let server = OwnServer::start(self.flavour, &options);
+        for sql in &own.first {
+            server.server.root().run(sql);
+        }
+        let running = Running::start(&server.server, self.pass);
+        Ok(self.check(&server.server, Some(running.proxy.port))?)
+    }
+
+    fn check(&self, server: &Server, through: Option<u16>) -> Result<(), String> {
+        let check = Check { server, flavour: self.flavour, wrap: self.pass.wrap(), through };
+        check.run(&self.script.name, &self.script.text)
+    }
+}
