@@ -1,0 +1,153 @@
+//! Commands that the proxy sends, and how responses are changed on their way to the client.
+
+use super::close_reason::CloseReason;
+use super::pending::{Pending, Recipient, Skipped};
+use super::reply::Reply;
+use super::{Amendment, Link};
+use crate::protocol::amend::Amend;
+use crate::protocol::column::Column;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::HEADER;
+use crate::protocol::packet;
+use crate::protocol::reply::ErrorReply;
+
+impl Link {
+    /// Statements that the server has not seen.
+    pub(super) fn skipped(&mut self) -> &mut Skipped {
+        &mut self.skipped
+    }
+
+    /// Forgets them: what comes next leaves nothing of theirs.
+    pub(super) fn forget_skipped(&mut self) {
+        self.skipped = Skipped::default();
+    }
+
+    /// Lets the server run what the proxy answered in its place, so that row count, found rows
+    /// and warnings are those of the last statement. It goes out before the next command,
+    /// without a round trip of its own.
+    pub(super) fn replay_skipped(&mut self) -> Result<(), CloseReason> {
+        for text in self.skipped.take() {
+            self.send_hidden(&packet::query(text.as_bytes(), self.capabilities))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a whole command of the client's as it is; the response is for `recipient`.
+    pub(super) fn forward(
+        &mut self,
+        packet: &[u8],
+        recipient: Recipient,
+    ) -> Result<(), CloseReason> {
+        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
+        let shape = command.response();
+        if shape != Shape::Nothing {
+            self.replay_skipped()?;
+            self.pending.push_back(Pending::new(shape, recipient));
+        }
+        self.note_server_used();
+        self.send_server(packet)
+    }
+
+    /// Sends a command that has no response.
+    pub(super) fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.send_server(packet)
+    }
+
+    /// Sends a command whose response nobody sees.
+    pub(super) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.pending.push_back(Pending::new(Shape::Results, Recipient::Nobody));
+        self.send_server(packet)
+    }
+
+    /// Sends the release of a gate, which is repeated up to `again` times if it fails.
+    pub(super) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
+        self.send_server(&packet)?;
+        self.pending.push_back(Pending::new(Shape::Results, Recipient::Release(packet, again)));
+        Ok(())
+    }
+
+    /// Sends a statement that waits at a gate.
+    pub(super) fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.replay_skipped()?;
+        self.pending.push_back(Pending::new(Shape::Results, Recipient::Gate(Vec::new())));
+        self.send_server(packet)
+    }
+
+    /// What the server said to a statement that waited at a gate, once.
+    pub(super) fn take_gate_reply(&mut self) -> Option<Reply> {
+        self.gate_reply.take()
+    }
+
+    /// Nobody wants the server's reply to a statement at a gate any more.
+    pub(super) fn drop_gate_reply(&mut self) {
+        self.gate_reply = None;
+        for response in &mut self.pending {
+            if matches!(response.recipient, Recipient::Gate(_)) {
+                response.recipient = Recipient::Nobody;
+            }
+        }
+    }
+
+    /// The responses to the statements of one text go to the client as one.
+    pub(super) fn join_responses(&mut self) {
+        let amend = Box::new(Amend::new(self.capabilities));
+        self.amendment = Some(Amendment { amend, joins: true });
+    }
+
+    /// The next response to be joined; another follows it if `more`.
+    pub(super) fn join_next(&mut self, more: bool) {
+        if let Some(amendment) = &mut self.amendment {
+            amendment.amend.next(more);
+        }
+    }
+
+    /// Whether one of the joined responses was an error.
+    pub(super) fn joined_error(&self) -> bool {
+        self.amendment.as_ref().is_some_and(|amendment| amendment.amend.failed())
+    }
+
+    /// All statements of the text have their response.
+    pub(super) fn end_joining(&mut self) {
+        self.amendment = None;
+    }
+
+    /// How the columns of the response that is to come are to be described.
+    pub(super) fn describe(&mut self, columns: Vec<Column>) {
+        if !columns.is_empty() {
+            let capabilities = self.capabilities;
+            let new = || Amendment { amend: Box::new(Amend::new(capabilities)), joins: false };
+            self.amendment.get_or_insert_with(new).amend.describe(columns);
+        }
+    }
+
+    /// In a compressed response to the client, another result follows.
+    pub(super) fn result_follows(&mut self) {
+        self.client.result_follows();
+    }
+
+    /// Queues bytes for the server. The lease is checked immediately before the write.
+    pub(super) fn send_server(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.guard.check()?;
+        self.metrics.bytes_to_server.inc_by(bytes.len() as u64);
+        self.server.send(bytes).map_err(|_| CloseReason::ServerGone)
+    }
+
+    /// The last words to the client, if it can tell them from what it was sent: `answers` a command.
+    /// A client that does not read is only closed.
+    pub(super) fn send_last_word(&mut self, error: &ErrorReply, answers: bool) {
+        if self.client.is_flushed() && self.tracker.at_packet_boundary() {
+            let mut out = Vec::new();
+            let seq = u8::from(answers || !self.pending.is_empty());
+            error.encode(&mut out, seq, false);
+            let _ = self.client.send(&out);
+        }
+    }
+
+    /// Passes on a COM_QUIT to a server that has not heard it. It is closed in any case.
+    pub(super) fn quit_server(&mut self, packet: &[u8]) {
+        let _ = self.server.send(packet);
+    }
+}

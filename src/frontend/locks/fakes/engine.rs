@@ -1,0 +1,164 @@
+//! Locks that end as the script says.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::super::call_context::CallContext;
+use super::super::owner::{Asked, Locks};
+use super::super::server::{Server, Task};
+use crate::backend::reach::Reach;
+use crate::backend::spares::Spares;
+use crate::config::{Plan, Raw};
+use crate::engine::handle::{Acquired, Grant, Look, SessionEvent, Ticket};
+use crate::engine::io::gatekeeper::Gate;
+use crate::engine::io::held_locks::Census;
+use crate::engine::shared::lease::Lease;
+use crate::engine::start;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::guard::LeaseGuard;
+use crate::frontend::link::pending::{Recipient, Skipped};
+use crate::frontend::link::reply::Keep;
+use crate::frontend::link::reply::Reply;
+use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::shared::context::Context;
+use crate::frontend::shared::live_config::InForce;
+use crate::frontend::shared::registry::Registry;
+use crate::frontend::state::current_command::CurrentCommand;
+use crate::frontend::state::identity::Identity;
+use crate::frontend::state::ledger::Ledger;
+use crate::frontend::state::server_view::ServerView;
+use crate::frontend::state::statements::Statements;
+use crate::lock::name::{Key, Name, plain};
+use crate::metrics::Metrics;
+use crate::net::buffers::Buffers;
+use crate::net::peer::Peer;
+use crate::protocol::auth::Method;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::Column;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::reader::put_lenenc_bytes;
+use crate::protocol::reply::ErrorReply;
+use crate::protocol::response::Ending;
+use crate::protocol::status::Status;
+use crate::types::{ConnectionId, Flavour, ProxyId};
+
+
+/// Grants and answers what the script says.
+pub(crate) struct ScriptedLocks {
+    pub(super) ledger: Ledger,
+    pub(crate) lease: Arc<Lease>,
+    /// How the next waits end; a wait beyond them does not end.
+    pub(crate) outcomes: VecDeque<Acquired>,
+    pub(super) waiting: Vec<oneshot::Sender<Acquired>>,
+    pub(crate) looks: VecDeque<Look>,
+    pub(crate) events: VecDeque<SessionEvent>,
+    pub(crate) released: Vec<String>,
+    pub(crate) gone: Vec<String>,
+    pub(crate) cancelled: usize,
+    pub(crate) trusts: bool,
+    pub(crate) draining: bool,
+}
+
+impl Locks for ScriptedLocks {
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    fn acquire(&mut self, name: Name, _: Arc<[u8]>, _: bool) -> Ticket {
+        let (tell, outcome) = oneshot::channel();
+        match self.outcomes.pop_front() {
+            Some(acquired) => {
+                let _ = tell.send(acquired);
+            }
+            None => self.waiting.push(tell),
+        }
+        Ticket::of(name.key, outcome)
+    }
+
+    fn cancel(&mut self, _: &Ticket) {
+        self.cancelled += 1;
+        for tell in self.waiting.drain(..) {
+            let _ = tell.send(Acquired::NotFree);
+        }
+    }
+
+    fn release(&mut self, locks: Vec<(Key, u64)>, _: ProxyId) -> Task<'static, ()> {
+        self.released.extend(locks.iter().map(|(key, _)| key.shown()));
+        Box::pin(async {})
+    }
+
+    fn release_when_gone(&mut self, locks: Vec<(Key, u64)>, _: ProxyId) {
+        self.gone.extend(locks.iter().map(|(key, _)| key.shown()));
+    }
+
+    fn look(&mut self, _: Key) -> Task<'static, Look> {
+        let look = self.looks.pop_front().unwrap_or(Look::Free);
+        Box::pin(async move { look })
+    }
+
+    fn census(&mut self) -> Task<'static, Result<Census, String>> {
+        Box::pin(async { Err("not scripted".to_owned()) })
+    }
+
+    fn tag(&self, _: &Key) -> u64 {
+        1
+    }
+
+    fn close_gate(&mut self, _: u64) -> oneshot::Receiver<Option<Gate>> {
+        oneshot::channel().1
+    }
+
+    fn vouches_for(&self, proxy: ProxyId) -> bool {
+        self.lease.vouches_for(proxy)
+    }
+
+    fn trusts(&self, _: Duration) -> bool {
+        self.trusts
+    }
+
+    fn home(&self) -> Arc<str> {
+        "home".into()
+    }
+
+    fn told(&mut self) -> Task<'_, SessionEvent> {
+        match self.events.pop_front() {
+            Some(event) => Box::pin(async move { event }),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn told_now(&mut self) -> Option<SessionEvent> {
+        self.events.pop_front()
+    }
+
+    fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
+        match event {
+            SessionEvent::Drain => {
+                self.draining = true;
+                Ok(Asked::Nothing)
+            }
+            SessionEvent::Lost(token) => Err(CloseReason::Lost(self.ledger.held().name_of(token))),
+            _ => Ok(Asked::Nothing),
+        }
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    fn present(&mut self, _: u64) {}
+
+    fn answer_when_heard(&mut self, _: u64) {}
+
+    fn client_is_there(&mut self) {}
+}
+

@@ -1,0 +1,224 @@
+//! A scripted server and scripted locks, with which lock calls are carried out in tests.
+
+pub(crate) mod engine;
+pub(crate) mod server;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::super::call_context::CallContext;
+use super::super::owner::{Asked, Locks};
+use super::super::server::{Server, Task};
+use crate::backend::reach::Reach;
+use crate::backend::spares::Spares;
+use crate::config::{Plan, Raw};
+use crate::engine::handle::{Acquired, Grant, Look, SessionEvent, Ticket};
+use crate::engine::io::gatekeeper::Gate;
+use crate::engine::io::held_locks::Census;
+use crate::engine::shared::lease::Lease;
+use crate::engine::start;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::guard::LeaseGuard;
+use crate::frontend::link::pending::{Recipient, Skipped};
+use crate::frontend::link::reply::Keep;
+use crate::frontend::link::reply::Reply;
+use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::shared::context::Context;
+use crate::frontend::shared::live_config::InForce;
+use crate::frontend::shared::registry::Registry;
+use crate::frontend::state::current_command::CurrentCommand;
+use crate::frontend::state::identity::Identity;
+use crate::frontend::state::ledger::Ledger;
+use crate::frontend::state::server_view::ServerView;
+use crate::frontend::state::statements::Statements;
+use crate::lock::name::{Key, Name, plain};
+use crate::metrics::Metrics;
+use crate::net::buffers::Buffers;
+use crate::net::peer::Peer;
+use crate::protocol::auth::Method;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::Column;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::reader::put_lenenc_bytes;
+use crate::protocol::reply::ErrorReply;
+use crate::protocol::response::Ending;
+use crate::protocol::status::Status;
+use crate::types::{ConnectionId, Flavour, ProxyId};
+
+use self::engine::ScriptedLocks;
+use self::server::ScriptedServer;
+pub(crate) use self::server::{error, ok, row};
+
+/// The incarnation that grants everything.
+pub(crate) const PROXY: ProxyId = ProxyId(7);
+/// The session's connection id.
+pub(crate) const CONNECTION: u64 = 42;
+
+/// A session without sockets.
+pub(crate) struct Stage {
+    pub(crate) server: ScriptedServer,
+    pub(crate) locks: ScriptedLocks,
+    pub(crate) view: ServerView,
+    pub(crate) statements: Statements,
+    identity: Identity,
+    pub(crate) command: CurrentCommand,
+    pub(crate) context: Context,
+}
+
+impl Stage {
+    /// A session that holds nothing, at a server that says nothing.
+    pub(crate) fn new(flavour: Flavour) -> Self {
+        Self::with(flavour, |_| ())
+    }
+
+    /// The same with other settings.
+    pub(crate) fn with(flavour: Flavour, change: impl FnOnce(&mut Raw)) -> Self {
+        let mut raw = Raw {
+            backend: Some("127.0.0.1:1".into()),
+            store: Some("mysql://l:l@127.0.0.1:1/l".into()),
+            tls: Some("off".into()),
+            ..Raw::default()
+        };
+        change(&mut raw);
+        let config = Plan::load(None, raw).map(Plan::only).expect("valid settings");
+        let in_force = InForce::load(config).expect("no certificates");
+        let (config, hops) = in_force.both();
+        let (engine, gates) = start::none();
+        let metrics = Arc::new(Metrics::new(None).expect("metrics"));
+        let registry = Registry::default();
+        let events = mpsc::unbounded_channel().0;
+        let entry = registry.enter(events, 1).expect("room for one");
+        let commands = Context::command_counters(&metrics);
+        let context = Context {
+            cluster: None,
+            config,
+            in_force,
+            engine,
+            gates,
+            observer: None,
+            shapes: <_>::default(),
+            digests: <_>::default(),
+            lines: <_>::default(),
+            reach: Reach::new(None, metrics.backend_up.clone()),
+            metrics,
+            hops,
+            spares: Spares::new(Duration::from_secs(1)),
+            registry,
+            buffers: Buffers::default(),
+            commands,
+        };
+        let lease = Arc::new(Lease::of(PROXY));
+        let guard = Arc::new(LeaseGuard::new(Arc::clone(&lease)));
+        let (peer, opened) = (Peer(None), Duration::ZERO);
+        let connection = ConnectionId(CONNECTION);
+        let owner = b"app@localhost"[..].into();
+        let version = if flavour == Flavour::MySql { 80_400 } else { 101_100 };
+        Self {
+            server: ScriptedServer {
+                script: VecDeque::new(),
+                told: Vec::new(),
+                client: Vec::new(),
+                capabilities: Capabilities(0).with(Capabilities::DEPRECATE_EOF),
+                status: Status(Status::AUTOCOMMIT),
+                plain: true,
+                events: VecDeque::new(),
+                skipped: Skipped::default(),
+            },
+            locks: ScriptedLocks {
+                ledger: Ledger::new(guard),
+                lease,
+                outcomes: VecDeque::new(),
+                waiting: Vec::new(),
+                looks: VecDeque::new(),
+                events: VecDeque::new(),
+                released: Vec::new(),
+                gone: Vec::new(),
+                cancelled: 0,
+                trusts: true,
+                draining: false,
+            },
+            view: ServerView::new(flavour, version, false, opened),
+            statements: Statements::default(),
+            identity: Identity::new(
+                peer,
+                Method::default(),
+                opened,
+                connection,
+                owner,
+                None,
+                entry,
+            ),
+            command: CurrentCommand::default(),
+            context,
+        }
+    }
+
+    /// The server will be asked a text that contains `asked`, and answers this.
+    pub(crate) fn answers(&mut self, asked: &str, reply: Reply) -> &mut Self {
+        self.server.script.push_back((asked.to_owned(), reply));
+        self
+    }
+
+    /// The engine grants the next lock, under this token.
+    pub(crate) fn grants(&mut self, token: u64) -> &mut Self {
+        self.locks.outcomes.push_back(Acquired::Granted(Grant { token, proxy: PROXY }));
+        self
+    }
+
+    /// The session holds this lock.
+    pub(crate) fn holds(&mut self, name: &str, token: u64) -> &mut Self {
+        assert!(self.locks.ledger.enter(key(name), Grant { token, proxy: PROXY }));
+        self
+    }
+
+    /// What lock calls work with.
+    pub(crate) fn cx(&mut self) -> CallContext<'_> {
+        CallContext {
+            server: &mut self.server,
+            locks: &mut self.locks,
+            view: &mut self.view,
+            statements: &mut self.statements,
+            identity: &self.identity,
+            command: &mut self.command,
+            context: &self.context,
+        }
+    }
+
+    /// Whether the script was played to its end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.server.script.is_empty()
+    }
+
+    /// The error that the client was sent: its code.
+    pub(crate) fn error_code(&self) -> Option<u16> {
+        match self.server.client.get(HEADER..)? {
+            [0xff, low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
+            _ => None,
+        }
+    }
+
+    /// The only value that the client was sent, of a row of text.
+    pub(crate) fn value(&self) -> Option<Option<String>> {
+        let reply = Reply { bytes: self.server.client.clone(), ending: Ending::Plain };
+        let row = reply.row()?;
+        let value = row.into_iter().next()?;
+        Some(value.map(|value| String::from_utf8_lossy(&value).into_owned()))
+    }
+}
+
+/// A lock's key.
+pub(crate) fn key(name: &str) -> Key {
+    plain(name.as_bytes(), Flavour::MySql).expect("a plain name").key
+}
+
+/// Runs a future that waits for nothing but what the script says.
+pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    runtime.block_on(future)
+}

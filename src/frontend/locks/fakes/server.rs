@@ -1,0 +1,232 @@
+//! A server that answers what the script says.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::super::call_context::CallContext;
+use super::super::owner::{Asked, Locks};
+use super::super::server::{Server, Task};
+use crate::backend::reach::Reach;
+use crate::backend::spares::Spares;
+use crate::config::{Plan, Raw};
+use crate::engine::handle::{Acquired, Grant, Look, SessionEvent, Ticket};
+use crate::engine::io::gatekeeper::Gate;
+use crate::engine::io::held_locks::Census;
+use crate::engine::shared::lease::Lease;
+use crate::engine::start;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::guard::LeaseGuard;
+use crate::frontend::link::pending::{Recipient, Skipped};
+use crate::frontend::link::reply::Keep;
+use crate::frontend::link::reply::Reply;
+use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::shared::context::Context;
+use crate::frontend::shared::live_config::InForce;
+use crate::frontend::shared::registry::Registry;
+use crate::frontend::state::current_command::CurrentCommand;
+use crate::frontend::state::identity::Identity;
+use crate::frontend::state::ledger::Ledger;
+use crate::frontend::state::server_view::ServerView;
+use crate::frontend::state::statements::Statements;
+use crate::lock::name::{Key, Name, plain};
+use crate::metrics::Metrics;
+use crate::net::buffers::Buffers;
+use crate::net::peer::Peer;
+use crate::protocol::auth::Method;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::Column;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::reader::put_lenenc_bytes;
+use crate::protocol::reply::ErrorReply;
+use crate::protocol::response::Ending;
+use crate::protocol::status::Status;
+use crate::types::{ConnectionId, Flavour, ProxyId};
+
+
+/// OK without rows.
+pub(crate) fn ok() -> Reply {
+    let status = Status(Status::AUTOCOMMIT);
+    let mut bytes = Vec::new();
+    put_frame(&mut bytes, 1, &[0, 0, 0, 2, 0, 0, 0]);
+    Reply { bytes, ending: Ending::Ok { status, warnings: 0 } }
+}
+
+/// An error.
+pub(crate) fn error(code: u16) -> Reply {
+    let mut bytes = Vec::new();
+    let error = ErrorReply { code, state: "HY000", message: "as scripted".to_owned() };
+    error.encode(&mut bytes, 1, false);
+    Reply { bytes, ending: Ending::Err { code } }
+}
+
+/// One row of text values.
+pub(crate) fn row(values: &[Option<&str>]) -> Reply {
+    let mut bytes = Vec::new();
+    put_frame(&mut bytes, 1, &[u8::try_from(values.len()).expect("few columns")]);
+    let mut seq = 2;
+    for _ in values {
+        let definition = b"\x03def\0\0\0\x01x\0\x0c\x2d\0\x01\0\0\0\x08\x81\0\0\0\0";
+        put_frame(&mut bytes, seq, definition);
+        seq += 1;
+    }
+    let mut row = Vec::new();
+    for value in values {
+        match value {
+            Some(value) => put_lenenc_bytes(&mut row, value.as_bytes()),
+            None => row.push(0xfb),
+        }
+    }
+    put_frame(&mut bytes, seq, &row);
+    put_frame(&mut bytes, seq + 1, &[0xfe, 0, 0, 2, 0, 0, 0]);
+    let status = Status(Status::AUTOCOMMIT);
+    Reply { bytes, ending: Ending::Ok { status, warnings: 0 } }
+}
+
+/// Answers what the script says, in its order, and writes down what it was told.
+pub(crate) struct ScriptedServer {
+    pub(super) script: VecDeque<(String, Reply)>,
+    /// Packets in order: what became of each, and its text.
+    pub(crate) told: Vec<String>,
+    /// What the client was sent.
+    pub(crate) client: Vec<u8>,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) status: Status,
+    pub(crate) plain: bool,
+    pub(crate) events: VecDeque<LinkEvent>,
+    pub(super) skipped: Skipped,
+}
+
+impl ScriptedServer {
+    fn note(&mut self, what: &str, packet: &[u8]) {
+        let payload = &packet[HEADER..];
+        let text = match payload.first().map(|b| Command(*b)) {
+            Some(Command::QUERY) => String::from_utf8_lossy(&payload[1..]).into_owned(),
+            Some(Command::STMT_PREPARE) => {
+                format!("PREPARE {}", String::from_utf8_lossy(&payload[1..]))
+            }
+            Some(command) => command.label().to_owned(),
+            None => String::new(),
+        };
+        self.told.push(format!("{what}: {text}"));
+    }
+}
+
+impl Server for ScriptedServer {
+    fn exchange<'a>(
+        &'a mut self,
+        packet: &'a [u8],
+        _: Shape,
+        _: Keep,
+    ) -> Task<'a, Result<Reply, CloseReason>> {
+        self.note("ask", packet);
+        let asked = self.told.last().cloned().unwrap_or_default();
+        let (expected, reply) = self
+            .script
+            .pop_front()
+            .unwrap_or_else(|| panic!("the script has no more answers, to {asked}"));
+        assert!(asked.contains(&expected), "asked {asked}, the script says {expected}");
+        Box::pin(async move { Ok(reply) })
+    }
+
+    fn next(&mut self, _: Interest) -> Task<'_, Result<LinkEvent, CloseReason>> {
+        match self.events.pop_front() {
+            Some(event) => Box::pin(async move { Ok(event) }),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn hear_server(&mut self) -> Result<(), CloseReason> {
+        Ok(())
+    }
+
+    fn read_ahead(&mut self) -> Result<(), CloseReason> {
+        Err(CloseReason::ClientGone)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn status(&self) -> Status {
+        self.status
+    }
+
+    fn status_is_plain(&self) -> bool {
+        self.plain
+    }
+
+    fn server_used(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn note_server_used(&mut self) {}
+
+    fn owes_nothing(&self) -> bool {
+        true
+    }
+
+    fn has_unread_command(&self) -> bool {
+        false
+    }
+
+    fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.client.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.send_client(bytes)
+    }
+
+    fn describe(&mut self, _: Vec<Column>) {}
+
+    fn forward(&mut self, packet: &[u8], _: Recipient) -> Result<(), CloseReason> {
+        self.note("forward", packet);
+        Ok(())
+    }
+
+    fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.note("send", packet);
+        Ok(())
+    }
+
+    fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.note("hidden", packet);
+        Ok(())
+    }
+
+    fn send_release(&mut self, packet: Box<[u8]>, _: u8) -> Result<(), CloseReason> {
+        self.note("release", &packet);
+        Ok(())
+    }
+
+    fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.note("gate", packet);
+        Ok(())
+    }
+
+    fn take_gate_reply(&mut self) -> Option<Reply> {
+        None
+    }
+
+    fn drop_gate_reply(&mut self) {}
+
+    fn skipped(&mut self) -> &mut Skipped {
+        &mut self.skipped
+    }
+
+    fn replay_skipped(&mut self) -> Result<(), CloseReason> {
+        for text in self.skipped.take() {
+            self.told.push(format!("replay: {text}"));
+        }
+        Ok(())
+    }
+
+    fn bound_silence(&mut self) {}
+}
+
