@@ -1,18 +1,16 @@
-//! Packets that are forwarded while they come, and what becomes of a lock call that is found in one.
+//! Packets that are forwarded while they come: long ones, and files.
 
-use super::pending::Whose;
-use crate::frontend::session::{ClientState, Session};
-use crate::lock::codes;
+use super::input::ClientInput;
+use super::pending::Recipient;
+use super::{Dispatch, Link};
 use crate::protocol::command::Shape;
 use crate::protocol::frame::{FrameHeader, HEADER};
-use crate::protocol::refusal::Refusal;
-use crate::sql::find::stream::Found;
 
-impl Session {
+impl Link {
     /// Looks at the body of a packet. Returns the bytes to be forwarded; none when a frame's header
     /// is not all there.
-    pub(in crate::frontend) fn body(&mut self, bytes: &mut [u8]) -> usize {
-        let ClientState::Body { left, continued, seq, stream } = &mut self.client_state else {
+    pub(super) fn body(&mut self, dispatch: &mut impl Dispatch, bytes: &mut [u8]) -> usize {
+        let ClientInput::Body { left, continued, seq, stream } = &mut self.input else {
             return 0;
         };
         let n = (*left).min(bytes.len());
@@ -20,14 +18,18 @@ impl Session {
         let ended = *left == 0;
         let (goes_on, seq) = (*continued, *seq);
         let found = stream.as_mut().and_then(|stream| stream.pass(&mut bytes[..n]));
-        if let Some(found) = found {
-            self.refuse_streamed(found);
+        if let Some(found) = found
+            && let Some(refusal) = dispatch.found(self, found)
+            // The last response owed is this statement's, unless the server has given up on it.
+            && let Some(response) = self.pending.back_mut()
+        {
+            response.recipient = Recipient::Refused(Box::new(refusal));
         }
         if !ended {
             return n;
         }
         if !goes_on {
-            self.client_state = ClientState::Command;
+            self.input = ClientInput::Command;
             return n;
         }
         match FrameHeader::peek(&bytes[n..]) {
@@ -46,8 +48,8 @@ impl Session {
 
     /// Looks at a file that the client sends. Returns the bytes to be forwarded; none when a frame's
     /// header is not all there.
-    pub(in crate::frontend) fn file(&mut self, bytes: &mut [u8]) -> usize {
-        let ClientState::File { left, seq } = &mut self.client_state else {
+    pub(super) fn file(&mut self, bytes: &mut [u8]) -> usize {
+        let ClientInput::File { left, seq } = &mut self.input else {
             return 0;
         };
         if *left > 0 {
@@ -66,7 +68,7 @@ impl Session {
         *left = frame.len;
         let next = *seq;
         if frame.len == 0 {
-            self.client_state = ClientState::Command;
+            self.input = ClientInput::Command;
             // The answer to the file continues the same response.
             self.client.result_follows();
             self.begin_response(Shape::Results, next);
@@ -75,46 +77,15 @@ impl Session {
     }
 
     fn next_frame(&mut self, frame: FrameHeader) {
-        if let Some(owed) = self.owed.back_mut() {
+        if let Some(response) = self.pending.back_mut() {
             // The answer is counted on from the command's last frame.
-            owed.seq = frame.seq.wrapping_add(1);
+            response.seq = frame.seq.wrapping_add(1);
         }
         if frame.len == 0 {
-            self.client_state = ClientState::Command;
-        } else if let ClientState::Body { left, continued, seq, .. } = &mut self.client_state {
+            self.input = ClientInput::Command;
+        } else if let ClientInput::Body { left, continued, seq, .. } = &mut self.input {
             (*left, *continued) = (frame.len, frame.continued());
             *seq = frame.seq.wrapping_add(1);
         }
-    }
-
-    /// Most of the statement is at the server. Its rest was spoilt, so that the server refuses it:
-    /// the client hears why.
-    fn refuse_streamed(&mut self, found: Found) {
-        let what = refusal(found);
-        if let Some(watch) = &mut self.watch {
-            watch.long(what);
-            return;
-        }
-        let native = self.runs_uncovered();
-        // Its text is long gone.
-        self.note_unsupported(what, b"", native);
-        if native {
-            return;
-        }
-        // The last response owed is this statement's, unless the server has given up on it.
-        if let Some(owed) = self.owed.back_mut() {
-            owed.whose = Whose::Refused(Box::new(Refusal::new(codes::unsupported(what))));
-        }
-    }
-}
-
-fn refusal(found: Found) -> &'static str {
-    match found {
-        Found::Call => "a lock function in a statement longer than 64 KiB",
-        Found::PerhapsCall => {
-            "text that is a call of a lock function in some SQL modes or character sets, in a \
-             statement longer than 64 KiB"
-        }
-        Found::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
     }
 }

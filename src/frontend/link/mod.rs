@@ -1,8 +1,469 @@
 //! Both legs of a session, and what is owed on them.
+//!
+//! What the client receives is byte for byte what the server sent, and the other way round, unless
+//! the session says otherwise. Nothing in the frontend waits for a socket but [`Link::next`].
 
-pub(in crate::frontend) mod discard;
-pub(in crate::frontend) mod large_packets;
-pub(in crate::frontend) mod pending;
-pub(in crate::frontend) mod presence;
-pub mod relay;
-pub(in crate::frontend) mod server_query;
+pub mod close_reason;
+pub mod guard;
+pub mod input;
+pub mod pending;
+pub mod reply;
+
+mod discard;
+mod exchange;
+mod from_client;
+mod from_server;
+mod large_packets;
+mod presence;
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+
+use tokio::time::Instant;
+
+use self::close_reason::CloseReason;
+use self::guard::LeaseGuard;
+use self::input::ClientInput;
+use self::pending::{Finished, Pending, Recipient, Skipped, any_for_client};
+use self::reply::Reply;
+use super::shared::context::Context;
+use crate::metrics::Metrics;
+use crate::net::buffers::Buffers;
+use crate::net::leg::Leg;
+use crate::protocol::amend::Amend;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::Column;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::renumber::Renumber;
+use crate::protocol::reply::{ErrorReply, query};
+use crate::protocol::response::Tracker;
+use crate::protocol::status::Status;
+
+pub use self::exchange::Keep;
+pub use self::from_client::{CommandAction, Dispatch};
+pub use self::presence::Unheard;
+
+/// Responses that may be owed before the client is no longer read.
+const MAX_PENDING: usize = 128;
+/// Client bytes read ahead while the proxy answers, to notice the end after them.
+const READ_AHEAD: usize = 64 * 1024;
+
+/// Both legs, and what is owed on them.
+pub struct Link {
+    client: Leg,
+    server: Leg,
+    capabilities: Capabilities,
+    guard: Arc<LeaseGuard>,
+    metrics: Arc<Metrics>,
+    buffers: Buffers,
+    /// Client bytes that are not yet looked at.
+    inbox: Vec<u8>,
+    input: ClientInput,
+    client_ended: bool,
+    /// Its connection broke: what is sent to it is dropped.
+    client_lost: bool,
+    unheard: Unheard,
+    pending: VecDeque<Pending>,
+    finished: Vec<Finished>,
+    /// What the server said to a statement that shows a wait.
+    gate_reply: Option<Reply>,
+    tracker: Tracker,
+    /// Of a compressed leg to the server.
+    renumber: Option<Renumber>,
+    amendment: Option<Amendment>,
+    status: Status,
+    /// The last response said the status.
+    status_known: bool,
+    skipped: Skipped,
+    /// When the server last heard of this session.
+    server_used: Instant,
+}
+
+/// Changes responses on their way to the client.
+#[derive(Debug)]
+struct Amendment {
+    amend: Box<Amend>,
+    /// It joins the responses to several statements; otherwise it ends with the next one.
+    joins: bool,
+}
+
+/// What a caller of [`Link::next`] waits for, beside the server's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// The client's commands.
+    Commands,
+    /// The moment in which nothing is owed and the client has taken all that it was sent.
+    Settled,
+    /// Client bytes, read ahead while the proxy answers.
+    Ahead,
+    /// The client's end, while nothing of it is read ahead.
+    End,
+    /// Nothing else.
+    Server,
+}
+
+/// What happened on the legs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// The server's leg can be read.
+    Server,
+    /// The client's leg can be read.
+    Client,
+    /// Nothing is owed, and the client has taken all that it was sent.
+    Settled,
+    /// The client of a session that holds locks takes nothing, so that the server is not read.
+    Stalled,
+}
+
+impl Link {
+    /// After a login.
+    pub fn new(
+        client: Leg,
+        server: Leg,
+        capabilities: Capabilities,
+        guard: Arc<LeaseGuard>,
+        context: &Context,
+    ) -> Self {
+        let renumber = server.is_compressed().then(Renumber::default);
+        Self {
+            client,
+            server,
+            capabilities,
+            guard,
+            metrics: Arc::clone(&context.metrics),
+            buffers: context.buffers.clone(),
+            inbox: Vec::new(),
+            input: ClientInput::Command,
+            client_ended: false,
+            client_lost: false,
+            unheard: Unheard::default(),
+            pending: VecDeque::new(),
+            finished: Vec::new(),
+            gate_reply: None,
+            tracker: Tracker::new(capabilities),
+            renumber,
+            amendment: None,
+            status: Status(Status::AUTOCOMMIT),
+            status_known: false,
+            skipped: Skipped::default(),
+            server_used: Instant::now(),
+        }
+    }
+
+    /// Waits until something happens that the caller wants to know. Sends meanwhile what was queued.
+    /// It may be dropped at any time: nothing is read here.
+    pub async fn next(&mut self, interest: Interest) -> Result<LinkEvent, CloseReason> {
+        poll_fn(|cx| self.poll_next(cx, interest)).await
+    }
+
+    fn poll_next(
+        &mut self,
+        cx: &mut TaskContext<'_>,
+        interest: Interest,
+    ) -> Poll<Result<LinkEvent, CloseReason>> {
+        self.flush_client(cx)?;
+        self.flush_server(cx)?;
+        if self.poll_stalled(cx).is_ready() {
+            return Poll::Ready(Ok(LinkEvent::Stalled));
+        }
+        if interest == Interest::Settled && self.is_settled() {
+            return Poll::Ready(Ok(LinkEvent::Settled));
+        }
+        if self.hears_server() && self.server.poll_readable(cx).is_ready() {
+            return Poll::Ready(Ok(LinkEvent::Server));
+        }
+        let listens = match interest {
+            Interest::Commands => self.hears_commands(),
+            Interest::Ahead => self.inbox.len() < READ_AHEAD && !self.client_ended,
+            Interest::End => self.inbox.is_empty() && !self.client_ended && !self.client_lost,
+            Interest::Settled | Interest::Server => false,
+        };
+        if listens && self.client.poll_readable(cx).is_ready() {
+            return Poll::Ready(Ok(LinkEvent::Client));
+        }
+        Poll::Pending
+    }
+
+    /// While the client does not take what it was sent, the server is not read.
+    fn hears_server(&self) -> bool {
+        self.client_lost || self.client.is_flushed()
+    }
+
+    /// Whether the client's commands are read, as far as the legs are concerned.
+    pub fn hears_commands(&self) -> bool {
+        self.server.is_flushed() && !self.client_ended && self.pending.len() < MAX_PENDING
+    }
+
+    fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {
+        while !self.client.is_flushed() && self.client.poll_writable(cx).is_ready() {
+            self.client.flush().map_err(|_| CloseReason::ClientGone)?;
+        }
+        Ok(())
+    }
+
+    fn flush_server(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {
+        while !self.server.is_flushed() && self.server.poll_writable(cx).is_ready() {
+            self.guard.check()?;
+            self.server.flush().map_err(|_| CloseReason::ServerGone)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a leg may hold bytes of which its socket does not know.
+    pub fn has_more(&self) -> bool {
+        self.client.has_more() || self.server.has_more()
+    }
+
+    /// Nothing is owed, and the client has taken all that it was sent.
+    pub fn is_settled(&self) -> bool {
+        self.pending.is_empty() && self.client.is_flushed()
+    }
+
+    /// Whether the server owes nothing.
+    pub fn owes_nothing(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Whether the client has an answer to all that it asked.
+    pub fn owes_client_nothing(&self) -> bool {
+        self.client.is_flushed() && !any_for_client(&self.pending)
+    }
+
+    /// Nothing runs, nothing is half sent, and no transaction is open.
+    pub fn is_idle(&self) -> bool {
+        self.is_settled()
+            && self.server.is_flushed()
+            && self.inbox.is_empty()
+            && matches!(self.input, ClientInput::Command)
+            && !self.status.has(Status::IN_TRANS)
+    }
+
+    /// What client and server speak.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    /// The status flags that the server said last.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Whether a reply that the proxy makes itself cannot be told from the server's: not while
+    /// state trackers hang flags and blocks on the next reply, nor after an error.
+    pub fn status_is_plain(&self) -> bool {
+        self.status_known && !self.status.has(Status::SESSION_STATE_CHANGED)
+    }
+
+    /// Takes the status flags that another login begins with.
+    pub fn reset_status(&mut self) {
+        self.status = Status(Status::AUTOCOMMIT);
+    }
+
+    /// When the server last heard of this session.
+    pub fn server_used(&self) -> Instant {
+        self.server_used
+    }
+
+    /// The server runs a statement of this session, or has just run one.
+    pub fn note_server_used(&mut self) {
+        self.server_used = Instant::now();
+    }
+
+    /// The check before bytes of a session that holds locks go to the server.
+    pub fn guard(&self) -> &LeaseGuard {
+        &self.guard
+    }
+
+    /// Whether the client's bytes are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.client.tls().is_some()
+    }
+
+    /// Both legs, for a login on the open connection: the client's and the server's.
+    pub fn legs(&mut self) -> (&mut Leg, &mut Leg) {
+        (&mut self.client, &mut self.server)
+    }
+
+    /// Statements that the server has not seen.
+    pub fn skipped(&mut self) -> &mut Skipped {
+        &mut self.skipped
+    }
+
+    /// Forgets them: what comes next leaves nothing of theirs.
+    pub fn forget_skipped(&mut self) {
+        self.skipped = Skipped::default();
+    }
+
+    /// Lets the server run what the proxy answered in its place, so that row count, found rows
+    /// and warnings are those of the last statement. It goes out before the next command,
+    /// without a round trip of its own.
+    pub fn replay_skipped(&mut self) -> Result<(), CloseReason> {
+        for text in self.skipped.take() {
+            self.send_hidden(&query(text.as_bytes(), self.capabilities))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a whole command of the client's as it is; the response is for `recipient`.
+    pub fn forward(&mut self, packet: &[u8], recipient: Recipient) -> Result<(), CloseReason> {
+        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
+        let shape = command.response();
+        if shape != Shape::Nothing {
+            self.replay_skipped()?;
+            self.pending.push_back(Pending::new(shape, recipient));
+        }
+        self.note_server_used();
+        self.send_server(packet)
+    }
+
+    /// Sends a command that has no response.
+    pub fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.send_server(packet)
+    }
+
+    /// Sends a command whose response nobody sees.
+    pub fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.pending.push_back(Pending::new(Shape::Results, Recipient::Nobody));
+        self.send_server(packet)
+    }
+
+    /// Sends the release of a gate, which is repeated up to `again` times if it fails.
+    pub fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
+        self.send_server(&packet)?;
+        self.pending.push_back(Pending::new(Shape::Results, Recipient::Release(packet, again)));
+        Ok(())
+    }
+
+    /// Sends a statement that waits at a gate.
+    pub fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.replay_skipped()?;
+        self.pending.push_back(Pending::new(Shape::Results, Recipient::Gate(Vec::new())));
+        self.send_server(packet)
+    }
+
+    /// What the server said to a statement that waited at a gate, once.
+    pub fn take_gate_reply(&mut self) -> Option<Reply> {
+        self.gate_reply.take()
+    }
+
+    /// Nobody wants the server's reply to a statement at a gate any more.
+    pub fn drop_gate_reply(&mut self) {
+        self.gate_reply = None;
+        for response in &mut self.pending {
+            if matches!(response.recipient, Recipient::Gate(_)) {
+                response.recipient = Recipient::Nobody;
+            }
+        }
+    }
+
+    /// The responses to the statements of one text go to the client as one.
+    pub fn join_responses(&mut self) {
+        let amend = Box::new(Amend::new(self.capabilities));
+        self.amendment = Some(Amendment { amend, joins: true });
+    }
+
+    /// The next response to be joined; another follows it if `more`.
+    pub fn join_next(&mut self, more: bool) {
+        if let Some(amendment) = &mut self.amendment {
+            amendment.amend.next(more);
+        }
+    }
+
+    /// Whether one of the joined responses was an error.
+    pub fn joined_error(&self) -> bool {
+        self.amendment.as_ref().is_some_and(|amendment| amendment.amend.failed())
+    }
+
+    /// All statements of the text have their response.
+    pub fn end_joining(&mut self) {
+        self.amendment = None;
+    }
+
+    /// How the columns of the response that is to come are to be described.
+    pub fn describe(&mut self, columns: Vec<Column>) {
+        if !columns.is_empty() {
+            let capabilities = self.capabilities;
+            let new = || Amendment { amend: Box::new(Amend::new(capabilities)), joins: false };
+            self.amendment.get_or_insert_with(new).amend.describe(columns);
+        }
+    }
+
+    /// In a compressed response to the client, another result follows.
+    pub fn result_follows(&mut self) {
+        self.client.result_follows();
+    }
+
+    /// The packet of the command that waits at the front of the inbox.
+    pub fn take_command(&mut self) -> Option<Vec<u8>> {
+        let frame = FrameHeader::peek(&self.inbox)?;
+        let rest = self.inbox.split_off((HEADER + frame.len).min(self.inbox.len()));
+        Some(std::mem::replace(&mut self.inbox, rest))
+    }
+
+    /// Whether there are client bytes that are not looked at.
+    pub fn has_inbox(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
+    /// Responses that somebody in the session waits for.
+    pub fn take_finished(&mut self) -> Vec<Finished> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Queues bytes for the server. The lease is checked immediately before the write.
+    fn send_server(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.guard.check()?;
+        self.metrics.bytes_to_server.inc_by(bytes.len() as u64);
+        self.server.send(bytes).map_err(|_| CloseReason::ServerGone)
+    }
+
+    /// The last words to the client, if it can tell them from what it was sent: `answers` a command.
+    /// A client that does not read is only closed.
+    pub fn send_last_word(&mut self, error: &ErrorReply, answers: bool) {
+        if self.client.is_flushed() && self.tracker.at_packet_boundary() {
+            let mut out = Vec::new();
+            let seq = u8::from(answers || !self.pending.is_empty());
+            error.encode(&mut out, seq, false);
+            let _ = self.client.send(&out);
+        }
+    }
+
+    /// Passes on a COM_QUIT to a server that has not heard it. It is closed in any case.
+    pub fn quit_server(&mut self, packet: &[u8]) {
+        let _ = self.server.send(packet);
+    }
+
+    /// Writes everything queued for the client.
+    pub async fn drain_to_client(&mut self) -> Result<(), CloseReason> {
+        poll_fn(|cx| {
+            self.flush_client(cx)?;
+            if self.client.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// Sends what is queued for the server.
+    pub async fn drain_to_server(&mut self) -> Result<(), CloseReason> {
+        poll_fn(|cx| {
+            self.flush_server(cx)?;
+            if self.server.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    /// The end of a session whose peer could not be read.
+    fn unread(&self, error: &io::Error, gone: CloseReason) -> CloseReason {
+        if error.kind() != io::ErrorKind::OutOfMemory {
+            return gone;
+        }
+        self.metrics.limits.with_label_values(&["unpacking"]).inc();
+        CloseReason::Broken("all sessions together have no more memory for long compressed packets")
+    }
+}

@@ -1,0 +1,38 @@
+//! Why a session ends.
+
+/// Why a session ended.
+#[derive(Debug)]
+pub enum CloseReason {
+    /// The client closed its side, or its connection broke.
+    ClientGone,
+    /// The server closed its side, or its connection broke.
+    ServerGone,
+    /// The locks are lost.
+    Fenced,
+    /// The proxy shuts down.
+    Drained,
+    /// The lock tables may be on another server than this session.
+    Moved,
+    /// An administrator has taken this lock away.
+    Revoked(String),
+    /// The row of a lock, of this name if it is known, is not the session's any more.
+    Lost(Option<String>),
+    /// The client said something that cannot be relayed.
+    Broken(&'static str),
+}
+
+impl CloseReason {
+    /// One word for counters and the log.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::ClientGone => "client",
+            Self::ServerGone => "server",
+            Self::Fenced => "fenced",
+            Self::Drained => "drained",
+            Self::Moved => "moved",
+            Self::Revoked(_) => "revoked",
+            Self::Lost(_) => "lost",
+            Self::Broken(_) => "broken",
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Questions of the proxy to the session's own server, in the session's own state.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::close_reason::CloseReason;
+use super::reply::{MAX_REPLY, Reply};
+use super::{Interest, Link, LinkEvent};
+use crate::protocol::command::Shape;
+use crate::protocol::response::{Ending, Progress};
+
+/// From here on, the client's end is looked for while the server runs what the proxy asks. Servers look
+/// for it about once a second, too.
+const LONG: Duration = Duration::from_secs(1);
+/// Bytes kept of a response of which only the end matters.
+const KEPT: usize = 64 * 1024;
+
+/// How much of a response is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// All of it.
+    All,
+    /// Of a long one, only the last packets.
+    End,
+}
+
+/// A response as it comes in.
+struct Incoming {
+    bytes: Vec<u8>,
+    /// As many were followed.
+    followed: usize,
+    /// The bytes begin with a packet.
+    whole: bool,
+    keep: Keep,
+}
+
+impl Link {
+    /// Sends one packet and reads its whole response. Nothing may be owed before it.
+    pub async fn exchange(
+        &mut self,
+        packet: &[u8],
+        shape: Shape,
+        keep: Keep,
+    ) -> Result<Reply, CloseReason> {
+        self.note_server_used();
+        self.send_server(packet)?;
+        let mut soon = pin!(sleep(LONG));
+        let mut interest = Interest::Server;
+        let mut incoming =
+            Incoming { bytes: Vec::with_capacity(256), followed: 0, whole: true, keep };
+        self.begin_response(shape, 1);
+        loop {
+            tokio::select! {
+                biased;
+                event = self.next(interest) => match event? {
+                    LinkEvent::Server => {}
+                    LinkEvent::Client => {
+                        self.hear_end()?;
+                        continue;
+                    }
+                    LinkEvent::Settled | LinkEvent::Stalled => continue,
+                },
+                () = &mut soon, if interest == Interest::Server => {
+                    interest = Interest::End;
+                    continue;
+                }
+            }
+            match self.server.read(&mut incoming.bytes) {
+                Ok(None) => continue,
+                Ok(Some(0)) => return Err(CloseReason::ServerGone),
+                Err(e) => return Err(self.unread(&e, CloseReason::ServerGone)),
+                Ok(Some(_)) => {}
+            }
+            if let Some(ending) = self.take_in(&mut incoming)? {
+                self.note_ending(ending);
+                // The reply may have come late, and tells of locks: it is still true.
+                self.guard.check()?;
+                return Ok(Reply { bytes: incoming.bytes, ending });
+            }
+        }
+    }
+
+    /// Follows what has come in. The ending, if that was it.
+    fn take_in(&mut self, incoming: &mut Incoming) -> Result<Option<Ending>, CloseReason> {
+        while incoming.followed < incoming.bytes.len() {
+            let (n, progress) = self.follow(&mut incoming.bytes[incoming.followed..]);
+            incoming.followed += n;
+            match progress {
+                Progress::Continue | Progress::NextResult => {}
+                Progress::Ended(ending) => {
+                    // More is a last word before the server hangs up, which follows.
+                    incoming.bytes.truncate(incoming.followed);
+                    if !incoming.whole {
+                        incoming.bytes.clear();
+                    }
+                    return Ok(Some(ending));
+                }
+                Progress::WantsFile => {
+                    return Err(CloseReason::Broken("the server asked for a file"));
+                }
+            }
+        }
+        let cut = incoming.keep == Keep::End;
+        if cut && (!incoming.whole || incoming.bytes.len() > KEPT) {
+            incoming.whole = self.tracker.at_packet_boundary();
+            incoming.bytes.clear();
+            incoming.followed = 0;
+        }
+        if incoming.bytes.len() > MAX_REPLY {
+            return Err(CloseReason::Broken("an endless reply to a question of the proxy"));
+        }
+        incoming.bytes.reserve(4096);
+        Ok(None)
+    }
+
+    /// Notices the client's end, of which the server is told: what it runs may take long.
+    fn hear_end(&mut self) -> Result<(), CloseReason> {
+        match self.client.read(&mut self.inbox) {
+            Ok(Some(0)) => {
+                self.client_ended = true;
+                self.server.end();
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(_) => Err(CloseReason::ClientGone),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Bytes from the client: forwarded as they come, but for commands that the session keeps.
+
+use super::Link;
+use super::close_reason::CloseReason;
+use super::input::{ClientInput, Dropped};
+use super::pending::{Pending, Recipient};
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::refusal::Refusal;
+use crate::sql::find::stream::{Found, Stream};
+
+/// What to do with a command.
+pub enum CommandAction {
+    /// Not all there yet.
+    Incomplete,
+    /// Forward it as it streams in; a long statement is searched on its way.
+    Forward(Option<Stream>),
+    /// Keep it in the inbox: it is answered when the server owes nothing.
+    Park,
+    /// Read it to its end without looking at it: an execution of this prepared statement.
+    Drop(u32),
+}
+
+/// Decides what becomes of the client's commands.
+pub trait Dispatch {
+    /// What to do with the command at the start of `bytes`.
+    fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason>;
+
+    /// A command is forwarded: whom its response is for.
+    fn forwarded(&mut self, link: &Link, command: Command, shape: Shape) -> Recipient;
+
+    /// A lock call was found in a statement of which most is at the server. Its rest was spoilt, so
+    /// that the server refuses it: what the client hears instead, if the session refuses it.
+    fn found(&mut self, link: &Link, found: Found) -> Option<Refusal>;
+
+    /// A command waits to be answered: in the inbox, or as a packet that was dropped.
+    fn waits(&mut self, dropped: Option<Dropped>);
+}
+
+impl Link {
+    /// Reads from the client and passes on.
+    pub fn hear_client(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
+        let mut buffer = self.buffers.take();
+        buffer.append(&mut self.inbox);
+        self.inbox = Vec::new();
+        self.heard_of_client();
+        let result = match self.client.read(&mut buffer) {
+            Ok(Some(0)) => self.client_closed(),
+            Err(e) => Err(self.unread(&e, CloseReason::ClientGone)),
+            Ok(_) => Ok(()),
+        };
+        let result = result.and_then(|()| self.process(dispatch, &mut buffer));
+        self.buffers.give(buffer);
+        result
+    }
+
+    /// Looks at client bytes that were read ahead.
+    pub fn process_inbox(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
+        if self.inbox.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = std::mem::take(&mut self.inbox);
+        self.process(dispatch, &mut buffer)
+    }
+
+    /// Reads client bytes ahead while the proxy answers, to notice the end after them.
+    pub fn read_ahead(&mut self) -> Result<(), CloseReason> {
+        match self.client.read(&mut self.inbox) {
+            Ok(None) => Ok(()),
+            Ok(Some(0)) => Err(CloseReason::ClientGone),
+            Err(e) => Err(self.unread(&e, CloseReason::ClientGone)),
+            Ok(Some(_)) => {
+                self.inbox.reserve(4096);
+                Ok(())
+            }
+        }
+    }
+
+    /// Forwards what can be forwarded and keeps the rest in the inbox.
+    fn process(
+        &mut self,
+        dispatch: &mut impl Dispatch,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), CloseReason> {
+        let mut at = 0;
+        let mut from = 0;
+        while at < buffer.len() {
+            let n = match &mut self.input {
+                ClientInput::Pipe => buffer.len() - at,
+                ClientInput::Body { .. } => self.body(dispatch, &mut buffer[at..]),
+                ClientInput::File { .. } => self.file(&mut buffer[at..]),
+                ClientInput::Dropped(_) => {
+                    let (n, whole) = self.drop_body(&buffer[at..]);
+                    (at, from) = (at + n, at + n);
+                    if whole.is_some() {
+                        dispatch.waits(whole);
+                        break;
+                    }
+                    if n == 0 {
+                        break;
+                    }
+                    continue;
+                }
+                ClientInput::Command => match dispatch.command(self, &buffer[at..])? {
+                    CommandAction::Incomplete => break,
+                    CommandAction::Park => {
+                        dispatch.waits(None);
+                        break;
+                    }
+                    CommandAction::Drop(id) => {
+                        self.send_server(&buffer[from..at])?;
+                        at += self.start_dropping(id, &buffer[at..]);
+                        from = at;
+                        continue;
+                    }
+                    CommandAction::Forward(stream) => {
+                        self.send_server(&buffer[from..at])?;
+                        from = at;
+                        self.start_forwarding(dispatch, &buffer[at..], stream)?
+                    }
+                },
+            };
+            if n == 0 {
+                break;
+            }
+            at += n;
+        }
+        self.send_server(&buffer[from..at])?;
+        if at < buffer.len() {
+            self.inbox = buffer.split_off(at);
+        }
+        Ok(())
+    }
+
+    /// Enters a command into what the server owes. Returns the bytes of its head.
+    fn start_forwarding(
+        &mut self,
+        dispatch: &mut impl Dispatch,
+        bytes: &[u8],
+        stream: Option<Stream>,
+    ) -> Result<usize, CloseReason> {
+        let Some(frame) = FrameHeader::peek(bytes) else {
+            return Ok(0);
+        };
+        let first = if frame.len == 0 { None } else { bytes.get(HEADER).copied() };
+        let command = Command(first.unwrap_or(0));
+        let shape = command.response();
+        if shape != Shape::Nothing {
+            self.replay_skipped()?;
+        }
+        let recipient = dispatch.forwarded(self, command, shape);
+        if shape != Shape::Nothing {
+            self.pending.push_back(Pending::new(shape, recipient));
+        }
+        self.note_server_used();
+        self.input = if shape == Shape::Endless {
+            ClientInput::Pipe
+        } else if frame.len == 0 {
+            ClientInput::Command
+        } else {
+            ClientInput::Body {
+                left: frame.len,
+                continued: frame.continued(),
+                seq: frame.seq.wrapping_add(1),
+                stream: stream.map(Box::new),
+            }
+        };
+        Ok(HEADER)
+    }
+}

@@ -1,0 +1,205 @@
+//! Bytes from the server: whose they are, and what is said in their place.
+
+use super::close_reason::CloseReason;
+use super::input::ClientInput;
+use super::pending::{Finished, Pending, Recipient};
+use super::reply::{MAX_REPLY, Reply};
+use super::{Amendment, Link};
+use crate::protocol::command::Shape;
+use crate::protocol::response::{Ending, Progress, Tracker};
+
+impl Link {
+    /// Reads from the server and passes on. What the server owes is settled by what it sent,
+    /// whether or not a client is there to take it.
+    pub fn hear_server(&mut self) -> Result<(), CloseReason> {
+        let mut buffer = self.buffers.take();
+        let result = self.pump(&mut buffer);
+        self.buffers.give(buffer);
+        result?;
+        self.client_listens()
+    }
+
+    fn pump(&mut self, buffer: &mut Vec<u8>) -> Result<(), CloseReason> {
+        match self.server.read(buffer) {
+            Ok(None) => return Ok(()),
+            Ok(Some(0)) => return Err(CloseReason::ServerGone),
+            Err(e) => return Err(self.unread(&e, CloseReason::ServerGone)),
+            Ok(Some(n)) => self.metrics.bytes_to_client.inc_by(n as u64),
+        }
+        let mut at = 0;
+        let mut shown = 0;
+        while at < buffer.len() {
+            if !self.begin_next(&mut buffer[at..]) {
+                break;
+            }
+            let (n, progress) = self.follow(&mut buffer[at..]);
+            if let Some(instead) = self.instead_of(&buffer[at..at + n])? {
+                self.tell_client(&buffer[shown..at]);
+                self.tell_client(&instead);
+                shown = at + n;
+            }
+            at += n;
+            match progress {
+                Progress::NextResult if self.client.is_compressed() => {
+                    self.tell_client(&buffer[shown..at]);
+                    shown = at;
+                    self.client.result_follows();
+                }
+                Progress::Continue | Progress::NextResult => {}
+                Progress::WantsFile => {
+                    let seq = self.tracker.last_seq().wrapping_add(1);
+                    self.input = ClientInput::File { left: 0, seq };
+                }
+                Progress::Ended(ending) => {
+                    if self.ends_amendment() {
+                        self.tell_client(&buffer[shown..at]);
+                        shown = at;
+                        self.amendment = None;
+                    }
+                    self.settle(ending)?;
+                }
+            }
+        }
+        self.tell_client(&buffer[shown..]);
+        Ok(())
+    }
+
+    /// Begins to follow the next response, unless one is under way. False if none is owed: the bytes
+    /// are the server's last words before it hangs up.
+    fn begin_next(&mut self, bytes: &mut [u8]) -> bool {
+        if self.tracker.active() {
+            return true;
+        }
+        if let Some((shape, seq)) = self.pending.front().map(|next| (next.shape, next.seq)) {
+            self.begin_response(shape, seq);
+            return true;
+        }
+        if let Some(renumber) = &mut self.renumber {
+            renumber.begin(0);
+            renumber.pass(bytes);
+        }
+        false
+    }
+
+    /// What the client gets in the place of these bytes of the response; `None`: these bytes.
+    fn instead_of(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, CloseReason> {
+        let Some(next) = self.pending.front_mut() else { return Ok(None) };
+        Ok(match &mut next.recipient {
+            Recipient::Client | Recipient::Fetch(_) => None,
+            Recipient::Watched(seen) => {
+                seen.feed(bytes);
+                None
+            }
+            Recipient::Nobody | Recipient::Release(..) => Some(Vec::new()),
+            Recipient::Gate(reply) => {
+                reply.extend_from_slice(bytes);
+                if reply.len() > MAX_REPLY {
+                    return Err(CloseReason::Broken("an endless reply to a statement at a gate"));
+                }
+                Some(Vec::new())
+            }
+            Recipient::Refused(refusal) => Some(refusal.feed(bytes)),
+        })
+    }
+
+    fn ends_amendment(&self) -> bool {
+        let client = matches!(self.pending.front(), Some(Pending { recipient: Recipient::Client, .. }));
+        client && matches!(self.amendment, Some(Amendment { joins: false, .. }))
+    }
+
+    /// A response has ended.
+    fn settle(&mut self, ending: Ending) -> Result<(), CloseReason> {
+        match self.pending.pop_front().map(|next| next.recipient) {
+            Some(Recipient::Watched(seen)) => {
+                self.finished.push(Finished::Watched(seen, ending));
+            }
+            Some(Recipient::Fetch(id)) => self.finished.push(Finished::Fetch(id, ending)),
+            Some(Recipient::Gate(bytes)) => self.gate_reply = Some(Reply { bytes, ending }),
+            Some(Recipient::Release(packet, again @ 1..)) if ending.is_error() => {
+                self.send_release(packet, again - 1)?;
+            }
+            _ => {}
+        }
+        self.note_ending(ending);
+        Ok(())
+    }
+
+    /// Takes what the end of a response says of the session.
+    pub(super) fn note_ending(&mut self, ending: Ending) {
+        match ending {
+            Ending::Ok { status, .. } => {
+                self.status = status;
+                self.status_known = true;
+            }
+            // An error may have ended a transaction, or left one open: it does not say.
+            Ending::Err { .. } => self.status_known = false,
+            Ending::Plain => {}
+        }
+        if matches!(self.input, ClientInput::File { .. }) {
+            self.input = ClientInput::Command;
+        }
+    }
+
+    /// Takes the status flags of an OK packet, header included.
+    pub fn learn_status(&mut self, frame: &[u8]) {
+        let mut tracker = Tracker::new(self.capabilities);
+        tracker.begin(Shape::Results);
+        if let (_, Progress::Ended(ending)) = tracker.feed(frame) {
+            self.note_ending(ending);
+        }
+    }
+
+    /// Begins to follow a response.
+    pub(super) fn begin_response(&mut self, shape: Shape, seq: u8) {
+        self.tracker.begin(shape);
+        if let Some(renumber) = &mut self.renumber {
+            renumber.begin(seq);
+        }
+    }
+
+    /// Follows a response through these bytes, which may be more than the rest of a packet.
+    pub(super) fn follow(&mut self, bytes: &mut [u8]) -> (usize, Progress) {
+        let (n, progress) = self.tracker.feed(bytes);
+        // Where no response ends, nobody knows where to begin anew.
+        let piped = matches!(self.input, ClientInput::Pipe);
+        if let Some(renumber) = self.renumber.as_mut().filter(|_| !piped) {
+            renumber.pass(&mut bytes[..n]);
+        }
+        (n, progress)
+    }
+
+    /// Queues bytes for the client; what its socket takes goes out at once.
+    pub fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.tell_client(bytes);
+        self.client_listens()
+    }
+
+    /// Sends the client a whole response that may have several results.
+    pub fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        let mut tracker = Tracker::new(self.capabilities);
+        tracker.begin(Shape::Results);
+        let mut at = 0;
+        while let (n, Progress::NextResult) = tracker.feed(&bytes[at..]) {
+            self.send_client(&bytes[at..at + n])?;
+            self.client.result_follows();
+            at += n;
+        }
+        self.send_client(&bytes[at..])
+    }
+
+    /// The same where the bytes are the server's. A client that does not take them is no reason to
+    /// stop following: that it is gone is told afterwards, by [`Self::client_listens`].
+    fn tell_client(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() || self.client_lost {
+            return;
+        }
+        let amended = self.amendment.as_mut().map(|amendment| amendment.amend.feed(bytes));
+        let bytes = amended.as_deref().unwrap_or(bytes);
+        let sent = self.client.send(bytes);
+        self.unheard.sent(bytes.len());
+        self.bound_silence();
+        if sent.is_err() {
+            self.lose_client();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A complete response of the server's, read as a whole.
+
+use crate::protocol::column;
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::reader::Reader;
+use crate::protocol::response::{Ending, PrepareOk};
+use crate::protocol::status::Status;
+
+/// Errors that have nothing to do with what a statement says: KILL QUERY, a time limit, a lock of the
+/// server's that was waited for too long.
+const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];
+
+/// A reply to a question is small; more means that something is wrong.
+pub const MAX_REPLY: usize = 1 << 20;
+
+/// A complete response.
+#[derive(Debug)]
+pub struct Reply {
+    /// All frames as the server sent them.
+    pub bytes: Vec<u8>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl Reply {
+    /// Whether the server refused.
+    pub fn is_error(&self) -> bool {
+        self.ending.is_error()
+    }
+
+    /// Whether the server refused, and not because of what the statement says.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self.ending, Ending::Err { code } if INTERRUPTED.contains(&code))
+    }
+
+    /// What a PREPARE is answered with, if it was not refused.
+    pub fn prepared(&self) -> Option<PrepareOk> {
+        self.frames().next().and_then(|frame| PrepareOk::parse(&frame[HEADER..]))
+    }
+
+    /// The column definitions in the response to a PREPARE.
+    pub fn definitions(&self) -> Vec<Vec<u8>> {
+        let mut all = self.frames().map(|f| &f[HEADER..]);
+        let columns = all.next().and_then(PrepareOk::parse).map_or(0, |ok| usize::from(ok.columns));
+        let mut definitions: Vec<Vec<u8>> =
+            all.filter(|p| column::is_definition(p)).map(<[u8]>::to_vec).collect();
+        definitions.split_off(definitions.len().saturating_sub(columns))
+    }
+
+    /// The last packet's payload: an error, where that is the end.
+    pub fn last(&self) -> Option<&[u8]> {
+        self.frames().last().map(|frame| &frame[HEADER..])
+    }
+
+    /// The frames, header and payload.
+    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+        frames(&self.bytes)
+    }
+
+    /// The status flags behind the column definitions, where an EOF stands there.
+    pub fn first_eof(&self) -> Option<Status> {
+        match self.frames().skip(1).find(|f| is_end(f))?[HEADER..] {
+            [0xfe, _, _, low, high] => Some(Status(u16::from_le_bytes([low, high]))),
+            _ => None,
+        }
+    }
+
+    /// The names of catalog and column in the column definitions, parameters among them.
+    pub fn column_names(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+        let definitions = self.frames().map(|f| &f[HEADER..]).filter(|p| column::is_definition(p));
+        definitions.filter_map(|p| column::names(p).map(|(c, n)| (c.to_vec(), n.to_vec())))
+    }
+
+    /// The values of the only row, which must be ASCII: ucs2, utf16 and utf32 as character set of
+    /// results put zeros beside each letter.
+    pub fn values(&self) -> Option<Vec<Option<Vec<u8>>>> {
+        let mut row = self.row();
+        row.iter_mut().flatten().flatten().for_each(|value| value.retain(|b| *b != 0));
+        row
+    }
+
+    /// The values of the only row of a text result.
+    pub fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
+        let mut frames = self.frames();
+        let columns = Reader::new(&frames.next()?[HEADER..]).lenenc()?;
+        // Definitions, unless the client turned them off; then perhaps an EOF.
+        let mut row = frames.find(|f| !column::is_definition(&f[HEADER..]) && !is_end(f))?;
+        row = &row[HEADER..];
+        let mut r = Reader::new(row);
+        let mut values = Vec::new();
+        for _ in 0..columns {
+            if r.rest().first() == Some(&0xfb) {
+                r.u8();
+                values.push(None);
+            } else {
+                values.push(Some(r.lenenc_bytes()?.to_vec()));
+            }
+        }
+        Some(values)
+    }
+}
+
+/// Whole frames, header and payload.
+pub fn frames(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let frame = FrameHeader::peek(rest)?;
+        let (head, tail) = rest.split_at_checked(HEADER + frame.len)?;
+        rest = tail;
+        Some(head)
+    })
+}
+
+/// Whether a frame behind the first ends definitions or rows.
+pub fn is_end(frame: &[u8]) -> bool {
+    matches!(frame.get(HEADER), Some(0xfe | 0xff))
+}

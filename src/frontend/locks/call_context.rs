@@ -1,0 +1,227 @@
+//! What carrying out lock calls works with, and the few things that all of it does.
+
+use super::super::link::close_reason::CloseReason;
+use super::super::link::pending::{Recipient, Skipped};
+use super::super::link::reply::Reply;
+use super::super::link::{Interest, Keep, LinkEvent};
+use super::super::shared::context::Context;
+use super::super::state::current_command::CurrentCommand;
+use super::super::state::identity::Identity;
+use super::super::state::server_view::ServerView;
+use super::super::state::statements::Statements;
+use super::owner::{Asked, Locks};
+use super::server::Server;
+use crate::engine::handle::SessionEvent;
+use crate::protocol::attributes::text_offset;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::reply::{ErrorReply, query};
+use crate::protocol::status::Status;
+use crate::sql::lexer::dialect::Dialect;
+use crate::types::Flavour;
+
+/// A session's parts, lent for one command.
+pub struct CallContext<'a> {
+    /// Its server, and its client.
+    pub server: &'a mut dyn Server,
+    /// Its locks.
+    pub locks: &'a mut dyn Locks,
+    /// What is known of the server.
+    pub view: &'a mut ServerView,
+    /// Its prepared statements.
+    pub statements: &'a mut Statements,
+    /// Whose it is.
+    pub identity: &'a Identity,
+    /// The command that is answered.
+    pub command: &'a mut CurrentCommand,
+    /// What it shares with others.
+    pub context: &'a Context,
+}
+
+impl CallContext<'_> {
+    /// The server's family.
+    pub fn flavour(&self) -> Flavour {
+        self.view.flavour()
+    }
+
+    /// What client and server speak.
+    pub fn capabilities(&self) -> Capabilities {
+        self.server.capabilities()
+    }
+
+    /// How the server reads this session's statements, as far as the proxy knows.
+    pub fn dialect(&self) -> Dialect {
+        self.view.dialect(self.server.status())
+    }
+
+    /// The status flags of a reply that the proxy makes.
+    pub fn lasting_status(&self) -> Status {
+        Status(self.server.status().lasting())
+    }
+
+    /// Where the SQL text starts in a COM_QUERY or COM_STMT_PREPARE payload.
+    pub fn text_start(&self, payload: &[u8]) -> Option<usize> {
+        text_start(payload, self.capabilities())
+    }
+
+    /// Counts the command that is answered, once.
+    pub fn count(&mut self, command: Command) {
+        self.command.count(&self.context.commands, command);
+    }
+
+    /// Lets come in what the server owes for signs of life and gates.
+    pub async fn settle(&mut self) -> Result<(), CloseReason> {
+        while !self.server.owes_nothing() {
+            tokio::select! {
+                event = self.locks.told() => self.hear(event)?,
+                event = self.server.next(Interest::Server) => {
+                    if event? == LinkEvent::Server {
+                        self.server.hear_server()?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what somebody else tells the session.
+    pub fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
+        if let Asked::Look(question) = self.locks.hear(event)? {
+            // The client's end may lie unread in its socket.
+            if !self.command.is_part() && self.server.has_unread_command() {
+                self.locks.answer_when_heard(question);
+            } else {
+                self.locks.present(question);
+            }
+        }
+        Ok(())
+    }
+
+    /// The check before anything is said or done under locks that are held.
+    pub fn check_lease(&self) -> Result<(), CloseReason> {
+        self.locks.ledger().check()
+    }
+
+    /// Sends one packet and reads its whole response, after those that are owed.
+    pub async fn exchange(&mut self, packet: &[u8], shape: Shape) -> Result<Reply, CloseReason> {
+        self.settle().await?;
+        self.server.exchange(packet, shape, Keep::All).await
+    }
+
+    /// Runs a text and reads its whole response.
+    pub async fn ask(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
+        let packet = query(text, self.capabilities());
+        self.exchange(&packet, Shape::Results).await
+    }
+
+    /// Runs a text of which only the end of the response matters: of a long one, the first packets
+    /// are not kept.
+    pub async fn ask_for_the_end(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
+        let packet = query(text, self.capabilities());
+        self.settle().await?;
+        self.server.exchange(&packet, Shape::Results, Keep::End).await
+    }
+
+    /// Runs a text of one row and returns its values, which must be ASCII; `None` when the server
+    /// refuses it.
+    pub async fn ask_row(
+        &mut self,
+        text: &[u8],
+    ) -> Result<Option<Vec<Option<Vec<u8>>>>, CloseReason> {
+        // Whatever sql_select_limit says.
+        let reply = self.ask(&[text, b" LIMIT 1"].concat()).await?;
+        if reply.is_error() {
+            return Ok(None);
+        }
+        Ok(reply.values())
+    }
+
+    /// What the server says to a text that it is to prepare; it does not run it.
+    pub async fn prepare_and_close(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
+        let packet = packet(&[&[Command::STMT_PREPARE.0], text]);
+        let reply = self.exchange(&packet, Shape::Prepare).await?;
+        if let Some(ok) = reply.prepared() {
+            self.close_statement(ok.id)?;
+        }
+        Ok(reply)
+    }
+
+    /// Closes a statement that the client does not know of.
+    pub fn close_statement(&mut self, id: u32) -> Result<(), CloseReason> {
+        let packet = packet(&[&[Command::STMT_CLOSE.0], &id.to_le_bytes()]);
+        self.server.send_unanswered(&packet)
+    }
+
+    /// The server keeps long data, and its cursor, until an execution that never comes.
+    pub async fn reset_statement(&mut self, id: u32) -> Result<(), CloseReason> {
+        self.exchange(&stmt_reset(id), Shape::Results).await.map(|_| ())
+    }
+
+    /// Forwards the packet of the command that is answered as it is.
+    pub fn forward(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.forward_for(packet, Recipient::Client)
+    }
+
+    /// The same; the response is for `recipient`.
+    pub fn forward_for(&mut self, packet: &[u8], recipient: Recipient) -> Result<(), CloseReason> {
+        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
+        if command == Command::STMT_PREPARE {
+            self.statements.another_is_prepared();
+        }
+        self.count(command);
+        self.server.forward(packet, recipient)
+    }
+
+    /// Sends a text in the place of the command that is answered. `prefix`: command byte and query
+    /// attributes.
+    pub fn forward_text(&mut self, prefix: &[u8], text: &[u8]) -> Result<(), CloseReason> {
+        self.forward(&packet(&[prefix, text]))
+    }
+
+    /// Sends the client bytes.
+    pub fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.server.send_client(bytes)
+    }
+
+    /// Sends an error as the whole response.
+    pub fn refuse(&mut self, error: &ErrorReply) -> Result<(), CloseReason> {
+        let mut out = Vec::new();
+        error.encode(&mut out, 1, false);
+        self.send_client(&out)
+    }
+
+    /// The statement that comes next leaves nothing of those that the server has not seen.
+    pub fn forget_skipped(&mut self) {
+        *self.server.skipped() = Skipped::default();
+    }
+
+    /// Makes up for them before a question whose reply the client sees.
+    pub async fn settle_skipped(&mut self) -> Result<(), CloseReason> {
+        self.server.replay_skipped()?;
+        self.settle().await
+    }
+}
+
+/// Where the SQL text starts in a COM_QUERY or COM_STMT_PREPARE payload.
+pub fn text_start(payload: &[u8], capabilities: Capabilities) -> Option<usize> {
+    let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+    if attributes && payload.first() == Some(&Command::QUERY.0) {
+        text_offset(payload)
+    } else {
+        Some(1)
+    }
+}
+
+/// A command's packet out of the parts of its payload.
+pub fn packet(parts: &[&[u8]]) -> Vec<u8> {
+    let payload = parts.concat();
+    let mut packet = Vec::with_capacity(payload.len() + HEADER);
+    put_frame(&mut packet, 0, &payload);
+    packet
+}
+
+/// COM_STMT_RESET
+pub fn stmt_reset(id: u32) -> Vec<u8> {
+    packet(&[&[Command::STMT_RESET.0], &id.to_le_bytes()])
+}

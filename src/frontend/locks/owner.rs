@@ -1,0 +1,248 @@
+//! The locks of one session, and the engine that grants them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::super::link::close_reason::CloseReason;
+use super::super::state::ledger::Ledger;
+use super::server::Task;
+use crate::engine::handle::{
+    Claim, Engine, EventSender, Grant, Look, SessionEvent, Ticket,
+};
+use crate::engine::io::gatekeeper::{Gate, Gates};
+use crate::engine::io::held_locks::Census;
+use crate::lock::name::{Key, Name};
+use crate::types::{ConnectionId, ProxyId};
+
+/// What an event asks of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing.
+    Nothing,
+    /// To look whether the client is still there, and to answer with this number.
+    Look(u64),
+}
+
+/// What a session can do with locks.
+pub trait Locks: Send {
+    /// What is held.
+    fn ledger(&self) -> &Ledger;
+    /// The same, to be changed.
+    fn ledger_mut(&mut self) -> &mut Ledger;
+    /// Queues for a lock in the name of `owner`; with `once` the answer comes at once.
+    fn acquire(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket;
+    /// Leaves the queue.
+    fn cancel(&mut self, ticket: &Ticket);
+    /// Releases locks of an incarnation, and waits until they are free or lost.
+    fn release(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) -> Task<'static, ()>;
+    /// Releases locks once the server no longer works for the session.
+    fn release_when_gone(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId);
+    /// Looks at a lock that the session does not hold.
+    fn look(&mut self, key: Key) -> Task<'static, Look>;
+    /// All locks that are held, by whatever proxy.
+    fn census(&mut self) -> Task<'static, Result<Census, String>>;
+    /// The tag of a lock's gates.
+    fn tag(&self, key: &Key) -> u64;
+    /// Asks for a closed gate with a lock's tag.
+    fn close_gate(&mut self, tag: u64) -> oneshot::Receiver<Option<Gate>>;
+    /// Whether locks of an incarnation are still this proxy's.
+    fn vouches_for(&self, proxy: ProxyId) -> bool;
+    /// Whether a server that is known since then has the lock tables.
+    fn trusts(&self, known_since: Duration) -> bool;
+    /// How the server with the lock tables identifies itself.
+    fn home(&self) -> Arc<str>;
+    /// What somebody else tells the session, next.
+    fn told(&mut self) -> Task<'_, SessionEvent>;
+    /// The same, if it has been told already.
+    fn told_now(&mut self) -> Option<SessionEvent>;
+    /// Takes in what the session is told. An error ends it.
+    fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason>;
+    /// Whether the proxy shuts down: the session ends when its statement has.
+    fn is_draining(&self) -> bool;
+    /// The client is there, as this question wanted to know.
+    fn present(&mut self, question: u64);
+    /// Whether the client is there will be known when it is heard.
+    fn answer_when_heard(&mut self, question: u64);
+    /// The client was heard, and has not left.
+    fn client_is_there(&mut self);
+}
+
+/// The locks of one session, by the engine of its cluster.
+pub struct LockOwner {
+    ledger: Ledger,
+    engine: Engine,
+    gates: Gates,
+    connection: ConnectionId,
+    events_in: EventSender,
+    events: mpsc::UnboundedReceiver<SessionEvent>,
+    draining: bool,
+    /// Who wants to know whether the client is there: answered when it was heard.
+    sought: Option<u64>,
+}
+
+impl LockOwner {
+    /// Of a session that holds nothing.
+    pub fn new(
+        ledger: Ledger,
+        (engine, gates): (Engine, Gates),
+        connection: ConnectionId,
+        events_in: EventSender,
+        events: mpsc::UnboundedReceiver<SessionEvent>,
+    ) -> Self {
+        Self { ledger, engine, gates, connection, events_in, events, draining: false, sought: None }
+    }
+
+    /// What somebody else tells the session, next. It may be dropped at any time.
+    pub async fn next_event(&mut self) -> SessionEvent {
+        match self.events.recv().await {
+            Some(event) => event,
+            // The session holds a sender itself.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Asks whether the server still works for the session, which holds locks.
+    pub fn ask_whether_served(&self) {
+        if let Some(lock) = self.ledger.held().any() {
+            self.engine.ask_whether_served(lock);
+        }
+    }
+
+    /// The session is ending: those who want its locks wait a moment for their release.
+    pub fn announce_end(&self) {
+        self.engine.leaving(self.ledger.held().grants());
+    }
+
+    /// Leaves the release to the engine, once the server shows the connection no more.
+    pub fn abandon(&mut self) {
+        let (_, locks) = self.ledger.take_all();
+        if let (Some(proxy), false) = (self.ledger.granted_by(), locks.is_empty()) {
+            self.engine.release_when_gone(self.connection, locks, proxy);
+        }
+    }
+}
+
+impl Locks for LockOwner {
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    fn acquire(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket {
+        self.engine.acquire(Claim {
+            name,
+            conn: self.connection,
+            owner,
+            once,
+            holds: !self.ledger.held().is_empty(),
+            weight: self.ledger.deadlocks(),
+            events: self.events_in.clone(),
+        })
+    }
+
+    fn cancel(&mut self, ticket: &Ticket) {
+        self.engine.cancel(ticket);
+    }
+
+    fn release(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) -> Task<'static, ()> {
+        let engine = self.engine.clone();
+        Box::pin(async move { engine.release(locks, proxy).await })
+    }
+
+    fn release_when_gone(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+        self.engine.release_when_gone(self.connection, locks, proxy);
+    }
+
+    fn look(&mut self, key: Key) -> Task<'static, Look> {
+        let engine = self.engine.clone();
+        Box::pin(async move { engine.look(key).await })
+    }
+
+    fn census(&mut self) -> Task<'static, Result<Census, String>> {
+        let engine = self.engine.clone();
+        Box::pin(async move { engine.census().await })
+    }
+
+    fn tag(&self, key: &Key) -> u64 {
+        self.gates.tag(key)
+    }
+
+    fn close_gate(&mut self, tag: u64) -> oneshot::Receiver<Option<Gate>> {
+        self.gates.close_one(tag)
+    }
+
+    fn vouches_for(&self, proxy: ProxyId) -> bool {
+        self.engine.lease().vouches_for(proxy)
+    }
+
+    fn trusts(&self, known_since: Duration) -> bool {
+        self.engine.lease().trusts(known_since)
+    }
+
+    fn home(&self) -> Arc<str> {
+        self.engine.lease().home()
+    }
+
+    fn told(&mut self) -> Task<'_, SessionEvent> {
+        Box::pin(self.next_event())
+    }
+
+    fn told_now(&mut self) -> Option<SessionEvent> {
+        self.events.try_recv().ok()
+    }
+
+    fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
+        match event {
+            SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => {
+                Err(CloseReason::Fenced)
+            }
+            SessionEvent::Fence(_) => Ok(Asked::Nothing),
+            SessionEvent::Revoke(token) => match self.ledger.held().name_of(token) {
+                Some(name) => Err(CloseReason::Revoked(name)),
+                None => Ok(Asked::Nothing),
+            },
+            SessionEvent::Lost(token) => {
+                Err(CloseReason::Lost(self.ledger.held().name_of(token)))
+            }
+            SessionEvent::Drain => {
+                self.draining = true;
+                Ok(Asked::Nothing)
+            }
+            SessionEvent::Stop => Err(CloseReason::Drained),
+            SessionEvent::ServerDone => {
+                tracing::info!(
+                    connection = %self.connection,
+                    locks = self.ledger.held().len(),
+                    "the server has ended a session whose client does not read; its locks are released"
+                );
+                // What the server sent last still goes to a client that reads it after all.
+                self.abandon();
+                Ok(Asked::Nothing)
+            }
+            SessionEvent::Look(question) => Ok(Asked::Look(question)),
+        }
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    fn present(&mut self, question: u64) {
+        self.engine.present(self.connection, question);
+    }
+
+    fn answer_when_heard(&mut self, question: u64) {
+        self.sought = Some(question);
+    }
+
+    fn client_is_there(&mut self) {
+        if let Some(question) = self.sought.take() {
+            self.engine.present(self.connection, question);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The session's own server, and the client that hears its answers, as lock calls need them.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use tokio::time::Instant;
+
+use super::super::link::close_reason::CloseReason;
+use super::super::link::pending::{Recipient, Skipped};
+use super::super::link::reply::Reply;
+use super::super::link::{Interest, Keep, Link, LinkEvent};
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::Column;
+use crate::protocol::command::Shape;
+use crate::protocol::status::Status;
+
+/// Something that is awaited.
+pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The session's own server, and the client that hears its answers. See [`Link`] for each.
+pub trait Server: Send {
+    /// Sends one packet and reads its whole response. Nothing may be owed before it.
+    fn exchange<'a>(
+        &'a mut self,
+        packet: &'a [u8],
+        shape: Shape,
+        keep: Keep,
+    ) -> Task<'a, Result<Reply, CloseReason>>;
+    /// Waits until something happens on the legs.
+    fn next(&mut self, interest: Interest) -> Task<'_, Result<LinkEvent, CloseReason>>;
+    /// Reads what the server sent.
+    fn hear_server(&mut self) -> Result<(), CloseReason>;
+    /// Reads what the client sent, to be looked at later.
+    fn read_ahead(&mut self) -> Result<(), CloseReason>;
+    /// What client and server speak.
+    fn capabilities(&self) -> Capabilities;
+    /// The status flags that the server said last.
+    fn status(&self) -> Status;
+    /// Whether a reply that the proxy makes itself cannot be told from the server's.
+    fn status_is_plain(&self) -> bool;
+    /// When the server last heard of this session.
+    fn server_used(&self) -> Instant;
+    /// The server runs a statement of this session, or has just run one.
+    fn note_server_used(&mut self);
+    /// Whether the server owes nothing.
+    fn owes_nothing(&self) -> bool;
+    /// Whether something of the client's lies unread, and would be read now.
+    fn has_unread_command(&self) -> bool;
+    /// Sends the client bytes.
+    fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason>;
+    /// Sends the client a response that may have several results.
+    fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason>;
+    /// How the columns of the response that is to come are to be described.
+    fn describe(&mut self, columns: Vec<Column>);
+    /// Sends a command of the client's as it is.
+    fn forward(&mut self, packet: &[u8], recipient: Recipient) -> Result<(), CloseReason>;
+    /// Sends a command that has no response.
+    fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason>;
+    /// Sends a command whose response nobody sees.
+    fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason>;
+    /// Sends the release of a gate, which is repeated if it fails.
+    fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason>;
+    /// Sends a statement that waits at a gate.
+    fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason>;
+    /// What the server said to it, once.
+    fn take_gate_reply(&mut self) -> Option<Reply>;
+    /// Nobody wants that any more.
+    fn drop_gate_reply(&mut self);
+    /// Statements that the server has not seen.
+    fn skipped(&mut self) -> &mut Skipped;
+    /// Lets the server run what leaves the same as they would have left.
+    fn replay_skipped(&mut self) -> Result<(), CloseReason>;
+    /// Whether a client that is silent counts as gone depends on what is held, which has changed.
+    fn bound_silence(&mut self);
+}
+
+impl Server for Link {
+    fn exchange<'a>(
+        &'a mut self,
+        packet: &'a [u8],
+        shape: Shape,
+        keep: Keep,
+    ) -> Task<'a, Result<Reply, CloseReason>> {
+        Box::pin(self.exchange(packet, shape, keep))
+    }
+
+    fn next(&mut self, interest: Interest) -> Task<'_, Result<LinkEvent, CloseReason>> {
+        Box::pin(self.next(interest))
+    }
+
+    fn hear_server(&mut self) -> Result<(), CloseReason> {
+        self.hear_server()
+    }
+
+    fn read_ahead(&mut self) -> Result<(), CloseReason> {
+        self.read_ahead()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities()
+    }
+
+    fn status(&self) -> Status {
+        self.status()
+    }
+
+    fn status_is_plain(&self) -> bool {
+        self.status_is_plain()
+    }
+
+    fn server_used(&self) -> Instant {
+        self.server_used()
+    }
+
+    fn note_server_used(&mut self) {
+        self.note_server_used();
+    }
+
+    fn owes_nothing(&self) -> bool {
+        self.owes_nothing()
+    }
+
+    fn has_unread_command(&self) -> bool {
+        self.hears_commands() && self.has_unread_client()
+    }
+
+    fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.send_client(bytes)
+    }
+
+    fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.send_results(bytes)
+    }
+
+    fn describe(&mut self, columns: Vec<Column>) {
+        self.describe(columns);
+    }
+
+    fn forward(&mut self, packet: &[u8], recipient: Recipient) -> Result<(), CloseReason> {
+        self.forward(packet, recipient)
+    }
+
+    fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.send_unanswered(packet)
+    }
+
+    fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.send_hidden(packet)
+    }
+
+    fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
+        self.send_release(packet, again)
+    }
+
+    fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.send_to_gate(packet)
+    }
+
+    fn take_gate_reply(&mut self) -> Option<Reply> {
+        self.take_gate_reply()
+    }
+
+    fn drop_gate_reply(&mut self) {
+        self.drop_gate_reply();
+    }
+
+    fn skipped(&mut self) -> &mut Skipped {
+        self.skipped()
+    }
+
+    fn replay_skipped(&mut self) -> Result<(), CloseReason> {
+        self.replay_skipped()
+    }
+
+    fn bound_silence(&mut self) {
+        self.bound_silence();
+    }
+}

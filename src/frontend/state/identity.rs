@@ -1,0 +1,86 @@
+//! Whose session it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::shared::registry::{Entry, SessionInfo};
+use crate::net::peer::Peer;
+use crate::protocol::auth::Method;
+use crate::types::ConnectionId;
+
+/// Whose session it is, and its entry in the list of sessions.
+#[derive(Debug)]
+pub struct Identity {
+    peer: Peer,
+    /// How its user proved to be one.
+    method: Method,
+    /// When its connection to the server was opened, on the boot clock.
+    opened: Duration,
+    connection: ConnectionId,
+    /// user@host.
+    owner: Arc<[u8]>,
+    cluster: Option<Arc<str>>,
+    entry: Entry,
+}
+
+impl Identity {
+    /// After a login.
+    pub fn new(
+        peer: Peer,
+        method: Method,
+        opened: Duration,
+        connection: ConnectionId,
+        owner: Arc<[u8]>,
+        cluster: Option<Arc<str>>,
+        entry: Entry,
+    ) -> Self {
+        Self { peer, method, opened, connection, owner, cluster, entry }
+    }
+
+    /// Where the client is.
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// The id that the client was told.
+    pub fn connection(&self) -> ConnectionId {
+        self.connection
+    }
+
+    /// user@host.
+    pub fn owner(&self) -> &Arc<[u8]> {
+        &self.owner
+    }
+
+    /// The same as text.
+    pub fn owner_text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.owner)
+    }
+
+    /// How its user proved to be one; taken for another login on the open connection.
+    pub fn take_method(&mut self) -> Method {
+        std::mem::take(&mut self.method)
+    }
+
+    /// How its user proved to be one, in another login.
+    pub fn set_method(&mut self, method: Method) {
+        self.method = method;
+    }
+
+    /// It is another user's session now.
+    pub fn set_owner(&mut self, owner: Arc<[u8]>) {
+        self.owner = owner;
+    }
+
+    /// Shows the session in the list, as it is now.
+    pub fn show(&self, tls: bool) {
+        self.entry.show(SessionInfo {
+            cluster: self.cluster.clone(),
+            connection: self.connection,
+            owner: Arc::clone(&self.owner),
+            peer: self.peer,
+            tls,
+            opened: self.opened,
+        });
+    }
+}

@@ -1,0 +1,150 @@
+//! What a session holds, and which incarnation vouches for it.
+
+use std::sync::Arc;
+
+use super::super::link::close_reason::CloseReason;
+use super::super::link::guard::LeaseGuard;
+use crate::engine::handle::Grant;
+use crate::lock::held::{Held, Release};
+use crate::lock::name::Key;
+use crate::types::ProxyId;
+
+/// The locks of one session.
+#[derive(Debug)]
+pub struct Ledger {
+    held: Held,
+    /// The incarnation that granted what is held, or was held last.
+    granted_by: Option<ProxyId>,
+    /// Deadlocks that this session's waits were given up for, where the server counts them.
+    deadlocks: u32,
+    guard: Arc<LeaseGuard>,
+}
+
+impl Ledger {
+    /// Of a session that holds nothing.
+    pub fn new(guard: Arc<LeaseGuard>) -> Self {
+        Self { held: Held::default(), granted_by: None, deadlocks: 0, guard }
+    }
+
+    /// What is held.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// The incarnation that granted what is held, or was held last.
+    pub fn granted_by(&self) -> Option<ProxyId> {
+        self.granted_by
+    }
+
+    /// Whether locks of this incarnation are held.
+    pub fn depends_on(&self, proxy: ProxyId) -> bool {
+        self.granted_by == Some(proxy) && !self.held.is_empty()
+    }
+
+    /// The check before anything is said of locks that are held, or done under them.
+    pub fn check(&self) -> Result<(), CloseReason> {
+        self.guard.check()
+    }
+
+    /// Enters a grant. False if it cannot be: locks of an incarnation that is over cannot stand
+    /// beside new ones.
+    #[must_use]
+    pub fn enter(&mut self, key: Key, grant: Grant) -> bool {
+        if !self.held.is_empty() && self.granted_by != Some(grant.proxy) {
+            return false;
+        }
+        self.granted_by = Some(grant.proxy);
+        self.held.grant(key, grant.token);
+        self.guard.arm(grant.proxy);
+        true
+    }
+
+    /// Takes a held lock once more.
+    pub fn reenter(&mut self, key: &Key) {
+        self.held.reenter(key);
+    }
+
+    /// Gives one acquisition back; see [`Held::release`].
+    pub fn release(&mut self, key: &Key) -> Release {
+        self.held.release(key)
+    }
+
+    /// Drops a lock that was released.
+    pub fn forget(&mut self, key: &Key) {
+        self.held.forget(key);
+        if self.held.is_empty() {
+            self.guard.disarm();
+        }
+    }
+
+    /// Empties the ledger: the number of acquisitions there were, and the locks.
+    pub fn take_all(&mut self) -> (u64, Vec<(Key, u64)>) {
+        self.guard.disarm();
+        self.held.take_all()
+    }
+
+    /// How often the session gave up to end a deadlock.
+    pub fn deadlocks(&self) -> u32 {
+        self.deadlocks
+    }
+
+    /// It gave up once more. The more often it does, the later it is the next victim.
+    pub fn note_deadlock(&mut self) {
+        self.deadlocks = self.deadlocks.saturating_add(1);
+    }
+
+    /// The session begins anew.
+    pub fn reset(&mut self) {
+        self.deadlocks = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::name::plain;
+    use crate::types::Flavour;
+
+    fn ledger() -> (Ledger, Arc<LeaseGuard>) {
+        let guard = Arc::new(LeaseGuard::new(Arc::default()));
+        (Ledger::new(Arc::clone(&guard)), guard)
+    }
+
+    fn key(name: &str) -> Key {
+        plain(name.as_bytes(), Flavour::MySql).expect("a plain name").key
+    }
+
+    #[test]
+    fn the_guard_is_armed_while_something_is_held() {
+        let (mut ledger, guard) = ledger();
+        let grant = Grant { token: 5, proxy: ProxyId(9) };
+        assert!(ledger.enter(key("a"), grant) && ledger.enter(key("b"), grant));
+        assert!(guard.is_armed() && ledger.depends_on(ProxyId(9)));
+        ledger.forget(&key("a"));
+        assert!(guard.is_armed(), "b is held");
+        ledger.forget(&key("b"));
+        assert!(!guard.is_armed() && !ledger.depends_on(ProxyId(9)));
+        assert!(ledger.enter(key("a"), grant));
+        assert_eq!(ledger.take_all(), (1, vec![(key("a"), 5)]));
+        assert!(!guard.is_armed());
+    }
+
+    #[test]
+    fn locks_of_two_incarnations_do_not_stand_beside_each_other() {
+        let (mut ledger, _) = ledger();
+        assert!(ledger.enter(key("a"), Grant { token: 1, proxy: ProxyId(1) }));
+        assert!(!ledger.enter(key("b"), Grant { token: 2, proxy: ProxyId(2) }));
+        ledger.take_all();
+        assert!(ledger.enter(key("b"), Grant { token: 2, proxy: ProxyId(2) }));
+    }
+
+    #[test]
+    fn deadlocks_are_counted_until_the_session_begins_anew() {
+        let (mut ledger, _) = ledger();
+        ledger.note_deadlock();
+        ledger.note_deadlock();
+        assert_eq!(ledger.deadlocks(), 2);
+        ledger.reset();
+        assert_eq!(ledger.deadlocks(), 0);
+    }
+}

@@ -1,0 +1,217 @@
+//! A prepared lock call: what the proxy remembers of it between its packets.
+
+use std::sync::Arc;
+
+use crate::protocol::reply::ColumnType;
+use crate::sql::classify::BareCall;
+use crate::sql::classify::argument::Argument;
+use crate::sql::expression::composite::Composite;
+
+/// Long data kept for a parameter: more than any name or timeout needs.
+const MAX_LONG_DATA: usize = 64 * 1024;
+
+/// Bit of COM_STMT_EXECUTE that asks for one (CURSOR_TYPE_READ_ONLY); servers look at no other.
+pub const READ_ONLY: u8 = 1;
+
+/// Whether an execution asks for a cursor.
+pub fn wanted(flags: u8) -> bool {
+    flags & READ_ONLY != 0
+}
+
+/// An open cursor.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor {
+    pub column: ColumnType,
+    pub value: Option<u64>,
+    fetched: bool,
+}
+
+impl Cursor {
+    /// In front of the row.
+    pub fn new(column: ColumnType, value: Option<u64>) -> Self {
+        Self { column, value, fetched: false }
+    }
+}
+
+/// What a statement was prepared in: default schema, SQL mode and the client's character set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrepareContext(pub Vec<Option<Vec<u8>>>);
+
+/// The calls of a prepared statement.
+#[derive(Debug, Clone)]
+pub enum Calls {
+    /// One bare call.
+    Bare(BareCall),
+    /// Calls in a larger statement, and the columns as the server described them.
+    Composite(Arc<Composite>, Arc<[Vec<u8>]>),
+}
+
+/// A prepared statement with lock calls.
+#[derive(Debug)]
+pub struct LockStatement {
+    pub calls: Calls,
+    pub text: Vec<u8>,
+    pub params: usize,
+    /// The column's name as the server described it.
+    pub name: Vec<u8>,
+    /// Where it was prepared, if that matters.
+    pub context: Option<PrepareContext>,
+    /// Types of the last execution that bound any.
+    pub types: Vec<u16>,
+    pub long_data: Vec<Option<Vec<u8>>>,
+    /// Its bytes.
+    pub kept: usize,
+    /// Parameters of which the long data was too long to be kept.
+    pub beyond: Vec<usize>,
+    /// Long data was not kept, for want of room.
+    pub no_room: bool,
+    /// Long data came for a parameter that does not exist: the server has an error for it.
+    pub refused_data: bool,
+    /// The proxy's own cursor.
+    pub cursor: Option<Cursor>,
+    /// The server may have one.
+    pub server_cursor: bool,
+    /// The statement that was executed in this one's place, and has a cursor.
+    pub stand_in: Option<u32>,
+}
+
+impl LockStatement {
+    /// Prepared just now; `name` is its column's.
+    pub fn new(calls: Calls, text: &[u8], params: usize, name: Vec<u8>) -> Self {
+        Self {
+            calls,
+            text: text.to_vec(),
+            params,
+            name,
+            context: None,
+            types: Vec::new(),
+            long_data: vec![None; params],
+            kept: 0,
+            beyond: Vec::new(),
+            no_room: false,
+            refused_data: false,
+            cursor: None,
+            server_cursor: false,
+            stand_in: None,
+        }
+    }
+
+    /// Of one bare call.
+    #[cfg(test)]
+    pub fn of_call(bare: BareCall, text: &[u8], params: usize, name: Vec<u8>) -> Self {
+        Self::new(Calls::Bare(bare), text, params, name)
+    }
+
+    /// Bytes that it takes: what is known of a text is about as long as the text.
+    pub fn size(&self) -> usize {
+        let columns: usize = match &self.calls {
+            Calls::Bare(_) => 0,
+            Calls::Composite(_, columns) => columns.iter().map(Vec::len).sum(),
+        };
+        let params = self.params * size_of::<Option<Vec<u8>>>();
+        size_of::<Self>() + 2 * self.text.len() + self.name.len() + columns + params + self.kept
+    }
+
+    /// No call: it lists locks. The server can run it as it stands.
+    pub fn only_lists(&self) -> bool {
+        matches!(&self.calls, Calls::Composite(composite, _) if composite.calls.is_empty())
+    }
+
+    /// How many parameters there are.
+    pub fn params(&self) -> usize {
+        self.params
+    }
+
+    pub fn first_is_the_name(&self) -> bool {
+        match &self.calls {
+            Calls::Bare(bare) => bare.arguments.first() == Some(&Argument::Parameter),
+            Calls::Composite(..) => false,
+        }
+    }
+
+    /// Whether the first value of an execution is the lock's name.
+    pub fn name_is_sent_with_execution(&self) -> bool {
+        self.first_is_the_name()
+            && self.long_data.first().is_some_and(Option::is_none)
+            && !self.beyond.contains(&0)
+    }
+
+    /// The server gets an execution as it stands, and forgets long data by it.
+    pub fn run_by_server(&mut self, types: Vec<u16>) {
+        self.types = types;
+        self.forget_long_data();
+    }
+
+    /// Whether there was any.
+    pub fn forget_long_data(&mut self) -> bool {
+        let any = !self.beyond.is_empty() || self.long_data.iter().any(Option::is_some);
+        self.long_data.iter_mut().for_each(|d| *d = None);
+        self.beyond.clear();
+        (self.kept, self.no_room, self.refused_data) = (0, false, false);
+        any
+    }
+
+    /// Keeps a piece of a parameter's data, if there is room for so many bytes.
+    pub fn keep_long_data(&mut self, index: usize, bytes: &[u8], room: usize) {
+        let slot = self.long_data.get_mut(index);
+        self.refused_data |= slot.is_none();
+        let Some(data) = slot.map(Option::get_or_insert_default) else {
+            return;
+        };
+        if bytes.len() > room {
+            self.no_room = true;
+        } else if data.len() + bytes.len() <= MAX_LONG_DATA {
+            data.extend_from_slice(bytes);
+            self.kept += bytes.len();
+        } else if !self.beyond.contains(&index) {
+            self.beyond.push(index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::classify::{Statement, classify};
+    use crate::sql::lexer::dialect::Dialect;
+    use crate::types::Flavour;
+
+    fn statement() -> LockStatement {
+        let text = b"SELECT GET_LOCK(?, ?)";
+        let Statement::Bare(bare) = classify(text, Dialect::of(Flavour::MySql)) else {
+            panic!("a bare call");
+        };
+        LockStatement::of_call(bare, text, 2, b"GET_LOCK(?, ?)".to_vec())
+    }
+
+    #[test]
+    fn long_data_is_kept_piece_by_piece_up_to_a_limit() {
+        let mut statement = statement();
+        statement.keep_long_data(0, b"ab", 100);
+        statement.keep_long_data(0, b"c", 100);
+        assert_eq!(statement.long_data[0].as_deref(), Some(&b"abc"[..]));
+        assert_eq!(statement.kept, 3);
+        assert!(!statement.name_is_sent_with_execution());
+        statement.keep_long_data(0, &vec![0; MAX_LONG_DATA], MAX_LONG_DATA);
+        assert_eq!(statement.beyond, [0], "too long to be kept");
+        assert!(statement.forget_long_data());
+        assert!(statement.long_data[0].is_none() && statement.beyond.is_empty());
+        assert!(statement.name_is_sent_with_execution());
+        assert!(!statement.forget_long_data(), "there is none any more");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_remembered() {
+        let mut statement = statement();
+        statement.keep_long_data(1, b"abc", 2);
+        assert!(statement.no_room && statement.kept == 0);
+        statement.keep_long_data(2, b"abc", 100);
+        assert!(statement.refused_data, "there is no third parameter");
+    }
+
+    #[test]
+    fn a_cursor_is_asked_for_by_one_bit() {
+        assert!(wanted(READ_ONLY) && wanted(READ_ONLY | 8));
+        assert!(!wanted(0) && !wanted(8));
+    }
+}

@@ -1,0 +1,102 @@
+//! Statements with lock calls that are prepared under a name in SQL.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::lock_statement::PrepareContext;
+use crate::sql::expression::composite::Composite;
+
+/// A statement with lock calls that has a name.
+#[derive(Debug)]
+pub struct NamedStatement {
+    /// Its text.
+    pub text: Vec<u8>,
+    /// The calls in it.
+    pub composite: Composite,
+    /// What it was prepared in, if that matters.
+    pub context: Option<PrepareContext>,
+}
+
+impl NamedStatement {
+    /// Bytes that it takes: what is known of a text is about as long as the text.
+    pub fn size(&self) -> usize {
+        size_of::<Self>() + 2 * self.text.len()
+    }
+}
+
+/// What is known of a name.
+#[derive(Debug, Clone)]
+pub enum NameMeaning {
+    /// A statement with calls.
+    Calls(Arc<NamedStatement>),
+    /// A PREPARE of it has failed: the server may have kept the statement with calls, or not.
+    Doubtful,
+}
+
+/// Those of a session.
+#[derive(Debug, Default)]
+pub struct NamedStatements {
+    by_name: HashMap<Vec<u8>, NameMeaning>,
+    /// The proxy's own.
+    own: Option<String>,
+}
+
+impl NamedStatements {
+    /// Whether any name is known.
+    pub fn any(&self) -> bool {
+        !self.by_name.is_empty()
+    }
+
+    /// What a name means, as the server folds it.
+    pub fn get(&self, folded: &[u8]) -> Option<&NameMeaning> {
+        self.by_name.get(folded)
+    }
+
+    /// From here on, a name means this.
+    pub fn insert(&mut self, folded: Vec<u8>, meaning: NameMeaning) {
+        self.by_name.insert(folded, meaning);
+    }
+
+    /// From here on, a name is not known.
+    pub fn remove(&mut self, folded: &[u8]) {
+        self.by_name.remove(folded);
+    }
+
+    /// The name of the proxy's own statement, which no client has.
+    pub fn own(&mut self) -> &str {
+        self.own.get_or_insert_with(|| format!("lockstead_{:016x}", rand::random::<u64>()))
+    }
+
+    /// Bytes that they take.
+    pub fn size(&self) -> usize {
+        let one = |(name, meaning): (&Vec<u8>, &NameMeaning)| match meaning {
+            NameMeaning::Calls(statement) => name.len() + statement.size(),
+            NameMeaning::Doubtful => name.len(),
+        };
+        self.by_name.iter().map(one).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_takes_room_while_it_is_known() {
+        let mut named = NamedStatements::default();
+        assert!(!named.any() && named.size() == 0);
+        named.insert(b"stmt".to_vec(), NameMeaning::Doubtful);
+        assert!(named.any());
+        assert_eq!(named.size(), 4);
+        named.remove(b"stmt");
+        assert!(!named.any() && named.get(b"stmt").is_none());
+    }
+
+    #[test]
+    fn the_proxys_own_name_stays() {
+        let mut named = NamedStatements::default();
+        let first = named.own().to_owned();
+        assert_eq!(named.own(), first);
+        assert!(first.starts_with("lockstead_"));
+    }
+}
