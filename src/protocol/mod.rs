@@ -8,6 +8,7 @@ pub mod column;
 pub mod command;
 pub mod frame;
 pub mod handshake;
+pub mod packet;
 pub mod params;
 pub mod reader;
 pub mod refusal;

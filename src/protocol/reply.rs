@@ -5,6 +5,8 @@ use super::frame::put_frame;
 use super::reader::put_lenenc_bytes;
 use super::status::Status;
 
+pub use super::packet::{query, query_prefix};
+
 /// An error as a client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorReply {
@@ -199,19 +201,4 @@ pub fn put_ok(out: &mut Vec<u8>, seq: u8, status: Status) {
     p.extend_from_slice(&status.0.to_le_bytes());
     p.extend_from_slice(&[0, 0]);
     put_frame(out, seq, &p);
-}
-
-/// What stands in front of a COM_QUERY's text: with query attributes negotiated, an empty block.
-pub fn query_prefix(capabilities: Capabilities) -> &'static [u8] {
-    if capabilities.has(Capabilities::QUERY_ATTRIBUTES) { &[3, 0, 1] } else { &[3] }
-}
-
-/// Encodes a COM_QUERY without query attributes.
-pub fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
-    let mut p = Vec::with_capacity(text.len() + 3);
-    p.extend_from_slice(query_prefix(capabilities));
-    p.extend_from_slice(text);
-    let mut out = Vec::with_capacity(p.len() + 4);
-    put_frame(&mut out, 0, &p);
-    out
 }
