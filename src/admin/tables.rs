@@ -9,7 +9,7 @@ use super::table::{Cell, Kind, MOST, SEEN, Table};
 use crate::clock;
 use crate::engine::handle::Engine;
 use crate::frontend::shared::digests::Digest;
-use crate::frontend::shared::registry::Shown;
+use crate::frontend::shared::registry::SessionInfo;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::ProxyRow;
@@ -75,7 +75,7 @@ impl Control {
         sessions.sort_by_key(|session| session.connection.0);
         let cut = sessions.len() > MOST;
         sessions.truncate(MOST);
-        let row = |session: &Arc<Shown>| {
+        let row = |session: &Arc<SessionInfo>| {
             let age = clock::now().saturating_sub(session.opened);
             let key = (session.cluster.clone(), session.connection);
             vec![

@@ -196,6 +196,11 @@ impl Engine {
         &self.lease
     }
 
+    /// The same, to be kept.
+    pub fn lease_handle(&self) -> Arc<Lease> {
+        Arc::clone(&self.lease)
+    }
+
     /// What keeps locks held that nobody has any more.
     pub fn stuck(&self) -> &Stuck {
         &self.stuck

@@ -1,11 +1,18 @@
 //! The client side: accepting, logging in, relaying, answering lock calls, ending.
+//!
+//! Its floors, the lowest first: what sessions share, the observer, the legs of a session, its
+//! state, lock calls, statements with calls in them, prepared statements, the decision about a
+//! command, the login, the session, the listener. A file imports from its own floor and those
+//! below.
 
 pub mod accept;
-pub mod link;
-pub mod locks;
-pub mod login;
-pub mod observe;
-pub mod prepared;
+mod dispatch;
+mod link;
+mod locks;
+mod login;
+mod observe;
+mod prepared;
 pub mod session;
 pub mod shared;
-pub mod statements;
+mod state;
+mod statements;

@@ -136,6 +136,15 @@ impl fmt::Debug for OwnKey {
     }
 }
 
+/// How a user proves to be one, as the server has asked last.
+#[derive(Debug, Clone, Default)]
+pub struct Method {
+    /// The authentication plugin.
+    pub plugin: Vec<u8>,
+    /// The scramble.
+    pub nonce: Vec<u8>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,6 +41,16 @@ pub fn put_frame(out: &mut Vec<u8>, seq: u8, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
+/// Whole frames, header and payload. A frame of which the end is missing is not among them.
+pub fn frames(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let frame = FrameHeader::peek(rest)?;
+        let (head, tail) = rest.split_at_checked(HEADER + frame.len)?;
+        rest = tail;
+        Some(head)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

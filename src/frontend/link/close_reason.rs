@@ -2,9 +2,11 @@
 
 /// Why a session ended.
 #[derive(Debug)]
-pub enum CloseReason {
+pub(crate) enum CloseReason {
     /// The client closed its side, or its connection broke.
     ClientGone,
+    /// The client said COM_QUIT, which the server has not heard.
+    ClientQuit,
     /// The server closed its side, or its connection broke.
     ServerGone,
     /// The locks are lost.
@@ -23,9 +25,9 @@ pub enum CloseReason {
 
 impl CloseReason {
     /// One word for counters and the log.
-    pub fn label(&self) -> &'static str {
+    pub(crate) fn label(&self) -> &'static str {
         match self {
-            Self::ClientGone => "client",
+            Self::ClientGone | Self::ClientQuit => "client",
             Self::ServerGone => "server",
             Self::Fenced => "fenced",
             Self::Drained => "drained",

@@ -19,7 +19,7 @@ const KEPT: usize = 64 * 1024;
 
 /// How much of a response is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub(crate) enum Keep {
     /// All of it.
     All,
     /// Of a long one, only the last packets.
@@ -38,7 +38,7 @@ struct Incoming {
 
 impl Link {
     /// Sends one packet and reads its whole response. Nothing may be owed before it.
-    pub async fn exchange(
+    pub(crate) async fn exchange(
         &mut self,
         packet: &[u8],
         shape: Shape,

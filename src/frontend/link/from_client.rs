@@ -10,7 +10,7 @@ use crate::protocol::refusal::Refusal;
 use crate::sql::find::stream::{Found, Stream};
 
 /// What to do with a command.
-pub enum CommandAction {
+pub(crate) enum CommandAction {
     /// Not all there yet.
     Incomplete,
     /// Forward it as it streams in; a long statement is searched on its way.
@@ -22,7 +22,7 @@ pub enum CommandAction {
 }
 
 /// Decides what becomes of the client's commands.
-pub trait Dispatch {
+pub(crate) trait Dispatch {
     /// What to do with the command at the start of `bytes`.
     fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason>;
 
@@ -39,7 +39,7 @@ pub trait Dispatch {
 
 impl Link {
     /// Reads from the client and passes on.
-    pub fn hear_client(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
+    pub(crate) fn hear_client(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
         let mut buffer = self.buffers.take();
         buffer.append(&mut self.inbox);
         self.inbox = Vec::new();
@@ -55,7 +55,10 @@ impl Link {
     }
 
     /// Looks at client bytes that were read ahead.
-    pub fn process_inbox(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
+    pub(crate) fn process_inbox(
+        &mut self,
+        dispatch: &mut impl Dispatch,
+    ) -> Result<(), CloseReason> {
         if self.inbox.is_empty() {
             return Ok(());
         }
@@ -64,7 +67,7 @@ impl Link {
     }
 
     /// Reads client bytes ahead while the proxy answers, to notice the end after them.
-    pub fn read_ahead(&mut self) -> Result<(), CloseReason> {
+    pub(crate) fn read_ahead(&mut self) -> Result<(), CloseReason> {
         match self.client.read(&mut self.inbox) {
             Ok(None) => Ok(()),
             Ok(Some(0)) => Err(CloseReason::ClientGone),

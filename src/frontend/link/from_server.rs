@@ -11,7 +11,7 @@ use crate::protocol::response::{Ending, Progress, Tracker};
 impl Link {
     /// Reads from the server and passes on. What the server owes is settled by what it sent,
     /// whether or not a client is there to take it.
-    pub fn hear_server(&mut self) -> Result<(), CloseReason> {
+    pub(crate) fn hear_server(&mut self) -> Result<(), CloseReason> {
         let mut buffer = self.buffers.take();
         let result = self.pump(&mut buffer);
         self.buffers.give(buffer);
@@ -103,7 +103,8 @@ impl Link {
     }
 
     fn ends_amendment(&self) -> bool {
-        let client = matches!(self.pending.front(), Some(Pending { recipient: Recipient::Client, .. }));
+        let client =
+            matches!(self.pending.front(), Some(Pending { recipient: Recipient::Client, .. }));
         client && matches!(self.amendment, Some(Amendment { joins: false, .. }))
     }
 
@@ -141,7 +142,7 @@ impl Link {
     }
 
     /// Takes the status flags of an OK packet, header included.
-    pub fn learn_status(&mut self, frame: &[u8]) {
+    pub(crate) fn learn_status(&mut self, frame: &[u8]) {
         let mut tracker = Tracker::new(self.capabilities);
         tracker.begin(Shape::Results);
         if let (_, Progress::Ended(ending)) = tracker.feed(frame) {
@@ -169,13 +170,13 @@ impl Link {
     }
 
     /// Queues bytes for the client; what its socket takes goes out at once.
-    pub fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         self.tell_client(bytes);
         self.client_listens()
     }
 
     /// Sends the client a whole response that may have several results.
-    pub fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         let mut tracker = Tracker::new(self.capabilities);
         tracker.begin(Shape::Results);
         let mut at = 0;

@@ -9,7 +9,7 @@ use crate::types::ProxyId;
 
 /// Shared by the ledger, which says what is held, and the link, which asks before it writes.
 #[derive(Debug)]
-pub struct LeaseGuard {
+pub(crate) struct LeaseGuard {
     lease: Arc<Lease>,
     /// The incarnation that granted what the session holds; 0 while it holds nothing.
     granted_by: AtomicU64,
@@ -17,37 +17,32 @@ pub struct LeaseGuard {
 
 impl LeaseGuard {
     /// Of a session that holds nothing.
-    pub fn new(lease: Arc<Lease>) -> Self {
+    pub(crate) fn new(lease: Arc<Lease>) -> Self {
         Self { lease, granted_by: AtomicU64::new(0) }
     }
 
     /// The session holds locks of this incarnation.
-    pub fn arm(&self, proxy: ProxyId) {
+    pub(crate) fn arm(&self, proxy: ProxyId) {
         self.granted_by.store(proxy.0, Ordering::Relaxed);
     }
 
     /// The session holds nothing any more.
-    pub fn disarm(&self) {
+    pub(crate) fn disarm(&self) {
         self.granted_by.store(0, Ordering::Relaxed);
     }
 
     /// Whether the session holds locks.
-    pub fn is_armed(&self) -> bool {
+    pub(crate) fn is_armed(&self) -> bool {
         self.granted_by.load(Ordering::Relaxed) != 0
     }
 
     /// An error when the session holds locks that can no longer be vouched for.
-    pub fn check(&self) -> Result<(), CloseReason> {
+    pub(crate) fn check(&self) -> Result<(), CloseReason> {
         match self.granted_by.load(Ordering::Relaxed) {
             0 => Ok(()),
             proxy if self.lease.vouches_for(ProxyId(proxy)) => Ok(()),
             _ => Err(CloseReason::Fenced),
         }
-    }
-
-    /// The lease.
-    pub fn lease(&self) -> &Lease {
-        &self.lease
     }
 }
 

@@ -5,7 +5,7 @@ use crate::sql::find::stream::Stream;
 
 /// What the client's next bytes are.
 #[derive(Debug)]
-pub enum ClientInput {
+pub(crate) enum ClientInput {
     /// A command.
     Command,
     /// The rest of a packet that is forwarded: bytes left in its frame, whether another frame
@@ -22,7 +22,7 @@ pub enum ClientInput {
 
 /// A packet that is read to its end and not forwarded.
 #[derive(Debug, Clone, Copy)]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// The prepared statement that it is for.
     pub id: u32,
     /// Its command.

@@ -3,11 +3,11 @@
 //! What the client receives is byte for byte what the server sent, and the other way round, unless
 //! the session says otherwise. Nothing in the frontend waits for a socket but [`Link::next`].
 
-pub mod close_reason;
-pub mod guard;
-pub mod input;
-pub mod pending;
-pub mod reply;
+pub(super) mod close_reason;
+pub(super) mod guard;
+pub(super) mod input;
+pub(super) mod pending;
+pub(super) mod reply;
 
 mod discard;
 mod exchange;
@@ -38,14 +38,15 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::packet;
 use crate::protocol::renumber::Renumber;
-use crate::protocol::reply::{ErrorReply, query};
+use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
 
-pub use self::exchange::Keep;
-pub use self::from_client::{CommandAction, Dispatch};
-pub use self::presence::Unheard;
+pub(super) use self::exchange::Keep;
+pub(super) use self::from_client::{CommandAction, Dispatch};
+pub(super) use self::presence::Unheard;
 
 /// Responses that may be owed before the client is no longer read.
 const MAX_PENDING: usize = 128;
@@ -53,7 +54,7 @@ const MAX_PENDING: usize = 128;
 const READ_AHEAD: usize = 64 * 1024;
 
 /// Both legs, and what is owed on them.
-pub struct Link {
+pub(super) struct Link {
     client: Leg,
     server: Leg,
     capabilities: Capabilities,
@@ -93,7 +94,7 @@ struct Amendment {
 
 /// What a caller of [`Link::next`] waits for, beside the server's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interest {
+pub(super) enum Interest {
     /// The client's commands.
     Commands,
     /// The moment in which nothing is owed and the client has taken all that it was sent.
@@ -108,7 +109,7 @@ pub enum Interest {
 
 /// What happened on the legs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkEvent {
+pub(super) enum LinkEvent {
     /// The server's leg can be read.
     Server,
     /// The client's leg can be read.
@@ -121,7 +122,7 @@ pub enum LinkEvent {
 
 impl Link {
     /// After a login.
-    pub fn new(
+    pub(super) fn new(
         client: Leg,
         server: Leg,
         capabilities: Capabilities,
@@ -156,7 +157,7 @@ impl Link {
 
     /// Waits until something happens that the caller wants to know. Sends meanwhile what was queued.
     /// It may be dropped at any time: nothing is read here.
-    pub async fn next(&mut self, interest: Interest) -> Result<LinkEvent, CloseReason> {
+    pub(super) async fn next(&mut self, interest: Interest) -> Result<LinkEvent, CloseReason> {
         poll_fn(|cx| self.poll_next(cx, interest)).await
     }
 
@@ -194,7 +195,7 @@ impl Link {
     }
 
     /// Whether the client's commands are read, as far as the legs are concerned.
-    pub fn hears_commands(&self) -> bool {
+    pub(super) fn hears_commands(&self) -> bool {
         self.server.is_flushed() && !self.client_ended && self.pending.len() < MAX_PENDING
     }
 
@@ -214,27 +215,27 @@ impl Link {
     }
 
     /// Whether a leg may hold bytes of which its socket does not know.
-    pub fn has_more(&self) -> bool {
+    pub(super) fn has_more(&self) -> bool {
         self.client.has_more() || self.server.has_more()
     }
 
     /// Nothing is owed, and the client has taken all that it was sent.
-    pub fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         self.pending.is_empty() && self.client.is_flushed()
     }
 
     /// Whether the server owes nothing.
-    pub fn owes_nothing(&self) -> bool {
+    pub(super) fn owes_nothing(&self) -> bool {
         self.pending.is_empty()
     }
 
     /// Whether the client has an answer to all that it asked.
-    pub fn owes_client_nothing(&self) -> bool {
+    pub(super) fn owes_client_nothing(&self) -> bool {
         self.client.is_flushed() && !any_for_client(&self.pending)
     }
 
     /// Nothing runs, nothing is half sent, and no transaction is open.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.is_settled()
             && self.server.is_flushed()
             && self.inbox.is_empty()
@@ -243,73 +244,77 @@ impl Link {
     }
 
     /// What client and server speak.
-    pub fn capabilities(&self) -> Capabilities {
+    pub(super) fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
 
     /// The status flags that the server said last.
-    pub fn status(&self) -> Status {
+    pub(super) fn status(&self) -> Status {
         self.status
     }
 
     /// Whether a reply that the proxy makes itself cannot be told from the server's: not while
     /// state trackers hang flags and blocks on the next reply, nor after an error.
-    pub fn status_is_plain(&self) -> bool {
+    pub(super) fn status_is_plain(&self) -> bool {
         self.status_known && !self.status.has(Status::SESSION_STATE_CHANGED)
     }
 
     /// Takes the status flags that another login begins with.
-    pub fn reset_status(&mut self) {
+    pub(super) fn reset_status(&mut self) {
         self.status = Status(Status::AUTOCOMMIT);
     }
 
     /// When the server last heard of this session.
-    pub fn server_used(&self) -> Instant {
+    pub(super) fn server_used(&self) -> Instant {
         self.server_used
     }
 
     /// The server runs a statement of this session, or has just run one.
-    pub fn note_server_used(&mut self) {
+    pub(super) fn note_server_used(&mut self) {
         self.server_used = Instant::now();
     }
 
     /// The check before bytes of a session that holds locks go to the server.
-    pub fn guard(&self) -> &LeaseGuard {
+    pub(super) fn guard(&self) -> &LeaseGuard {
         &self.guard
     }
 
     /// Whether the client's bytes are encrypted.
-    pub fn is_encrypted(&self) -> bool {
+    pub(super) fn is_encrypted(&self) -> bool {
         self.client.tls().is_some()
     }
 
     /// Both legs, for a login on the open connection: the client's and the server's.
-    pub fn legs(&mut self) -> (&mut Leg, &mut Leg) {
+    pub(super) fn legs(&mut self) -> (&mut Leg, &mut Leg) {
         (&mut self.client, &mut self.server)
     }
 
     /// Statements that the server has not seen.
-    pub fn skipped(&mut self) -> &mut Skipped {
+    pub(super) fn skipped(&mut self) -> &mut Skipped {
         &mut self.skipped
     }
 
     /// Forgets them: what comes next leaves nothing of theirs.
-    pub fn forget_skipped(&mut self) {
+    pub(super) fn forget_skipped(&mut self) {
         self.skipped = Skipped::default();
     }
 
     /// Lets the server run what the proxy answered in its place, so that row count, found rows
     /// and warnings are those of the last statement. It goes out before the next command,
     /// without a round trip of its own.
-    pub fn replay_skipped(&mut self) -> Result<(), CloseReason> {
+    pub(super) fn replay_skipped(&mut self) -> Result<(), CloseReason> {
         for text in self.skipped.take() {
-            self.send_hidden(&query(text.as_bytes(), self.capabilities))?;
+            self.send_hidden(&packet::query(text.as_bytes(), self.capabilities))?;
         }
         Ok(())
     }
 
     /// Sends a whole command of the client's as it is; the response is for `recipient`.
-    pub fn forward(&mut self, packet: &[u8], recipient: Recipient) -> Result<(), CloseReason> {
+    pub(super) fn forward(
+        &mut self,
+        packet: &[u8],
+        recipient: Recipient,
+    ) -> Result<(), CloseReason> {
         let command = Command(packet.get(HEADER).copied().unwrap_or(0));
         let shape = command.response();
         if shape != Shape::Nothing {
@@ -321,37 +326,37 @@ impl Link {
     }
 
     /// Sends a command that has no response.
-    pub fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+    pub(super) fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.send_server(packet)
     }
 
     /// Sends a command whose response nobody sees.
-    pub fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+    pub(super) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.pending.push_back(Pending::new(Shape::Results, Recipient::Nobody));
         self.send_server(packet)
     }
 
     /// Sends the release of a gate, which is repeated up to `again` times if it fails.
-    pub fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
+    pub(super) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
         self.send_server(&packet)?;
         self.pending.push_back(Pending::new(Shape::Results, Recipient::Release(packet, again)));
         Ok(())
     }
 
     /// Sends a statement that waits at a gate.
-    pub fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+    pub(super) fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.replay_skipped()?;
         self.pending.push_back(Pending::new(Shape::Results, Recipient::Gate(Vec::new())));
         self.send_server(packet)
     }
 
     /// What the server said to a statement that waited at a gate, once.
-    pub fn take_gate_reply(&mut self) -> Option<Reply> {
+    pub(super) fn take_gate_reply(&mut self) -> Option<Reply> {
         self.gate_reply.take()
     }
 
     /// Nobody wants the server's reply to a statement at a gate any more.
-    pub fn drop_gate_reply(&mut self) {
+    pub(super) fn drop_gate_reply(&mut self) {
         self.gate_reply = None;
         for response in &mut self.pending {
             if matches!(response.recipient, Recipient::Gate(_)) {
@@ -361,30 +366,30 @@ impl Link {
     }
 
     /// The responses to the statements of one text go to the client as one.
-    pub fn join_responses(&mut self) {
+    pub(super) fn join_responses(&mut self) {
         let amend = Box::new(Amend::new(self.capabilities));
         self.amendment = Some(Amendment { amend, joins: true });
     }
 
     /// The next response to be joined; another follows it if `more`.
-    pub fn join_next(&mut self, more: bool) {
+    pub(super) fn join_next(&mut self, more: bool) {
         if let Some(amendment) = &mut self.amendment {
             amendment.amend.next(more);
         }
     }
 
     /// Whether one of the joined responses was an error.
-    pub fn joined_error(&self) -> bool {
+    pub(super) fn joined_error(&self) -> bool {
         self.amendment.as_ref().is_some_and(|amendment| amendment.amend.failed())
     }
 
     /// All statements of the text have their response.
-    pub fn end_joining(&mut self) {
+    pub(super) fn end_joining(&mut self) {
         self.amendment = None;
     }
 
     /// How the columns of the response that is to come are to be described.
-    pub fn describe(&mut self, columns: Vec<Column>) {
+    pub(super) fn describe(&mut self, columns: Vec<Column>) {
         if !columns.is_empty() {
             let capabilities = self.capabilities;
             let new = || Amendment { amend: Box::new(Amend::new(capabilities)), joins: false };
@@ -393,24 +398,19 @@ impl Link {
     }
 
     /// In a compressed response to the client, another result follows.
-    pub fn result_follows(&mut self) {
+    pub(super) fn result_follows(&mut self) {
         self.client.result_follows();
     }
 
     /// The packet of the command that waits at the front of the inbox.
-    pub fn take_command(&mut self) -> Option<Vec<u8>> {
+    pub(super) fn take_command(&mut self) -> Option<Vec<u8>> {
         let frame = FrameHeader::peek(&self.inbox)?;
         let rest = self.inbox.split_off((HEADER + frame.len).min(self.inbox.len()));
         Some(std::mem::replace(&mut self.inbox, rest))
     }
 
-    /// Whether there are client bytes that are not looked at.
-    pub fn has_inbox(&self) -> bool {
-        !self.inbox.is_empty()
-    }
-
     /// Responses that somebody in the session waits for.
-    pub fn take_finished(&mut self) -> Vec<Finished> {
+    pub(super) fn take_finished(&mut self) -> Vec<Finished> {
         std::mem::take(&mut self.finished)
     }
 
@@ -426,7 +426,7 @@ impl Link {
 
     /// The last words to the client, if it can tell them from what it was sent: `answers` a command.
     /// A client that does not read is only closed.
-    pub fn send_last_word(&mut self, error: &ErrorReply, answers: bool) {
+    pub(super) fn send_last_word(&mut self, error: &ErrorReply, answers: bool) {
         if self.client.is_flushed() && self.tracker.at_packet_boundary() {
             let mut out = Vec::new();
             let seq = u8::from(answers || !self.pending.is_empty());
@@ -436,12 +436,12 @@ impl Link {
     }
 
     /// Passes on a COM_QUIT to a server that has not heard it. It is closed in any case.
-    pub fn quit_server(&mut self, packet: &[u8]) {
+    pub(super) fn quit_server(&mut self, packet: &[u8]) {
         let _ = self.server.send(packet);
     }
 
     /// Writes everything queued for the client.
-    pub async fn drain_to_client(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn drain_to_client(&mut self) -> Result<(), CloseReason> {
         poll_fn(|cx| {
             self.flush_client(cx)?;
             if self.client.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
@@ -450,7 +450,7 @@ impl Link {
     }
 
     /// Sends what is queued for the server.
-    pub async fn drain_to_server(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn drain_to_server(&mut self) -> Result<(), CloseReason> {
         poll_fn(|cx| {
             self.flush_server(cx)?;
             if self.server.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }

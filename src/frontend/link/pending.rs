@@ -9,7 +9,7 @@ use crate::protocol::response::Ending;
 
 /// A response that the server owes.
 #[derive(Debug)]
-pub struct Pending {
+pub(crate) struct Pending {
     /// Its grammar.
     pub shape: Shape,
     /// Whom it is for.
@@ -20,14 +20,14 @@ pub struct Pending {
 
 impl Pending {
     /// To a command of one frame.
-    pub fn new(shape: Shape, recipient: Recipient) -> Self {
+    pub(crate) fn new(shape: Shape, recipient: Recipient) -> Self {
         Self { shape, recipient, seq: 1 }
     }
 }
 
 /// Whom a response is for.
 #[derive(Debug)]
-pub enum Recipient {
+pub(crate) enum Recipient {
     /// The client, unchanged.
     Client,
     /// The client, which fetches rows of this prepared statement from the cursor of another.
@@ -47,7 +47,7 @@ pub enum Recipient {
 
 impl Recipient {
     /// Whether a command of the client's is answered by it.
-    pub fn is_client(&self) -> bool {
+    pub(crate) fn is_client(&self) -> bool {
         match self {
             Self::Client | Self::Fetch(_) | Self::Watched(_) | Self::Refused(_) => true,
             Self::Nobody | Self::Release(..) | Self::Gate(_) => false,
@@ -57,7 +57,7 @@ impl Recipient {
 
 /// A response that has ended, and that somebody in the session waits for.
 #[derive(Debug)]
-pub enum Finished {
+pub(crate) enum Finished {
     /// The response to a command that the observer was shown.
     Watched(Box<Seen>, Ending),
     /// Rows of this prepared statement.
@@ -65,7 +65,7 @@ pub enum Finished {
 }
 
 /// Whether the client waits for one of these.
-pub fn any_for_client(pending: &VecDeque<Pending>) -> bool {
+pub(crate) fn any_for_client(pending: &VecDeque<Pending>) -> bool {
     pending.iter().any(|response| response.recipient.is_client())
 }
 
@@ -73,14 +73,14 @@ pub fn any_for_client(pending: &VecDeque<Pending>) -> bool {
 /// have left in its session (row count, found rows, warnings) is made up for before it runs
 /// anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Skipped {
+pub(crate) struct Skipped {
     select: bool,
     then_do: bool,
 }
 
 impl Skipped {
     /// One more statement that the proxy answered: a DO, or a SELECT, before which no DO matters.
-    pub fn answered(&mut self, is_do: bool) {
+    pub(crate) fn answered(&mut self, is_do: bool) {
         if is_do {
             self.then_do = true;
         } else {
@@ -89,7 +89,7 @@ impl Skipped {
     }
 
     /// Statements that leave the same, in order. Nothing is skipped then.
-    pub fn take(&mut self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = &'static str> + use<> {
         let Self { select, then_do } = std::mem::take(self);
         let select = select.then_some("SELECT (NULL OR 1)");
         select.into_iter().chain(then_do.then_some("DO (NULL OR 1)"))

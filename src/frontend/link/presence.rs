@@ -19,7 +19,7 @@ const SMALL: usize = 16 * 1024;
 
 /// What the client of a session that holds locks was sent and may not have acknowledged.
 #[derive(Debug, Default)]
-pub struct Unheard {
+pub(crate) struct Unheard {
     bytes: usize,
     /// It counts as gone if it acknowledges nothing for long.
     bounded: bool,
@@ -44,7 +44,7 @@ impl Link {
 
     /// A vanished client shall not keep its locks for as long as the kernel sends again. One that
     /// is slow to read a large result has not vanished: there the server's own limit holds.
-    pub fn bound_silence(&mut self) {
+    pub(crate) fn bound_silence(&mut self) {
         let small = self.unheard.bytes <= SMALL;
         let bounded = small && (self.unheard.bounded || self.guard.is_armed());
         if std::mem::replace(&mut self.unheard.bounded, bounded) != bounded {
@@ -68,23 +68,18 @@ impl Link {
     }
 
     /// Whether something of the client's lies unread in its socket: bytes, or its end.
-    pub fn has_unread_client(&self) -> bool {
+    pub(crate) fn has_unread_client(&self) -> bool {
         !self.client.is_quiet()
     }
 
     /// Nobody takes what is sent to the client any more.
-    pub fn lose_client(&mut self) {
+    pub(crate) fn lose_client(&mut self) {
         self.client_lost = true;
         self.client.discard();
     }
 
     pub(super) fn client_listens(&self) -> Result<(), CloseReason> {
         if self.client_lost { Err(CloseReason::ClientGone) } else { Ok(()) }
-    }
-
-    /// Whether the client has ended its side.
-    pub fn client_has_ended(&self) -> bool {
-        self.client_ended
     }
 
     /// The client's end. What it sent before is still run and answered, as the server itself
@@ -101,13 +96,13 @@ impl Link {
     }
 
     /// The client has said its last command: nothing more is read or sent.
-    pub fn end_client(&mut self) {
+    pub(crate) fn end_client(&mut self) {
         self.client_ended = true;
         self.client.end();
     }
 
     /// Why the server cannot be asked to end what the client has left; `None` if it can.
-    pub fn left_inside(&self) -> Option<&'static str> {
+    pub(crate) fn left_inside(&self) -> Option<&'static str> {
         if !matches!(self.input, ClientInput::Command) {
             return Some("the client left inside a command");
         }
@@ -116,7 +111,7 @@ impl Link {
     }
 
     /// Whether all that was queued for the server is on its way.
-    pub fn server_is_flushed(&self) -> bool {
+    pub(crate) fn server_is_flushed(&self) -> bool {
         self.server.is_flushed()
     }
 }

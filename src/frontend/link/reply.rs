@@ -1,7 +1,8 @@
 //! A complete response of the server's, read as a whole.
 
 use crate::protocol::column;
-use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::frame::HEADER;
+pub(crate) use crate::protocol::frame::frames;
 use crate::protocol::reader::Reader;
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
@@ -11,11 +12,11 @@ use crate::protocol::status::Status;
 const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];
 
 /// A reply to a question is small; more means that something is wrong.
-pub const MAX_REPLY: usize = 1 << 20;
+pub(crate) const MAX_REPLY: usize = 1 << 20;
 
 /// A complete response.
 #[derive(Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// All frames as the server sent them.
     pub bytes: Vec<u8>,
     /// How it ended.
@@ -24,22 +25,22 @@ pub struct Reply {
 
 impl Reply {
     /// Whether the server refused.
-    pub fn is_error(&self) -> bool {
+    pub(crate) fn is_error(&self) -> bool {
         self.ending.is_error()
     }
 
     /// Whether the server refused, and not because of what the statement says.
-    pub fn is_interrupted(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         matches!(self.ending, Ending::Err { code } if INTERRUPTED.contains(&code))
     }
 
     /// What a PREPARE is answered with, if it was not refused.
-    pub fn prepared(&self) -> Option<PrepareOk> {
+    pub(crate) fn prepared(&self) -> Option<PrepareOk> {
         self.frames().next().and_then(|frame| PrepareOk::parse(&frame[HEADER..]))
     }
 
     /// The column definitions in the response to a PREPARE.
-    pub fn definitions(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn definitions(&self) -> Vec<Vec<u8>> {
         let mut all = self.frames().map(|f| &f[HEADER..]);
         let columns = all.next().and_then(PrepareOk::parse).map_or(0, |ok| usize::from(ok.columns));
         let mut definitions: Vec<Vec<u8>> =
@@ -47,18 +48,13 @@ impl Reply {
         definitions.split_off(definitions.len().saturating_sub(columns))
     }
 
-    /// The last packet's payload: an error, where that is the end.
-    pub fn last(&self) -> Option<&[u8]> {
-        self.frames().last().map(|frame| &frame[HEADER..])
-    }
-
     /// The frames, header and payload.
-    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn frames(&self) -> impl Iterator<Item = &[u8]> {
         frames(&self.bytes)
     }
 
     /// The status flags behind the column definitions, where an EOF stands there.
-    pub fn first_eof(&self) -> Option<Status> {
+    pub(crate) fn first_eof(&self) -> Option<Status> {
         match self.frames().skip(1).find(|f| is_end(f))?[HEADER..] {
             [0xfe, _, _, low, high] => Some(Status(u16::from_le_bytes([low, high]))),
             _ => None,
@@ -66,21 +62,21 @@ impl Reply {
     }
 
     /// The names of catalog and column in the column definitions, parameters among them.
-    pub fn column_names(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+    pub(crate) fn column_names(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
         let definitions = self.frames().map(|f| &f[HEADER..]).filter(|p| column::is_definition(p));
         definitions.filter_map(|p| column::names(p).map(|(c, n)| (c.to_vec(), n.to_vec())))
     }
 
     /// The values of the only row, which must be ASCII: ucs2, utf16 and utf32 as character set of
     /// results put zeros beside each letter.
-    pub fn values(&self) -> Option<Vec<Option<Vec<u8>>>> {
+    pub(crate) fn values(&self) -> Option<Vec<Option<Vec<u8>>>> {
         let mut row = self.row();
         row.iter_mut().flatten().flatten().for_each(|value| value.retain(|b| *b != 0));
         row
     }
 
     /// The values of the only row of a text result.
-    pub fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
+    pub(crate) fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
         let mut frames = self.frames();
         let columns = Reader::new(&frames.next()?[HEADER..]).lenenc()?;
         // Definitions, unless the client turned them off; then perhaps an EOF.
@@ -100,17 +96,7 @@ impl Reply {
     }
 }
 
-/// Whole frames, header and payload.
-pub fn frames(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::from_fn(move || {
-        let frame = FrameHeader::peek(rest)?;
-        let (head, tail) = rest.split_at_checked(HEADER + frame.len)?;
-        rest = tail;
-        Some(head)
-    })
-}
-
 /// Whether a frame behind the first ends definitions or rows.
-pub fn is_end(frame: &[u8]) -> bool {
+pub(crate) fn is_end(frame: &[u8]) -> bool {
     matches!(frame.get(HEADER), Some(0xfe | 0xff))
 }

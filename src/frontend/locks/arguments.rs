@@ -3,8 +3,8 @@
 //! What is certain from the bytes alone is decided here; everything else is computed by the
 //! session's own server, in its own character sets and modes (interception, 6).
 
-use crate::frontend::session::{End, Session};
-use crate::frontend::statements::probe::INTERRUPTED;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
 use crate::lock::name::{self, Name};
 use crate::lock::timeout::{BoundNumber, Timeout};
 use crate::protocol::params::Value;
@@ -14,7 +14,7 @@ use crate::types::Flavour;
 
 /// An argument, from text or bound.
 #[derive(Debug, Clone)]
-pub(in crate::frontend) enum Given {
+pub(crate) enum Given {
     Null,
     /// Printable ASCII.
     Plain(Vec<u8>),
@@ -40,7 +40,7 @@ pub(in crate::frontend) enum Given {
 
 impl Given {
     /// From an argument of the statement's text.
-    pub(in crate::frontend) fn from_text(argument: &Argument, text: &[u8]) -> Self {
+    pub(crate) fn from_text(argument: &Argument, text: &[u8]) -> Self {
         match argument {
             Argument::Null => Self::Null,
             Argument::Plain(span) => Self::Plain(text[span.clone()].to_vec()),
@@ -64,7 +64,7 @@ impl Given {
     }
 
     /// From a bound value.
-    pub(in crate::frontend) fn from_value(value: &Value) -> Self {
+    pub(crate) fn from_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
             Value::Int(n) => Self::Number(n.to_string()),
@@ -86,7 +86,7 @@ impl Given {
 
 /// What the arguments of a call come to.
 #[derive(Debug)]
-pub(in crate::frontend) enum Judged<T> {
+pub(crate) enum Judged<T> {
     /// A value, with the expressions the server must evaluate again for its warnings.
     Is(T, Vec<Vec<u8>>),
     /// The server refuses the call or answers without taking a lock: it gets the statement.
@@ -107,214 +107,215 @@ enum Computed {
     Ended(Vec<u8>),
 }
 
-impl Session {
-    /// Judges a name.
-    pub(in crate::frontend) async fn judge_name(
-        &mut self,
-        given: Given,
-    ) -> Result<Judged<Name>, End> {
-        let flavour = self.flavour;
-        let decide = |name: Option<Name>| match name {
-            Some(name) => Judged::Is(name, Vec::new()),
-            None => Judged::Native,
-        };
-        let expression = match given {
-            Given::Null => return Ok(Judged::Native),
-            Given::Plain(bytes) | Given::Text(bytes) => {
-                return Ok(decide(name::plain(&bytes, flavour)));
-            }
-            // MariaDB refuses numbers at resolve time.
-            Given::Number(_) | Given::Double(_) | Given::Expression { numeric: true, .. }
-                if flavour == Flavour::MariaDb =>
-            {
-                return Ok(Judged::Native);
-            }
-            Given::Number(text) => text.into_bytes(),
-            Given::Double(x) if x.is_finite() => format!("{x:e}").into_bytes(),
-            Given::Expression { sql, .. } | Given::Variable(sql) => sql,
-            Given::Characters(bytes) => match self.character_literal(&bytes).await? {
-                Some(sql) => sql,
-                None => return Ok(Judged::Unsupported),
-            },
-            Given::Double(_) | Given::Unknown => return Ok(Judged::Unsupported),
-        };
-        let e = expression.as_slice();
-        let row = match self.compute(&name_question(e, flavour)).await? {
-            // MySQL loses the character set of some expressions on the way to CONVERT, but not that
-            // of a column.
-            Computed::Row(row) if flavour == Flavour::MySql && row.first() == Some(&None) => {
-                let column = name_question(b"n", flavour);
-                let sql = [column.as_slice(), b" FROM (SELECT ", e, b" AS n) d"].concat();
-                self.compute(&sql).await?
-            }
-            computed => computed,
-        };
-        let row = match row {
-            Computed::Row(row) => row,
-            Computed::Error => return Ok(Judged::Native),
-            Computed::Ended(reply) => return Ok(Judged::Ended(reply)),
-        };
-        let [Some(folded), Some(chars), Some(shown), Some(kept)] = row.as_slice() else {
-            return Ok(Judged::Native);
-        };
-        let folded = hex::decode(folded).unwrap_or_default();
-        let shown = hex::decode(shown).unwrap_or_default();
-        // A question mark that the caller did not write stands for what could not be converted.
-        let has = |pair: &[u8]| expression.windows(2).any(|w| w.eq_ignore_ascii_case(pair));
-        let hex_mark = has(b"3f") && (has(b"x'") || has(b"0x"));
-        if flavour == Flavour::MySql
-            && folded.contains(&b'?')
-            && !expression.contains(&b'?')
-            && !hex_mark
+/// Judges a name.
+pub(crate) async fn judge_name(
+    cx: &mut CallContext<'_>,
+    given: Given,
+) -> Result<Judged<Name>, CloseReason> {
+    let flavour = cx.flavour();
+    let decide = |name: Option<Name>| match name {
+        Some(name) => Judged::Is(name, Vec::new()),
+        None => Judged::Native,
+    };
+    let expression = match given {
+        Given::Null => return Ok(Judged::Native),
+        Given::Plain(bytes) | Given::Text(bytes) => {
+            return Ok(decide(name::plain(&bytes, flavour)));
+        }
+        // MariaDB refuses numbers at resolve time.
+        Given::Number(_) | Given::Double(_) | Given::Expression { numeric: true, .. }
+            if flavour == Flavour::MariaDb =>
         {
             return Ok(Judged::Native);
         }
-        let chars =
-            std::str::from_utf8(chars).ok().and_then(|c| c.parse().ok()).unwrap_or(u64::MAX);
-        if kept != b"1" {
-            return Ok(Judged::Native);
+        Given::Number(text) => text.into_bytes(),
+        Given::Double(x) if x.is_finite() => format!("{x:e}").into_bytes(),
+        Given::Expression { sql, .. } | Given::Variable(sql) => sql,
+        Given::Characters(bytes) => match character_literal(cx, &bytes).await? {
+            Some(sql) => sql,
+            None => return Ok(Judged::Unsupported),
+        },
+        Given::Double(_) | Given::Unknown => return Ok(Judged::Unsupported),
+    };
+    let e = expression.as_slice();
+    let row = match compute_value(cx, &name_question(e, flavour)).await? {
+        // MySQL loses the character set of some expressions on the way to CONVERT, but not that
+        // of a column.
+        Computed::Row(row) if flavour == Flavour::MySql && row.first() == Some(&None) => {
+            let column = name_question(b"n", flavour);
+            let sql = [column.as_slice(), b" FROM (SELECT ", e, b" AS n) d"].concat();
+            compute_value(cx, &sql).await?
         }
-        Ok(match name::computed(&folded, chars, &shown, flavour) {
-            Some(name) => Judged::Is(name, vec![[b"LENGTH(", e, b")<0"].concat()]),
-            None => Judged::Native,
-        })
+        computed => computed,
+    };
+    let row = match row {
+        Computed::Row(row) => row,
+        Computed::Error => return Ok(Judged::Native),
+        Computed::Ended(reply) => return Ok(Judged::Ended(reply)),
+    };
+    let [Some(folded), Some(chars), Some(shown), Some(kept)] = row.as_slice() else {
+        return Ok(Judged::Native);
+    };
+    let folded = hex::decode(folded).unwrap_or_default();
+    let shown = hex::decode(shown).unwrap_or_default();
+    // A question mark that the caller did not write stands for what could not be converted.
+    let has = |pair: &[u8]| expression.windows(2).any(|w| w.eq_ignore_ascii_case(pair));
+    let hex_mark = has(b"3f") && (has(b"x'") || has(b"0x"));
+    if flavour == Flavour::MySql
+        && folded.contains(&b'?')
+        && !expression.contains(&b'?')
+        && !hex_mark
+    {
+        return Ok(Judged::Native);
     }
+    let chars = std::str::from_utf8(chars).ok().and_then(|c| c.parse().ok()).unwrap_or(u64::MAX);
+    if kept != b"1" {
+        return Ok(Judged::Native);
+    }
+    Ok(match name::computed(&folded, chars, &shown, flavour) {
+        Some(name) => Judged::Is(name, vec![[b"LENGTH(", e, b")<0"].concat()]),
+        None => Judged::Native,
+    })
+}
 
-    /// Evaluates an expression before the statement does.
-    async fn compute(&mut self, sql: &[u8]) -> Result<Computed, End> {
-        let reply = self.ask(&[sql, b" LIMIT 1"].concat()).await?;
-        Ok(match reply.ending {
-            Ending::Err { code } if INTERRUPTED.contains(&code) => Computed::Ended(reply.bytes),
-            Ending::Err { .. } => Computed::Error,
-            Ending::Ok { .. } | Ending::Plain => {
-                reply.values().map_or(Computed::Error, Computed::Row)
+/// Evaluates an expression before the statement does.
+async fn compute_value(cx: &mut CallContext<'_>, sql: &[u8]) -> Result<Computed, CloseReason> {
+    let reply = cx.ask(&[sql, b" LIMIT 1"].concat()).await?;
+    Ok(match reply.ending {
+        _ if reply.is_interrupted() => Computed::Ended(reply.bytes),
+        Ending::Err { .. } => Computed::Error,
+        Ending::Ok { .. } | Ending::Plain => reply.values().map_or(Computed::Error, Computed::Row),
+    })
+}
+
+/// Judges a timeout.
+pub(crate) async fn judge_timeout(
+    cx: &mut CallContext<'_>,
+    given: Given,
+) -> Result<Judged<Timeout>, CloseReason> {
+    let flavour = cx.flavour();
+    let decide = |timeout: Timeout| match timeout {
+        Timeout::Refused => Judged::Native,
+        timeout => Judged::Is(timeout, Vec::new()),
+    };
+    let expression = match given {
+        Given::Null => return Ok(decide(Timeout::from_null(flavour))),
+        Given::Number(text) => match Timeout::from_decimal(&text, flavour) {
+            Some(timeout) => return Ok(decide(timeout)),
+            None => text.into_bytes(),
+        },
+        Given::Double(x) => return Ok(decide(Timeout::from_double(x, flavour))),
+        Given::Text(text) | Given::Characters(text)
+            if flavour == Flavour::MySql && BoundNumber::parse(&text).is_some() =>
+        {
+            return Ok(bound_number(&text));
+        }
+        Given::Plain(text) | Given::Text(text) => {
+            let digits = (1..10).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
+            let n = std::str::from_utf8(&text).ok().and_then(|t| t.parse::<i128>().ok());
+            if let Some(n) = n.filter(|_| digits) {
+                return Ok(decide(Timeout::from_int(n, flavour)));
             }
-        })
-    }
-
-    /// Judges a timeout.
-    pub(in crate::frontend) async fn judge_timeout(
-        &mut self,
-        given: Given,
-    ) -> Result<Judged<Timeout>, End> {
-        let flavour = self.flavour;
-        let decide = |timeout: Timeout| match timeout {
-            Timeout::Refused => Judged::Native,
-            timeout => Judged::Is(timeout, Vec::new()),
-        };
-        let expression = match given {
-            Given::Null => return Ok(decide(Timeout::from_null(flavour))),
-            Given::Number(text) => match Timeout::from_decimal(&text, flavour) {
-                Some(timeout) => return Ok(decide(timeout)),
-                None => text.into_bytes(),
-            },
-            Given::Double(x) => return Ok(decide(Timeout::from_double(x, flavour))),
-            Given::Text(text) | Given::Characters(text)
-                if flavour == Flavour::MySql && BoundNumber::parse(&text).is_some() =>
+            [b"CONVERT(", hex_literal(&text).as_slice(), b" USING utf8mb4)"].concat()
+        }
+        Given::Expression { sql, .. } => sql,
+        Given::Variable(sql) => {
+            if flavour == Flavour::MySql
+                && let Some(text) = characters_in(cx, &sql).await?
+                && BoundNumber::parse(&text).is_some()
             {
                 return Ok(bound_number(&text));
             }
-            Given::Plain(text) | Given::Text(text) => {
-                let digits = (1..10).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
-                let n = std::str::from_utf8(&text).ok().and_then(|t| t.parse::<i128>().ok());
-                if let Some(n) = n.filter(|_| digits) {
-                    return Ok(decide(Timeout::from_int(n, flavour)));
-                }
-                [b"CONVERT(", hex_literal(&text).as_slice(), b" USING utf8mb4)"].concat()
-            }
-            Given::Expression { sql, .. } => sql,
-            Given::Variable(sql) => {
-                if flavour == Flavour::MySql
-                    && let Some(text) = self.characters_in(&sql).await?
-                    && BoundNumber::parse(&text).is_some()
-                {
-                    return Ok(bound_number(&text));
-                }
-                sql
-            }
-            Given::Characters(bytes) => match self.character_literal(&bytes).await? {
-                Some(sql) => sql,
-                None => return Ok(Judged::Unsupported),
-            },
-            Given::Unknown => return Ok(Judged::Unsupported),
-        };
-        let cast: &[u8] = match flavour {
-            Flavour::MySql => b" AS SIGNED)",
-            Flavour::MariaDb => b" AS DOUBLE)",
-        };
-        let value = [b"CAST(", expression.as_slice(), cast].concat();
-        let question = [b"SELECT ", value.as_slice()].concat();
-        let row = match self.compute(&question).await? {
-            Computed::Row(row) => row,
-            // What the server does not refuse before it runs it takes the lock, if that is free,
-            // before the error ends the statement.
-            Computed::Error if flavour == Flavour::MySql => {
-                return Ok(if self.prepare_and_close(&question).await?.is_error() {
-                    Judged::Native
-                } else {
-                    Judged::Fails(Timeout::Once, vec![value])
-                });
-            }
-            Computed::Error => return Ok(Judged::Native),
-            Computed::Ended(reply) => return Ok(Judged::Ended(reply)),
-        };
-        let Some(Some(text)) = row.first() else {
-            return Ok(decide(Timeout::from_null(flavour)));
-        };
-        let text = String::from_utf8_lossy(text);
-        let timeout = match flavour {
-            Flavour::MySql => text.parse().ok().map(|n| Timeout::from_int(n, flavour)),
-            Flavour::MariaDb => text.parse().ok().map(|x| Timeout::from_double(x, flavour)),
-        };
-        Ok(match timeout {
-            None => Judged::Unsupported,
-            Some(Timeout::Refused) => Judged::Native,
-            Some(timeout) => Judged::Is(timeout, vec![value]),
-        })
-    }
-
-    /// The text in a user variable, unless that is a number or bytes.
-    async fn characters_in(&mut self, variable: &[u8]) -> Result<Option<Vec<u8>>, End> {
-        let sql = [b"SELECT IF(CHARSET(", variable, b")='binary',NULL,", variable, b")"].concat();
-        let row = self.ask_row(&sql).await?.unwrap_or_default();
-        Ok(row.into_iter().next().flatten())
-    }
-
-    /// A literal for a value that was bound, if there is one.
-    pub(in crate::frontend) async fn literal(
-        &mut self,
-        given: Given,
-    ) -> Result<Option<Vec<u8>>, End> {
-        Ok(match given {
-            Given::Null => Some(b"NULL".to_vec()),
-            Given::Number(text) => Some(format!("({text})").into_bytes()),
-            Given::Double(x) if x.is_finite() => Some(format!("({x:e})").into_bytes()),
-            Given::Expression { sql, .. } | Given::Variable(sql) => Some(sql),
-            Given::Plain(bytes) | Given::Text(bytes) | Given::Characters(bytes) => {
-                self.character_literal(&bytes).await?
-            }
-            Given::Double(_) | Given::Unknown => None,
-        })
-    }
-
-    /// A literal for characters that were bound: in the client's character set, converted as the
-    /// server converts parameters.
-    async fn character_literal(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, End> {
-        let row = self.ask_row(b"SELECT @@character_set_client,@@character_set_connection").await?;
-        let Some([Some(client), Some(connection)]) = row.as_deref() else {
-            return Ok(None);
-        };
-        let named = |n: &[u8]| n.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
-        if !named(client) || !named(connection) {
-            return Ok(None);
+            sql
         }
-        let literal = [b"_", client.as_slice(), b" ", hex_literal(bytes).as_slice()].concat();
-        Ok(Some(if client == connection {
-            literal
-        } else {
-            [b"CONVERT(", literal.as_slice(), b" USING ", connection, b")"].concat()
-        }))
+        Given::Characters(bytes) => match character_literal(cx, &bytes).await? {
+            Some(sql) => sql,
+            None => return Ok(Judged::Unsupported),
+        },
+        Given::Unknown => return Ok(Judged::Unsupported),
+    };
+    let cast: &[u8] = match flavour {
+        Flavour::MySql => b" AS SIGNED)",
+        Flavour::MariaDb => b" AS DOUBLE)",
+    };
+    let value = [b"CAST(", expression.as_slice(), cast].concat();
+    let question = [b"SELECT ", value.as_slice()].concat();
+    let row = match compute_value(cx, &question).await? {
+        Computed::Row(row) => row,
+        // What the server does not refuse before it runs it takes the lock, if that is free,
+        // before the error ends the statement.
+        Computed::Error if flavour == Flavour::MySql => {
+            return Ok(if cx.prepare_and_close(&question).await?.is_error() {
+                Judged::Native
+            } else {
+                Judged::Fails(Timeout::Once, vec![value])
+            });
+        }
+        Computed::Error => return Ok(Judged::Native),
+        Computed::Ended(reply) => return Ok(Judged::Ended(reply)),
+    };
+    let Some(Some(text)) = row.first() else {
+        return Ok(decide(Timeout::from_null(flavour)));
+    };
+    let text = String::from_utf8_lossy(text);
+    let timeout = match flavour {
+        Flavour::MySql => text.parse().ok().map(|n| Timeout::from_int(n, flavour)),
+        Flavour::MariaDb => text.parse().ok().map(|x| Timeout::from_double(x, flavour)),
+    };
+    Ok(match timeout {
+        None => Judged::Unsupported,
+        Some(Timeout::Refused) => Judged::Native,
+        Some(timeout) => Judged::Is(timeout, vec![value]),
+    })
+}
+
+/// The text in a user variable, unless that is a number or bytes.
+async fn characters_in(
+    cx: &mut CallContext<'_>,
+    variable: &[u8],
+) -> Result<Option<Vec<u8>>, CloseReason> {
+    let sql = [b"SELECT IF(CHARSET(", variable, b")='binary',NULL,", variable, b")"].concat();
+    let row = cx.ask_row(&sql).await?.unwrap_or_default();
+    Ok(row.into_iter().next().flatten())
+}
+
+/// A literal for a value that was bound, if there is one.
+pub(crate) async fn literal_of(
+    cx: &mut CallContext<'_>,
+    given: Given,
+) -> Result<Option<Vec<u8>>, CloseReason> {
+    Ok(match given {
+        Given::Null => Some(b"NULL".to_vec()),
+        Given::Number(text) => Some(format!("({text})").into_bytes()),
+        Given::Double(x) if x.is_finite() => Some(format!("({x:e})").into_bytes()),
+        Given::Expression { sql, .. } | Given::Variable(sql) => Some(sql),
+        Given::Plain(bytes) | Given::Text(bytes) | Given::Characters(bytes) => {
+            character_literal(cx, &bytes).await?
+        }
+        Given::Double(_) | Given::Unknown => None,
+    })
+}
+
+/// A literal for characters that were bound: in the client's character set, converted as the
+/// server converts parameters.
+async fn character_literal(
+    cx: &mut CallContext<'_>,
+    bytes: &[u8],
+) -> Result<Option<Vec<u8>>, CloseReason> {
+    let row = cx.ask_row(b"SELECT @@character_set_client,@@character_set_connection").await?;
+    let Some([Some(client), Some(connection)]) = row.as_deref() else {
+        return Ok(None);
+    };
+    let named = |n: &[u8]| n.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
+    if !named(client) || !named(connection) {
+        return Ok(None);
     }
+    let literal = [b"_", client.as_slice(), b" ", hex_literal(bytes).as_slice()].concat();
+    Ok(Some(if client == connection {
+        literal
+    } else {
+        [b"CONVERT(", literal.as_slice(), b" USING ", connection, b")"].concat()
+    }))
 }
 
 /// What MySQL makes of a text that is bound to a timeout: of a number, the number.

@@ -15,14 +15,15 @@ use crate::engine::handle::SessionEvent;
 use crate::protocol::attributes::text_offset;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
-use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::reply::{ErrorReply, query};
+use crate::protocol::frame::HEADER;
+use crate::protocol::packet;
+use crate::protocol::reply::ErrorReply;
 use crate::protocol::status::Status;
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::Flavour;
 
 /// A session's parts, lent for one command.
-pub struct CallContext<'a> {
+pub(crate) struct CallContext<'a> {
     /// Its server, and its client.
     pub server: &'a mut dyn Server,
     /// Its locks.
@@ -41,37 +42,37 @@ pub struct CallContext<'a> {
 
 impl CallContext<'_> {
     /// The server's family.
-    pub fn flavour(&self) -> Flavour {
+    pub(crate) fn flavour(&self) -> Flavour {
         self.view.flavour()
     }
 
     /// What client and server speak.
-    pub fn capabilities(&self) -> Capabilities {
+    pub(crate) fn capabilities(&self) -> Capabilities {
         self.server.capabilities()
     }
 
     /// How the server reads this session's statements, as far as the proxy knows.
-    pub fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         self.view.dialect(self.server.status())
     }
 
     /// The status flags of a reply that the proxy makes.
-    pub fn lasting_status(&self) -> Status {
+    pub(crate) fn lasting_status(&self) -> Status {
         Status(self.server.status().lasting())
     }
 
     /// Where the SQL text starts in a COM_QUERY or COM_STMT_PREPARE payload.
-    pub fn text_start(&self, payload: &[u8]) -> Option<usize> {
+    pub(crate) fn text_start(&self, payload: &[u8]) -> Option<usize> {
         text_start(payload, self.capabilities())
     }
 
     /// Counts the command that is answered, once.
-    pub fn count(&mut self, command: Command) {
+    pub(crate) fn count(&mut self, command: Command) {
         self.command.count(&self.context.commands, command);
     }
 
     /// Lets come in what the server owes for signs of life and gates.
-    pub async fn settle(&mut self) -> Result<(), CloseReason> {
+    pub(crate) async fn settle(&mut self) -> Result<(), CloseReason> {
         while !self.server.owes_nothing() {
             tokio::select! {
                 event = self.locks.told() => self.hear(event)?,
@@ -86,7 +87,7 @@ impl CallContext<'_> {
     }
 
     /// Takes in what somebody else tells the session.
-    pub fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
+    pub(crate) fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
         if let Asked::Look(question) = self.locks.hear(event)? {
             // The client's end may lie unread in its socket.
             if !self.command.is_part() && self.server.has_unread_command() {
@@ -99,33 +100,37 @@ impl CallContext<'_> {
     }
 
     /// The check before anything is said or done under locks that are held.
-    pub fn check_lease(&self) -> Result<(), CloseReason> {
+    pub(crate) fn check_lease(&self) -> Result<(), CloseReason> {
         self.locks.ledger().check()
     }
 
     /// Sends one packet and reads its whole response, after those that are owed.
-    pub async fn exchange(&mut self, packet: &[u8], shape: Shape) -> Result<Reply, CloseReason> {
+    pub(crate) async fn exchange(
+        &mut self,
+        packet: &[u8],
+        shape: Shape,
+    ) -> Result<Reply, CloseReason> {
         self.settle().await?;
         self.server.exchange(packet, shape, Keep::All).await
     }
 
     /// Runs a text and reads its whole response.
-    pub async fn ask(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
-        let packet = query(text, self.capabilities());
+    pub(crate) async fn ask(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
+        let packet = packet::query(text, self.capabilities());
         self.exchange(&packet, Shape::Results).await
     }
 
     /// Runs a text of which only the end of the response matters: of a long one, the first packets
     /// are not kept.
-    pub async fn ask_for_the_end(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
-        let packet = query(text, self.capabilities());
+    pub(crate) async fn ask_for_the_end(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
+        let packet = packet::query(text, self.capabilities());
         self.settle().await?;
         self.server.exchange(&packet, Shape::Results, Keep::End).await
     }
 
     /// Runs a text of one row and returns its values, which must be ASCII; `None` when the server
     /// refuses it.
-    pub async fn ask_row(
+    pub(crate) async fn ask_row(
         &mut self,
         text: &[u8],
     ) -> Result<Option<Vec<Option<Vec<u8>>>>, CloseReason> {
@@ -138,8 +143,8 @@ impl CallContext<'_> {
     }
 
     /// What the server says to a text that it is to prepare; it does not run it.
-    pub async fn prepare_and_close(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
-        let packet = packet(&[&[Command::STMT_PREPARE.0], text]);
+    pub(crate) async fn prepare_and_close(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
+        let packet = packet::prepare(text);
         let reply = self.exchange(&packet, Shape::Prepare).await?;
         if let Some(ok) = reply.prepared() {
             self.close_statement(ok.id)?;
@@ -148,23 +153,26 @@ impl CallContext<'_> {
     }
 
     /// Closes a statement that the client does not know of.
-    pub fn close_statement(&mut self, id: u32) -> Result<(), CloseReason> {
-        let packet = packet(&[&[Command::STMT_CLOSE.0], &id.to_le_bytes()]);
-        self.server.send_unanswered(&packet)
+    pub(crate) fn close_statement(&mut self, id: u32) -> Result<(), CloseReason> {
+        self.server.send_unanswered(&packet::close_statement(id))
     }
 
     /// The server keeps long data, and its cursor, until an execution that never comes.
-    pub async fn reset_statement(&mut self, id: u32) -> Result<(), CloseReason> {
-        self.exchange(&stmt_reset(id), Shape::Results).await.map(|_| ())
+    pub(crate) async fn reset_statement(&mut self, id: u32) -> Result<(), CloseReason> {
+        self.exchange(&packet::reset_statement(id), Shape::Results).await.map(|_| ())
     }
 
     /// Forwards the packet of the command that is answered as it is.
-    pub fn forward(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn forward(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.forward_for(packet, Recipient::Client)
     }
 
     /// The same; the response is for `recipient`.
-    pub fn forward_for(&mut self, packet: &[u8], recipient: Recipient) -> Result<(), CloseReason> {
+    pub(crate) fn forward_for(
+        &mut self,
+        packet: &[u8],
+        recipient: Recipient,
+    ) -> Result<(), CloseReason> {
         let command = Command(packet.get(HEADER).copied().unwrap_or(0));
         if command == Command::STMT_PREPARE {
             self.statements.another_is_prepared();
@@ -175,53 +183,40 @@ impl CallContext<'_> {
 
     /// Sends a text in the place of the command that is answered. `prefix`: command byte and query
     /// attributes.
-    pub fn forward_text(&mut self, prefix: &[u8], text: &[u8]) -> Result<(), CloseReason> {
-        self.forward(&packet(&[prefix, text]))
+    pub(crate) fn forward_text(&mut self, prefix: &[u8], text: &[u8]) -> Result<(), CloseReason> {
+        self.forward(&packet::command(&[prefix, text]))
     }
 
     /// Sends the client bytes.
-    pub fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         self.server.send_client(bytes)
     }
 
     /// Sends an error as the whole response.
-    pub fn refuse(&mut self, error: &ErrorReply) -> Result<(), CloseReason> {
+    pub(crate) fn refuse(&mut self, error: &ErrorReply) -> Result<(), CloseReason> {
         let mut out = Vec::new();
         error.encode(&mut out, 1, false);
         self.send_client(&out)
     }
 
     /// The statement that comes next leaves nothing of those that the server has not seen.
-    pub fn forget_skipped(&mut self) {
+    pub(crate) fn forget_skipped(&mut self) {
         *self.server.skipped() = Skipped::default();
     }
 
     /// Makes up for them before a question whose reply the client sees.
-    pub async fn settle_skipped(&mut self) -> Result<(), CloseReason> {
+    pub(crate) async fn settle_skipped(&mut self) -> Result<(), CloseReason> {
         self.server.replay_skipped()?;
         self.settle().await
     }
 }
 
 /// Where the SQL text starts in a COM_QUERY or COM_STMT_PREPARE payload.
-pub fn text_start(payload: &[u8], capabilities: Capabilities) -> Option<usize> {
+pub(crate) fn text_start(payload: &[u8], capabilities: Capabilities) -> Option<usize> {
     let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
     if attributes && payload.first() == Some(&Command::QUERY.0) {
         text_offset(payload)
     } else {
         Some(1)
     }
-}
-
-/// A command's packet out of the parts of its payload.
-pub fn packet(parts: &[&[u8]]) -> Vec<u8> {
-    let payload = parts.concat();
-    let mut packet = Vec::with_capacity(payload.len() + HEADER);
-    put_frame(&mut packet, 0, &payload);
-    packet
-}
-
-/// COM_STMT_RESET
-pub fn stmt_reset(id: u32) -> Vec<u8> {
-    packet(&[&[Command::STMT_RESET.0], &id.to_le_bytes()])
 }

@@ -1,10 +1,18 @@
 //! Lock calls: their arguments, what they do, the wait, the reply.
 
-pub(in crate::frontend) mod arguments;
-pub(in crate::frontend) mod deadlock_reply;
-pub mod operations;
-pub(in crate::frontend) mod release;
-pub(in crate::frontend) mod reply;
-pub mod unsupported;
-pub(in crate::frontend) mod visible_wait;
-pub(in crate::frontend) mod wait;
+pub(super) mod arguments;
+pub(super) mod bare_call;
+pub(super) mod call_context;
+pub(super) mod deadlock_reply;
+pub(super) mod digest;
+pub(super) mod holding;
+pub(super) mod limits;
+pub(super) mod operations;
+pub(super) mod owner;
+pub(super) mod reading;
+pub(super) mod reply;
+pub(super) mod server;
+pub(super) mod settings;
+pub(super) mod unsupported;
+pub(super) mod visible_wait;
+pub(super) mod wait;

@@ -8,9 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::super::link::close_reason::CloseReason;
 use super::super::state::ledger::Ledger;
 use super::server::Task;
-use crate::engine::handle::{
-    Claim, Engine, EventSender, Grant, Look, SessionEvent, Ticket,
-};
+use crate::engine::handle::{Claim, Engine, EventSender, Look, SessionEvent, Ticket};
 use crate::engine::io::gatekeeper::{Gate, Gates};
 use crate::engine::io::held_locks::Census;
 use crate::lock::name::{Key, Name};
@@ -18,7 +16,7 @@ use crate::types::{ConnectionId, ProxyId};
 
 /// What an event asks of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub(crate) enum Asked {
     /// Nothing.
     Nothing,
     /// To look whether the client is still there, and to answer with this number.
@@ -26,7 +24,7 @@ pub enum Asked {
 }
 
 /// What a session can do with locks.
-pub trait Locks: Send {
+pub(crate) trait Locks: Send {
     /// What is held.
     fn ledger(&self) -> &Ledger;
     /// The same, to be changed.
@@ -70,7 +68,7 @@ pub trait Locks: Send {
 }
 
 /// The locks of one session, by the engine of its cluster.
-pub struct LockOwner {
+pub(crate) struct LockOwner {
     ledger: Ledger,
     engine: Engine,
     gates: Gates,
@@ -84,7 +82,7 @@ pub struct LockOwner {
 
 impl LockOwner {
     /// Of a session that holds nothing.
-    pub fn new(
+    pub(crate) fn new(
         ledger: Ledger,
         (engine, gates): (Engine, Gates),
         connection: ConnectionId,
@@ -95,7 +93,7 @@ impl LockOwner {
     }
 
     /// What somebody else tells the session, next. It may be dropped at any time.
-    pub async fn next_event(&mut self) -> SessionEvent {
+    pub(crate) async fn next_event(&mut self) -> SessionEvent {
         match self.events.recv().await {
             Some(event) => event,
             // The session holds a sender itself.
@@ -104,19 +102,19 @@ impl LockOwner {
     }
 
     /// Asks whether the server still works for the session, which holds locks.
-    pub fn ask_whether_served(&self) {
+    pub(crate) fn ask_whether_served(&self) {
         if let Some(lock) = self.ledger.held().any() {
             self.engine.ask_whether_served(lock);
         }
     }
 
     /// The session is ending: those who want its locks wait a moment for their release.
-    pub fn announce_end(&self) {
+    pub(crate) fn announce_end(&self) {
         self.engine.leaving(self.ledger.held().grants());
     }
 
     /// Leaves the release to the engine, once the server shows the connection no more.
-    pub fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         let (_, locks) = self.ledger.take_all();
         if let (Some(proxy), false) = (self.ledger.granted_by(), locks.is_empty()) {
             self.engine.release_when_gone(self.connection, locks, proxy);
@@ -198,17 +196,13 @@ impl Locks for LockOwner {
 
     fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
         match event {
-            SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => {
-                Err(CloseReason::Fenced)
-            }
+            SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => Err(CloseReason::Fenced),
             SessionEvent::Fence(_) => Ok(Asked::Nothing),
             SessionEvent::Revoke(token) => match self.ledger.held().name_of(token) {
                 Some(name) => Err(CloseReason::Revoked(name)),
                 None => Ok(Asked::Nothing),
             },
-            SessionEvent::Lost(token) => {
-                Err(CloseReason::Lost(self.ledger.held().name_of(token)))
-            }
+            SessionEvent::Lost(token) => Err(CloseReason::Lost(self.ledger.held().name_of(token))),
             SessionEvent::Drain => {
                 self.draining = true;
                 Ok(Asked::Nothing)

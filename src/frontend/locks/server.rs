@@ -15,10 +15,10 @@ use crate::protocol::command::Shape;
 use crate::protocol::status::Status;
 
 /// Something that is awaited.
-pub type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The session's own server, and the client that hears its answers. See [`Link`] for each.
-pub trait Server: Send {
+pub(crate) trait Server: Send {
     /// Sends one packet and reads its whole response. Nothing may be owed before it.
     fn exchange<'a>(
         &'a mut self,

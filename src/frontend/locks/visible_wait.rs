@@ -8,19 +8,20 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use super::reply::{Call, empties_warnings};
+use super::bare_call::Call;
+use super::call_context::CallContext;
+use super::reply::{empties_warnings, patch_reply, source_name};
 use crate::engine::handle::Acquired;
-use crate::engine::io::gatekeeper::{Gate, Gates};
-use crate::frontend::link::pending::{Owed, Whose};
-use crate::frontend::link::server_query::{Reply, frames, is_end};
-use crate::frontend::prepared::cursor;
-use crate::frontend::session::{End, Session};
+use crate::engine::io::gatekeeper::Gate;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::reply::{Reply, frames, is_end};
+use crate::frontend::state::lock_statement::READ_ONLY;
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::is_definition;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Shape;
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::reply::query;
+use crate::protocol::packet;
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
 use crate::types::Flavour;
@@ -36,7 +37,7 @@ const MARGIN: u64 = 2;
 const YEAR: u64 = 31_536_000;
 
 /// How a wait ended.
-pub(in crate::frontend) enum Waited {
+pub(crate) enum Waited {
     /// By the engine, and what the client is told, if the server has said it.
     Decided(Acquired, Option<Vec<u8>>),
     /// By the server, which says NULL.
@@ -46,16 +47,16 @@ pub(in crate::frontend) enum Waited {
 }
 
 /// The statement to be shown.
-pub(in crate::frontend) struct Shown<'a> {
-    pub(in crate::frontend) call: &'a Call<'a>,
+pub(crate) struct WaitStatement<'a> {
+    pub call: &'a Call<'a>,
     /// The column's name, where it is known already.
-    pub(in crate::frontend) name: Option<&'a [u8]>,
+    pub name: Option<&'a [u8]>,
     /// A prepared statement of which the server has data that are no longer needed.
-    pub(in crate::frontend) stale: Option<u32>,
+    pub stale: Option<u32>,
     /// It is executed with a cursor, where the server words an error in another way.
-    pub(in crate::frontend) cursor: bool,
+    pub cursor: bool,
     /// It is not the client's statement, but stands for it: only an error is for the client.
-    pub(in crate::frontend) stand_in: bool,
+    pub stand_in: bool,
 }
 
 enum State {
@@ -67,9 +68,17 @@ enum State {
     Never,
 }
 
+/// What comes next of a wait's gate.
+pub(crate) enum GateStep {
+    /// It is time to ask for one.
+    Due,
+    /// One is closed for this wait; `None` if there is none to be had.
+    Closed(Option<Gate>),
+}
+
 /// One wait, and what the server knows of it.
-pub(in crate::frontend) struct Mirror<'a> {
-    shown: &'a Shown<'a>,
+pub(crate) struct VisibleWait<'a> {
+    shown: &'a WaitStatement<'a>,
     /// Of the lock.
     tag: u64,
     /// Arguments that the server warns about.
@@ -82,10 +91,10 @@ pub(in crate::frontend) struct Mirror<'a> {
     pause: Duration,
 }
 
-impl<'a> Mirror<'a> {
+impl<'a> VisibleWait<'a> {
     /// Of a wait that begins now and, if not `once`, ends at `until`.
-    pub(in crate::frontend) fn new(
-        shown: &'a Shown<'a>,
+    pub(crate) fn new(
+        shown: &'a WaitStatement<'a>,
         tag: u64,
         pure: &'a [Vec<u8>],
         once: bool,
@@ -97,26 +106,34 @@ impl<'a> Mirror<'a> {
     }
 
     /// Whether the server waits at a gate.
-    pub(in crate::frontend) fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         matches!(self.state, State::Shown(_))
     }
 
-    /// The next gate to wait at; `None` if there is none to be had.
-    pub(in crate::frontend) async fn gate(&mut self, gates: &Gates) -> Option<Gate> {
-        loop {
-            match &mut self.state {
-                State::Later(at) => {
-                    sleep_until(*at).await;
-                    self.state = State::Asked(gates.close_one(self.tag));
-                }
-                State::Asked(gate) => {
-                    let gate = gate.await.ok().flatten();
-                    self.again();
-                    return gate;
-                }
-                State::Shown(_) | State::Never => std::future::pending().await,
+    /// What comes next of the wait's gate.
+    pub(crate) async fn next_step(&mut self) -> GateStep {
+        match &mut self.state {
+            State::Later(at) => {
+                sleep_until(*at).await;
+                GateStep::Due
             }
+            State::Asked(gate) => {
+                let gate = gate.await.ok().flatten();
+                self.again();
+                GateStep::Closed(gate)
+            }
+            State::Shown(_) | State::Never => std::future::pending().await,
         }
+    }
+
+    /// The tag of the lock's gates.
+    pub(crate) fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// A gate was asked for.
+    pub(crate) fn asked(&mut self, gate: oneshot::Receiver<Option<Gate>>) {
+        self.state = State::Asked(gate);
     }
 
     fn again(&mut self) {
@@ -125,13 +142,13 @@ impl<'a> Mirror<'a> {
     }
 
     /// The command that waits at `gate`.
-    fn statement(&self, gate: &Gate, session: &Session) -> Vec<u8> {
+    fn statement(&self, gate: &Gate, flavour: Flavour) -> Vec<u8> {
         let seconds = self.until.map_or(YEAR, |until| {
             until.saturating_duration_since(Instant::now()).as_secs().saturating_add(MARGIN)
         });
         let mut expression =
             format!("GET_LOCK({},{}", literal(gate), seconds.min(YEAR)).into_bytes();
-        if session.flavour == Flavour::MySql {
+        if flavour == Flavour::MySql {
             // Their warnings come in front of an error. MariaDB keeps warnings for the answer.
             for pure in self.pure {
                 expression.extend_from_slice(b"+0*(");
@@ -144,213 +161,175 @@ impl<'a> Mirror<'a> {
     }
 }
 
-impl Session {
-    /// Lets the server wait at a gate.
-    pub(in crate::frontend) async fn wait_at(
-        &mut self,
-        gate: Gate,
-        mirror: &mut Mirror<'_>,
-    ) -> Result<(), End> {
-        let Shown { call, stale, .. } = mirror.shown;
-        if let Some(id) = stale {
-            let payload = [&[Command::STMT_RESET.0][..], &id.to_le_bytes()].concat();
-            let mut packet = Vec::new();
-            put_frame(&mut packet, 0, &payload);
-            self.send_hidden(&packet)?;
-        }
-        if mirror.name.is_none() {
-            // Behind an error the server must not be asked.
-            mirror.name = self.source_name(call).await?;
-        }
-        if mirror.shown.cursor {
-            return self.wait_with_cursor(gate, mirror).await;
-        }
-        let packet = mirror.statement(&gate, self);
-        self.send_to_gate(gate, &packet, mirror)
+/// Lets the server wait at a gate.
+pub(crate) async fn wait_at(
+    cx: &mut CallContext<'_>,
+    gate: Gate,
+    wait: &mut VisibleWait<'_>,
+) -> Result<(), CloseReason> {
+    let WaitStatement { call, stale, .. } = wait.shown;
+    if let Some(id) = stale {
+        cx.server.send_hidden(&packet::reset_statement(*id))?;
     }
-
-    /// Lets the server prepare and execute what is to wait.
-    async fn wait_with_cursor(&mut self, gate: Gate, mirror: &mut Mirror<'_>) -> Result<(), End> {
-        let query = mirror.statement(&gate, self);
-        let text = &query[HEADER + mirror.shown.call.prefix.len()..];
-        let mut packet = Vec::new();
-        put_frame(&mut packet, 0, &[&[Command::STMT_PREPARE.0], text].concat());
-        let reply = self.exchange(&packet, Shape::Prepare).await?;
-        let prepared = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
-        let Some(PrepareOk { id, .. }) = prepared else {
-            mirror.state = State::Never;
-            return Ok(());
-        };
-        mirror.prepared = Some(id);
-        let payload =
-            [&[Command::STMT_EXECUTE.0][..], &id.to_le_bytes(), &[cursor::READ_ONLY, 1, 0, 0, 0]];
-        let mut packet = Vec::new();
-        put_frame(&mut packet, 0, &payload.concat());
-        self.send_to_gate(gate, &packet, mirror)
+    if wait.name.is_none() {
+        // Behind an error the server must not be asked.
+        wait.name = source_name(cx, call).await?;
     }
-
-    fn send_to_gate(
-        &mut self,
-        gate: Gate,
-        packet: &[u8],
-        mirror: &mut Mirror<'_>,
-    ) -> Result<(), End> {
-        self.catch_up()?;
-        mirror.state = State::Shown(gate);
-        self.owed.push_back(Owed::new(Shape::Results, Whose::Gate(Vec::new())));
-        self.send_server(packet)
+    if wait.shown.cursor {
+        return wait_with_cursor(cx, gate, wait).await;
     }
+    let packet = wait.statement(&gate, cx.flavour());
+    send_to_gate(cx, gate, &packet, wait)
+}
 
-    /// The server's reply to a statement that waits at a gate which nobody has opened. `None` if
-    /// the wait goes on.
-    pub(in crate::frontend) async fn at_gate(
-        &mut self,
-        reply: &Reply,
-        mirror: &mut Mirror<'_>,
-    ) -> Result<Option<Waited>, End> {
-        self.server_used = Instant::now();
-        if let Some(id) = mirror.prepared.take() {
-            self.close_statement(id)?;
-        }
-        if let Ending::Err { .. } = reply.ending {
-            let error = self.patched(mirror.shown.call, mirror.name.as_deref(), reply);
-            return Ok(Some(Waited::Refused(error)));
-        }
-        let unsaid = mirror.shown.call.bare.is_do && self.flavour == Flavour::MariaDb;
-        let is_null = match &mirror.state {
-            // MariaDB says OK to a DO that it has ended.
-            State::Shown(gate) if unsaid => gate.is_closed().await,
-            _ => reply.row().is_some_and(|row| row == [None]),
-        };
-        if is_null {
-            return Ok(Some(Waited::Null(self.tracked(reply, None, mirror))));
-        }
-        // The gatekeeper has lost its connection, or could not open it in time.
-        self.context.metrics.gate_failures.inc();
-        self.release_gate(mirror)?;
-        mirror.again();
-        Ok(None)
+/// Lets the server prepare and execute what is to wait.
+async fn wait_with_cursor(
+    cx: &mut CallContext<'_>,
+    gate: Gate,
+    wait: &mut VisibleWait<'_>,
+) -> Result<(), CloseReason> {
+    let query = wait.statement(&gate, cx.flavour());
+    let text = &query[HEADER + wait.shown.call.prefix.len()..];
+    let reply = cx.exchange(&packet::prepare(text), Shape::Prepare).await?;
+    let Some(PrepareOk { id, .. }) = reply.prepared() else {
+        wait.state = State::Never;
+        return Ok(());
+    };
+    wait.prepared = Some(id);
+    send_to_gate(cx, gate, &packet::execute(id, READ_ONLY), wait)
+}
+
+fn send_to_gate(
+    cx: &mut CallContext<'_>,
+    gate: Gate,
+    packet: &[u8],
+    wait: &mut VisibleWait<'_>,
+) -> Result<(), CloseReason> {
+    wait.state = State::Shown(gate);
+    cx.server.send_to_gate(packet)
+}
+
+/// The server's reply to a statement that waits at a gate which nobody has opened. `None` if
+/// the wait goes on.
+pub(crate) async fn hear_gate(
+    cx: &mut CallContext<'_>,
+    reply: &Reply,
+    wait: &mut VisibleWait<'_>,
+) -> Result<Option<Waited>, CloseReason> {
+    cx.server.note_server_used();
+    if let Some(id) = wait.prepared.take() {
+        cx.close_statement(id)?;
     }
-
-    /// The engine has decided: the server is let through, and gets ready for the client's next
-    /// statement meanwhile. Where it tells of tracked state, its reply is the client's.
-    pub(in crate::frontend) async fn leave_gate(
-        &mut self,
-        mut mirror: Mirror<'_>,
-        acquired: &Acquired,
-    ) -> Result<Option<Vec<u8>>, End> {
-        let value = match acquired {
-            Acquired::Granted(_) => Some(1),
-            Acquired::NotFree => Some(0),
-            Acquired::Failed(_) | Acquired::Deadlock => None,
-        };
-        if !mirror.is_shown() || value.is_none() || !self.may_track(mirror.shown) {
-            self.hide_gate();
-            self.release_gate(&mut mirror)?;
-            return Ok(None);
-        }
-        self.release_gate(&mut mirror)?;
-        self.settle_owed().await?;
-        let reply = self.at_gate.take();
-        let said = reply.and_then(|reply| self.tracked(&reply, value, &mirror));
-        if said.is_some() && empties_warnings(Function::GetLock, self.flavour, value) {
-            let expression = Function::GetLock.value_expression(self.flavour, value, &[]);
-            let verb: &[u8] = if mirror.shown.call.bare.is_do { b"DO " } else { b"SELECT " };
-            let text = [verb, expression.as_slice()].concat();
-            self.send_hidden(&query(&text, self.capabilities))?;
-        }
-        Ok(said)
+    if let Ending::Err { .. } = reply.ending {
+        let error = patch_reply(cx, wait.shown.call, wait.name.as_deref(), reply);
+        return Ok(Some(Waited::Refused(error)));
     }
-
-    /// Whether the server may have something to tell of the session's state.
-    fn may_track(&self, shown: &Shown<'_>) -> bool {
-        let late = shown.call.bare.is_do && !self.capabilities.has(Capabilities::DEPRECATE_EOF);
-        !shown.stand_in
-            && self.capabilities.has(Capabilities::SESSION_TRACK)
-            && (late || !self.status_is_plain())
+    let unsaid = wait.shown.call.bare.is_do && cx.flavour() == Flavour::MariaDb;
+    let is_null = match &wait.state {
+        // MariaDB says OK to a DO that it has ended.
+        State::Shown(gate) if unsaid => gate.is_closed().await,
+        _ => reply.row().is_some_and(|row| row == [None]),
+    };
+    if is_null {
+        return Ok(Some(Waited::Null(tracked(cx, reply, None, wait))));
     }
+    // The gatekeeper has lost its connection, or could not open it in time.
+    cx.context.metrics.gate_failures.inc();
+    release_gate(cx, wait)?;
+    wait.again();
+    Ok(None)
+}
 
-    /// The server's reply as the client's, if it tells of tracked state: it tells it only once.
-    fn tracked(&self, reply: &Reply, value: Option<u64>, mirror: &Mirror<'_>) -> Option<Vec<u8>> {
-        let Ending::Ok { status, .. } = reply.ending else { return None };
-        let Shown { call, name, cursor, stand_in, .. } = *mirror.shown;
-        if stand_in
-            || !status.has(Status::SESSION_STATE_CHANGED)
-            || cursor
-            || !mirror.pure.is_empty()
-        {
-            return None;
-        }
-        let patched = self.patched(call, mirror.name.as_deref(), reply);
-        if call.bare.is_do {
-            return Some(patched);
-        }
-        // It may have been killed in the moment of the grant.
-        if value.is_some() == reply.row().is_some_and(|row| row == [None]) {
-            return None;
-        }
-        let mut out = Vec::with_capacity(patched.len() + 8);
-        for (nth, frame) in frames(&patched).enumerate() {
-            let mut payload = frame[HEADER..].to_vec();
-            if nth > 0 && !is_definition(&payload) && !is_end(frame) {
-                if name.is_some() {
-                    payload = Function::GetLock.column(self.flavour).binary_row(value);
-                } else if value == Some(0) {
-                    // Whatever the character set, it opened with 1.
-                    payload.iter_mut().filter(|b| **b == b'1').for_each(|b| *b = b'0');
-                }
-            }
-            put_frame(&mut out, frame[HEADER - 1], &payload);
-        }
-        Some(out)
+/// The engine has decided: the server is let through, and gets ready for the client's next
+/// statement meanwhile. Where it tells of tracked state, its reply is the client's.
+pub(crate) async fn leave_gate(
+    cx: &mut CallContext<'_>,
+    mut wait: VisibleWait<'_>,
+    acquired: &Acquired,
+) -> Result<Option<Vec<u8>>, CloseReason> {
+    let value = match acquired {
+        Acquired::Granted(_) => Some(1),
+        Acquired::NotFree => Some(0),
+        Acquired::Failed(_) | Acquired::Deadlock => None,
+    };
+    if !wait.is_shown() || value.is_none() || !may_track(cx, wait.shown) {
+        cx.server.drop_gate_reply();
+        release_gate(cx, &mut wait)?;
+        return Ok(None);
     }
+    release_gate(cx, &mut wait)?;
+    cx.settle().await?;
+    let reply = cx.server.take_gate_reply();
+    let said = reply.and_then(|reply| tracked(cx, &reply, value, &wait));
+    if said.is_some() && empties_warnings(Function::GetLock, cx.flavour(), value) {
+        let expression = Function::GetLock.value_expression(cx.flavour(), value, &[]);
+        let verb: &[u8] = if wait.shown.call.bare.is_do { b"DO " } else { b"SELECT " };
+        let text = [verb, expression.as_slice()].concat();
+        cx.server.send_hidden(&packet::query(&text, cx.capabilities()))?;
+    }
+    Ok(said)
+}
 
-    /// Nobody wants the server's reply any more.
-    pub(in crate::frontend) fn hide_gate(&mut self) {
-        self.at_gate = None;
-        for owed in &mut self.owed {
-            if matches!(owed.whose, Whose::Gate(_)) {
-                owed.whose = Whose::Hidden;
+/// Whether the server may have something to tell of the session's state.
+fn may_track(cx: &CallContext<'_>, shown: &WaitStatement<'_>) -> bool {
+    let late = shown.call.bare.is_do && !cx.capabilities().has(Capabilities::DEPRECATE_EOF);
+    !shown.stand_in
+        && cx.capabilities().has(Capabilities::SESSION_TRACK)
+        && (late || !cx.server.status_is_plain())
+}
+
+/// The server's reply as the client's, if it tells of tracked state: it tells it only once.
+fn tracked(
+    cx: &CallContext<'_>,
+    reply: &Reply,
+    value: Option<u64>,
+    wait: &VisibleWait<'_>,
+) -> Option<Vec<u8>> {
+    let Ending::Ok { status, .. } = reply.ending else { return None };
+    let WaitStatement { call, name, cursor, stand_in, .. } = *wait.shown;
+    if stand_in || !status.has(Status::SESSION_STATE_CHANGED) || cursor || !wait.pure.is_empty() {
+        return None;
+    }
+    let patched = patch_reply(cx, call, wait.name.as_deref(), reply);
+    if call.bare.is_do {
+        return Some(patched);
+    }
+    // It may have been killed in the moment of the grant.
+    if value.is_some() == reply.row().is_some_and(|row| row == [None]) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(patched.len() + 8);
+    for (nth, frame) in frames(&patched).enumerate() {
+        let mut payload = frame[HEADER..].to_vec();
+        if nth > 0 && !is_definition(&payload) && !is_end(frame) {
+            if name.is_some() {
+                payload = Function::GetLock.column(cx.flavour()).binary_row(value);
+            } else if value == Some(0) {
+                // Whatever the character set, it opened with 1.
+                payload.iter_mut().filter(|b| **b == b'1').for_each(|b| *b = b'0');
             }
         }
+        put_frame(&mut out, frame[HEADER - 1], &payload);
     }
+    Some(out)
+}
 
-    /// Opens the gate, and releases it where the server took it. What a statement of the client's
-    /// kind leaves behind in the session is then as behind a lock call.
-    fn release_gate(&mut self, mirror: &mut Mirror<'_>) -> Result<(), End> {
-        let State::Shown(gate) = std::mem::replace(&mut mirror.state, State::Never) else {
-            return Ok(());
-        };
-        // Whatever sql_select_limit says.
-        let (verb, one) =
-            if mirror.shown.call.bare.is_do { ("DO", "") } else { ("SELECT", " LIMIT 1") };
-        let text = format!("{verb} RELEASE_LOCK({}){one}", literal(&gate));
-        drop(gate);
-        if let Some(id) = mirror.prepared.take() {
-            self.close_statement(id)?;
-        }
-        // A statement runs as long as it waits.
-        self.server_used = Instant::now();
-        self.send_release(query(text.as_bytes(), self.capabilities).into(), 3)
+/// Opens the gate, and releases it where the server took it. What a statement of the client's
+/// kind leaves behind in the session is then as behind a lock call.
+fn release_gate(cx: &mut CallContext<'_>, wait: &mut VisibleWait<'_>) -> Result<(), CloseReason> {
+    let State::Shown(gate) = std::mem::replace(&mut wait.state, State::Never) else {
+        return Ok(());
+    };
+    // Whatever sql_select_limit says.
+    let (verb, one) = if wait.shown.call.bare.is_do { ("DO", "") } else { ("SELECT", " LIMIT 1") };
+    let text = format!("{verb} RELEASE_LOCK({}){one}", literal(&gate));
+    drop(gate);
+    if let Some(id) = wait.prepared.take() {
+        cx.close_statement(id)?;
     }
-
-    /// Sends the release of a gate, which is repeated if it fails.
-    pub(in crate::frontend) fn send_release(
-        &mut self,
-        packet: Box<[u8]>,
-        again: u8,
-    ) -> Result<(), End> {
-        self.send_server(&packet)?;
-        let whose = Whose::Release(packet, again);
-        self.owed.push_back(Owed::new(Shape::Results, whose));
-        Ok(())
-    }
-
-    /// Sends a command whose response the client does not see.
-    pub(in crate::frontend) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), End> {
-        self.owed.push_back(Owed::new(Shape::Results, Whose::Hidden));
-        self.send_server(packet)
-    }
+    // A statement runs as long as it waits.
+    cx.server.note_server_used();
+    cx.server.send_release(packet::query(text.as_bytes(), cx.capabilities()).into(), 3)
 }
 
 /// A gate's name in a statement, the same under every `collation_connection`.

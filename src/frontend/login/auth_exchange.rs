@@ -10,18 +10,18 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::lock::codes;
 use crate::net::leg::Leg;
-use crate::protocol::auth::{OwnKey, encrypted_password};
+use crate::protocol::auth::{Method, OwnKey, encrypted_password};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::tame;
 
 /// Largest login packet taken: names, a proof, 64 KiB of attributes.
-pub(in crate::frontend) const MAX_LOGIN: usize = 80 * 1024;
+pub(crate) const MAX_LOGIN: usize = 80 * 1024;
 /// How long the server may take to refuse what a client has left unanswered.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Nobody's proof.
-pub(in crate::frontend) const WRONG: [u8; 20] = [1; 20];
+pub(crate) const WRONG: [u8; 20] = [1; 20];
 
 const CACHING: &[u8] = b"caching_sha2_password";
 const SHA256: &[u8] = b"sha256_password";
@@ -36,7 +36,7 @@ const FAST_IS_DONE: &[u8] = &[MORE, 3];
 const IN_FULL: &[u8] = &[MORE, 4];
 
 /// A login, or a change of user, that is under way.
-pub(in crate::frontend) struct Exchange<'a> {
+pub(crate) struct Exchange<'a> {
     client: &'a mut Leg,
     server: &'a mut Leg,
     /// Sequence ids of the next packets. They differ: TLS on one leg takes one more.
@@ -54,18 +54,9 @@ pub(in crate::frontend) struct Exchange<'a> {
     refusal: Option<u16>,
 }
 
-/// How a user proves to be one, as the server has asked last.
-#[derive(Debug, Clone, Default)]
-pub struct Method {
-    /// The authentication plugin.
-    pub plugin: Vec<u8>,
-    /// The scramble.
-    pub nonce: Vec<u8>,
-}
-
 /// Why an exchange did not come to an answer of the server's.
 #[derive(Debug)]
-pub(in crate::frontend) enum Broken {
+pub(crate) enum Broken {
     /// One side left, took too long or spoke out of turn.
     Io(io::Error),
     /// The proxy refuses, and says so.
@@ -81,7 +72,7 @@ impl From<io::Error> for Broken {
 impl<'a> Exchange<'a> {
     /// Behind a client's packet with this sequence id. The server's next packet is to have
     /// `to_server`; the method is that of its greeting.
-    pub(in crate::frontend) fn new(
+    pub(crate) fn new(
         (client, from_client): (&'a mut Leg, u8),
         (server, to_server): (&'a mut Leg, u8),
         own_key: Option<&'a OwnKey>,
@@ -105,7 +96,7 @@ impl<'a> Exchange<'a> {
 
     /// Looks at the proof in the client's first packet. Returns the one for the server, if that is
     /// to be another.
-    pub(in crate::frontend) async fn first(
+    pub(crate) async fn first(
         &mut self,
         plugin: &[u8],
         proof: &[u8],
@@ -136,7 +127,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// A login that the client has broken off before it began: the server is to refuse it.
-    pub(in crate::frontend) async fn fail(&mut self, packet: &[u8]) {
+    pub(crate) async fn fail(&mut self, packet: &[u8]) {
         self.deadline = Instant::now() + FAREWELL;
         if self.tell_server(packet).await.is_ok() {
             self.give_up().await;
@@ -145,10 +136,7 @@ impl<'a> Exchange<'a> {
 
     /// Sends the packet that begins the exchange, then passes on until the server has decided.
     /// The OK is returned, as a frame for the client, and not yet sent; an error has been passed on.
-    pub(in crate::frontend) async fn run(
-        &mut self,
-        packet: &[u8],
-    ) -> Result<Option<Vec<u8>>, Broken> {
+    pub(crate) async fn run(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
         self.tell_server(packet).await?;
         let decided = self.until_decided().await;
         if let Err(broken) = &decided {
@@ -162,7 +150,7 @@ impl<'a> Exchange<'a> {
 
     /// Whether the server has refused, and not because of who the user is: it has no room for one
     /// more, or lets nobody in.
-    pub(in crate::frontend) fn lacks_room(&self) -> bool {
+    pub(crate) fn lacks_room(&self) -> bool {
         /// Too many connections, its shutdown, a blocked or unknown host, no thread, too many of this
         /// user's, too much used by this user, offline mode.
         const CODES: [u16; 8] = [1040, 1053, 1129, 1130, 1135, 1203, 1226, 3032];
@@ -170,7 +158,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// What the server asked for last.
-    pub(in crate::frontend) fn into_method(self) -> Method {
+    pub(crate) fn into_method(self) -> Method {
         self.method
     }
 

@@ -3,7 +3,7 @@
 //! Accepted → Greeted → Authenticated. There is no user list: what the server asks, the client
 //! answers. Each leg has TLS and compression of its own, and the connection tag is added.
 
-pub(in crate::frontend) mod auth_exchange;
+pub(super) mod auth_exchange;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::auth_exchange::{Broken, Exchange, MAX_LOGIN, Method, WRONG};
-use super::observe::commands::who_logs_in;
+use self::auth_exchange::{Broken, Exchange, MAX_LOGIN, WRONG};
+use super::dispatch::watched::who_logs_in;
 use super::shared::context::Context;
 use super::shared::leg_options::{Hops, compression};
+use super::shared::turned_away::TurnedAway;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::lock::codes;
 use crate::net::announce;
@@ -24,6 +25,7 @@ use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::socket::Socket;
 use crate::observe::event::Who;
+use crate::protocol::auth::Method;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{Greeting, Login};
@@ -57,32 +59,8 @@ pub struct Authenticated {
     pub ok: Vec<u8>,
 }
 
-/// Why a client is turned away: what is counted, and what it is told.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    reason: &'static str,
-    error: Option<ErrorReply>,
-}
-
-impl Refusal {
-    /// With an error.
-    pub(super) fn of(reason: &'static str, error: ErrorReply) -> Self {
-        Self { reason, error: Some(error) }
-    }
-
-    /// What the client is told.
-    fn text(&self) -> &str {
-        self.error.as_ref().map_or("", |error| &error.message)
-    }
-
-    /// The client has left, or has been told.
-    fn silent(reason: &'static str) -> Self {
-        Self { reason, error: None }
-    }
-}
-
 /// Logs a client in. `None`: it was refused or left, and has been told.
-pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
+pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
     let mut client = Leg::new(socket);
     let peer = match announced(&mut client, peer, context).await {
         Ok(peer) => peer,
@@ -114,7 +92,7 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
     if let Some(error) = Hops::refusal(&context.config, greeted.greeting.capabilities) {
         context.spares.keep(greeted);
         context.reach.closed(&error.message);
-        turn_away((&mut client, peer), Refusal::of("backend_tls", error), 0, context).await;
+        turn_away((&mut client, peer), TurnedAway::of("backend_tls", error), 0, context).await;
         return None;
     }
     let (answer, seq) = match hear_login(&mut client, peer, &greeted, context).await {
@@ -129,13 +107,13 @@ pub async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Aut
     let Some(login) = Login::parse(&answer) else {
         context.spares.keep(greeted);
         tracing::debug!(%peer, "a client's login is broken or older than protocol 4.1");
-        let refusal = Refusal::of("bad_handshake", codes::bad_handshake());
+        let refusal = TurnedAway::of("bad_handshake", codes::bad_handshake());
         turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
         return None;
     };
     if let Some(error) = tame::refusal(&login, &greeted.greeting) {
         context.spares.keep(greeted);
-        let refusal = Refusal::of("bad_handshake", error);
+        let refusal = TurnedAway::of("bad_handshake", error);
         turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
         return None;
     }
@@ -155,7 +133,7 @@ async fn hear_login(
     peer: Peer,
     greeted: &Greeted,
     context: &Context,
-) -> Result<(Vec<u8>, u8), (Refusal, u8)> {
+) -> Result<(Vec<u8>, u8), (TurnedAway, u8)> {
     let mut greeting = greeted.frame.clone();
     let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
     greeted.greeting.offer(&mut greeting[HEADER..], offered);
@@ -176,7 +154,7 @@ async fn hear_login(
         Ok(frame) => frame,
         Err(e) => {
             tracing::debug!(%peer, error = %e, "a client left before its login");
-            return Err((Refusal::silent("left_before_login"), 0));
+            return Err((TurnedAway::silent("left_before_login"), 0));
         }
     };
     let seq = frame[HEADER - 1];
@@ -186,7 +164,7 @@ async fn hear_login(
     Ok((frame[HEADER..].to_vec(), seq))
 }
 
-type Refused = (Leg, Refusal);
+type Refused = (Leg, TurnedAway);
 
 /// The server's part: TLS, the exchange, and what comes with the OK.
 async fn authenticated(
@@ -219,7 +197,7 @@ async fn authenticated(
                 }
                 return Err((client, refusal));
             }
-            Err(_) => return Err((client, Refusal::silent("backend_tls"))),
+            Err(_) => return Err((client, TurnedAway::silent("backend_tls"))),
         }
     }
     let exchanged = async {
@@ -242,13 +220,13 @@ async fn authenticated(
     };
     let (ok, method) = match exchanged.await {
         Ok(Ok(accepted)) => accepted,
-        Ok(Err(reason)) => return Err((client, Refusal::silent(reason))),
+        Ok(Err(reason)) => return Err((client, TurnedAway::silent(reason))),
         Err(Broken::Refused(_)) => {
-            return Err((client, Refusal::silent("login_failed")));
+            return Err((client, TurnedAway::silent("login_failed")));
         }
         Err(Broken::Io(e)) => {
             tracing::debug!(%peer, error = %e, "a login broke off");
-            return Err((client, Refusal::silent("login_failed")));
+            return Err((client, TurnedAway::silent("login_failed")));
         }
     };
     context.reach.open();
@@ -265,7 +243,7 @@ async fn authenticated(
     });
     if let Err(e) = wrapped {
         tracing::debug!(%peer, error = %e, "a client left at its login");
-        return Err((client, Refusal::silent("left_before_login")));
+        return Err((client, TurnedAway::silent("left_before_login")));
     }
     let capabilities = asked.without(Capabilities::HOPS).both(offered);
     let owner = owner(login.user, peer);
@@ -313,7 +291,12 @@ async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
     made
 }
 
-async fn turn_away((client, peer): (&mut Leg, Peer), refusal: Refusal, seq: u8, context: &Context) {
+async fn turn_away(
+    (client, peer): (&mut Leg, Peer),
+    refusal: TurnedAway,
+    seq: u8,
+    context: &Context,
+) {
     if let Some(error) = &refusal.error {
         refuse(client, error, seq).await;
     }
@@ -329,18 +312,18 @@ async fn refuse(client: &mut Leg, error: &ErrorReply, seq: u8) {
 }
 
 /// Counts and tells why a client was turned away before it had a session.
-pub fn turned_away(peer: Peer, reason: &str, context: &Context) {
+pub(super) fn turned_away(peer: Peer, reason: &str, context: &Context) {
     tracing::debug!(target: "lockstead::sessions", %peer, reason, "turned away");
     closed(context, reason);
 }
 
 /// Counts why the proxy ended a client's connection.
-pub fn closed(context: &Context, reason: &str) {
+pub(super) fn closed(context: &Context, reason: &str) {
     context.metrics.sessions_closed.with_label_values(&[reason]).inc();
 }
 
 /// user@host, for people who look at locks.
-pub fn owner(user: &[u8], peer: Peer) -> Arc<[u8]> {
+pub(super) fn owner(user: &[u8], peer: Peer) -> Arc<[u8]> {
     let mut owner = user[..user.len().min(300)].to_vec();
     owner.push(b'@');
     owner.extend_from_slice(peer.host().as_bytes());

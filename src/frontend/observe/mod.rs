@@ -1,6 +1,5 @@
-//! A session that is only observed: its commands pass, and those that tell of lock calls are counted.
+//! What a session's observer knows: texts with lock calls, and what came of them.
 
-pub(in crate::frontend) mod commands;
-pub(in crate::frontend) mod observer;
-pub(in crate::frontend) mod pending_response;
-pub(in crate::frontend) mod statement;
+pub(super) mod observer;
+pub(super) mod pending_response;
+pub(super) mod statement;

@@ -24,7 +24,7 @@ const BAD_FIELD: u16 = 1054;
 
 /// The observer.
 #[derive(Debug)]
-pub(in crate::frontend) struct Watch {
+pub(crate) struct Watch {
     observer: Observer,
     who: Who,
     flavour: Flavour,
@@ -39,7 +39,7 @@ pub(in crate::frontend) struct Watch {
 }
 
 impl Watch {
-    pub(in crate::frontend) fn new(observer: Observer, who: Who, flavour: Flavour) -> Self {
+    pub(crate) fn new(observer: Observer, who: Who, flavour: Flavour) -> Self {
         Self {
             observer,
             who,
@@ -53,7 +53,7 @@ impl Watch {
     }
 
     /// Takes what the response to the command that is forwarded now is to be told to.
-    pub(in crate::frontend) fn begin(&mut self, alone: bool) -> Option<Box<Seen>> {
+    pub(crate) fn begin(&mut self, alone: bool) -> Option<Box<Seen>> {
         let mut seen = self.next.take()?;
         seen.sent = alone.then(Instant::now);
         if matches!(seen.about, About::Prepare(_)) {
@@ -63,33 +63,33 @@ impl Watch {
     }
 
     /// A statement is about to be forwarded.
-    pub(in crate::frontend) fn query(&mut self, text: Text) {
+    pub(crate) fn query(&mut self, text: Text) {
         self.next = Some(Box::new(Seen::new(About::Run(Arc::new(text), Vec::new()))));
     }
 
     /// A text is about to be prepared; `None` if it does not call.
-    pub(in crate::frontend) fn prepare(&mut self, text: Option<Text>) {
+    pub(crate) fn prepare(&mut self, text: Option<Text>) {
         self.latest = text.map(Arc::new);
         self.next = self.latest.clone().map(|text| Box::new(Seen::new(About::Prepare(text))));
     }
 
     /// COM_RESET_CONNECTION is about to be forwarded.
-    pub(in crate::frontend) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.next = Some(Box::new(Seen::new(About::Reset)));
     }
 
     /// A change of the default schema is about to be forwarded.
-    pub(in crate::frontend) fn schema(&mut self, name: &[u8]) {
+    pub(crate) fn schema(&mut self, name: &[u8]) {
         self.next = Some(Box::new(Seen::new(About::Schema(shown(name)))));
     }
 
     /// One of several statements may change the default schema: it is not known from here on.
-    pub(in crate::frontend) fn forget_schema(&mut self) {
+    pub(crate) fn forget_schema(&mut self) {
         self.who.schema = "<unknown>".into();
     }
 
     /// Whether an execution must be there as a whole to be looked at.
-    pub(in crate::frontend) fn reads_executions_of(&self, id: u32) -> bool {
+    pub(crate) fn reads_executions_of(&self, id: u32) -> bool {
         let text = self.statements.get(&id).map(|prepared| Arc::clone(&prepared.text));
         let text = text.or_else(|| self.latest(id));
         text.is_some_and(|text| {
@@ -105,12 +105,7 @@ impl Watch {
     }
 
     /// COM_STMT_EXECUTE is about to be forwarded: its payload, if it is there as a whole.
-    pub(in crate::frontend) fn execute(
-        &mut self,
-        id: u32,
-        payload: Option<&[u8]>,
-        attributes: bool,
-    ) {
+    pub(crate) fn execute(&mut self, id: u32, payload: Option<&[u8]>, attributes: bool) {
         let Some(prepared) = self.statements.get_mut(&id) else {
             if let Some(text) = self.latest(id) {
                 // Types may have been bound under its id.
@@ -134,7 +129,7 @@ impl Watch {
     }
 
     /// A bulk execution is about to be forwarded.
-    pub(in crate::frontend) fn bulk(&mut self, id: u32) {
+    pub(crate) fn bulk(&mut self, id: u32) {
         if let Some(Prepared { text, types, .. }) = self.statements.get_mut(&id) {
             types.clear();
             let text = Arc::new(text.refused("a lock call in a bulk execution"));
@@ -143,7 +138,7 @@ impl Watch {
     }
 
     /// Data for a parameter was sent ahead.
-    pub(in crate::frontend) fn long_data(&mut self, id: u32, parameter: u16) {
+    pub(crate) fn long_data(&mut self, id: u32, parameter: u16) {
         if let Some(Prepared { ahead, .. }) = self.statements.get_mut(&id)
             && ahead.len() < MAX_PARAMS
             && !ahead.contains(&parameter)
@@ -153,24 +148,24 @@ impl Watch {
     }
 
     /// COM_STMT_RESET
-    pub(in crate::frontend) fn reset_statement(&mut self, id: u32) {
+    pub(crate) fn reset_statement(&mut self, id: u32) {
         if let Some(prepared) = self.statements.get_mut(&id) {
             prepared.ahead.clear();
         }
     }
 
     /// COM_STMT_CLOSE
-    pub(in crate::frontend) fn close_statement(&mut self, id: u32) {
+    pub(crate) fn close_statement(&mut self, id: u32) {
         self.statements.remove(&id);
     }
 
     /// A call was found in a statement that is too long to be looked at.
-    pub(in crate::frontend) fn long(&mut self, why: &'static str) {
+    pub(crate) fn long(&mut self, why: &'static str) {
         self.unread("<longer than 64 KiB>", Coverage::Refused(why));
     }
 
     /// A call may be in a statement that is not looked at.
-    pub(in crate::frontend) fn unread(&mut self, shown: &str, coverage: Coverage) {
+    pub(crate) fn unread(&mut self, shown: &str, coverage: Coverage) {
         let statement = Arc::new(Statement { text: shown.to_owned(), coverage });
         self.observer.tell(Event::Ran(self.who.clone(), statement, Vec::new()));
         self.miss(Missed::Long, 1);
@@ -179,7 +174,7 @@ impl Watch {
     }
 
     /// The session begins anew, perhaps as somebody else.
-    pub(in crate::frontend) fn anew(&mut self, who: Option<Who>) {
+    pub(crate) fn anew(&mut self, who: Option<Who>) {
         self.end_holds();
         self.statements.clear();
         self.latest = None;
@@ -187,7 +182,7 @@ impl Watch {
     }
 
     /// A response ended.
-    pub(in crate::frontend) fn ended(&mut self, seen: Seen, ending: Ending) {
+    pub(crate) fn ended(&mut self, seen: Seen, ending: Ending) {
         let now = Instant::now();
         match seen.about {
             About::Prepare(text) => self.prepared(text, &seen.reply, ending),

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::statement::Text;
-use crate::frontend::link::server_query::frames;
 use crate::observe::event::Outcome;
 use crate::protocol::column::is_definition;
 use crate::protocol::frame::HEADER;
+use crate::protocol::frame::frames;
 use crate::protocol::reader::Reader;
 use crate::sql::report::call_names::Alone;
 
@@ -16,16 +16,16 @@ const KEPT: usize = 4096;
 
 /// What a response will be told to.
 #[derive(Debug)]
-pub(in crate::frontend) struct Seen {
-    pub(in crate::frontend) about: About,
+pub(crate) struct Seen {
+    pub about: About,
     /// When the command was forwarded, unless others were under way.
-    pub(in crate::frontend) sent: Option<Instant>,
+    pub sent: Option<Instant>,
     /// The start of the response.
-    pub(in crate::frontend) reply: Vec<u8>,
+    pub reply: Vec<u8>,
 }
 
 #[derive(Debug)]
-pub(in crate::frontend) enum About {
+pub(crate) enum About {
     /// A run of a statement, and what is bound to its parameters.
     Run(Arc<Text>, Vec<Option<Vec<u8>>>),
     Prepare(Arc<Text>),
@@ -34,12 +34,12 @@ pub(in crate::frontend) enum About {
 }
 
 impl Seen {
-    pub(in crate::frontend) fn new(about: About) -> Self {
+    pub(crate) fn new(about: About) -> Self {
         Self { about, sent: None, reply: Vec::new() }
     }
 
     /// Looks at a piece of the response.
-    pub(in crate::frontend) fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         let tells = match &self.about {
             About::Run(text, _) => text.uses.alone == Some(Alone::Row),
             About::Prepare(_) => true,
@@ -51,7 +51,7 @@ impl Seen {
 }
 
 /// The value in the only row of a response, text or binary.
-pub(in crate::frontend) fn one_value(reply: &[u8]) -> Outcome {
+pub(crate) fn one_value(reply: &[u8]) -> Outcome {
     let read = || {
         let mut frames = frames(reply).map(|f| &f[HEADER..]);
         let columns = Reader::new(frames.next()?).lenenc()?;

@@ -12,7 +12,7 @@ use crate::sql::report::coverage::{By, Coverage, coverage};
 use crate::sql::report::digest_text::normalise;
 
 /// Parameters of a statement up to which a name is looked for among them.
-pub(in crate::frontend) const MAX_PARAMS: usize = 64;
+pub(crate) const MAX_PARAMS: usize = 64;
 /// Bytes of a text in all its readings up to which they are looked at: nobody is asked how the server
 /// reads it, and nobody waits.
 const MAX_WORK: usize = 128 * 1024;
@@ -21,18 +21,18 @@ const SHOWN: usize = 1024;
 
 /// What is known of a text with lock calls.
 #[derive(Debug)]
-pub(in crate::frontend) struct Text {
-    pub(in crate::frontend) statement: Arc<Statement>,
-    pub(in crate::frontend) uses: Uses,
+pub(crate) struct Text {
+    pub statement: Arc<Statement>,
+    pub uses: Uses,
 }
 
 /// A text that reads in so many ways that nobody looks at all of them.
 #[derive(Debug)]
-pub(in crate::frontend) struct TooManyReadings;
+pub(crate) struct TooManyReadings;
 
 impl Text {
     /// `None` for a text without any.
-    pub(in crate::frontend) fn read(
+    pub(crate) fn read(
         text: &[u8],
         dialect: Dialect,
         by: By,
@@ -53,7 +53,7 @@ impl Text {
     }
 
     /// The same text, run in a way that Lockstead would refuse.
-    pub(in crate::frontend) fn refused(&self, why: &'static str) -> Self {
+    pub(crate) fn refused(&self, why: &'static str) -> Self {
         let coverage = Coverage::Refused(why);
         let statement = Statement { coverage, ..Statement::clone(&self.statement) };
         let uses = Uses { alone: None, ..self.uses.clone() };
@@ -63,18 +63,18 @@ impl Text {
 
 /// A prepared statement.
 #[derive(Debug)]
-pub(in crate::frontend) struct Prepared {
-    pub(in crate::frontend) text: Arc<Text>,
+pub(crate) struct Prepared {
+    pub text: Arc<Text>,
     /// Types of the last execution that bound any.
-    pub(in crate::frontend) types: Vec<u16>,
+    pub types: Vec<u16>,
     /// Parameters of which data was sent ahead: it is not kept.
-    pub(in crate::frontend) ahead: Vec<u16>,
+    pub ahead: Vec<u16>,
 }
 
-pub(in crate::frontend) type Bound = (Vec<u16>, Vec<Option<Vec<u8>>>);
+pub(crate) type Bound = (Vec<u16>, Vec<Option<Vec<u8>>>);
 
 /// The types that an execution binds, and its values as names; `None` if it cannot be read.
-pub(in crate::frontend) fn bound(
+pub(crate) fn bound(
     text: &Text,
     payload: Option<&[u8]>,
     types: &[u16],

@@ -1,152 +1,167 @@
 //! A prepared statement with lock calls in it: at its execution the calls are carried out, then the
 //! server prepares and executes it with their values in their places.
 
-use super::cursor;
-use super::dispatch::too_long;
-use super::prepare_context::{ELSEWHERE, Surroundings};
-use crate::frontend::link::pending::Behind;
-use crate::frontend::locks::arguments::Given;
-use crate::frontend::session::{End, Session};
-use crate::frontend::statements::composite::{Statement, definitions, whole};
-use crate::frontend::statements::rewrite::{Edit, Edits, Which, kept_parameters, spliced};
+use super::prepare_context::{ELSEWHERE, is_in_context};
+use super::too_long::too_long;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::arguments::{Given, literal_of};
+use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::unsupported::{
+    Decision, note_unsupported, refuse_unsupported, run_as_it_is,
+};
+use crate::frontend::state::lock_statement::{PrepareContext, READ_ONLY};
+use crate::frontend::statements::composite::run_all_calls;
+use crate::frontend::statements::lock_tables::list_locks;
+use crate::frontend::statements::rewrite::{
+    Edit, Edits, Which, edit_for_nothing, kept_parameters, look_back, spliced,
+};
+use crate::frontend::statements::statement::{CallStatement, whole};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column};
 use crate::protocol::command::{Command, Shape};
-use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::packet;
 use crate::protocol::params::{Execute, PARAMETER_COUNT_AVAILABLE, Value};
 use crate::protocol::reader::{put_lenenc, put_lenenc_bytes};
-use crate::protocol::reply::query_prefix;
 use crate::protocol::response::PrepareOk;
 use crate::sql::expression::composite::{Composite, Verb};
 use crate::types::Flavour;
 
 /// What an execution binds.
-pub(in crate::frontend) struct Values<'a> {
-    pub(in crate::frontend) payload: &'a [u8],
-    pub(in crate::frontend) execute: &'a Execute,
+pub(crate) struct Values<'a> {
+    pub payload: &'a [u8],
+    pub execute: &'a Execute,
     /// The rows are to be fetched.
-    pub(in crate::frontend) cursor: bool,
+    pub cursor: bool,
 }
 
 /// A prepared statement with calls in it.
-pub(in crate::frontend) struct Bound<'a> {
-    pub(in crate::frontend) id: u32,
-    pub(in crate::frontend) text: &'a [u8],
-    pub(in crate::frontend) composite: &'a Composite,
-    pub(in crate::frontend) columns: &'a [Vec<u8>],
+pub(crate) struct Bound<'a> {
+    pub id: u32,
+    pub text: &'a [u8],
+    pub composite: &'a Composite,
+    pub columns: &'a [Vec<u8>],
     /// Where it was prepared, if that matters.
-    pub(in crate::frontend) surroundings: Option<Surroundings>,
+    pub context: Option<PrepareContext>,
     /// The server keeps data for it that are no longer needed.
-    pub(in crate::frontend) stale: Option<u32>,
+    pub stale: Option<u32>,
 }
 
-impl Session {
-    /// Executes a prepared statement with calls in it. `beyond`: its values are too long.
-    pub(in crate::frontend) async fn composite_bound(
-        &mut self,
-        bound: &Bound<'_>,
-        values: &Values<'_>,
-        beyond: bool,
-    ) -> Result<(), End> {
-        self.count(Command::STMT_EXECUTE);
-        let Bound { id, text, composite, columns, ref surroundings, stale } = *bound;
-        if self.flavour == Flavour::MySql && values.refused_limits(composite) {
-            return self.run_as_it_stands();
-        }
-        if let Some(id) = stale {
-            self.reset_statement(id).await?;
-            self.no_way_back();
-        }
-        if beyond {
-            self.note_unsupported("parameters longer than 64 KiB", text, false);
-            return self.refuse(&too_long(Command::STMT_EXECUTE));
-        }
-        let mut edits = self.look_back(composite).await?;
-        if !self.surrounded_alike(surroundings.as_ref()).await? {
-            return self.unsupported(ELSEWHERE);
-        }
-        let given: Vec<Given> = values.execute.values.iter().map(Given::from_value).collect();
-        for (nth, (at, value)) in composite.params.iter().zip(&given).enumerate() {
-            let limit = values.execute.values.get(nth).filter(|_| composite.limits.contains(at));
-            let trial = if composite.calls.is_empty() {
-                b"?".to_vec()
-            } else if let Some(rows) = limit.and_then(rows) {
-                rows.into_bytes()
-            } else if let Some(literal) = self.literal(value.clone()).await? {
-                literal
-            } else {
-                return self.unsupported("a parameter of this type beside a lock call");
-            };
-            edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
-        }
-        edits.extend(self.list_locks(text, composite, columns).await?);
-        let prefix = query_prefix(self.capabilities);
-        let statement = Statement { prefix, text, composite, definitions: columns, values: &given };
-        let caches = self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
-        if caches && self.retypes(&statement, &edits).await? {
-            return self.unsupported("this prepared lock call for a client that caches metadata");
-        }
-        if !self.all_carried_out(&statement, &mut edits).await? {
-            return Ok(());
-        }
-        self.execute_last(id, &statement, &edits, values).await
+/// Executes a prepared statement with calls in it. `beyond`: its values are too long.
+pub(crate) async fn execute_composite(
+    cx: &mut CallContext<'_>,
+    bound: &Bound<'_>,
+    values: &Values<'_>,
+    beyond: bool,
+) -> Result<(), CloseReason> {
+    cx.count(Command::STMT_EXECUTE);
+    let Bound { id, text, composite, columns, ref context, stale } = *bound;
+    if cx.flavour() == Flavour::MySql && values.refused_limits(composite) {
+        return run_as_it_is(cx);
     }
-
-    /// Whether a column's type is another with values in the calls' places: a client that keeps what it
-    /// was told at the PREPARE would misread the rows.
-    async fn retypes(&mut self, statement: &Statement<'_>, edits: &Edits) -> Result<bool, End> {
-        let composite = statement.composite;
-        let mut edits = edits.clone();
-        edits.extend(composite.calls.iter().map(|call| self.nothing(call)));
-        let text = spliced(statement.text, 0..composite.end, &edits, Which::Last);
-        let own = definitions(&self.prepare_and_close(&text).await?);
-        Ok(own.iter().zip(statement.definitions).any(|(own, native)| kind(own) != kind(native)))
+    if let Some(id) = stale {
+        cx.reset_statement(id).await?;
+        cx.command.drop_packet();
     }
-
-    /// Prepares and executes the statement with the calls' values in it.
-    async fn execute_last(
-        &mut self,
-        client_id: u32,
-        statement: &Statement<'_>,
-        edits: &Edits,
-        values: &Values<'_>,
-    ) -> Result<(), End> {
-        let Statement { text, composite, definitions: native, .. } = *statement;
-        let last = spliced(text, 0..composite.end, edits, Which::Last);
-        let mut packet = Vec::with_capacity(last.len() + HEADER + 1);
-        put_frame(&mut packet, 0, &[&[Command::STMT_PREPARE.0], last.as_slice()].concat());
-        self.behind = Behind::default();
-        let reply = self.exchange(&packet, Shape::Prepare).await?;
-        let prepared = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
-        let Some(PrepareOk { id, .. }) = prepared else {
-            return self.send_client(&reply.bytes);
+    if beyond {
+        note_unsupported(cx, "parameters longer than 64 KiB", text, Decision::Refused);
+        return cx.refuse(&too_long(Command::STMT_EXECUTE));
+    }
+    let mut edits = look_back(cx, composite).await?;
+    if !is_in_context(cx, context.as_ref()).await? {
+        return refuse_unsupported(cx, ELSEWHERE);
+    }
+    let given: Vec<Given> = values.execute.values.iter().map(Given::from_value).collect();
+    for (nth, (at, value)) in composite.params.iter().zip(&given).enumerate() {
+        let limit = values.execute.values.get(nth).filter(|_| composite.limits.contains(at));
+        let trial = if composite.calls.is_empty() {
+            b"?".to_vec()
+        } else if let Some(rows) = limit.and_then(rows) {
+            rows.into_bytes()
+        } else if let Some(literal) = literal_of(cx, value.clone()).await? {
+            literal
+        } else {
+            return refuse_unsupported(cx, "a parameter of this type beside a lock call");
         };
-        let own = definitions(&reply);
-        if composite.verb == Verb::Rows {
-            // Another length does not matter to the rows.
-            let columns = native.iter().enumerate().filter_map(|(nth, native)| {
-                let (_, name) = column::names(native)?;
-                let own = own.get(nth).filter(|own| kind(own) == kind(native));
-                let whole = composite.lists.as_ref().and_then(|_| whole(own?, native));
-                let types = own.and_then(|own| column::type_bytes(own));
-                let types = types.zip(column::type_bytes(native));
-                Some(Column { name: name.to_vec(), types, whole })
-            });
-            self.describe(columns.collect());
+        edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
+    }
+    edits.extend(list_locks(cx, text, composite, columns).await?);
+    let prefix = packet::query_prefix(cx.capabilities());
+    let statement = CallStatement { prefix, text, composite, definitions: columns, values: &given };
+    let caches = cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA);
+    if caches && retypes_columns(cx, &statement, &edits).await? {
+        return refuse_unsupported(cx, "this prepared lock call for a client that caches metadata");
+    }
+    if !run_all_calls(cx, &statement, &mut edits).await? {
+        return Ok(());
+    }
+    execute_last(cx, id, &statement, &edits, values).await
+}
+
+/// Whether the server executes a prepared statement as it stands. `beyond`: its values are too
+/// long.
+pub(crate) async fn runs_as_it_is(
+    cx: &mut CallContext<'_>,
+    bound: &Bound<'_>,
+    beyond: bool,
+) -> Result<bool, CloseReason> {
+    let prepared = bound.context.as_ref();
+    Ok(bound.composite.calls.is_empty() && (beyond || !is_in_context(cx, prepared).await?))
+}
+
+/// Whether a column's type is another with values in the calls' places: a client that keeps what it
+/// was told at the PREPARE would misread the rows.
+async fn retypes_columns(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'_>,
+    edits: &Edits,
+) -> Result<bool, CloseReason> {
+    let composite = statement.composite;
+    let mut edits = edits.clone();
+    edits.extend(composite.calls.iter().map(|call| edit_for_nothing(cx, call)));
+    let text = spliced(statement.text, 0..composite.end, &edits, Which::Last);
+    let own = cx.prepare_and_close(&text).await?.definitions();
+    Ok(own.iter().zip(statement.definitions).any(|(own, native)| kind(own) != kind(native)))
+}
+
+/// Prepares and executes the statement with the calls' values in it.
+async fn execute_last(
+    cx: &mut CallContext<'_>,
+    client_id: u32,
+    statement: &CallStatement<'_>,
+    edits: &Edits,
+    values: &Values<'_>,
+) -> Result<(), CloseReason> {
+    let CallStatement { text, composite, definitions: native, .. } = *statement;
+    let last = spliced(text, 0..composite.end, edits, Which::Last);
+    cx.forget_skipped();
+    let reply = cx.exchange(&packet::prepare(&last), Shape::Prepare).await?;
+    let prepared = reply.prepared();
+    let Some(PrepareOk { id, .. }) = prepared else {
+        return cx.send_client(&reply.bytes);
+    };
+    let own = reply.definitions();
+    if composite.verb == Verb::Rows {
+        // Another length does not matter to the rows.
+        let columns = native.iter().enumerate().filter_map(|(nth, native)| {
+            let (_, name) = column::names(native)?;
+            let own = own.get(nth).filter(|own| kind(own) == kind(native));
+            let whole = composite.lists.as_ref().and_then(|_| whole(own?, native));
+            let types = own.and_then(|own| column::type_bytes(own));
+            let types = types.zip(column::type_bytes(native));
+            Some(Column { name: name.to_vec(), types, whole })
+        });
+        cx.server.describe(columns.collect());
+    }
+    let kept = kept_parameters(composite, edits);
+    let payload = values.encode(id, &kept, cx.capabilities());
+    cx.forward(&packet::command(&[&payload]))?;
+    match cx.statements.get_mut(client_id) {
+        // It is fetched from by the client's id.
+        Some(statement) if values.cursor => {
+            statement.stand_in = Some(id);
+            Ok(())
         }
-        let kept = kept_parameters(composite, edits);
-        let payload = values.encode(id, &kept, self.capabilities);
-        let mut packet = Vec::with_capacity(payload.len() + HEADER);
-        put_frame(&mut packet, 0, &payload);
-        self.forward(&packet)?;
-        match self.statements.get_mut(&client_id) {
-            // It is fetched from by the client's id.
-            Some(statement) if values.cursor => {
-                statement.stand_in = Some(id);
-                Ok(())
-            }
-            Some(_) | None => self.close_statement(id),
-        }
+        Some(_) | None => cx.close_statement(id),
     }
 }
 
@@ -191,7 +206,7 @@ impl Values<'_> {
         let mut out = vec![Command::STMT_EXECUTE.0];
         out.extend_from_slice(&id.to_le_bytes());
         // Perhaps a cursor, one iteration.
-        let cursor = if self.cursor { cursor::READ_ONLY } else { 0 };
+        let cursor = if self.cursor { READ_ONLY } else { 0 };
         let counted = if extra.is_empty() { 0 } else { PARAMETER_COUNT_AVAILABLE };
         out.extend_from_slice(&[cursor | counted, 1, 0, 0, 0]);
         let count = kept.len() + extra.len();

@@ -1,12 +1,12 @@
 //! Lock calls in prepared statements, of the protocol and of SQL.
 
-pub(in crate::frontend) mod cursor;
-pub(in crate::frontend) mod dispatch;
-pub(in crate::frontend) mod execute_call;
-pub(in crate::frontend) mod execute_statement;
-pub(in crate::frontend) mod prepare;
-pub(in crate::frontend) mod prepare_context;
-pub(in crate::frontend) mod sql_execute;
-pub(in crate::frontend) mod sql_prepare;
-pub(in crate::frontend) mod sql_text;
-pub(in crate::frontend) mod store;
+pub(super) mod cursor;
+pub(super) mod dispatch;
+pub(super) mod execute_call;
+pub(super) mod execute_statement;
+pub(super) mod prepare;
+pub(super) mod prepare_context;
+pub(super) mod sql_execute;
+pub(super) mod sql_prepare;
+pub(super) mod sql_text;
+pub(super) mod too_long;

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::store::{Calls, LockStatement};
-use crate::frontend::session::{End, Session};
-use crate::frontend::statements::composite::definitions;
+use super::prepare_context::context_of;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::limits::{no_room, room};
+use crate::frontend::locks::reading::classify_text;
+use crate::frontend::state::lock_statement::{Calls, LockStatement};
+use crate::frontend::statements::uncovered::pass_or_refuse;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
-use crate::protocol::response::PrepareOk;
 use crate::sql::classify::{BareCall, Statement};
 use crate::sql::expression::composite::Composite;
 
@@ -32,68 +35,54 @@ impl Either {
     }
 }
 
-impl Session {
-    /// COM_STMT_PREPARE of a text that may call.
-    pub(in crate::frontend) async fn prepare(&mut self, packet: Vec<u8>) -> Result<(), End> {
-        let text = &packet[HEADER + 1..];
-        let calls = match self.classify(text).await? {
-            Statement::Bare(bare) => Either::Bare(bare),
-            Statement::Composite(composite) => Either::Composite(composite),
-            statement => {
-                self.take_in_hand(&packet, text);
-                return self.not_bare(&packet, text, &statement).await;
-            }
-        };
-        self.count(Command::STMT_PREPARE);
-        self.settle_behind().await?;
-        let surroundings = match &calls {
-            Either::Bare(_) => None,
-            Either::Composite(composite) => self.surroundings(text, composite).await?,
-        };
-        let reply = self.exchange(&packet, Shape::Prepare).await?;
-        let first = reply.frames().next().and_then(|f| PrepareOk::parse(&f[HEADER..]));
-        if let Some(ok) = first {
-            // The result column's definition is the last packet that is one.
-            let name = reply
-                .column_names()
-                .last()
-                .filter(|_| ok.columns > 0)
-                .map_or_else(|| calls.source(text).to_vec(), |(_, name)| name);
-            let params = usize::from(ok.params);
-            let only_lists = calls.only_list();
-            let calls = match calls {
-                Either::Bare(bare) => Calls::Bare(bare),
-                Either::Composite(composite) => {
-                    Calls::Composite(Arc::new(composite), definitions(&reply).into())
-                }
-            };
-            let statement = LockStatement {
-                calls,
-                text: text.to_vec(),
-                params,
-                name,
-                surroundings,
-                types: Vec::new(),
-                long_data: vec![None; params],
-                kept: 0,
-                beyond: Vec::new(),
-                no_room: false,
-                refused_data: false,
-                cursor: None,
-                server_cursor: false,
-                stand_in: None,
-            };
-            if statement.size() > self.room() {
-                // It may go on without the proxy.
-                if only_lists {
-                    return self.send_client(&reply.bytes);
-                }
-                self.close_statement(ok.id)?;
-                return self.refuse(&self.no_room());
-            }
-            self.statements.insert(ok.id, statement);
-            self.last_prepared = Some(ok.id);
+/// COM_STMT_PREPARE of a text that may call.
+pub(crate) async fn prepare_statement(
+    cx: &mut CallContext<'_>,
+    packet: Vec<u8>,
+) -> Result<(), CloseReason> {
+    let text = &packet[HEADER + 1..];
+    let calls = match classify_text(cx, text).await? {
+        Statement::Bare(bare) => Either::Bare(bare),
+        Statement::Composite(composite) => Either::Composite(composite),
+        statement => {
+            cx.command.keep(&packet, text);
+            return pass_or_refuse(cx, &packet, text, &statement).await;
         }
-        self.send_client(&reply.bytes)
+    };
+    cx.count(Command::STMT_PREPARE);
+    cx.settle_skipped().await?;
+    let context = match &calls {
+        Either::Bare(_) => None,
+        Either::Composite(composite) => context_of(cx, text, composite).await?,
+    };
+    let reply = cx.exchange(&packet, Shape::Prepare).await?;
+    let first = reply.prepared();
+    if let Some(ok) = first {
+        // The result column's definition is the last packet that is one.
+        let name = reply
+            .column_names()
+            .last()
+            .filter(|_| ok.columns > 0)
+            .map_or_else(|| calls.source(text).to_vec(), |(_, name)| name);
+        let params = usize::from(ok.params);
+        let only_lists = calls.only_list();
+        let calls = match calls {
+            Either::Bare(bare) => Calls::Bare(bare),
+            Either::Composite(composite) => {
+                Calls::Composite(Arc::new(composite), reply.definitions().into())
+            }
+        };
+        let mut statement = LockStatement::new(calls, text, params, name);
+        statement.context = context;
+        if statement.size() > room(cx) {
+            // It may go on without the proxy.
+            if only_lists {
+                return cx.send_client(&reply.bytes);
+            }
+            cx.close_statement(ok.id)?;
+            return cx.refuse(&no_room(cx));
+        }
+        cx.statements.insert(ok.id, statement);
     }
+    cx.send_client(&reply.bytes)
 }

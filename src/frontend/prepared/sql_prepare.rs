@@ -4,62 +4,24 @@
 //! carries out the calls in the text that was prepared; then the server runs that text with their
 //! values in it, and with the client's own values for the parameters that are left.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::prepare_context::Surroundings;
-use super::sql_text::Text;
-use crate::frontend::link::pending::Behind;
-use crate::frontend::session::{End, Session};
+use super::prepare_context::context_of;
+use super::sql_execute::execute_text;
+use super::sql_text::{Request, SET, Text, say_ended, text_of_source};
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::limits::{no_room, room};
+use crate::frontend::locks::reading::classify_text;
+use crate::frontend::locks::unsupported::{
+    Decision, note_unsupported, refuse_unsupported, runs_uncovered,
+};
+use crate::frontend::state::named_statements::{NameMeaning, NamedStatement};
+use crate::frontend::statements::uncovered::{note_definition, try_prepare};
 use crate::protocol::command::{Command, Shape};
 use crate::sql::classify;
-use crate::sql::classify::named::{Name, Named, Source, may_be_named};
+use crate::sql::classify::named::{Name, Named, Source};
 use crate::sql::expression::composite::Composite;
-
-/// A statement with lock calls that has a name.
-#[derive(Debug)]
-pub(in crate::frontend) struct NamedStatement {
-    pub(in crate::frontend) text: Vec<u8>,
-    pub(in crate::frontend) composite: Composite,
-    pub(in crate::frontend) surroundings: Option<Surroundings>,
-}
-
-impl NamedStatement {
-    /// Bytes that it takes: what is known of a text is about as long as the text.
-    fn size(&self) -> usize {
-        size_of::<Self>() + 2 * self.text.len()
-    }
-}
-
-/// Why a text with a lock call is refused that is prepared or executed with settings.
-pub(in crate::frontend) const SET: &str = "a lock call in a named statement behind SET STATEMENT";
-
-/// What is known of a name.
-#[derive(Debug, Clone)]
-enum Known {
-    Calls(Arc<NamedStatement>),
-    /// A PREPARE of it has failed: the server may have kept the statement with calls, or not.
-    Doubtful,
-}
-
-/// Those of a session.
-#[derive(Debug, Default)]
-pub(in crate::frontend) struct NamedStatements {
-    by_name: HashMap<Vec<u8>, Known>,
-    /// The proxy's own.
-    pub(in crate::frontend) own: Option<String>,
-}
-
-impl NamedStatements {
-    /// Bytes that they take.
-    pub(in crate::frontend) fn size(&self) -> usize {
-        let one = |(name, known): (&Vec<u8>, &Known)| match known {
-            Known::Calls(statement) => name.len() + statement.size(),
-            Known::Doubtful => name.len(),
-        };
-        self.by_name.iter().map(one).sum()
-    }
-}
 
 /// What a statement's text holds.
 enum Content {
@@ -70,188 +32,168 @@ enum Content {
     Unsupported(&'static str),
 }
 
-/// A command in its packet.
-pub(in crate::frontend) struct Request<'a> {
-    pub(in crate::frontend) packet: &'a [u8],
-    /// Command byte and query attributes.
-    pub(in crate::frontend) prefix: &'a [u8],
-    pub(in crate::frontend) text: &'a [u8],
+/// PREPARE, EXECUTE and DEALLOCATE.
+pub(crate) async fn run_named(
+    cx: &mut CallContext<'_>,
+    request: &Request<'_>,
+    named: &Named,
+) -> Result<(), CloseReason> {
+    if may_mean_another(cx, named) {
+        cx.command.drop_packet();
+        return refuse_unsupported(cx, "such a name beside a prepared statement with a lock call");
+    }
+    match named {
+        Named::Deallocate { name } => {
+            cx.statements.named.remove(&name.folded);
+            cx.forward(request.packet)
+        }
+        Named::Prepare { name, source } => prepare_named(cx, request, name, source).await,
+        Named::Execute { name, using } => match cx.statements.named.get(&name.folded) {
+            Some(NameMeaning::Calls(_)) if name.set => refuse_unsupported(cx, SET),
+            Some(NameMeaning::Calls(statement)) => {
+                let statement = Arc::clone(statement);
+                execute_text(cx, request, &statement, using).await
+            }
+            Some(NameMeaning::Doubtful) => {
+                cx.statements.named.remove(&name.folded);
+                let name = String::from_utf8_lossy(&name.folded).into_owned();
+                cx.ask(format!("DEALLOCATE PREPARE `{name}`").as_bytes()).await?;
+                cx.forward(request.packet)
+            }
+            None => cx.forward(request.packet),
+        },
+        Named::Immediate { source, using } => {
+            let text = match text_of_source(cx, request.text, source).await? {
+                Text::Known(text) => text,
+                Text::Refused | Text::Hidden => return cx.forward(request.packet),
+                Text::Uncovered(why) => return refuse_unsupported(cx, why),
+                Text::Ended(reply) => return say_ended(cx, &reply),
+            };
+            match content_of(cx, &text).await? {
+                Content::Nothing => cx.forward(request.packet),
+                Content::Unsupported(what) => refuse_unsupported(cx, what),
+                Content::Calls(composite) => {
+                    let statement = NamedStatement { text, composite, context: None };
+                    execute_text(cx, request, &statement, using).await
+                }
+            }
+        }
+    }
 }
 
-impl Session {
-    /// PREPARE, EXECUTE and DEALLOCATE.
-    pub(in crate::frontend) async fn named(
-        &mut self,
-        request: &Request<'_>,
-        named: &Named,
-    ) -> Result<(), End> {
-        if self.may_mean_another(named) {
-            self.no_way_back();
-            return self.unsupported("such a name beside a prepared statement with a lock call");
+/// PREPARE. A refusal leaves the name as it was.
+async fn prepare_named(
+    cx: &mut CallContext<'_>,
+    request: &Request<'_>,
+    name: &Name,
+    source: &Source,
+) -> Result<(), CloseReason> {
+    let text = match text_of_source(cx, request.text, source).await? {
+        Text::Known(text) => text,
+        Text::Hidden => Vec::new(),
+        Text::Refused => return pass_prepare(cx, request, name, None).await,
+        Text::Uncovered(why) => return uncovered_prepare(cx, request, name, why).await,
+        Text::Ended(reply) => return say_ended(cx, &reply),
+    };
+    cx.command.set_text(&text);
+    let composite = match content_of(cx, &text).await? {
+        Content::Nothing => return pass_prepare(cx, request, name, None).await,
+        Content::Unsupported(why) => return uncovered_prepare(cx, request, name, why).await,
+        Content::Calls(composite) => composite,
+    };
+    if !name.plain {
+        let why = "a lock call in a prepared statement of such a name";
+        return uncovered_prepare(cx, request, name, why).await;
+    }
+    let context = context_of(cx, &text, &composite).await?;
+    let statement = NamedStatement { text, composite, context };
+    if statement.size() + name.folded.len() > room(cx) {
+        return cx.refuse(&no_room(cx));
+    }
+    pass_prepare(cx, request, name, Some(statement)).await
+}
+
+/// PREPARE of what is not covered: where the server prepares it, the name means that from then on.
+async fn uncovered_prepare(
+    cx: &mut CallContext<'_>,
+    request: &Request<'_>,
+    name: &Name,
+    why: &str,
+) -> Result<(), CloseReason> {
+    if !runs_uncovered(cx.context) {
+        return refuse_unsupported(cx, why);
+    }
+    note_unsupported(cx, why, request.text, Decision::Native);
+    pass_prepare(cx, request, name, None).await
+}
+
+/// Whether a name may be one that is known, in other letters: servers do not tell all apart.
+fn may_mean_another(cx: &CallContext<'_>, named: &Named) -> bool {
+    match named {
+        Named::Prepare { name, .. } | Named::Execute { name, .. } | Named::Deallocate { name } => {
+            !name.plain && cx.statements.named.any()
         }
-        match named {
-            Named::Deallocate { name } => {
-                self.named.by_name.remove(&name.folded);
-                self.forward(request.packet)
-            }
-            Named::Prepare { name, source } => self.prepare_named(request, name, source).await,
-            Named::Execute { name, using } => match self.named.by_name.get(&name.folded) {
-                Some(Known::Calls(_)) if name.set => self.unsupported(SET),
-                Some(Known::Calls(statement)) => {
-                    let statement = Arc::clone(statement);
-                    self.execute_text(request, &statement, using).await
-                }
-                Some(Known::Doubtful) => {
-                    self.named.by_name.remove(&name.folded);
-                    let name = String::from_utf8_lossy(&name.folded).into_owned();
-                    self.ask(format!("DEALLOCATE PREPARE `{name}`").as_bytes()).await?;
-                    self.forward(request.packet)
-                }
-                None => self.forward(request.packet),
-            },
-            Named::Immediate { source, using } => {
-                let text = match self.source_text(request.text, source).await? {
-                    Text::Known(text) => text,
-                    Text::Refused | Text::Hidden => return self.forward(request.packet),
-                    Text::Uncovered(why) => return self.unsupported(why),
-                    Text::Ended(reply) => return self.say_ended(&reply),
-                };
-                match self.content(&text).await? {
-                    Content::Nothing => self.forward(request.packet),
-                    Content::Unsupported(what) => self.unsupported(what),
-                    Content::Calls(composite) => {
-                        let statement = NamedStatement { text, composite, surroundings: None };
-                        self.execute_text(request, &statement, using).await
-                    }
-                }
-            }
+        Named::Immediate { .. } => false,
+    }
+}
+
+/// Passes a PREPARE, and keeps in mind what the name means then.
+async fn pass_prepare(
+    cx: &mut CallContext<'_>,
+    request: &Request<'_>,
+    name: &Name,
+    statement: Option<NamedStatement>,
+) -> Result<(), CloseReason> {
+    let was_known = cx.statements.named.get(&name.folded).is_some();
+    if !was_known && statement.is_none() {
+        return cx.forward(request.packet);
+    }
+    cx.count(Command::QUERY);
+    cx.forget_skipped();
+    let reply = cx.exchange(request.packet, Shape::Results).await?;
+    match statement {
+        _ if reply.is_error() && was_known => {
+            cx.statements.named.insert(name.folded.clone(), NameMeaning::Doubtful);
+        }
+        Some(statement) if !reply.is_error() => {
+            let statement = NameMeaning::Calls(Arc::new(statement));
+            cx.statements.named.insert(name.folded.clone(), statement);
+        }
+        Some(_) | None => {
+            cx.statements.named.remove(&name.folded);
         }
     }
+    cx.send_client(&reply.bytes)
+}
 
-    /// PREPARE. A refusal leaves the name as it was.
-    async fn prepare_named(
-        &mut self,
-        request: &Request<'_>,
-        name: &Name,
-        source: &Source,
-    ) -> Result<(), End> {
-        let text = match self.source_text(request.text, source).await? {
-            Text::Known(text) => text,
-            Text::Hidden => Vec::new(),
-            Text::Refused => return self.pass_prepare(request, name, None).await,
-            Text::Uncovered(why) => return self.uncovered_prepare(request, name, why).await,
-            Text::Ended(reply) => return self.say_ended(&reply),
-        };
-        self.is_about(&text);
-        let composite = match self.content(&text).await? {
-            Content::Nothing => return self.pass_prepare(request, name, None).await,
-            Content::Unsupported(why) => return self.uncovered_prepare(request, name, why).await,
-            Content::Calls(composite) => composite,
-        };
-        if !name.plain {
-            let why = "a lock call in a prepared statement of such a name";
-            return self.uncovered_prepare(request, name, why).await;
+/// What calls a text has that is prepared.
+async fn content_of(cx: &mut CallContext<'_>, text: &[u8]) -> Result<Content, CloseReason> {
+    use crate::sql::classify::Statement;
+    Ok(match classify_text(cx, text).await? {
+        // Of several statements the server prepares none, and none that prepares.
+        Statement::NoCall
+        | Statement::Executes
+        | Statement::PerhapsLists
+        | Statement::WrongCount
+        | Statement::InTable
+        | Statement::Several(_)
+        | Statement::Named(_) => Content::Nothing,
+        Statement::Definition => {
+            note_definition(cx);
+            Content::Nothing
         }
-        let surroundings = self.surroundings(&text, &composite).await?;
-        let statement = NamedStatement { text, composite, surroundings };
-        if statement.size() + name.folded.len() > self.room() {
-            return self.refuse(&self.no_room());
-        }
-        self.pass_prepare(request, name, Some(statement)).await
-    }
-
-    /// PREPARE of what is not covered: where the server prepares it, the name means that from then on.
-    async fn uncovered_prepare(
-        &mut self,
-        request: &Request<'_>,
-        name: &Name,
-        why: &str,
-    ) -> Result<(), End> {
-        if !self.runs_uncovered() {
-            return self.unsupported(why);
-        }
-        self.note_unsupported(why, request.text, true);
-        self.pass_prepare(request, name, None).await
-    }
-
-    /// Whether a name may be one that is known, in other letters: servers do not tell all apart.
-    fn may_mean_another(&self, named: &Named) -> bool {
-        match named {
-            Named::Prepare { name, .. }
-            | Named::Execute { name, .. }
-            | Named::Deallocate { name } => !name.plain && self.has_named(),
-            Named::Immediate { .. } => false,
-        }
-    }
-
-    /// Passes a PREPARE, and keeps in mind what the name means then.
-    async fn pass_prepare(
-        &mut self,
-        request: &Request<'_>,
-        name: &Name,
-        statement: Option<NamedStatement>,
-    ) -> Result<(), End> {
-        let was_known = self.named.by_name.contains_key(&name.folded);
-        if !was_known && statement.is_none() {
-            return self.forward(request.packet);
-        }
-        self.count(Command::QUERY);
-        self.behind = Behind::default();
-        let reply = self.exchange(request.packet, Shape::Results).await?;
-        match statement {
-            _ if reply.is_error() && was_known => {
-                self.named.by_name.insert(name.folded.clone(), Known::Doubtful);
-            }
-            Some(statement) if !reply.is_error() => {
-                let statement = Known::Calls(Arc::new(statement));
-                self.named.by_name.insert(name.folded.clone(), statement);
-            }
-            Some(_) | None => {
-                self.named.by_name.remove(&name.folded);
-            }
-        }
-        self.send_client(&reply.bytes)
-    }
-
-    /// Whether a name is known.
-    pub(in crate::frontend) fn has_named(&self) -> bool {
-        !self.named.by_name.is_empty()
-    }
-
-    /// Whether a text may be one of these, or hold one.
-    pub(in crate::frontend) fn may_be_named(&self, text: &[u8]) -> bool {
-        may_be_named(text, self.has_named())
-    }
-
-    /// What calls a text has that is prepared.
-    async fn content(&mut self, text: &[u8]) -> Result<Content, End> {
-        use crate::sql::classify::Statement;
-        Ok(match self.classify(text).await? {
-            // Of several statements the server prepares none, and none that prepares.
-            Statement::NoCall
-            | Statement::Executes
-            | Statement::PerhapsLists
-            | Statement::WrongCount
-            | Statement::InTable
-            | Statement::Several(_)
-            | Statement::Named(_) => Content::Nothing,
-            Statement::Definition => {
-                self.note_definition();
+        Statement::Composite(composite) if composite.calls.is_empty() => Content::Nothing,
+        Statement::Composite(composite) => Content::Calls(composite),
+        Statement::Bare(_) => match classify::as_composite(text, cx.dialect()) {
+            Some(composite) => Content::Calls(composite),
+            None => Content::Unsupported("a lock call written like this in a named statement"),
+        },
+        Statement::Other | Statement::Ambiguous => {
+            if try_prepare(cx, text).await?.is_some() {
                 Content::Nothing
+            } else {
+                Content::Unsupported("a lock function in this kind of statement")
             }
-            Statement::Composite(composite) if composite.calls.is_empty() => Content::Nothing,
-            Statement::Composite(composite) => Content::Calls(composite),
-            Statement::Bare(_) => match classify::as_composite(text, self.dialect()) {
-                Some(composite) => Content::Calls(composite),
-                None => Content::Unsupported("a lock call written like this in a named statement"),
-            },
-            Statement::Other | Statement::Ambiguous => {
-                if self.try_prepare(text).await?.is_some() {
-                    Content::Nothing
-                } else {
-                    Content::Unsupported("a lock function in this kind of statement")
-                }
-            }
-        })
-    }
+        }
+    })
 }

@@ -1,17 +1,27 @@
 //! The text that a PREPARE or EXECUTE IMMEDIATE prepares: the server is asked for it.
 
-use super::sql_prepare::SET;
-use crate::frontend::link::pending::Behind;
-use crate::frontend::session::{End, Session};
-use crate::frontend::statements::probe::INTERRUPTED;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
 use crate::protocol::command::Command;
-use crate::protocol::response::Ending;
 use crate::sql::classify::named::Source;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::words;
 
+/// A command in its packet.
+pub(crate) struct Request<'a> {
+    /// The packet.
+    pub packet: &'a [u8],
+    /// Command byte and query attributes.
+    pub prefix: &'a [u8],
+    /// Its text.
+    pub text: &'a [u8],
+}
+
+/// Why a text with a lock call is refused that is prepared or executed with settings.
+pub(crate) const SET: &str = "a lock call in a named statement behind SET STATEMENT";
+
 /// A statement's text, as far as it is known.
-pub(in crate::frontend) enum Text {
+pub(crate) enum Text {
     Known(Vec<u8>),
     /// NULL, or an error.
     Refused,
@@ -24,8 +34,7 @@ pub(in crate::frontend) enum Text {
 }
 
 /// Why a text is refused that cannot be quoted.
-pub(in crate::frontend) const CONVERTED: &str =
-    "a lock call in a named statement in this character set";
+pub(crate) const CONVERTED: &str = "a lock call in a named statement in this character set";
 const LONG: &str = "a lock call in a named statement longer than 256 KiB";
 const ANOTHER: &str = "a lock call in a text that is not the same each time it is evaluated";
 /// Bytes of a text that are looked at.
@@ -33,58 +42,56 @@ const MAX_TEXT: usize = 256 << 10;
 /// Character sets in which ASCII is not ASCII; the server converts such a text before it reads it.
 const WIDE: [&str; 5] = ["ucs2", "utf16", "utf16le", "utf32", "swe7"];
 
-impl Session {
-    /// The text that is prepared, in the client's character set. A string in which no name of a
-    /// function can stand is not asked for.
-    pub(in crate::frontend) async fn source_text(
-        &mut self,
-        text: &[u8],
-        source: &Source,
-    ) -> Result<Text, End> {
-        let expression = &text[source.span.clone()];
-        let names = words::mentions(expression);
-        if !source.repeatable {
-            return Ok(if names { Text::Uncovered(ANOTHER) } else { Text::Hidden });
-        }
-        if source.literal && !expression.contains(&b'\\') && !names {
-            return Ok(Text::Hidden);
-        }
-        let reply = self.ask(&question(expression)).await?;
-        if matches!(reply.ending, Ending::Err { code } if INTERRUPTED.contains(&code)) {
-            return Ok(Text::Ended(reply.bytes));
-        }
-        let values = reply.values();
-        let Some([hex, Some(charset), Some(client), Some(_), mentioned]) = values.as_deref() else {
-            return Ok(Text::Refused);
-        };
-        let Some(hex) = hex else {
-            let none = mentioned.as_deref() == Some(b"0");
-            return Ok(if none { Text::Hidden } else { Text::Uncovered(LONG) });
-        };
-        let Some(text) = from_hex(hex) else { return Ok(Text::Refused) };
-        let wide = WIDE.iter().any(|name| name.as_bytes() == charset.as_slice());
-        let unicode = |name: &[u8]| name.starts_with(b"utf8");
-        // Where the bytes would be converted, they are not the statement's.
-        let same = text.is_ascii() || ((wide || unicode(charset)) && unicode(client));
-        let names = words::mentions(&text);
-        if scan(&text).setting {
-            self.note_setting(&text, true);
-        }
-        Ok(if !same && names {
-            Text::Uncovered(CONVERTED)
-        } else if source.set && names {
-            Text::Uncovered(SET)
-        } else {
-            Text::Known(text)
-        })
+/// The text that is prepared, in the client's character set. A string in which no name of a
+/// function can stand is not asked for.
+pub(crate) async fn text_of_source(
+    cx: &mut CallContext<'_>,
+    text: &[u8],
+    source: &Source,
+) -> Result<Text, CloseReason> {
+    let expression = &text[source.span.clone()];
+    let names = words::mentions(expression);
+    if !source.repeatable {
+        return Ok(if names { Text::Uncovered(ANOTHER) } else { Text::Hidden });
     }
+    if source.literal && !expression.contains(&b'\\') && !names {
+        return Ok(Text::Hidden);
+    }
+    let reply = cx.ask(&question(expression)).await?;
+    if reply.is_interrupted() {
+        return Ok(Text::Ended(reply.bytes));
+    }
+    let values = reply.values();
+    let Some([hex, Some(charset), Some(client), Some(_), mentioned]) = values.as_deref() else {
+        return Ok(Text::Refused);
+    };
+    let Some(hex) = hex else {
+        let none = mentioned.as_deref() == Some(b"0");
+        return Ok(if none { Text::Hidden } else { Text::Uncovered(LONG) });
+    };
+    let Some(text) = from_hex(hex) else { return Ok(Text::Refused) };
+    let wide = WIDE.iter().any(|name| name.as_bytes() == charset.as_slice());
+    let unicode = |name: &[u8]| name.starts_with(b"utf8");
+    // Where the bytes would be converted, they are not the statement's.
+    let same = text.is_ascii() || ((wide || unicode(charset)) && unicode(client));
+    let names = words::mentions(&text);
+    if scan(&text).setting {
+        cx.view.note_setting(&text, true);
+    }
+    Ok(if !same && names {
+        Text::Uncovered(CONVERTED)
+    } else if source.set && names {
+        Text::Uncovered(SET)
+    } else {
+        Text::Known(text)
+    })
+}
 
-    /// Answers a statement that was interrupted before the server saw it.
-    pub(in crate::frontend) fn say_ended(&mut self, reply: &[u8]) -> Result<(), End> {
-        self.count(Command::QUERY);
-        self.behind = Behind::default();
-        self.send_client(reply)
-    }
+/// Answers a statement that was interrupted before the server saw it.
+pub(crate) fn say_ended(cx: &mut CallContext<'_>, reply: &[u8]) -> Result<(), CloseReason> {
+    cx.count(Command::QUERY);
+    cx.forget_skipped();
+    cx.send_client(reply)
 }
 
 /// Asks for a text, its character set, the client's, its length, and whether it names a function.

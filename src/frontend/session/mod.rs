@@ -1,184 +1,66 @@
-//! A logged-in session: its state, and the one loop that owns it.
+//! A logged-in session: its parts, and the loop that owns them.
 
+pub mod change_user;
 pub mod close;
-pub(in crate::frontend) mod limits;
-pub(in crate::frontend) mod multi_statement;
-pub(in crate::frontend) mod reading;
-pub(in crate::frontend) mod reset;
-pub(in crate::frontend) mod settings;
 
-use std::collections::HashMap;
-use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll};
-use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Sleep};
 
-use self::multi_statement::Chain;
-use self::settings::Settings;
-use super::link::discard::Dropped;
-use super::link::pending::{Behind, Owed};
-use super::link::presence::Unheard;
-use super::link::server_query::Reply;
-use super::locks::unsupported::AtHand;
+use super::dispatch::decide::Dispatcher;
+use super::dispatch::text::{Answered, run_text};
+use super::link::close_reason::CloseReason;
+use super::link::guard::LeaseGuard;
+use super::link::pending::Finished;
+use super::link::{Interest, Link, LinkEvent};
+use super::locks::call_context::CallContext;
+use super::locks::holding::release_held;
+use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
-use super::login::auth_exchange::Method;
 use super::observe::observer::Watch;
-use super::prepared::sql_prepare::NamedStatements;
-use super::prepared::store::LockStatement;
+use super::prepared::cursor::stand_in_to_close;
+use super::prepared::dispatch::prepared_command;
+use super::prepared::prepare::prepare_statement;
+use super::prepared::too_long::refuse_dropped;
 use super::shared::context::Context;
-use super::shared::registry::{Entry, Shown};
+use super::shared::registry::Entry;
+use super::state::current_command::CurrentCommand;
+use super::state::identity::Identity;
+use super::state::ledger::Ledger;
+use super::state::phase::Phase;
+use super::state::server_view::ServerView;
+use super::state::statements::Statements;
 use crate::engine::handle::{EventSender, SessionEvent};
-use crate::lock::held::Held;
-use crate::net::leg::Leg;
-use crate::net::peer::Peer;
-use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::renumber::Renumber;
-use crate::protocol::response::Tracker;
-use crate::protocol::status::Status;
-use crate::sql::find::stream::Stream;
-use crate::sql::lexer::dialect::{Dialect, Multibyte};
-use crate::types::{ConnectionId, Flavour, ProxyId};
-
-/// Responses that may be owed before the client is no longer read.
-const MAX_OWED: usize = 128;
-
-/// Why a session ended.
-#[derive(Debug)]
-pub(super) enum End {
-    /// The client closed its side, or its connection broke.
-    ClientGone,
-    /// The server closed its side, or its connection broke.
-    ServerGone,
-    /// The locks are lost.
-    Fenced,
-    /// The proxy shuts down.
-    Drained,
-    /// The lock tables may be on another server than this session.
-    Moved,
-    /// An administrator has taken this lock away.
-    Revoked(String),
-    /// The row of a lock, of this name if it is known, is not the session's any more.
-    Lost(Option<String>),
-    /// The client said something that cannot be relayed.
-    Broken(&'static str),
-}
-
-/// What the client's next bytes are.
-#[derive(Debug)]
-pub(super) enum ClientState {
-    /// A command.
-    Command,
-    /// The rest of a packet that is forwarded: bytes left in its frame, whether another frame
-    /// follows, and with which sequence id. A long statement is searched for lock calls on its way.
-    Body { left: usize, continued: bool, seq: u8, stream: Option<Box<Stream>> },
-    /// The rest of a packet that is not forwarded.
-    Dropped(Dropped),
-    /// The file that the server asked for, up to an empty packet: bytes left in a frame, and the
-    /// next one's sequence id.
-    File { left: usize, seq: u8 },
-    /// Both sides talk freely (replication).
-    Pipe,
-}
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::HEADER;
+use crate::protocol::packet;
+use crate::sql::find::prefilter::scan;
 
 /// A session.
-pub(super) struct Session {
-    pub(super) client: Leg,
-    pub(super) server: Leg,
-    pub(super) peer: Peer,
-    /// How its user proved to be one.
-    pub(super) method: Method,
-    /// When it was opened, on the boot clock.
-    pub(super) opened: Duration,
-    pub(super) context: Context,
-    pub(super) connection: ConnectionId,
-    pub(super) flavour: Flavour,
-    pub(super) version: u32,
-    pub(super) capabilities: Capabilities,
-    pub(super) owner: Arc<[u8]>,
-    /// Client bytes that are not yet looked at.
-    pub(super) inbox: Vec<u8>,
-    pub(super) owed: VecDeque<Owed>,
-    /// What the server said to a statement that shows a wait.
-    pub(super) at_gate: Option<Reply>,
-    pub(super) tracker: Tracker,
-    /// Of a compressed leg to the server.
-    pub(super) renumber: Option<Renumber>,
-    pub(super) client_state: ClientState,
-    /// The command at the front of the inbox waits until the server owes nothing.
-    pub(super) parked: bool,
-    /// The proxy is answering a command itself, or was when the session ended.
-    pub(super) answering: bool,
-    /// The command that is being answered.
-    pub(super) at_hand: AtHand,
-    /// A dropped packet, which the parked session is to answer.
-    pub(super) refused: Option<Dropped>,
-    /// Statements of the same text that are still to be run.
-    pub(super) chain: Option<Box<Chain>>,
-    /// Changes the response that is under way.
-    pub(super) amend: Option<Box<Amend>>,
-    pub(super) client_ended: bool,
-    /// Its connection broke: what is sent to it is dropped.
-    pub(super) client_lost: bool,
-    /// It has said COM_QUIT, which the server has not heard.
-    pub(super) has_quit: bool,
-    pub(super) status: Status,
-    /// The last response said the status.
-    pub(super) status_known: bool,
-    pub(super) held: Held,
-    /// The incarnation that granted what is held.
-    pub(super) granted_by: Option<ProxyId>,
-    pub(super) behind: Behind,
-    pub(super) settings: Settings,
-    /// A prepared statement may change them at any time.
-    pub(super) settings_prepared: bool,
-    /// One text may hold several statements, as far as the proxy knows.
-    pub(super) several: bool,
-    /// When the server last heard of this session.
-    pub(super) server_used: Instant,
-    /// Prepared lock calls, by the server's statement id.
-    pub(super) statements: HashMap<u32, LockStatement>,
-    /// Those that have a name in SQL.
-    pub(super) named: NamedStatements,
-    /// The lock call that was prepared last, if no other statement has been since: what MariaDB's
-    /// clients mean by the id −1.
-    pub(super) last_prepared: Option<u32>,
-    /// The statement of which rows are fetched from another one's cursor just now.
-    pub(super) fetching: Option<u32>,
-    /// The last alias that the server accepted as one.
-    pub(super) good_alias: Option<Box<[u8]>>,
-    /// Deadlocks that this session's waits were given up for, where the server counts them.
-    pub(super) deadlocks: u32,
-    pub(super) events_in: EventSender,
-    pub(super) events: mpsc::UnboundedReceiver<SessionEvent>,
-    pub(super) draining: bool,
-    /// Since when the client has not taken what is for it, while the session holds locks.
-    pub(super) stall: Option<Pin<Box<Sleep>>>,
-    pub(super) unheard: Unheard,
-    /// Who wants to know whether the client is there: answered when it was heard.
-    pub(super) sought: Option<u64>,
+pub struct Session {
+    link: Link,
+    locks: LockOwner,
+    view: ServerView,
+    statements: Statements,
+    identity: Identity,
+    phase: Phase,
+    /// The command that is answered.
+    command: CurrentCommand,
+    context: Context,
     /// Its observer, where lock calls are not the proxy's.
-    pub(super) watch: Option<Box<Watch>>,
-    entry: Entry,
+    watch: Option<Box<Watch>>,
 }
 
 /// What the loop woke up for.
 enum Wake {
-    /// The client has taken what was before the command that waits.
-    Turn,
-    Client,
-    Server,
     Event(SessionEvent),
+    Link(LinkEvent),
 }
 
 impl Session {
-    /// A session right behind its login.
-    pub(super) fn new(
+    /// A session right after its login.
+    pub fn new(
         login: Authenticated,
         context: Context,
         events_in: EventSender,
@@ -199,77 +81,31 @@ impl Session {
         } = login;
         let watch = context.observer.clone().zip(who);
         let watch = watch.map(|(o, who)| Box::new(Watch::new(o, who, greeting.flavour)));
-        let renumbers = server.is_compressed();
-        let mut session = Self {
-            client,
-            server,
-            peer,
-            method,
-            opened,
+        let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
+        let ledger = Ledger::new(Arc::clone(&guard));
+        let engine = (context.engine.clone(), context.gates.clone());
+        let connection = greeting.connection;
+        let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
+        let mut link = Link::new(client, server, capabilities, guard, &context);
+        link.learn_status(&ok);
+        let cluster = context.cluster.clone();
+        let session = Self {
+            link,
+            locks: LockOwner::new(ledger, engine, connection, events_in, events),
+            view: ServerView::new(greeting.flavour, greeting.version_number(), several, opened),
+            statements: Statements::default(),
+            identity: Identity::new(peer, method, opened, connection, owner, cluster, entry),
+            phase: Phase::Relaying,
+            command: CurrentCommand::default(),
             context,
-            connection: greeting.connection,
-            flavour: greeting.flavour,
-            version: greeting.version_number(),
-            capabilities,
-            owner,
-            inbox: Vec::new(),
-            owed: VecDeque::new(),
-            at_gate: None,
-            tracker: Tracker::new(capabilities),
-            renumber: renumbers.then(Renumber::default),
-            client_state: ClientState::Command,
-            parked: false,
-            answering: false,
-            at_hand: AtHand::default(),
-            refused: None,
-            chain: None,
-            amend: None,
-            client_ended: false,
-            client_lost: false,
-            has_quit: false,
-            status: Status(Status::AUTOCOMMIT),
-            status_known: false,
-            held: Held::default(),
-            granted_by: None,
-            behind: Behind::default(),
-            settings: Settings::default(),
-            settings_prepared: false,
-            several: capabilities.has(Capabilities::MULTI_STATEMENTS),
-            server_used: Instant::now(),
-            statements: HashMap::new(),
-            named: NamedStatements::default(),
-            last_prepared: None,
-            fetching: None,
-            good_alias: None,
-            deadlocks: 0,
-            events_in,
-            events,
-            draining: false,
-            stall: None,
-            unheard: Unheard::default(),
-            sought: None,
             watch,
-            entry,
         };
-        session.learn_status(&ok);
-        session.show();
+        session.identity.show(session.link.is_encrypted());
         session
     }
 
-    /// Shows it to people as it is now.
-    pub(super) fn show(&self) {
-        self.entry.show(Shown {
-            cluster: self.context.cluster.clone(),
-            connection: self.connection,
-            owner: Arc::clone(&self.owner),
-            peer: self.peer,
-            tls: self.client.tls().is_some(),
-            opened: self.opened,
-        });
-    }
-
     /// Relays until one side ends, then ends the other and gives the locks back.
-    pub(super) async fn run(mut self) {
+    pub async fn run(mut self) {
         self.log_opened();
         let end = loop {
             match self.turn().await {
@@ -280,119 +116,179 @@ impl Session {
         Box::pin(self.finish(end)).await;
     }
 
-    async fn turn(&mut self) -> Result<(), End> {
-        if self.has_turn() {
-            self.answering = true;
+    async fn turn(&mut self) -> Result<(), CloseReason> {
+        if self.phase.waits() && self.link.is_settled() {
             // Boxed, so that an idle session does not carry the room for it.
-            if self.chain.is_some() {
-                Box::pin(self.next_in_chain()).await?;
-            } else {
-                self.parked = false;
-                self.at_hand = AtHand::begun();
-                Box::pin(self.intercept()).await?;
-            }
-            self.answering = false;
-            if self.chain.is_none() {
-                self.at_hand = AtHand::default();
-            }
+            Box::pin(self.answer()).await?;
             return self.process_inbox();
         }
-        if self.draining && self.is_idle() {
-            return Err(End::Drained);
+        if self.locks.is_draining() && self.link.is_idle() && self.phase.takes_commands() {
+            return Err(CloseReason::Drained);
         }
-        if self.client.has_more() || self.server.has_more() {
+        if self.link.has_more() {
             tokio::task::yield_now().await;
         }
-        let wake = poll_fn(|cx| self.poll_wake(cx)).await?;
+        let interest =
+            if self.phase.takes_commands() { Interest::Commands } else { Interest::Settled };
+        let wake = tokio::select! {
+            biased;
+            event = self.locks.next_event() => Wake::Event(event),
+            event = self.link.next(interest) => Wake::Link(event?),
+        };
         match wake {
-            Wake::Turn => Ok(()),
-            Wake::Server => self.hear_server(),
-            Wake::Client => self.hear_client(),
-            Wake::Event(event) => self.event(event),
+            Wake::Event(event) => self.hear(event),
+            Wake::Link(LinkEvent::Server) => {
+                let heard = self.link.hear_server();
+                self.take_finished();
+                heard
+            }
+            Wake::Link(LinkEvent::Client) => self.hear_client(),
+            Wake::Link(LinkEvent::Stalled) => {
+                self.locks.ask_whether_served();
+                Ok(())
+            }
+            Wake::Link(LinkEvent::Settled) => Ok(()),
         }
     }
 
-    /// A command waits for the proxy, and nothing is due before it.
-    fn has_turn(&self) -> bool {
-        (self.parked || self.chain.is_some()) && self.owed.is_empty() && self.client.is_flushed()
+    /// Lends the session's parts to what carries out lock calls.
+    fn cx(&mut self) -> CallContext<'_> {
+        let Self { link, locks, view, statements, identity, command, context, .. } = self;
+        CallContext { server: link, locks, view, statements, identity, command, context }
     }
 
-    /// Nothing runs, nothing is half sent, and no transaction is open.
-    fn is_idle(&self) -> bool {
-        self.owed.is_empty()
-            && self.client.is_flushed()
-            && self.server.is_flushed()
-            && self.inbox.is_empty()
-            && self.chain.is_none()
-            && matches!(self.client_state, ClientState::Command)
-            && !self.status.has(Status::IN_TRANS)
-    }
-
-    fn poll_wake(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Wake, End>> {
-        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
-            return Poll::Ready(Ok(Wake::Event(event)));
-        }
-        self.flush_client(cx)?;
-        self.flush_server(cx)?;
-        self.mind_the_server(cx);
-        if self.has_turn() {
-            return Poll::Ready(Ok(Wake::Turn));
-        }
-        if self.client.is_flushed() && self.server.poll_readable(cx).is_ready() {
-            return Poll::Ready(Ok(Wake::Server));
-        }
-        if self.hears_client() && self.client.poll_readable(cx).is_ready() {
-            return Poll::Ready(Ok(Wake::Client));
-        }
-        Poll::Pending
-    }
-
-    pub(super) fn hears_client(&self) -> bool {
-        self.server.is_flushed()
-            && !self.parked
-            && self.chain.is_none()
-            && !self.client_ended
-            && self.owed.len() < MAX_OWED
-    }
-
-    pub(super) fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), End> {
-        while !self.client.is_flushed() && self.client.poll_writable(cx).is_ready() {
-            self.client.flush().map_err(|_| End::ClientGone)?;
+    /// Takes in what somebody else tells the session.
+    fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
+        if let Asked::Look(question) = self.locks.hear(event)? {
+            let reads = self.phase.takes_commands() && self.link.hears_commands();
+            // The client's end may lie unread in its socket.
+            if reads && self.link.has_unread_client() {
+                self.locks.answer_when_heard(question);
+            } else {
+                self.locks.present(question);
+            }
         }
         Ok(())
     }
 
-    pub(super) fn flush_server(&mut self, cx: &mut TaskContext<'_>) -> Result<(), End> {
-        while !self.server.is_flushed() && self.server.poll_writable(cx).is_ready() {
-            self.check_lease()?;
-            self.server.flush().map_err(|_| End::ServerGone)?;
-        }
+    fn hear_client(&mut self) -> Result<(), CloseReason> {
+        let Self { link, view, statements, identity, phase, context, watch, .. } = self;
+        let mut dispatcher = Dispatcher { view, statements, identity, phase, context, watch };
+        link.hear_client(&mut dispatcher)?;
+        self.locks.client_is_there();
         Ok(())
     }
 
-    /// The check immediately before bytes of a lock-holding session go to the server.
-    pub(super) fn check_lease(&self) -> Result<(), End> {
-        match self.granted_by {
-            Some(proxy) if !self.held.is_empty() => {
-                if self.context.engine.lease().vouches_for(proxy) {
-                    Ok(())
-                } else {
-                    Err(End::Fenced)
+    /// Looks at client bytes that were read ahead.
+    fn process_inbox(&mut self) -> Result<(), CloseReason> {
+        if !self.phase.takes_commands() {
+            return Ok(());
+        }
+        let Self { link, view, statements, identity, phase, context, watch, .. } = self;
+        let mut dispatcher = Dispatcher { view, statements, identity, phase, context, watch };
+        link.process_inbox(&mut dispatcher)
+    }
+
+    /// Takes in responses that somebody in the session waited for.
+    fn take_finished(&mut self) {
+        for finished in self.link.take_finished() {
+            match finished {
+                Finished::Watched(seen, ending) => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.ended(*seen, ending);
+                    }
+                }
+                Finished::Fetch(id, ending) => {
+                    if let Some(id) = stand_in_to_close(&mut self.statements, id, ending) {
+                        // What cannot be sent now is noticed at the next command.
+                        let _ = self.link.send_unanswered(&packet::close_statement(id));
+                    }
                 }
             }
-            _ => Ok(()),
         }
     }
 
-    /// How the server reads this session's statements, as far as the proxy knows.
-    pub(super) fn dialect(&self) -> Dialect {
-        Dialect {
-            flavour: self.flavour,
-            version: self.version,
-            ansi_quotes: self.flavour == Flavour::MariaDb && self.status.has(Status::ANSI_QUOTES),
-            no_backslash_escapes: self.status.has(Status::NO_BACKSLASH_ESCAPES),
-            brackets: false,
-            multibyte: Multibyte::Safe,
+    /// Answers what waits. The phase says so while that is under way, and if it ends the session.
+    async fn answer(&mut self) -> Result<(), CloseReason> {
+        match std::mem::replace(&mut self.phase, Phase::Answering) {
+            Phase::Several(several) => {
+                self.phase = Phase::Several(several);
+                return self.run_next().await;
+            }
+            Phase::Refusing(dropped) => {
+                self.command = CurrentCommand::default();
+                refuse_dropped(&mut self.cx(), dropped).await?;
+            }
+            Phase::Parked => {
+                self.command = CurrentCommand::default();
+                if let Some(packet) = self.link.take_command()
+                    && let Answered::Several(several) = self.run_command(packet).await?
+                {
+                    self.link.join_responses();
+                    self.command.become_part();
+                    self.phase = Phase::Several(several);
+                    return self.run_next().await;
+                }
+            }
+            Phase::Relaying | Phase::Answering => {}
         }
+        self.phase = Phase::Relaying;
+        Ok(())
+    }
+
+    /// Answers a command.
+    async fn run_command(&mut self, packet: Vec<u8>) -> Result<Answered, CloseReason> {
+        match packet.get(HEADER).map_or(Command(0), |b| Command(*b)) {
+            Command::QUERY => return run_text(&mut self.cx(), packet).await,
+            Command::STMT_PREPARE => prepare_statement(&mut self.cx(), packet).await?,
+            Command::RESET_CONNECTION => self.reset(&packet).await?,
+            Command::CHANGE_USER => self.change_user(&packet).await?,
+            _ => prepared_command(&mut self.cx(), packet).await?,
+        }
+        Ok(Answered::Done)
+    }
+
+    /// Runs the next statement of a text, unless the last one has failed.
+    async fn run_next(&mut self) -> Result<(), CloseReason> {
+        let Phase::Several(several) = &mut self.phase else { return Ok(()) };
+        let failed = self.link.joined_error();
+        if several.has_begun() {
+            self.link.result_follows();
+        }
+        let Some((part, more)) = several.next().filter(|_| !failed) else {
+            self.phase = Phase::Relaying;
+            self.link.end_joining();
+            return Ok(());
+        };
+        self.link.join_next(more);
+        if scan(&part.packet).setting {
+            self.view.note_setting(&part.packet, false);
+        }
+        if part.calls {
+            run_text(&mut self.cx(), part.packet).await.map(|_| ())
+        } else {
+            self.cx().forward(&part.packet)
+        }
+    }
+
+    /// COM_RESET_CONNECTION: the server's OK comes after its rollback; then the locks go, and
+    /// then the client hears.
+    async fn reset(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        let mut cx = self.cx();
+        cx.count(Command::RESET_CONNECTION);
+        let reply = cx.exchange(packet, Shape::Results).await?;
+        if !reply.is_error() {
+            self.begin_anew();
+            release_held(&mut self.cx()).await?;
+        }
+        self.link.send_client(&reply.bytes)
+    }
+
+    /// Forgets what the server has forgotten.
+    fn begin_anew(&mut self) {
+        self.link.forget_skipped();
+        self.view.reset();
+        self.statements.reset();
+        self.locks.ledger_mut().reset();
     }
 }

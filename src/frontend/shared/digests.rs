@@ -7,12 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-use crate::clock;
-use crate::frontend::locks::unsupported::SHOWN;
-use crate::frontend::locks::visible_wait::Shown;
-use crate::frontend::session::Session;
 use crate::metrics::CallOutcome;
-use crate::sql::report::digest_text::normalise;
+
+/// Bytes of a statement that are shown.
+pub const SHOWN: usize = 1024;
 
 /// What is counted of a shape.
 #[derive(Debug, Clone)]
@@ -35,9 +33,12 @@ pub struct Digest {
     pub last: SystemTime,
 }
 
-/// What is to be counted.
-enum Event {
+/// What is counted of a statement.
+#[derive(Debug, Clone, Copy)]
+pub enum DigestEvent {
+    /// A call, and how long it took.
     Call(CallOutcome, Duration),
+    /// It is not covered.
     Uncovered,
 }
 
@@ -55,13 +56,13 @@ impl Digest {
         }
     }
 
-    fn count(&mut self, event: &Event) {
+    fn count(&mut self, event: &DigestEvent) {
         #[expect(clippy::disallowed_methods, reason = "nothing is decided by it")]
         let now = SystemTime::now();
         self.last = now;
         match event {
-            Event::Uncovered => self.uncovered += 1,
-            Event::Call(outcome, time) => {
+            DigestEvent::Uncovered => self.uncovered += 1,
+            DigestEvent::Call(outcome, time) => {
                 self.calls += 1;
                 match outcome {
                     CallOutcome::One => self.one += 1,
@@ -93,7 +94,7 @@ struct Counted {
 
 impl Digests {
     /// Where there is no place for one more shape, it is counted with others.
-    fn count(&self, shape: String, event: &Event, most: usize) {
+    pub fn count(&self, shape: String, event: &DigestEvent, most: usize) {
         let mut counted = self.0.lock();
         let known = counted.shapes.contains_key(&shape);
         let digest = if known || counted.shapes.len() < most {
@@ -117,39 +118,6 @@ impl Digests {
     }
 }
 
-impl Session {
-    /// When a call begins, if that is to be known.
-    pub(in crate::frontend) fn digest_begins(&self) -> Option<Duration> {
-        (self.context.config.digests > 0).then(clock::now)
-    }
-
-    /// Counts a call, for the statement that it stands in.
-    pub(in crate::frontend) fn digest_call(
-        &self,
-        shown: &Shown<'_>,
-        outcome: CallOutcome,
-        began: Option<Duration>,
-    ) {
-        if let Some(began) = began {
-            let text = if shown.stand_in { self.at_hand.text() } else { shown.call.text };
-            let time = clock::now().saturating_sub(began);
-            self.digest(normalise(text, self.dialect(), SHOWN), &Event::Call(outcome, time));
-        }
-    }
-
-    /// Counts a statement that is not covered.
-    pub(in crate::frontend) fn digest_uncovered(&self, shape: String) {
-        self.digest(shape, &Event::Uncovered);
-    }
-
-    fn digest(&self, shape: String, event: &Event) {
-        let most = self.context.config.digests;
-        if most > 0 {
-            self.context.digests.count(shape, event, most);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,11 +125,11 @@ mod tests {
     #[test]
     fn shapes_beyond_the_most_are_counted_together() {
         let digests = Digests::default();
-        let call = |outcome, ms| Event::Call(outcome, Duration::from_millis(ms));
+        let call = |outcome, ms| DigestEvent::Call(outcome, Duration::from_millis(ms));
         digests.count("a".into(), &call(CallOutcome::One, 3), 2);
         digests.count("b".into(), &call(CallOutcome::Zero, 9), 2);
         digests.count("c".into(), &call(CallOutcome::Null, 1), 2);
-        digests.count("d".into(), &Event::Uncovered, 2);
+        digests.count("d".into(), &DigestEvent::Uncovered, 2);
         digests.count("a".into(), &call(CallOutcome::Failed, 2), 2);
         let all = digests.shown();
         let shapes: Vec<_> = all.iter().map(|(shape, _)| shape.as_deref()).collect();

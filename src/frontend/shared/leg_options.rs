@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
+use super::turned_away::TurnedAway;
 use crate::backend::own::{self, Guard};
 use crate::config::Config;
 use crate::config::tls::{Asked, BackendMode, Offer};
-use crate::frontend::login::Refusal;
 use crate::lock::codes;
 use crate::net::certificates::{Acceptor, Connector, NoTls, TlsError};
 use crate::net::compression::Compression;
@@ -38,7 +38,7 @@ impl Hops {
     }
 
     /// Reads certificates again, for other settings maybe.
-    pub(in crate::frontend) fn again(&self, config: &Config) -> Result<Self, TlsError> {
+    pub fn again(&self, config: &Config) -> Result<Self, TlsError> {
         Self::read(config, self.own_key.clone())
     }
 
@@ -87,16 +87,12 @@ impl Hops {
     }
 
     /// The key for passwords of clients in clear.
-    pub(in crate::frontend) fn own_key(&self) -> Option<&OwnKey> {
+    pub fn own_key(&self) -> Option<&OwnKey> {
         self.own_key.as_deref()
     }
 
     /// What a client is offered where the server offers `server`.
-    pub(in crate::frontend) fn offered(
-        &self,
-        config: &Config,
-        server: Capabilities,
-    ) -> Capabilities {
+    pub fn offered(&self, config: &Config, server: Capabilities) -> Capabilities {
         let mut offered = server.without(Capabilities::HOPS);
         // Who would get TLS here and none behind it, is told by the offer that there is none.
         let matches = config.backend_tls.mode == BackendMode::Match;
@@ -110,10 +106,7 @@ impl Hops {
     }
 
     /// Why nobody is let in, whatever the client offers.
-    pub(in crate::frontend) fn refusal(
-        config: &Config,
-        server: Capabilities,
-    ) -> Option<ErrorReply> {
+    pub fn refusal(config: &Config, server: Capabilities) -> Option<ErrorReply> {
         if server.has(Capabilities::SSL) {
             return None;
         }
@@ -129,24 +122,24 @@ impl Hops {
     }
 
     /// Why a client is not let in over this leg.
-    pub(in crate::frontend) fn too_open(config: &Config, client: &Leg) -> Option<Refusal> {
+    pub fn too_open(config: &Config, client: &Leg) -> Option<TurnedAway> {
         if config.tls.offer == Offer::Require && !client.is_secure() {
-            return Some(Refusal::of("no_tls", codes::tls_required()));
+            return Some(TurnedAway::of("no_tls", codes::tls_required()));
         }
         let certified = client.tls().is_some_and(|tls| tls.peer_certificate().is_some());
         (config.tls.asked == Asked::Require && !certified)
-            .then(|| Refusal::of("no_certificate", codes::certificate_required()))
+            .then(|| TurnedAway::of("no_certificate", codes::certificate_required()))
     }
 
     /// Encrypts the client's leg, as it has asked.
-    pub(in crate::frontend) async fn encrypt_client(&self, client: &mut Leg) -> io::Result<()> {
+    pub async fn encrypt_client(&self, client: &mut Leg) -> io::Result<()> {
         let acceptor = self.acceptor.as_ref();
         let tls = acceptor.ok_or(io::ErrorKind::InvalidData)?.begin()?;
         client.encrypt(tls).await
     }
 
     /// What the server is asked for of what it offers.
-    pub(in crate::frontend) fn asked(
+    pub fn asked(
         config: &Config,
         (client, peer): (&Leg, Peer),
         offered: Capabilities,
@@ -165,13 +158,13 @@ impl Hops {
 
     /// Encrypts the server's leg. `login` is what follows, and begins as the question for TLS does:
     /// the server takes the capabilities of the question.
-    pub(in crate::frontend) async fn encrypt_server(
+    pub async fn encrypt_server(
         &self,
         config: &Config,
         client: &Leg,
         (server, greeting): (&mut Leg, &Greeting),
         login: &[u8],
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), TurnedAway> {
         let Some(connector) = &self.connector else {
             return Ok(());
         };
@@ -191,20 +184,17 @@ impl Hops {
             tracing::warn!(backend = %config.backend, error = %e, left_out, "no TLS with the server");
         }
         let backend = config.backend.to_string();
-        Err(Refusal::of("backend_tls", codes::backend_tls(&backend, &e.to_string())))
+        Err(TurnedAway::of("backend_tls", codes::backend_tls(&backend, &e.to_string())))
     }
 
     /// Whether a leg to the server that could not be encrypted is no better for any other client.
-    pub(in crate::frontend) fn keeps_all_out(config: &Config) -> bool {
+    pub fn keeps_all_out(config: &Config) -> bool {
         config.backend_tls.of_everybody(&config.tls).mode.demands()
     }
 }
 
 /// The algorithm that both ends have named, as servers choose it.
-pub(in crate::frontend) fn compression(
-    agreed: Capabilities,
-    zstd_level: u8,
-) -> Option<Compression> {
+pub fn compression(agreed: Capabilities, zstd_level: u8) -> Option<Compression> {
     if agreed.has(Capabilities::COMPRESS) {
         Some(Compression::Zlib)
     } else if agreed.has(Capabilities::ZSTD) {

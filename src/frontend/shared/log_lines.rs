@@ -6,11 +6,11 @@ use crate::seldom::Seldom;
 #[derive(Debug, Default)]
 pub struct Lines {
     /// A connection came without its PROXY header.
-    pub(in crate::frontend) unannounced: Seldom,
+    pub unannounced: Seldom,
     /// The server could not be reached for a client.
-    pub(in crate::frontend) unreachable: Seldom,
+    pub unreachable: Seldom,
     /// A session was closed because the proxy cannot relay it.
-    pub(in crate::frontend) broken: Seldom,
+    pub broken: Seldom,
     /// A stored program with a lock call was passed.
-    pub(in crate::frontend) definitions: Seldom,
+    pub definitions: Seldom,
 }

@@ -6,3 +6,5 @@ pub mod leg_options;
 pub mod live_config;
 pub mod log_lines;
 pub mod registry;
+pub mod shapes;
+pub mod turned_away;

@@ -17,7 +17,7 @@ use crate::types::ConnectionId;
 
 /// A session, for people.
 #[derive(Debug)]
-pub struct Shown {
+pub struct SessionInfo {
     /// Its cluster, where there may be several.
     pub cluster: Option<Arc<str>>,
     /// The id that the client was told.
@@ -36,7 +36,7 @@ pub struct Shown {
 struct Member {
     events: EventSender,
     /// None before it has logged in.
-    shown: Option<Arc<Shown>>,
+    shown: Option<Arc<SessionInfo>>,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ pub struct Entry {
 
 impl Registry {
     /// What unpacking may take over all sessions.
-    pub(in crate::frontend) fn room(&self) -> &Room {
+    pub fn room(&self) -> &Room {
         &self.0.room
     }
 
@@ -110,7 +110,7 @@ impl Registry {
     }
 
     /// Tells those that have not logged in, and those that `spared` does not name.
-    pub fn tell_others(&self, event: SessionEvent, spared: impl Fn(&Shown) -> bool) {
+    pub fn tell_others(&self, event: SessionEvent, spared: impl Fn(&SessionInfo) -> bool) {
         for member in self.0.sessions.lock().values() {
             if !member.shown.as_ref().is_some_and(|shown| spared(shown)) {
                 let _ = member.events.send(event);
@@ -134,7 +134,7 @@ impl Registry {
     }
 
     /// Up to `most` sessions that have logged in, in no order.
-    pub fn shown(&self, most: usize) -> Vec<Arc<Shown>> {
+    pub fn shown(&self, most: usize) -> Vec<Arc<SessionInfo>> {
         let sessions = self.0.sessions.lock();
         sessions.values().filter_map(|member| member.shown.clone()).take(most).collect()
     }
@@ -156,7 +156,7 @@ impl Registry {
 
 impl Entry {
     /// It has logged in, or is another user's now.
-    pub fn show(&self, shown: Shown) {
+    pub fn show(&self, shown: SessionInfo) {
         if let Some(member) = self.registry.0.sessions.lock().get_mut(&self.id) {
             member.shown = Some(Arc::new(shown));
         }

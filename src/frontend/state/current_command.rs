@@ -16,7 +16,7 @@ enum Counting {
 
 /// The command that is being answered.
 #[derive(Debug, Default)]
-pub struct CurrentCommand {
+pub(crate) struct CurrentCommand {
     /// As the server would run it; empty if it may not any more.
     packet: Vec<u8>,
     /// Its statement.
@@ -27,49 +27,49 @@ pub struct CurrentCommand {
 }
 
 impl CurrentCommand {
-    /// One of several statements of a text.
-    pub fn of_several() -> Self {
-        Self { is_part: true, ..Self::default() }
+    /// From here on it is one of several statements of a text.
+    pub(crate) fn become_part(&mut self) {
+        *self = Self { counting: self.counting, is_part: true, ..Self::default() };
     }
 
     /// Whether it is one of several statements of a text.
-    pub fn is_part(&self) -> bool {
+    pub(crate) fn is_part(&self) -> bool {
         self.is_part
     }
 
     /// The server could run it as it is.
-    pub fn keep(&mut self, packet: &[u8], text: &[u8]) {
+    pub(crate) fn keep(&mut self, packet: &[u8], text: &[u8]) {
         self.packet = packet.to_vec();
         self.text = text.to_vec();
     }
 
     /// Its statement is another one than the text says.
-    pub fn set_text(&mut self, text: &[u8]) {
+    pub(crate) fn set_text(&mut self, text: &[u8]) {
         self.text = text.to_vec();
     }
 
     /// Its statement, if it was kept.
-    pub fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
     /// Takes its statement.
-    pub fn take_text(&mut self) -> Vec<u8> {
+    pub(crate) fn take_text(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.text)
     }
 
     /// Takes its packet, if the server could still run it as it is.
-    pub fn take_packet(&mut self) -> Vec<u8> {
+    pub(crate) fn take_packet(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.packet)
     }
 
     /// The server could not run it any more as it is.
-    pub fn drop_packet(&mut self) {
+    pub(crate) fn drop_packet(&mut self) {
         self.packet = Vec::new();
     }
 
     /// Counts it, once: what it becomes at the server is no command of the client's.
-    pub fn count(&mut self, counters: &[IntCounter], command: Command) {
+    pub(crate) fn count(&mut self, counters: &[IntCounter], command: Command) {
         if self.counting == Counting::Once {
             self.counting = Counting::Done;
             counters[usize::from(command.0)].inc();

@@ -10,7 +10,7 @@ use crate::types::ConnectionId;
 
 /// Whose session it is, and its entry in the list of sessions.
 #[derive(Debug)]
-pub struct Identity {
+pub(crate) struct Identity {
     peer: Peer,
     /// How its user proved to be one.
     method: Method,
@@ -25,7 +25,7 @@ pub struct Identity {
 
 impl Identity {
     /// After a login.
-    pub fn new(
+    pub(crate) fn new(
         peer: Peer,
         method: Method,
         opened: Duration,
@@ -38,42 +38,42 @@ impl Identity {
     }
 
     /// Where the client is.
-    pub fn peer(&self) -> Peer {
+    pub(crate) fn peer(&self) -> Peer {
         self.peer
     }
 
     /// The id that the client was told.
-    pub fn connection(&self) -> ConnectionId {
+    pub(crate) fn connection(&self) -> ConnectionId {
         self.connection
     }
 
     /// user@host.
-    pub fn owner(&self) -> &Arc<[u8]> {
+    pub(crate) fn owner(&self) -> &Arc<[u8]> {
         &self.owner
     }
 
     /// The same as text.
-    pub fn owner_text(&self) -> std::borrow::Cow<'_, str> {
+    pub(crate) fn owner_text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.owner)
     }
 
     /// How its user proved to be one; taken for another login on the open connection.
-    pub fn take_method(&mut self) -> Method {
+    pub(crate) fn take_method(&mut self) -> Method {
         std::mem::take(&mut self.method)
     }
 
     /// How its user proved to be one, in another login.
-    pub fn set_method(&mut self, method: Method) {
+    pub(crate) fn set_method(&mut self, method: Method) {
         self.method = method;
     }
 
     /// It is another user's session now.
-    pub fn set_owner(&mut self, owner: Arc<[u8]>) {
+    pub(crate) fn set_owner(&mut self, owner: Arc<[u8]>) {
         self.owner = owner;
     }
 
     /// Shows the session in the list, as it is now.
-    pub fn show(&self, tls: bool) {
+    pub(crate) fn show(&self, tls: bool) {
         self.entry.show(SessionInfo {
             cluster: self.cluster.clone(),
             connection: self.connection,

@@ -11,7 +11,7 @@ use crate::types::ProxyId;
 
 /// The locks of one session.
 #[derive(Debug)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     held: Held,
     /// The incarnation that granted what is held, or was held last.
     granted_by: Option<ProxyId>,
@@ -22,34 +22,34 @@ pub struct Ledger {
 
 impl Ledger {
     /// Of a session that holds nothing.
-    pub fn new(guard: Arc<LeaseGuard>) -> Self {
+    pub(crate) fn new(guard: Arc<LeaseGuard>) -> Self {
         Self { held: Held::default(), granted_by: None, deadlocks: 0, guard }
     }
 
     /// What is held.
-    pub fn held(&self) -> &Held {
+    pub(crate) fn held(&self) -> &Held {
         &self.held
     }
 
     /// The incarnation that granted what is held, or was held last.
-    pub fn granted_by(&self) -> Option<ProxyId> {
+    pub(crate) fn granted_by(&self) -> Option<ProxyId> {
         self.granted_by
     }
 
     /// Whether locks of this incarnation are held.
-    pub fn depends_on(&self, proxy: ProxyId) -> bool {
+    pub(crate) fn depends_on(&self, proxy: ProxyId) -> bool {
         self.granted_by == Some(proxy) && !self.held.is_empty()
     }
 
     /// The check before anything is said of locks that are held, or done under them.
-    pub fn check(&self) -> Result<(), CloseReason> {
+    pub(crate) fn check(&self) -> Result<(), CloseReason> {
         self.guard.check()
     }
 
     /// Enters a grant. False if it cannot be: locks of an incarnation that is over cannot stand
     /// beside new ones.
     #[must_use]
-    pub fn enter(&mut self, key: Key, grant: Grant) -> bool {
+    pub(crate) fn enter(&mut self, key: Key, grant: Grant) -> bool {
         if !self.held.is_empty() && self.granted_by != Some(grant.proxy) {
             return false;
         }
@@ -60,17 +60,17 @@ impl Ledger {
     }
 
     /// Takes a held lock once more.
-    pub fn reenter(&mut self, key: &Key) {
+    pub(crate) fn reenter(&mut self, key: &Key) {
         self.held.reenter(key);
     }
 
     /// Gives one acquisition back; see [`Held::release`].
-    pub fn release(&mut self, key: &Key) -> Release {
+    pub(crate) fn release(&mut self, key: &Key) -> Release {
         self.held.release(key)
     }
 
     /// Drops a lock that was released.
-    pub fn forget(&mut self, key: &Key) {
+    pub(crate) fn forget(&mut self, key: &Key) {
         self.held.forget(key);
         if self.held.is_empty() {
             self.guard.disarm();
@@ -78,23 +78,23 @@ impl Ledger {
     }
 
     /// Empties the ledger: the number of acquisitions there were, and the locks.
-    pub fn take_all(&mut self) -> (u64, Vec<(Key, u64)>) {
+    pub(crate) fn take_all(&mut self) -> (u64, Vec<(Key, u64)>) {
         self.guard.disarm();
         self.held.take_all()
     }
 
     /// How often the session gave up to end a deadlock.
-    pub fn deadlocks(&self) -> u32 {
+    pub(crate) fn deadlocks(&self) -> u32 {
         self.deadlocks
     }
 
     /// It gave up once more. The more often it does, the later it is the next victim.
-    pub fn note_deadlock(&mut self) {
+    pub(crate) fn note_deadlock(&mut self) {
         self.deadlocks = self.deadlocks.saturating_add(1);
     }
 
     /// The session begins anew.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.deadlocks = 0;
     }
 }

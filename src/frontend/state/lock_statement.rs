@@ -11,35 +11,44 @@ use crate::sql::expression::composite::Composite;
 const MAX_LONG_DATA: usize = 64 * 1024;
 
 /// Bit of COM_STMT_EXECUTE that asks for one (CURSOR_TYPE_READ_ONLY); servers look at no other.
-pub const READ_ONLY: u8 = 1;
+pub(crate) const READ_ONLY: u8 = 1;
 
 /// Whether an execution asks for a cursor.
-pub fn wanted(flags: u8) -> bool {
+pub(crate) fn wanted(flags: u8) -> bool {
     flags & READ_ONLY != 0
 }
 
 /// An open cursor.
 #[derive(Debug, Clone, Copy)]
-pub struct Cursor {
+pub(crate) struct Cursor {
+    /// The column's type.
     pub column: ColumnType,
-    pub value: Option<u64>,
+    value: Option<u64>,
     fetched: bool,
 }
 
 impl Cursor {
-    /// In front of the row.
-    pub fn new(column: ColumnType, value: Option<u64>) -> Self {
+    /// Before the row.
+    pub(crate) fn new(column: ColumnType, value: Option<u64>) -> Self {
         Self { column, value, fetched: false }
+    }
+
+    /// Fetches up to so many rows: the row, if it is among them, and whether the end was seen.
+    pub(crate) fn fetch(&mut self, rows: u32) -> (Option<Option<u64>>, bool) {
+        let left = !self.fetched;
+        let row = (left && rows > 0).then_some(self.value);
+        self.fetched |= row.is_some();
+        (row, rows > u32::from(left))
     }
 }
 
 /// What a statement was prepared in: default schema, SQL mode and the client's character set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrepareContext(pub Vec<Option<Vec<u8>>>);
+pub(crate) struct PrepareContext(pub Vec<Option<Vec<u8>>>);
 
 /// The calls of a prepared statement.
 #[derive(Debug, Clone)]
-pub enum Calls {
+pub(crate) enum Calls {
     /// One bare call.
     Bare(BareCall),
     /// Calls in a larger statement, and the columns as the server described them.
@@ -48,7 +57,7 @@ pub enum Calls {
 
 /// A prepared statement with lock calls.
 #[derive(Debug)]
-pub struct LockStatement {
+pub(crate) struct LockStatement {
     pub calls: Calls,
     pub text: Vec<u8>,
     pub params: usize,
@@ -77,7 +86,7 @@ pub struct LockStatement {
 
 impl LockStatement {
     /// Prepared just now; `name` is its column's.
-    pub fn new(calls: Calls, text: &[u8], params: usize, name: Vec<u8>) -> Self {
+    pub(crate) fn new(calls: Calls, text: &[u8], params: usize, name: Vec<u8>) -> Self {
         Self {
             calls,
             text: text.to_vec(),
@@ -103,7 +112,7 @@ impl LockStatement {
     }
 
     /// Bytes that it takes: what is known of a text is about as long as the text.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let columns: usize = match &self.calls {
             Calls::Bare(_) => 0,
             Calls::Composite(_, columns) => columns.iter().map(Vec::len).sum(),
@@ -113,16 +122,16 @@ impl LockStatement {
     }
 
     /// No call: it lists locks. The server can run it as it stands.
-    pub fn only_lists(&self) -> bool {
+    pub(crate) fn only_lists(&self) -> bool {
         matches!(&self.calls, Calls::Composite(composite, _) if composite.calls.is_empty())
     }
 
     /// How many parameters there are.
-    pub fn params(&self) -> usize {
+    pub(crate) fn params(&self) -> usize {
         self.params
     }
 
-    pub fn first_is_the_name(&self) -> bool {
+    pub(crate) fn first_is_the_name(&self) -> bool {
         match &self.calls {
             Calls::Bare(bare) => bare.arguments.first() == Some(&Argument::Parameter),
             Calls::Composite(..) => false,
@@ -130,20 +139,20 @@ impl LockStatement {
     }
 
     /// Whether the first value of an execution is the lock's name.
-    pub fn name_is_sent_with_execution(&self) -> bool {
+    pub(crate) fn name_is_sent_with_execution(&self) -> bool {
         self.first_is_the_name()
             && self.long_data.first().is_some_and(Option::is_none)
             && !self.beyond.contains(&0)
     }
 
     /// The server gets an execution as it stands, and forgets long data by it.
-    pub fn run_by_server(&mut self, types: Vec<u16>) {
+    pub(crate) fn run_by_server(&mut self, types: Vec<u16>) {
         self.types = types;
         self.forget_long_data();
     }
 
     /// Whether there was any.
-    pub fn forget_long_data(&mut self) -> bool {
+    pub(crate) fn forget_long_data(&mut self) -> bool {
         let any = !self.beyond.is_empty() || self.long_data.iter().any(Option::is_some);
         self.long_data.iter_mut().for_each(|d| *d = None);
         self.beyond.clear();
@@ -152,7 +161,7 @@ impl LockStatement {
     }
 
     /// Keeps a piece of a parameter's data, if there is room for so many bytes.
-    pub fn keep_long_data(&mut self, index: usize, bytes: &[u8], room: usize) {
+    pub(crate) fn keep_long_data(&mut self, index: usize, bytes: &[u8], room: usize) {
         let slot = self.long_data.get_mut(index);
         self.refused_data |= slot.is_none();
         let Some(data) = slot.map(Option::get_or_insert_default) else {
@@ -207,6 +216,18 @@ mod tests {
         assert!(statement.no_room && statement.kept == 0);
         statement.keep_long_data(2, b"abc", 100);
         assert!(statement.refused_data, "there is no third parameter");
+    }
+
+    #[test]
+    fn the_end_of_a_cursor_is_seen_by_a_fetch_of_more_than_there_is() {
+        let column = ColumnType { kind: 8, length: 1, flags: 0 };
+        let mut cursor = Cursor::new(column, Some(1));
+        assert_eq!(cursor.fetch(0), (None, false));
+        assert_eq!(cursor.fetch(1), (Some(Some(1)), false));
+        assert_eq!(cursor.fetch(0), (None, false));
+        assert_eq!(cursor.fetch(1), (None, true));
+        let mut cursor = Cursor::new(column, None);
+        assert_eq!(cursor.fetch(2), (Some(None), true));
     }
 
     #[test]

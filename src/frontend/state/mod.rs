@@ -1,9 +1,11 @@
 //! What a session is, apart from its legs: plain values, each with rules of its own.
 
-pub mod current_command;
-pub mod identity;
-pub mod ledger;
-pub mod lock_statement;
-pub mod named_statements;
-pub mod server_view;
-pub mod statements;
+pub(super) mod current_command;
+pub(super) mod identity;
+pub(super) mod ledger;
+pub(super) mod lock_statement;
+pub(super) mod named_statements;
+pub(super) mod phase;
+pub(super) mod server_view;
+pub(super) mod several;
+pub(super) mod statements;

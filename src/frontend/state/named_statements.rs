@@ -8,7 +8,7 @@ use crate::sql::expression::composite::Composite;
 
 /// A statement with lock calls that has a name.
 #[derive(Debug)]
-pub struct NamedStatement {
+pub(crate) struct NamedStatement {
     /// Its text.
     pub text: Vec<u8>,
     /// The calls in it.
@@ -19,14 +19,14 @@ pub struct NamedStatement {
 
 impl NamedStatement {
     /// Bytes that it takes: what is known of a text is about as long as the text.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         size_of::<Self>() + 2 * self.text.len()
     }
 }
 
 /// What is known of a name.
 #[derive(Debug, Clone)]
-pub enum NameMeaning {
+pub(crate) enum NameMeaning {
     /// A statement with calls.
     Calls(Arc<NamedStatement>),
     /// A PREPARE of it has failed: the server may have kept the statement with calls, or not.
@@ -35,7 +35,7 @@ pub enum NameMeaning {
 
 /// Those of a session.
 #[derive(Debug, Default)]
-pub struct NamedStatements {
+pub(crate) struct NamedStatements {
     by_name: HashMap<Vec<u8>, NameMeaning>,
     /// The proxy's own.
     own: Option<String>,
@@ -43,32 +43,32 @@ pub struct NamedStatements {
 
 impl NamedStatements {
     /// Whether any name is known.
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         !self.by_name.is_empty()
     }
 
     /// What a name means, as the server folds it.
-    pub fn get(&self, folded: &[u8]) -> Option<&NameMeaning> {
+    pub(crate) fn get(&self, folded: &[u8]) -> Option<&NameMeaning> {
         self.by_name.get(folded)
     }
 
     /// From here on, a name means this.
-    pub fn insert(&mut self, folded: Vec<u8>, meaning: NameMeaning) {
+    pub(crate) fn insert(&mut self, folded: Vec<u8>, meaning: NameMeaning) {
         self.by_name.insert(folded, meaning);
     }
 
     /// From here on, a name is not known.
-    pub fn remove(&mut self, folded: &[u8]) {
+    pub(crate) fn remove(&mut self, folded: &[u8]) {
         self.by_name.remove(folded);
     }
 
     /// The name of the proxy's own statement, which no client has.
-    pub fn own(&mut self) -> &str {
+    pub(crate) fn own(&mut self) -> &str {
         self.own.get_or_insert_with(|| format!("lockstead_{:016x}", rand::random::<u64>()))
     }
 
     /// Bytes that they take.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let one = |(name, meaning): (&Vec<u8>, &NameMeaning)| match meaning {
             NameMeaning::Calls(statement) => name.len() + statement.size(),
             NameMeaning::Doubtful => name.len(),

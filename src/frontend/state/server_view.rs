@@ -14,7 +14,7 @@ use crate::types::Flavour;
 
 /// What is known of the two settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Settings {
+pub(crate) enum Settings {
     /// A row comes, and ASCII is ASCII.
     #[default]
     Usual,
@@ -26,7 +26,7 @@ pub enum Settings {
 
 /// A server as one session knows it.
 #[derive(Debug)]
-pub struct ServerView {
+pub(crate) struct ServerView {
     flavour: Flavour,
     version: u32,
     settings: Settings,
@@ -42,7 +42,12 @@ pub struct ServerView {
 
 impl ServerView {
     /// Of a server right after a login.
-    pub fn new(flavour: Flavour, version: u32, several: bool, known_since: Duration) -> Self {
+    pub(crate) fn new(
+        flavour: Flavour,
+        version: u32,
+        several: bool,
+        known_since: Duration,
+    ) -> Self {
         Self {
             flavour,
             version,
@@ -55,12 +60,12 @@ impl ServerView {
     }
 
     /// Its family.
-    pub fn flavour(&self) -> Flavour {
+    pub(crate) fn flavour(&self) -> Flavour {
         self.flavour
     }
 
     /// How it reads this session's statements, as far as the proxy knows.
-    pub fn dialect(&self, status: Status) -> Dialect {
+    pub(crate) fn dialect(&self, status: Status) -> Dialect {
         Dialect {
             flavour: self.flavour,
             version: self.version,
@@ -72,35 +77,35 @@ impl ServerView {
     }
 
     /// What is known of the settings.
-    pub fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> Settings {
         self.settings
     }
 
     /// A statement names one of them; one that is prepared may set it whenever it is executed.
-    pub fn note_setting(&mut self, text: &[u8], prepares: bool) {
+    pub(crate) fn note_setting(&mut self, text: &[u8], prepares: bool) {
         self.settings = Settings::Named;
         self.settings_prepared |= prepares || may_be_named(text, false);
     }
 
     /// Whether the server must be asked for them.
-    pub fn asks_for_settings(&self) -> bool {
+    pub(crate) fn asks_for_settings(&self) -> bool {
         self.settings == Settings::Named || self.settings_prepared
     }
 
     /// The server has told them.
-    pub fn learn_settings(&mut self, limited: bool, wide: bool) {
+    pub(crate) fn learn_settings(&mut self, limited: bool, wide: bool) {
         self.settings =
             if limited || wide { Settings::Unusual { limited, wide } } else { Settings::Usual };
     }
 
     /// Whether one text may hold several statements, as far as the proxy knows.
-    pub fn several(&self) -> bool {
+    pub(crate) fn several(&self) -> bool {
         self.several
     }
 
     /// COM_SET_OPTION: 0 allows several statements in one text, 1 forbids them; anything else the
     /// server refuses.
-    pub fn set_option(&mut self, option: &[u8]) {
+    pub(crate) fn set_option(&mut self, option: &[u8]) {
         match option {
             [0, 0] => self.several = true,
             [1, 0] => self.several = false,
@@ -109,27 +114,27 @@ impl ServerView {
     }
 
     /// Whether the server has taken this word as an alias, last.
-    pub fn takes_alias(&self, alias: &[u8]) -> bool {
+    pub(crate) fn takes_alias(&self, alias: &[u8]) -> bool {
         !alias.is_empty() && self.good_alias.as_deref() == Some(alias)
     }
 
     /// The server has taken it as an alias.
-    pub fn note_alias(&mut self, alias: &[u8]) {
+    pub(crate) fn note_alias(&mut self, alias: &[u8]) {
         self.good_alias = Some(alias.into());
     }
 
     /// Since when the server is known to be the one with the lock tables.
-    pub fn known_since(&self) -> Duration {
+    pub(crate) fn known_since(&self) -> Duration {
         self.known_since
     }
 
     /// It was, at this moment.
-    pub fn note_known(&mut self, at: Duration) {
+    pub(crate) fn note_known(&mut self, at: Duration) {
         self.known_since = at;
     }
 
     /// The session begins anew.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.settings = Settings::Usual;
         self.settings_prepared = false;
         self.good_alias = None;

@@ -10,7 +10,7 @@ const LATEST: u32 = u32::MAX;
 
 /// Prepared statements with lock calls.
 #[derive(Debug, Default)]
-pub struct Statements {
+pub(crate) struct Statements {
     /// By the server's statement id.
     prepared: HashMap<u32, LockStatement>,
     /// Those that have a name in SQL.
@@ -21,62 +21,62 @@ pub struct Statements {
 
 impl Statements {
     /// Whether none has an id.
-    pub fn none_prepared(&self) -> bool {
+    pub(crate) fn none_prepared(&self) -> bool {
         self.prepared.is_empty()
     }
 
     /// The statement that an id means.
-    pub fn meant(&self, id: u32) -> u32 {
+    pub(crate) fn meant(&self, id: u32) -> u32 {
         self.latest.filter(|_| id == LATEST).unwrap_or(id)
     }
 
     /// A statement, by its own id or as the latest.
-    pub fn get(&self, id: u32) -> Option<&LockStatement> {
+    pub(crate) fn get(&self, id: u32) -> Option<&LockStatement> {
         self.prepared.get(&self.meant(id))
     }
 
     /// A statement, by its own id or as the latest.
-    pub fn get_mut(&mut self, id: u32) -> Option<&mut LockStatement> {
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut LockStatement> {
         let id = self.meant(id);
         self.prepared.get_mut(&id)
     }
 
     /// Whether an id means one of these.
-    pub fn contains(&self, id: u32) -> bool {
+    pub(crate) fn contains(&self, id: u32) -> bool {
         self.get(id).is_some()
     }
 
     /// Whether it calls nothing, but lists locks.
-    pub fn only_lists(&self, id: u32) -> bool {
+    pub(crate) fn only_lists(&self, id: u32) -> bool {
         self.get(id).is_some_and(LockStatement::only_lists)
     }
 
     /// A statement was prepared.
-    pub fn insert(&mut self, id: u32, statement: LockStatement) {
+    pub(crate) fn insert(&mut self, id: u32, statement: LockStatement) {
         self.prepared.insert(id, statement);
         self.latest = Some(id);
     }
 
     /// A statement is prepared by the server, and not known to have calls.
-    pub fn another_is_prepared(&mut self) {
+    pub(crate) fn another_is_prepared(&mut self) {
         self.latest = None;
     }
 
     /// From here on the server runs it as it is.
-    pub fn remove(&mut self, id: u32) {
+    pub(crate) fn remove(&mut self, id: u32) {
         let id = self.meant(id);
         self.prepared.remove(&id);
     }
 
     /// Bytes that may still be taken of a session's `most`. The rest of what a session takes
     /// is bounded by itself: buffers, and a command that is being answered.
-    pub fn room(&self, most: usize) -> usize {
+    pub(crate) fn room(&self, most: usize) -> usize {
         let prepared: usize = self.prepared.values().map(LockStatement::size).sum();
         most.saturating_sub(prepared + self.named.size())
     }
 
     /// The session begins anew.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.prepared.clear();
         self.named = NamedStatements::default();
     }

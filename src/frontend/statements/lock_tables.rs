@@ -6,15 +6,13 @@
 //! transactions are what they would be
 //! ([ADR 13](../../docs/adr/0013-listed-locks.md)).
 
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
 use std::fmt::Write as _;
 
-use super::composite::definitions;
 use super::rewrite::{Edit, Edits, Which, spliced};
 use crate::engine::io::gatekeeper;
 use crate::engine::io::held_locks::HeldLock;
-use crate::frontend::prepared::execute_statement::Bound;
-use crate::frontend::prepared::store::LockStatement;
-use crate::frontend::session::{End, Session};
 use crate::lock::name::Key;
 use crate::protocol::column;
 use crate::sql::expression::composite::Composite;
@@ -30,69 +28,46 @@ const OTHER: &[u8] = b"lockstead_listed";
 /// The held locks: name, connection, tag, age.
 const HELD: &str = "lockstead_held";
 
-impl Session {
-    /// What makes the statement list durable locks. Nothing where that is not certain, or where the
-    /// server does not take it, or would describe other columns: it then sees the server's own.
-    pub(in crate::frontend) async fn list_locks(
-        &mut self,
-        text: &[u8],
-        composite: &Composite,
-        native: &[Vec<u8>],
-    ) -> Result<Edits, End> {
-        let Some(listing) = &composite.lists else { return Ok(Edits::new()) };
-        let mut name = &text[listing.name.clone()];
-        if listing.unqualified && !self.is_servers_own(listing, name).await? {
-            name = OTHER;
-        }
-        if !listing.is_for(self.flavour) || (name == OTHER && listing.qualified.is_empty()) {
-            return Ok(Edits::new());
-        }
-        let Ok(Some(held)) = self.context.engine.census().await else { return Ok(Edits::new()) };
-        let tag = |key: &Key| self.context.gates.tag(key);
-        let held = held_locks(self.flavour, &held, tag);
-        let expressions = expressions(self.flavour, listing.table, name, &held);
-        if expressions.len() > MAX_SIZE {
-            return Ok(Edits::new());
-        }
-        let edits = edits(listing, name, &expressions);
-        let listed = spliced(text, 0..composite.end, &edits, Which::Last);
-        let reply = self.prepare_and_close(&listed).await?;
-        let kinds =
-            |columns: &[Vec<u8>]| columns.iter().map(|c| column::kind(c)).collect::<Vec<_>>();
-        let alike = !reply.is_error() && kinds(&definitions(&reply)) == kinds(native);
-        Ok(if alike { edits } else { Edits::new() })
+/// What makes the statement list durable locks. Nothing where that is not certain, or where the
+/// server does not take it, or would describe other columns: it then sees the server's own.
+pub(crate) async fn list_locks(
+    cx: &mut CallContext<'_>,
+    text: &[u8],
+    composite: &Composite,
+    native: &[Vec<u8>],
+) -> Result<Edits, CloseReason> {
+    let Some(listing) = &composite.lists else { return Ok(Edits::new()) };
+    let mut name = &text[listing.name.clone()];
+    if listing.unqualified && !is_servers_own(cx, listing, name).await? {
+        name = OTHER;
     }
+    if !listing.is_for(cx.flavour()) || (name == OTHER && listing.qualified.is_empty()) {
+        return Ok(Edits::new());
+    }
+    let Ok(Some(held)) = cx.locks.census().await else { return Ok(Edits::new()) };
+    let tag = |key: &Key| cx.locks.tag(key);
+    let held = held_locks(cx.flavour(), &held, tag);
+    let expressions = expressions(cx.flavour(), listing.table, name, &held);
+    if expressions.len() > MAX_SIZE {
+        return Ok(Edits::new());
+    }
+    let edits = edits(listing, name, &expressions);
+    let listed = spliced(text, 0..composite.end, &edits, Which::Last);
+    let reply = cx.prepare_and_close(&listed).await?;
+    let kinds = |columns: &[Vec<u8>]| columns.iter().map(|c| column::kind(c)).collect::<Vec<_>>();
+    let alike = !reply.is_error() && kinds(&reply.definitions()) == kinds(native);
+    Ok(if alike { edits } else { Edits::new() })
+}
 
-    /// Whether a statement with this id calls nothing.
-    pub(in crate::frontend) fn only_lists(&self, id: u32) -> bool {
-        self.statements.get(&self.meant(id)).is_some_and(LockStatement::only_lists)
-    }
-
-    /// From here on the server runs such a statement as it stands.
-    pub(in crate::frontend) fn forget_statement(&mut self, id: u32) {
-        let id = self.meant(id);
-        self.statements.remove(&id);
-    }
-
-    /// Whether the server executes a prepared statement as it stands. `beyond`: its values are too
-    /// long.
-    pub(in crate::frontend) async fn passes(
-        &mut self,
-        bound: &Bound<'_>,
-        beyond: bool,
-    ) -> Result<bool, End> {
-        let prepared = bound.surroundings.as_ref();
-        Ok(bound.composite.calls.is_empty() && (beyond || !self.surrounded_alike(prepared).await?))
-    }
-
-    /// Whether a name without a schema means the server's table.
-    async fn is_servers_own(&mut self, listing: &Listing, name: &[u8]) -> Result<bool, End> {
-        let reply = self.prepare_and_close(&[b"SELECT * FROM ", name].concat()).await?;
-        let (schema, _) = listing.table.full_name();
-        Ok(definitions(&reply)
-            .first()
-            .is_some_and(|d| column::schema(d) == Some(schema.as_bytes())))
-    }
+/// Whether a name without a schema means the server's table.
+async fn is_servers_own(
+    cx: &mut CallContext<'_>,
+    listing: &Listing,
+    name: &[u8],
+) -> Result<bool, CloseReason> {
+    let reply = cx.prepare_and_close(&[b"SELECT * FROM ", name].concat()).await?;
+    let (schema, _) = listing.table.full_name();
+    Ok(reply.definitions().first().is_some_and(|d| column::schema(d) == Some(schema.as_bytes())))
 }
 
 /// The expressions in their place, and the table's name without its schema.

@@ -1,9 +1,11 @@
 //! Lock calls inside a larger statement.
 
-pub(in crate::frontend) mod composite;
-pub(in crate::frontend) mod lock_tables;
-pub(in crate::frontend) mod native;
-pub(in crate::frontend) mod probe;
-pub(in crate::frontend) mod rewrite;
-pub(in crate::frontend) mod row_names;
-pub(in crate::frontend) mod run_calls;
+pub(super) mod composite;
+pub(super) mod lock_tables;
+pub(super) mod native;
+pub(super) mod probe;
+pub(super) mod rewrite;
+pub(super) mod row_names;
+pub(super) mod run_calls;
+pub(super) mod statement;
+pub(super) mod uncovered;

@@ -5,29 +5,27 @@
 //! of its own, under names that nobody else has. The first probe to be evaluated takes one name,
 //! and a flag by which all others take another.
 
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::composite::Statement;
 use super::rewrite::{Edit, Edits, Which, spliced};
-use crate::frontend::session::{End, Session};
+use super::statement::CallStatement;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
 use crate::sql::expression::composite::{Call, Verb};
 
 /// How the names of probes begin.
-pub(in crate::frontend) const PREFIX: &str = "lockstead_probe_";
+pub(crate) const PREFIX: &str = "lockstead_probe_";
 /// A statement that evaluates a call more often than this is refused.
-pub(in crate::frontend) const MAX_TIMES: u32 = 16;
-/// Errors that have nothing to do with what a statement says: KILL QUERY, a time limit, a lock of the
-/// server's that was waited for too long.
-pub(in crate::frontend) const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];
+pub(crate) const MAX_TIMES: u32 = 16;
 /// Attempts to release probes.
 const RELEASES: u32 = 4;
 
 /// What a trial has shown.
-pub(in crate::frontend) enum Next {
+pub(crate) enum Next {
     /// The call that is evaluated next, and how often.
     Call(usize, u32),
     /// None of the first so many is evaluated.
@@ -38,97 +36,98 @@ pub(in crate::frontend) enum Next {
     Warned,
 }
 
-impl Session {
-    /// Finds the next of `waiting`, which are in the order of the text. In a `scope`, only that part
-    /// of the statement is run.
-    pub(in crate::frontend) async fn next_call(
-        &mut self,
-        statement: &Statement<'_>,
-        waiting: &[&Call],
-        scope: Option<Range<usize>>,
-        edits: &Edits,
-    ) -> Result<Next, End> {
-        let Statement { text, composite, .. } = statement;
-        let inside = |call: &&&Call| {
-            scope.as_ref().is_none_or(|s| s.start <= call.span.start && call.span.end <= s.end)
-        };
-        let together = waiting.iter().take_while(inside).count();
-        let probes = Probes { base: rand::random() };
-        let mut trial = edits.clone();
-        for (nth, call) in waiting.iter().enumerate().take(together) {
-            let probe = probes.expression(nth, call.function);
-            trial.push(Edit {
-                span: call.span.clone(),
-                last: Vec::new(),
-                trial: probe.into(),
-                keeps: false,
-            });
-        }
-        let sql = if let Some(span) = scope {
-            // Whatever sql_select_limit says.
-            let part = spliced(text, span, &trial, Which::Trial);
-            [b"SELECT ", part.as_slice(), b" LIMIT 1"].concat()
-        } else {
-            let into = composite.into.iter().cloned();
-            trial.extend(into.map(|(span, _)| Edit {
-                span,
-                last: Vec::new(),
-                trial: Vec::new(),
-                keeps: false,
-            }));
-            spliced(text, 0..composite.end, &trial, Which::Trial)
-        };
-        let reply = self.ask_for_the_end(&sql).await?;
-        let ended = matches!(reply.ending, Ending::Err { code } if INTERRUPTED.contains(&code));
-        let mut times = vec![0; together];
-        let mut first = None;
-        let release = probes.release(together);
-        for round in 0..=MAX_TIMES {
-            let row = self.release_probes(&release).await?;
-            let had = |i: usize| matches!(row.get(i), Some(Some(one)) if *one == b"1");
-            for (nth, times) in times.iter_mut().enumerate() {
-                first = first.or_else(|| had(1 + 2 * nth).then_some(nth));
-                *times += u32::from(had(1 + 2 * nth)) + u32::from(had(2 + 2 * nth));
-            }
-            if !(0..row.len()).any(had) {
-                break;
-            }
-            if round == MAX_TIMES {
-                // What is left belongs to a statement that is refused.
-                self.ask(b"DO RELEASE_ALL_LOCKS()").await?;
-                times.fill(MAX_TIMES + 1);
-            }
-        }
-        let said = || reply.frames().last().map(|f| f[HEADER..].to_vec()).unwrap_or_default();
-        if ended {
-            return Ok(Next::Ended(said()));
-        }
-        let warned = match reply.ending {
-            Ending::Ok { warnings, .. } => warnings > 0,
-            Ending::Err { .. } => first.is_none(),
-            Ending::Plain => false,
-        };
-        if warned && composite.verb == Verb::Change {
-            return Ok(Next::Warned);
-        }
-        Ok(match first {
-            Some(nth) => Next::Call(nth, times[nth]),
-            // That it failed before any of them says nothing about another run.
-            None if reply.is_error() => Next::Ended(said()),
-            None => Next::None(together),
-        })
+/// Finds the next of `waiting`, which are in the order of the text. In a `scope`, only that part
+/// of the statement is run.
+pub(crate) async fn next_call(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'_>,
+    waiting: &[&Call],
+    scope: Option<Range<usize>>,
+    edits: &Edits,
+) -> Result<Next, CloseReason> {
+    let CallStatement { text, composite, .. } = statement;
+    let inside = |call: &&&Call| {
+        scope.as_ref().is_none_or(|s| s.start <= call.span.start && call.span.end <= s.end)
+    };
+    let together = waiting.iter().take_while(inside).count();
+    let probes = Probes { base: rand::random() };
+    let mut trial = edits.clone();
+    for (nth, call) in waiting.iter().enumerate().take(together) {
+        let probe = probes.expression(nth, call.function);
+        trial.push(Edit {
+            span: call.span.clone(),
+            last: Vec::new(),
+            trial: probe.into(),
+            keeps: false,
+        });
     }
+    let sql = if let Some(span) = scope {
+        // Whatever sql_select_limit says.
+        let part = spliced(text, span, &trial, Which::Trial);
+        [b"SELECT ", part.as_slice(), b" LIMIT 1"].concat()
+    } else {
+        let into = composite.into.iter().cloned();
+        trial.extend(into.map(|(span, _)| Edit {
+            span,
+            last: Vec::new(),
+            trial: Vec::new(),
+            keeps: false,
+        }));
+        spliced(text, 0..composite.end, &trial, Which::Trial)
+    };
+    let reply = cx.ask_for_the_end(&sql).await?;
+    let ended = reply.is_interrupted();
+    let mut times = vec![0; together];
+    let mut first = None;
+    let release = probes.release(together);
+    for round in 0..=MAX_TIMES {
+        let row = release_probes(cx, &release).await?;
+        let had = |i: usize| matches!(row.get(i), Some(Some(one)) if *one == b"1");
+        for (nth, times) in times.iter_mut().enumerate() {
+            first = first.or_else(|| had(1 + 2 * nth).then_some(nth));
+            *times += u32::from(had(1 + 2 * nth)) + u32::from(had(2 + 2 * nth));
+        }
+        if !(0..row.len()).any(had) {
+            break;
+        }
+        if round == MAX_TIMES {
+            // What is left belongs to a statement that is refused.
+            cx.ask(b"DO RELEASE_ALL_LOCKS()").await?;
+            times.fill(MAX_TIMES + 1);
+        }
+    }
+    let said = || reply.frames().last().map(|f| f[HEADER..].to_vec()).unwrap_or_default();
+    if ended {
+        return Ok(Next::Ended(said()));
+    }
+    let warned = match reply.ending {
+        Ending::Ok { warnings, .. } => warnings > 0,
+        Ending::Err { .. } => first.is_none(),
+        Ending::Plain => false,
+    };
+    if warned && composite.verb == Verb::Change {
+        return Ok(Next::Warned);
+    }
+    Ok(match first {
+        Some(nth) => Next::Call(nth, times[nth]),
+        // That it failed before any of them says nothing about another run.
+        None if reply.is_error() => Next::Ended(said()),
+        None => Next::None(together),
+    })
+}
 
-    /// Releases the probes, and tells which there were. A KILL QUERY for the trial may come late: not
-    /// to know what was evaluated would be to make up an answer.
-    async fn release_probes(&mut self, release: &str) -> Result<Vec<Option<Vec<u8>>>, End> {
-        for _ in 0..RELEASES {
-            if let Some(row) = self.ask_row(release.as_bytes()).await? {
-                return Ok(row);
-            }
+/// Releases the probes, and tells which there were. A KILL QUERY for the trial may come late: not
+/// to know what was evaluated would be to make up an answer.
+async fn release_probes(
+    cx: &mut CallContext<'_>,
+    release: &str,
+) -> Result<Vec<Option<Vec<u8>>>, CloseReason> {
+    for _ in 0..RELEASES {
+        if let Some(row) = cx.ask_row(release.as_bytes()).await? {
+            return Ok(row);
         }
-        Err(End::Broken("the server does not release the locks of a trial"))
     }
+    Err(CloseReason::Broken("the server does not release the locks of a trial"))
 }
 
 /// Names of one trial's locks.

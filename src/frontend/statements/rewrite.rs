@@ -1,104 +1,97 @@
 //! A statement's text with other expressions in the places of its lock calls.
 
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
 use std::ops::Range;
 
-use crate::frontend::session::{End, Session};
 use crate::lock::function::Function;
 use crate::sql::expression::composite::{Call, Composite};
 use crate::types::Flavour;
 
 /// Expressions for the place of a call.
 #[derive(Debug, Clone)]
-pub(in crate::frontend) struct Edit {
-    pub(in crate::frontend) span: Range<usize>,
+pub(crate) struct Edit {
+    pub span: Range<usize>,
     /// In the statement that the client's answer comes from.
-    pub(in crate::frontend) last: Vec<u8>,
+    pub last: Vec<u8>,
     /// In those that are run to see which calls are evaluated.
-    pub(in crate::frontend) trial: Vec<u8>,
+    pub trial: Vec<u8>,
     /// The parameters in it are still there.
-    pub(in crate::frontend) keeps: bool,
+    pub keeps: bool,
 }
 
 /// Of several calls.
-pub(in crate::frontend) type Edits = Vec<Edit>;
+pub(crate) type Edits = Vec<Edit>;
 
 /// Which of the expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::frontend) enum Which {
+pub(crate) enum Which {
     Last,
     Trial,
 }
 
-impl Session {
-    /// For a call that is not evaluated.
-    pub(in crate::frontend) fn nothing(&self, call: &Call) -> Edit {
-        // Were it evaluated all the same, it must not look like a lock.
-        let value = (call.function == Function::ReleaseAllLocks).then_some(0);
-        self.edit(call, value, &[], false)
-    }
+/// For a call that is not evaluated.
+pub(crate) fn edit_for_nothing(cx: &CallContext<'_>, call: &Call) -> Edit {
+    // Were it evaluated all the same, it must not look like a lock.
+    let value = (call.function == Function::ReleaseAllLocks).then_some(0);
+    edit_for(cx, call, value, &[], false)
+}
 
-    /// What the statement before has left behind, for one that asks for it: the server must be asked
-    /// before it is asked anything else.
-    pub(in crate::frontend) async fn look_back(
-        &mut self,
-        composite: &Composite,
-    ) -> Result<Edits, End> {
-        if composite.looks_back.is_empty() {
-            return Ok(Vec::new());
+/// What the statement before has left behind, for one that asks for it: the server must be asked
+/// before it is asked anything else.
+pub(crate) async fn look_back(
+    cx: &mut CallContext<'_>,
+    composite: &Composite,
+) -> Result<Edits, CloseReason> {
+    if composite.looks_back.is_empty() {
+        return Ok(Vec::new());
+    }
+    cx.server.replay_skipped()?;
+    let names: Vec<&str> = composite.looks_back.iter().map(|(_, back)| back.sql()).collect();
+    let question = format!("SELECT {}", names.join(","));
+    let row = cx.ask_row(question.as_bytes()).await?.unwrap_or_default();
+    let values = composite.looks_back.iter().zip(row);
+    let edits = values.filter_map(|((span, _), value)| {
+        let value = [b"CAST('", value?.as_slice(), b"' AS SIGNED)"].concat();
+        Some(Edit { span: span.clone(), last: value.clone(), trial: value, keeps: false })
+    });
+    Ok(edits.collect())
+}
+
+/// For a call that returned `value`; `again` has warnings to repeat.
+pub(crate) fn edit_for(
+    cx: &CallContext<'_>,
+    call: &Call,
+    value: Option<u64>,
+    again: &[Vec<u8>],
+    tables: bool,
+) -> Edit {
+    let constant = call.function.calm_expression(cx.flavour(), value);
+    let evaluated = call.function.value_expression(cx.flavour(), value, again);
+    // To MySQL's planner a lock call is a constant, to MariaDB's it is none.
+    let (last, trial) = match cx.flavour() {
+        Flavour::MySql if tables => {
+            (call.function.warning_expression(value, again).unwrap_or(constant.clone()), constant)
         }
-        self.catch_up()?;
-        let names: Vec<&str> = composite.looks_back.iter().map(|(_, back)| back.sql()).collect();
-        let question = format!("SELECT {}", names.join(","));
-        let row = self.ask_row(question.as_bytes()).await?.unwrap_or_default();
-        let values = composite.looks_back.iter().zip(row);
-        let edits = values.filter_map(|((span, _), value)| {
-            let value = [b"CAST('", value?.as_slice(), b"' AS SIGNED)"].concat();
-            Some(Edit { span: span.clone(), last: value.clone(), trial: value, keeps: false })
-        });
-        Ok(edits.collect())
-    }
-
-    /// For a call that returned `value`; `again` has warnings to repeat.
-    pub(in crate::frontend) fn edit(
-        &self,
-        call: &Call,
-        value: Option<u64>,
-        again: &[Vec<u8>],
-        tables: bool,
-    ) -> Edit {
-        let constant = call.function.calm_expression(self.flavour, value);
-        let evaluated = call.function.value_expression(self.flavour, value, again);
-        // To MySQL's planner a lock call is a constant, to MariaDB's it is none.
-        let (last, trial) = match self.flavour {
-            Flavour::MySql if tables => (
-                call.function.warning_expression(value, again).unwrap_or(constant.clone()),
-                constant,
-            ),
-            Flavour::MySql => (evaluated, constant),
-            // But for those that only look.
-            Flavour::MariaDb if call.looks() => {
-                (if tables { constant.clone() } else { evaluated }, constant)
-            }
-            Flavour::MariaDb => (evaluated.clone(), evaluated),
-        };
-        Edit { span: call.span.clone(), last, trial, keeps: false }
-    }
+        Flavour::MySql => (evaluated, constant),
+        // But for those that only look.
+        Flavour::MariaDb if call.looks() => {
+            (if tables { constant.clone() } else { evaluated }, constant)
+        }
+        Flavour::MariaDb => (evaluated.clone(), evaluated),
+    };
+    Edit { span: call.span.clone(), last, trial, keeps: false }
 }
 
 /// Which of a statement's parameters are left in its last text.
-pub(in crate::frontend) fn kept_parameters(composite: &Composite, edits: &[Edit]) -> Vec<usize> {
+pub(crate) fn kept_parameters(composite: &Composite, edits: &[Edit]) -> Vec<usize> {
     let gone: Vec<_> = edits.iter().filter(|e| !e.keeps).map(|e| e.span.clone()).collect();
     let inside = |at: usize| gone.iter().any(|span| span.contains(&at));
     (0..composite.params.len()).filter(|nth| !inside(composite.params[*nth])).collect()
 }
 
 /// Part of a text with expressions in the places of calls.
-pub(in crate::frontend) fn spliced(
-    text: &[u8],
-    range: Range<usize>,
-    edits: &[Edit],
-    which: Which,
-) -> Vec<u8> {
+pub(crate) fn spliced(text: &[u8], range: Range<usize>, edits: &[Edit], which: Which) -> Vec<u8> {
     let inside = |edit: &&Edit| range.start <= edit.span.start && edit.span.end <= range.end;
     let mut edits: Vec<_> = edits.iter().filter(inside).collect();
     edits.sort_unstable_by_key(|edit| (edit.span.start, std::cmp::Reverse(edit.span.end)));

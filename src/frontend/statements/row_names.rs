@@ -1,10 +1,12 @@
 //! IS_FREE_LOCK and IS_USED_LOCK of a name that depends on a row: the server compares the name with
 //! all that are held when the statement begins.
 
-use super::composite::Statement;
 use super::rewrite::{Edit, Edits, Which, spliced};
+use super::statement::CallStatement;
 use crate::engine::io::held_locks::HeldLock;
-use crate::frontend::session::{End, Session};
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::unsupported::refuse_unsupported;
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::sql::expression::composite::Call;
@@ -15,48 +17,46 @@ const MOST: usize = 1000;
 /// Bytes of comparisons in one statement; servers take packets of 16 MiB by default.
 const MAX_SIZE: usize = 512 * 1024;
 
-impl Session {
-    /// Puts comparisons in the places of `calls`. False: the client has its answer.
-    pub(in crate::frontend) async fn look_by_row(
-        &mut self,
-        statement: &Statement<'_>,
-        calls: &[&Call],
-        edits: &mut Edits,
-    ) -> Result<bool, End> {
-        if calls.is_empty() {
-            return Ok(true);
-        }
-        let held = match self.context.engine.census().await {
-            Ok(Some(held)) if held.len() <= MOST => held,
-            Ok(_) => {
-                self.unsupported("a lock's name from a column while so many locks are held")?;
-                return Ok(false);
-            }
-            Err(why) => {
-                self.refuse(&codes::store_failed(&why))?;
-                return Ok(false);
-            }
-        };
-        self.check_lease()?;
-        let mut size = 0;
-        for call in calls {
-            let Some(name) = call.arguments.first() else { continue };
-            let name = spliced(statement.text, name.span.clone(), edits, Which::Trial);
-            let expression = comparison(self.flavour, call.function, &name, &held);
-            size += expression.len();
-            if size > MAX_SIZE {
-                self.unsupported("so many lock names from columns while so many locks are held")?;
-                return Ok(false);
-            }
-            edits.push(Edit {
-                span: call.span.clone(),
-                last: expression.clone(),
-                trial: expression,
-                keeps: false,
-            });
-        }
-        Ok(true)
+/// Puts comparisons in the places of `calls`. False: the client has its answer.
+pub(crate) async fn look_by_row(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'_>,
+    calls: &[&Call],
+    edits: &mut Edits,
+) -> Result<bool, CloseReason> {
+    if calls.is_empty() {
+        return Ok(true);
     }
+    let held = match cx.locks.census().await {
+        Ok(Some(held)) if held.len() <= MOST => held,
+        Ok(_) => {
+            refuse_unsupported(cx, "a lock's name from a column while so many locks are held")?;
+            return Ok(false);
+        }
+        Err(why) => {
+            cx.refuse(&codes::store_failed(&why))?;
+            return Ok(false);
+        }
+    };
+    cx.check_lease()?;
+    let mut size = 0;
+    for call in calls {
+        let Some(name) = call.arguments.first() else { continue };
+        let name = spliced(statement.text, name.span.clone(), edits, Which::Trial);
+        let expression = comparison(cx.flavour(), call.function, &name, &held);
+        size += expression.len();
+        if size > MAX_SIZE {
+            refuse_unsupported(cx, "so many lock names from columns while so many locks are held")?;
+            return Ok(false);
+        }
+        edits.push(Edit {
+            span: call.span.clone(),
+            last: expression.clone(),
+            trial: expression,
+            keeps: false,
+        });
+    }
+    Ok(true)
 }
 
 /// What a call comes to, as the server can compute it. Of names that nobody holds, and of those that

@@ -1,19 +1,33 @@
 //! Carrying out the lock calls of a larger statement, in the order in which the server would.
 
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::deadlock_reply::let_server_say;
+use crate::frontend::locks::deadlock_reply::say_deadlock;
+use crate::frontend::locks::operations::make_call;
+use crate::frontend::locks::settings::learn_settings;
+use crate::frontend::locks::unsupported::refuse_midway;
+use crate::frontend::locks::unsupported::refuse_unsupported;
+use crate::frontend::statements::native::ask_native;
+use crate::frontend::statements::probe::next_call;
+use crate::frontend::statements::rewrite::edit_for;
+use crate::frontend::statements::rewrite::edit_for_nothing;
+use crate::frontend::statements::row_names::look_by_row;
+use crate::frontend::statements::statement::columns_before;
+use crate::frontend::statements::statement::say_error;
 use std::ops::Range;
 
-use super::composite::Statement;
 use super::native::Native;
 use super::probe::{MAX_TIMES, Next};
 use super::rewrite::{Edit, Edits, Which, spliced};
-use crate::frontend::link::pending::Behind;
-use crate::frontend::link::server_query::frames;
+use super::statement::CallStatement;
+use crate::frontend::link::reply::frames;
 use crate::frontend::locks::arguments::Given;
-use crate::frontend::locks::operations::{Outcome, UNJUDGED};
-use crate::frontend::locks::reply::Call as Bare;
-use crate::frontend::locks::visible_wait::Shown;
-use crate::frontend::session::settings::Settings;
-use crate::frontend::session::{End, Session};
+use crate::frontend::locks::bare_call::Call as Bare;
+use crate::frontend::locks::operations::Outcome;
+use crate::frontend::locks::unsupported::UNJUDGED;
+use crate::frontend::locks::visible_wait::WaitStatement;
+use crate::frontend::state::server_view::Settings;
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
@@ -27,7 +41,7 @@ use crate::types::Flavour;
 const MAX_TRIED: usize = 64;
 
 /// What came of the calls.
-pub(in crate::frontend) enum Filled {
+pub(crate) enum Filled {
     /// Their places are filled.
     All,
     /// The server is to say the error: what stands in the places does not matter any more.
@@ -36,299 +50,296 @@ pub(in crate::frontend) enum Filled {
     Answered,
 }
 
-impl Session {
-    /// What is not covered in a statement, found before any of it is carried out; else the calls
-    /// whose names depend on rows.
-    async fn judge_calls<'a>(
-        &mut self,
-        statement: &Statement<'a>,
-    ) -> Result<Result<Vec<&'a Call>, &'static str>, End> {
-        let composite = statement.composite;
-        let mut by_row = Vec::new();
-        let mut tried = 0;
-        let shifts = words::shifts(statement.text, composite.start);
-        for call in &composite.calls {
-            if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
-                return Ok(Err("a computed lock name or timeout beside settings of the statement"));
-            }
-            if shifts && call.item.is_some() && !call.only_looks() {
-                return Ok(Err("a lock call beside settings of the statement"));
-            }
-            if let Some(why) = composite.uncovered(call) {
-                return Ok(Err(why));
-            }
-            if let Some(item) = composite.asks_beside_tables(call) {
-                let text = &statement.text[item.span.clone()];
-                if self.prepare_and_close(&[b"SELECT ", text].concat()).await?.is_error() {
-                    return Ok(Err("a lock call beside a column"));
-                }
-            }
-            tried += usize::from(!composite.tables && !call.certain && !call.only_looks());
-            if tried > MAX_TRIED {
-                return Ok(Err("so many lock calls of which the server decides the order"));
-            }
-            for part in &call.arguments {
-                // What can be evaluated without the statement's tables means the same before it.
-                if part.literal.is_none() && (composite.reads || !part.repeatable) {
-                    let text = &statement.text[part.span.clone()];
-                    let reply = self.prepare_and_close(&[b"SELECT ", text].concat()).await?;
-                    if !reply.is_error() {
-                        continue;
-                    }
-                    if !call.only_looks() {
-                        return Ok(Err("a lock's name or timeout from a column"));
-                    }
-                    by_row.push(call);
-                }
+/// What is not covered in a statement, found before any of it is carried out; else the calls
+/// whose names depend on rows.
+async fn judge_calls<'a>(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'a>,
+) -> Result<Result<Vec<&'a Call>, &'static str>, CloseReason> {
+    let composite = statement.composite;
+    let mut by_row = Vec::new();
+    let mut tried = 0;
+    let shifts = words::shifts(statement.text, composite.start);
+    for call in &composite.calls {
+        if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
+            return Ok(Err("a computed lock name or timeout beside settings of the statement"));
+        }
+        if shifts && call.item.is_some() && !call.only_looks() {
+            return Ok(Err("a lock call beside settings of the statement"));
+        }
+        if let Some(why) = composite.uncovered(call) {
+            return Ok(Err(why));
+        }
+        if let Some(item) = composite.asks_beside_tables(call) {
+            let text = &statement.text[item.span.clone()];
+            if cx.prepare_and_close(&[b"SELECT ", text].concat()).await?.is_error() {
+                return Ok(Err("a lock call beside a column"));
             }
         }
-        Ok(Ok(by_row))
-    }
-
-    /// Carries out the calls.
-    pub(in crate::frontend) async fn fill(
-        &mut self,
-        statement: &Statement<'_>,
-        edits: &mut Edits,
-    ) -> Result<Filled, End> {
-        let by_row = match self.judge_calls(statement).await? {
-            Ok(calls) => calls,
-            Err(what) => {
-                self.unsupported(what)?;
-                return Ok(Filled::Answered);
+        tried += usize::from(!composite.tables && !call.certain && !call.only_looks());
+        if tried > MAX_TRIED {
+            return Ok(Err("so many lock calls of which the server decides the order"));
+        }
+        for part in &call.arguments {
+            // What can be evaluated without the statement's tables means the same before it.
+            if part.literal.is_none() && (composite.reads || !part.repeatable) {
+                let text = &statement.text[part.span.clone()];
+                let reply = cx.prepare_and_close(&[b"SELECT ", text].concat()).await?;
+                if !reply.is_error() {
+                    continue;
+                }
+                if !call.only_looks() {
+                    return Ok(Err("a lock's name or timeout from a column"));
+                }
+                by_row.push(call);
             }
-        };
-        if !self.look_by_row(statement, &by_row, edits).await? {
+        }
+    }
+    Ok(Ok(by_row))
+}
+
+/// Carries out the calls.
+pub(crate) async fn run_calls(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'_>,
+    edits: &mut Edits,
+) -> Result<Filled, CloseReason> {
+    let by_row = match judge_calls(cx, statement).await? {
+        Ok(calls) => calls,
+        Err(what) => {
+            refuse_unsupported(cx, what)?;
             return Ok(Filled::Answered);
         }
-        let Composite { calls, verb, .. } = statement.composite;
-        if *verb == Verb::Rows {
-            self.learn_settings().await?;
-        }
-        let limited = *verb == Verb::Rows && self.settings != Settings::Usual;
-        let rest = calls.iter().filter(|call| !by_row.contains(call)).collect();
-        self.fill_in(statement, rest, (None, limited), edits).await
+    };
+    if !look_by_row(cx, statement, &by_row, edits).await? {
+        return Ok(Filled::Answered);
     }
+    let Composite { calls, verb, .. } = statement.composite;
+    if *verb == Verb::Rows {
+        learn_settings(cx).await?;
+    }
+    let limited = *verb == Verb::Rows && cx.view.settings() != Settings::Usual;
+    let rest = calls.iter().filter(|call| !by_row.contains(call)).collect();
+    run_waiting(cx, statement, rest, (None, limited), edits).await
+}
 
-    /// Carries out those `waiting`, which are all of the statement's, or all in one argument, which then is
-    /// their scope. `limited`: the statement's rows may be limited to none.
-    async fn fill_in(
-        &mut self,
-        statement: &Statement<'_>,
-        mut waiting: Vec<&Call>,
-        (scope, limited): (Option<Range<usize>>, bool),
-        edits: &mut Edits,
-    ) -> Result<Filled, End> {
-        // Looking changes nothing, so it does not matter whether the server would look.
-        let looks_only = waiting.iter().all(|c| c.only_looks());
-        // MariaDB takes looking for a constant, which a condition has evaluated first.
-        let mariadb = self.flavour == Flavour::MariaDb;
-        let constant = |call: &Call| mariadb && call.looks() && call.filters && !call.conditional;
-        // Rows are chosen before anything is made of them.
-        let tables = statement.composite.tables;
-        waiting.sort_by_key(|call| (!constant(call), tables && !call.filters));
-        while let Some(first) = waiting.first() {
-            let item = first.item.as_ref().filter(|item| item.repeatable);
-            let untold =
-                looks_only || constant(first) || (tables && scope.is_none() && item.is_none());
-            let (nth, times) = if untold || (first.certain && !limited) {
-                (0, 1)
-            } else {
-                let scope = scope.clone().or_else(|| item.map(|item| item.span.clone()));
-                match self.next_call(statement, &waiting, scope, edits).await? {
-                    Next::Call(nth, times) => (nth, times),
-                    Next::None(first_ones) => {
-                        for call in waiting.drain(..first_ones) {
-                            edits.push(self.nothing(call));
-                        }
-                        continue;
+/// Carries out those `waiting`, which are all of the statement's, or all in one argument, which then is
+/// their scope. `limited`: the statement's rows may be limited to none.
+async fn run_waiting(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'_>,
+    mut waiting: Vec<&Call>,
+    (scope, limited): (Option<Range<usize>>, bool),
+    edits: &mut Edits,
+) -> Result<Filled, CloseReason> {
+    // Looking changes nothing, so it does not matter whether the server would look.
+    let looks_only = waiting.iter().all(|c| c.only_looks());
+    // MariaDB takes looking for a constant, which a condition has evaluated first.
+    let mariadb = cx.flavour() == Flavour::MariaDb;
+    let constant = |call: &Call| mariadb && call.looks() && call.filters && !call.conditional;
+    // Rows are chosen before anything is made of them.
+    let tables = statement.composite.tables;
+    waiting.sort_by_key(|call| (!constant(call), tables && !call.filters));
+    while let Some(first) = waiting.first() {
+        let item = first.item.as_ref().filter(|item| item.repeatable);
+        let untold = looks_only || constant(first) || (tables && scope.is_none() && item.is_none());
+        let (nth, times) = if untold || (first.certain && !limited) {
+            (0, 1)
+        } else {
+            let scope = scope.clone().or_else(|| item.map(|item| item.span.clone()));
+            match next_call(cx, statement, &waiting, scope, edits).await? {
+                Next::Call(nth, times) => (nth, times),
+                Next::None(first_ones) => {
+                    for call in waiting.drain(..first_ones) {
+                        edits.push(edit_for_nothing(cx, call));
                     }
-                    Next::Warned => {
-                        self.unsupported_midway("a lock call beside what the server warns about")?;
-                        return Ok(Filled::Answered);
+                    continue;
+                }
+                Next::Warned => {
+                    refuse_midway(cx, "a lock call beside what the server warns about")?;
+                    return Ok(Filled::Answered);
+                }
+                Next::Ended(error) => {
+                    cx.forget_skipped();
+                    say_error(cx, statement, first, &error)?;
+                    return Ok(Filled::Answered);
+                }
+            }
+        };
+        let call = waiting.remove(nth);
+        if times > MAX_TIMES || (times > 1 && !call.looks() && call.function != Function::GetLock) {
+            refuse_midway(cx, "a lock call that one statement evaluates several times")?;
+            return Ok(Filled::Answered);
+        }
+        for _ in 0..times {
+            edits.retain(|edit| edit.span != call.span);
+            match run_call(cx, statement, call, edits).await? {
+                Filled::All => {}
+                // Perhaps the server does not evaluate it, so it is the server's to fail.
+                Filled::Fails if untold && !call.certain => {}
+                Filled::Fails => {
+                    for call in waiting {
+                        edits.push(edit_for_nothing(cx, call));
                     }
-                    Next::Ended(error) => {
-                        self.behind = Behind::default();
-                        return self.say_error(statement, first, &error);
-                    }
+                    return Ok(Filled::Fails);
+                }
+                Filled::Answered => return Ok(Filled::Answered),
+            }
+        }
+    }
+    Ok(Filled::All)
+}
+
+/// Carries out a call that is evaluated, after those in its arguments.
+#[expect(clippy::too_many_lines, reason = "one arm for each outcome")]
+async fn run_call(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'_>,
+    call: &Call,
+    edits: &mut Edits,
+) -> Result<Filled, CloseReason> {
+    let inner = edits.len();
+    let mut given = Vec::with_capacity(call.arguments.len());
+    let mut pure = true;
+    for part in &call.arguments {
+        if !part.calls.is_empty() {
+            let scope = (Some(part.span.clone()), false);
+            match Box::pin(run_waiting(cx, statement, part.calls.iter().collect(), scope, edits))
+                .await?
+            {
+                Filled::All => {}
+                // Only the argument is left to fail: MySQL would take the call's lock all the same.
+                Filled::Fails => {
+                    let part = spliced(statement.text, part.span.clone(), edits, Which::Trial);
+                    let sql = [b"COALESCE(", part.as_slice(), b")"].concat();
+                    edits.truncate(inner);
+                    let span = call.span.clone();
+                    edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
+                    return Ok(Filled::Fails);
+                }
+                Filled::Answered => return Ok(Filled::Answered),
+            }
+        }
+        pure &= part.repeatable;
+        let is_name = given.is_empty();
+        let judged = argument_of(cx, statement, part, is_name, edits).await?;
+        if is_name && !part.repeatable {
+            // What it came to, not what it would come to another time.
+            let sql = match &judged {
+                Given::Expression { sql, .. } => sql.clone(),
+                _ => b"NULL".to_vec(),
+            };
+            let span = part.span.clone();
+            edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
+        }
+        given.push(judged);
+    }
+    let source = spliced(statement.text, call.span.clone(), edits, Which::Trial);
+    let stand_in = stand_in(statement, call, &source);
+    let shown = Bare { prefix: statement.prefix, text: &stand_in.0, bare: stand_in.1 };
+    let shown =
+        WaitStatement { call: &shown, name: None, stale: None, cursor: false, stand_in: true };
+    let outcome = make_call(cx, &shown, given).await?;
+    let tables = statement.composite.tables;
+    let inside = |e: &&Edit| call.span.start <= e.span.start && e.span.end <= call.span.end;
+    let inner_edits: Edits = edits.iter().filter(inside).cloned().collect();
+    edits.truncate(inner);
+    match outcome {
+        // MariaDB goes on with NULL where a wait is ended, until it comes to a row.
+        Outcome::Value(None, _)
+            if call.function == Function::GetLock && ends_at_a_row(statement.composite, call) =>
+        {
+            let columns = columns_before(cx, statement, call);
+            let_server_say(cx, codes::INTERRUPTED, &columns, false).await?;
+            Ok(Filled::Answered)
+        }
+        Outcome::Fails(value, again) => {
+            let again = if pure { again } else { Vec::new() };
+            edits.push(edit_for(cx, call, value, &again, tables));
+            Ok(Filled::Fails)
+        }
+        Outcome::Value(value, again) => {
+            let again = if pure { again } else { Vec::new() };
+            edits.push(edit_for(cx, call, value, &again, tables));
+            Ok(Filled::All)
+        }
+        Outcome::Native if call.arguments.iter().skip(1).any(|part| !part.repeatable) => {
+            refuse_midway(cx, "this lock name or timeout")?;
+            Ok(Filled::Answered)
+        }
+        Outcome::Native => {
+            let fails = match ask_native(cx, statement, call, &inner_edits).await? {
+                Native::TakesNothing => false,
+                Native::Fails => true,
+                Native::Unclear => {
+                    refuse_midway(cx, "this lock name or timeout")?;
+                    return Ok(Filled::Answered);
                 }
             };
-            let call = waiting.remove(nth);
-            if times > MAX_TIMES
-                || (times > 1 && !call.looks() && call.function != Function::GetLock)
-            {
-                self.unsupported_midway("a lock call that one statement evaluates several times")?;
-                return Ok(Filled::Answered);
-            }
-            for _ in 0..times {
-                edits.retain(|edit| edit.span != call.span);
-                match self.carry_out(statement, call, edits).await? {
-                    Filled::All => {}
-                    // Perhaps the server does not evaluate it, so it is the server's to fail.
-                    Filled::Fails if untold && !call.certain => {}
-                    Filled::Fails => {
-                        for call in waiting {
-                            edits.push(self.nothing(call));
-                        }
-                        return Ok(Filled::Fails);
-                    }
-                    Filled::Answered => return Ok(Filled::Answered),
-                }
-            }
+            // Its own words where they can stay, since an error quotes types.
+            let keeps = pure && call.arguments.iter().all(|part| part.calls.is_empty());
+            let last =
+                if keeps { statement.text[call.span.clone()].to_vec() } else { source.clone() };
+            edits.push(Edit { span: call.span.clone(), last, trial: source, keeps });
+            Ok(if fails { Filled::Fails } else { Filled::All })
         }
-        Ok(Filled::All)
+        Outcome::Said(_, reply) => {
+            let error = frames(&reply).last().map(|f| f[HEADER..].to_vec());
+            cx.forget_skipped();
+            say_error(cx, statement, call, &error.unwrap_or_default())?;
+            Ok(Filled::Answered)
+        }
+        Outcome::Deadlock => {
+            let columns = columns_before(cx, statement, call);
+            let is_do = statement.composite.verb == Verb::Do;
+            say_deadlock(cx, &columns, false, is_do).await?;
+            Ok(Filled::Answered)
+        }
+        Outcome::Unsupported => {
+            refuse_midway(cx, UNJUDGED)?;
+            Ok(Filled::Answered)
+        }
+        Outcome::Error(error) => {
+            cx.refuse(&error)?;
+            Ok(Filled::Answered)
+        }
     }
+}
 
-    /// Carries out a call that is evaluated, after those in its arguments.
-    #[expect(clippy::too_many_lines, reason = "one arm for each outcome")]
-    async fn carry_out(
-        &mut self,
-        statement: &Statement<'_>,
-        call: &Call,
-        edits: &mut Edits,
-    ) -> Result<Filled, End> {
-        let inner = edits.len();
-        let mut given = Vec::with_capacity(call.arguments.len());
-        let mut pure = true;
-        for part in &call.arguments {
-            if !part.calls.is_empty() {
-                let scope = (Some(part.span.clone()), false);
-                match Box::pin(self.fill_in(statement, part.calls.iter().collect(), scope, edits))
-                    .await?
-                {
-                    Filled::All => {}
-                    // Only the argument is left to fail: MySQL would take the call's lock all the same.
-                    Filled::Fails => {
-                        let part = spliced(statement.text, part.span.clone(), edits, Which::Trial);
-                        let sql = [b"COALESCE(", part.as_slice(), b")"].concat();
-                        edits.truncate(inner);
-                        let span = call.span.clone();
-                        edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
-                        return Ok(Filled::Fails);
-                    }
-                    Filled::Answered => return Ok(Filled::Answered),
-                }
-            }
-            pure &= part.repeatable;
-            let is_name = given.is_empty();
-            let judged = self.given(statement, part, is_name, edits).await?;
-            if is_name && !part.repeatable {
-                // What it came to, not what it would come to another time.
-                let sql = match &judged {
-                    Given::Expression { sql, .. } => sql.clone(),
-                    _ => b"NULL".to_vec(),
-                };
-                let span = part.span.clone();
-                edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
-            }
-            given.push(judged);
+/// An argument as it is to be judged.
+async fn argument_of(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'_>,
+    part: &Part,
+    is_name: bool,
+    edits: &Edits,
+) -> Result<Given, CloseReason> {
+    match &part.literal {
+        Some(Argument::Parameter) => {
+            let nth = statement.composite.params.iter().position(|at| *at == part.span.start);
+            let value = nth.and_then(|nth| statement.values.get(nth));
+            return Ok(value.cloned().unwrap_or(Given::Unknown));
         }
-        let source = spliced(statement.text, call.span.clone(), edits, Which::Trial);
-        let stand_in = stand_in(statement, call, &source);
-        let shown = Bare { prefix: statement.prefix, text: &stand_in.0, bare: stand_in.1 };
-        let shown = Shown { call: &shown, name: None, stale: None, cursor: false, stand_in: true };
-        let outcome = self.call(&shown, given).await?;
-        let tables = statement.composite.tables;
-        let inside = |e: &&Edit| call.span.start <= e.span.start && e.span.end <= call.span.end;
-        let inner_edits: Edits = edits.iter().filter(inside).cloned().collect();
-        edits.truncate(inner);
-        match outcome {
-            // MariaDB goes on with NULL where a wait is ended, until it comes to a row.
-            Outcome::Value(None, _)
-                if call.function == Function::GetLock
-                    && ends_at_a_row(statement.composite, call) =>
-            {
-                let columns = self.columns(statement, call);
-                self.let_server_say(codes::INTERRUPTED, &columns, false).await?;
-                Ok(Filled::Answered)
-            }
-            Outcome::Fails(value, again) => {
-                let again = if pure { again } else { Vec::new() };
-                edits.push(self.edit(call, value, &again, tables));
-                Ok(Filled::Fails)
-            }
-            Outcome::Value(value, again) => {
-                let again = if pure { again } else { Vec::new() };
-                edits.push(self.edit(call, value, &again, tables));
-                Ok(Filled::All)
-            }
-            Outcome::Native if call.arguments.iter().skip(1).any(|part| !part.repeatable) => {
-                self.unsupported_midway("this lock name or timeout")?;
-                Ok(Filled::Answered)
-            }
-            Outcome::Native => {
-                let fails = match self.native(statement, call, &inner_edits).await? {
-                    Native::TakesNothing => false,
-                    Native::Fails => true,
-                    Native::Unclear => {
-                        self.unsupported_midway("this lock name or timeout")?;
-                        return Ok(Filled::Answered);
-                    }
-                };
-                // Its own words where they can stay, since an error quotes types.
-                let keeps = pure && call.arguments.iter().all(|part| part.calls.is_empty());
-                let last =
-                    if keeps { statement.text[call.span.clone()].to_vec() } else { source.clone() };
-                edits.push(Edit { span: call.span.clone(), last, trial: source, keeps });
-                Ok(if fails { Filled::Fails } else { Filled::All })
-            }
-            Outcome::Said(_, reply) => {
-                let error = frames(&reply).last().map(|f| f[HEADER..].to_vec());
-                self.behind = Behind::default();
-                self.say_error(statement, call, &error.unwrap_or_default())
-            }
-            Outcome::Deadlock => {
-                let columns = self.columns(statement, call);
-                let is_do = statement.composite.verb == Verb::Do;
-                self.say_deadlock(&columns, false, is_do).await?;
-                Ok(Filled::Answered)
-            }
-            Outcome::Unsupported => {
-                self.unsupported_midway(UNJUDGED)?;
-                Ok(Filled::Answered)
-            }
-            Outcome::Error(error) => {
-                self.refuse(&error)?;
-                Ok(Filled::Answered)
-            }
-        }
+        Some(literal) => return Ok(Given::from_text(literal, statement.text)),
+        None => {}
     }
-
-    /// An argument as it is to be judged.
-    async fn given(
-        &mut self,
-        statement: &Statement<'_>,
-        part: &Part,
-        is_name: bool,
-        edits: &Edits,
-    ) -> Result<Given, End> {
-        match &part.literal {
-            Some(Argument::Parameter) => {
-                let nth = statement.composite.params.iter().position(|at| *at == part.span.start);
-                let value = nth.and_then(|nth| statement.values.get(nth));
-                return Ok(value.cloned().unwrap_or(Given::Unknown));
-            }
-            Some(literal) => return Ok(Given::from_text(literal, statement.text)),
-            None => {}
-        }
-        let sql = spliced(statement.text, part.span.clone(), edits, Which::Trial);
-        // A timeout is evaluated once in any case.
-        if part.repeatable || !is_name {
-            return Ok(Given::Expression { sql, numeric: false });
-        }
-        let (open, close, literal): (&[u8], &[u8], &[u8]) = match self.flavour {
-            Flavour::MySql => (b"SELECT HEX(CONVERT(", b" USING utf8mb4))", b"_utf8mb4 x'"),
-            Flavour::MariaDb => (b"SELECT HEX(CONCAT(", b"))", b"x'"),
-        };
-        let row = self.ask_row(&[open, sql.as_slice(), close].concat()).await?;
-        Ok(match row.as_deref() {
-            Some([Some(hex)]) => {
-                Given::Expression { sql: [literal, hex, b"'"].concat(), numeric: false }
-            }
-            // An error will come again.
-            Some(_) | None => Given::Null,
-        })
+    let sql = spliced(statement.text, part.span.clone(), edits, Which::Trial);
+    // A timeout is evaluated once in any case.
+    if part.repeatable || !is_name {
+        return Ok(Given::Expression { sql, numeric: false });
     }
+    let (open, close, literal): (&[u8], &[u8], &[u8]) = match cx.flavour() {
+        Flavour::MySql => (b"SELECT HEX(CONVERT(", b" USING utf8mb4))", b"_utf8mb4 x'"),
+        Flavour::MariaDb => (b"SELECT HEX(CONCAT(", b"))", b"x'"),
+    };
+    let row = cx.ask_row(&[open, sql.as_slice(), close].concat()).await?;
+    Ok(match row.as_deref() {
+        Some([Some(hex)]) => {
+            Given::Expression { sql: [literal, hex, b"'"].concat(), numeric: false }
+        }
+        // An error will come again.
+        Some(_) | None => Given::Null,
+    })
 }
 
 /// Whether MariaDB, which looks for a KILL QUERY at each row, does so after the call and before the
@@ -346,7 +357,7 @@ fn fixed(text: &[u8], part: &Part) -> bool {
 }
 
 /// A statement of one bare call, which shows the wait for a lock.
-fn stand_in(statement: &Statement<'_>, call: &Call, source: &[u8]) -> (Vec<u8>, BareCall) {
+fn stand_in(statement: &CallStatement<'_>, call: &Call, source: &[u8]) -> (Vec<u8>, BareCall) {
     let composite = statement.composite;
     let is_do = composite.verb != Verb::Rows || composite.into.is_some();
     let verb: &[u8] = if is_do { b"DO " } else { b"SELECT " };

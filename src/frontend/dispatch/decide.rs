@@ -1,0 +1,233 @@
+//! What to do with a command, by its first bytes: forward it, or keep it to be answered.
+
+use super::watched::decide_watched;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::input::Dropped;
+use crate::frontend::link::pending::Recipient;
+use crate::frontend::link::{CommandAction, Dispatch, Link};
+use crate::frontend::locks::call_context::text_start;
+use crate::frontend::locks::unsupported::{Decision, note_uncovered, runs_uncovered};
+use crate::frontend::observe::observer::Watch;
+use crate::frontend::prepared::too_long::decide_long;
+use crate::frontend::shared::context::Context;
+use crate::frontend::state::identity::Identity;
+use crate::frontend::state::phase::Phase;
+use crate::frontend::state::server_view::ServerView;
+use crate::frontend::state::statements::Statements;
+use crate::lock::codes;
+use crate::net::buffers::BUFFER;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::refusal::Refusal;
+use crate::sql::classify::named::may_be_named;
+use crate::sql::find::prefilter::scan;
+use crate::sql::find::stream::{Found, Stream};
+
+/// A session's parts, lent while client bytes are looked at.
+pub(crate) struct Dispatcher<'a> {
+    /// What is known of the server.
+    pub view: &'a mut ServerView,
+    /// Its prepared statements.
+    pub statements: &'a mut Statements,
+    /// Whose it is.
+    pub identity: &'a Identity,
+    /// What it is doing.
+    pub phase: &'a mut Phase,
+    /// What it shares with others.
+    pub context: &'a Context,
+    /// Its observer, where lock calls are not the proxy's.
+    pub watch: &'a mut Option<Box<Watch>>,
+}
+
+/// A command's bytes, as far as they have come.
+struct Head<'a> {
+    bytes: &'a [u8],
+    command: Command,
+    /// Bytes of its first frame, header included.
+    size: usize,
+}
+
+impl<'a> Head<'a> {
+    /// All of the first frame is there.
+    fn is_whole(&self) -> bool {
+        self.bytes.len() >= self.size
+    }
+
+    /// It can be held back.
+    fn fits(&self) -> bool {
+        self.size <= BUFFER
+    }
+
+    /// What is there of the first frame's payload.
+    fn payload(&self) -> &'a [u8] {
+        &self.bytes[HEADER..self.size.min(self.bytes.len())]
+    }
+}
+
+impl Dispatch for Dispatcher<'_> {
+    fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason> {
+        if let Some(watch) = self.watch {
+            return decide_watched(watch, self.view, link, bytes);
+        }
+        let Some(frame) = FrameHeader::peek(bytes) else {
+            return Ok(CommandAction::Incomplete);
+        };
+        if frame.len == 0 {
+            return Ok(CommandAction::Forward(None));
+        }
+        let Some(&byte) = bytes.get(HEADER) else {
+            return Ok(CommandAction::Incomplete);
+        };
+        let head = Head { bytes, command: Command(byte), size: HEADER + frame.len };
+        match head.command {
+            Command::QUERY | Command::STMT_PREPARE => self.text(link, &head),
+            // Some servers answer these, others do not.
+            Command::STMT_CLOSE if frame.len < 5 => {
+                Err(CloseReason::Broken("a COM_STMT_CLOSE of nothing"))
+            }
+            Command::STMT_SEND_LONG_DATA if frame.len < 7 => {
+                Err(CloseReason::Broken("a COM_STMT_SEND_LONG_DATA for nothing"))
+            }
+            Command::CHANGE_USER | Command::RESET_CONNECTION if !head.fits() => {
+                Err(CloseReason::Broken("a change of user or a reset longer than a buffer"))
+            }
+            Command::CHANGE_USER | Command::RESET_CONNECTION => Ok(park(&head)),
+            Command::STMT_EXECUTE
+            | Command::STMT_SEND_LONG_DATA
+            | Command::STMT_CLOSE
+            | Command::STMT_RESET
+            | Command::STMT_FETCH
+            | Command::MARIADB_BULK_EXECUTE
+                if !self.statements.none_prepared() =>
+            {
+                self.prepared(link, &head)
+            }
+            Command::QUIT => self.quit(link),
+            // The server refuses any other length.
+            Command::SET_OPTION if frame.len == 3 => {
+                if !head.is_whole() {
+                    return Ok(CommandAction::Incomplete);
+                }
+                self.view.set_option(&head.payload()[1..]);
+                Ok(CommandAction::Forward(None))
+            }
+            _ => Ok(CommandAction::Forward(None)),
+        }
+    }
+
+    fn forwarded(&mut self, link: &Link, command: Command, shape: Shape) -> Recipient {
+        if shape == Shape::Prepare {
+            self.statements.another_is_prepared();
+        }
+        self.context.commands[usize::from(command.0)].inc();
+        let alone = link.owes_nothing();
+        let seen = self.watch.as_mut().and_then(|watch| watch.begin(alone));
+        seen.filter(|_| shape != Shape::Nothing).map_or(Recipient::Client, Recipient::Watched)
+    }
+
+    fn found(&mut self, link: &Link, found: Found) -> Option<Refusal> {
+        let what = refusal(found);
+        if let Some(watch) = self.watch {
+            watch.long(what);
+            return None;
+        }
+        let native = runs_uncovered(self.context);
+        let decision = if native { Decision::Native } else { Decision::Refused };
+        let dialect = self.view.dialect(link.status());
+        // Its text is long gone.
+        note_uncovered(self.context, self.identity, dialect, what, b"", decision);
+        (!native).then(|| Refusal::new(codes::unsupported(what)))
+    }
+
+    fn waits(&mut self, dropped: Option<Dropped>) {
+        *self.phase = dropped.map_or(Phase::Parked, Phase::Refusing);
+    }
+}
+
+/// Keeps a command that is there as a whole.
+fn park(head: &Head<'_>) -> CommandAction {
+    if head.is_whole() { CommandAction::Park } else { CommandAction::Incomplete }
+}
+
+impl Dispatcher<'_> {
+    /// COM_QUERY or COM_STMT_PREPARE.
+    fn text(&mut self, link: &Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
+        if head.fits() && !head.is_whole() {
+            return Ok(CommandAction::Incomplete);
+        }
+        let payload = head.payload();
+        let has_named = self.statements.named.any();
+        let Some(text_at) = text_start(payload, link.capabilities()) else {
+            if !head.fits() {
+                return Err(CloseReason::Broken("query attributes longer than a buffer"));
+            }
+            // Broken attributes: the server says so, unless it can read them.
+            let found = scan(payload);
+            let matters = found.call || found.setting || has_named;
+            return Ok(if matters { CommandAction::Park } else { CommandAction::Forward(None) });
+        };
+        let text = &payload[text_at..];
+        let query = head.command == Command::QUERY;
+        if !head.fits() {
+            let dialect = self.view.dialect(link.status());
+            let stream = Stream::behind(dialect, text_at).with_names(query && has_named);
+            let native = runs_uncovered(self.context);
+            let stream = if native { stream.looking() } else { stream };
+            return Ok(CommandAction::Forward(Some(stream)));
+        }
+        let found = scan(text);
+        if found.setting {
+            self.view.note_setting(text, !query);
+        }
+        // What is bound to a statement id prepares nothing, but a block in it executes.
+        let names = (query || has_named) && may_be_named(text, has_named);
+        Ok(if found.call || names { CommandAction::Park } else { CommandAction::Forward(None) })
+    }
+
+    /// A command for a prepared statement.
+    fn prepared(&mut self, link: &Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
+        // The next packet's bytes are no part of a short one's id.
+        let Some(id) = head.payload().get(1..5) else {
+            let whole = head.is_whole();
+            return Ok(if whole {
+                CommandAction::Forward(None)
+            } else {
+                CommandAction::Incomplete
+            });
+        };
+        let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
+        if !self.statements.contains(id) {
+            return Ok(CommandAction::Forward(None));
+        }
+        if head.fits() {
+            return Ok(park(head));
+        }
+        if self.statements.only_lists(id) {
+            self.statements.remove(id);
+            return Ok(CommandAction::Forward(None));
+        }
+        decide_long(self.statements, link.capabilities(), id, head.bytes)
+    }
+
+    /// COM_QUIT. Of a session that holds locks it is not forwarded: while nothing runs, no thread's
+    /// end is needed as a proof.
+    fn quit(&mut self, link: &mut Link) -> Result<CommandAction, CloseReason> {
+        if !link.guard().is_armed() || !link.owes_client_nothing() {
+            return Ok(CommandAction::Forward(None));
+        }
+        self.context.commands[usize::from(Command::QUIT.0)].inc();
+        link.end_client();
+        Err(CloseReason::ClientQuit)
+    }
+}
+
+fn refusal(found: Found) -> &'static str {
+    match found {
+        Found::Call => "a lock function in a statement longer than 64 KiB",
+        Found::PerhapsCall => {
+            "text that is a call of a lock function in some SQL modes or character sets, in a \
+             statement longer than 64 KiB"
+        }
+        Found::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
+    }
+}

@@ -1,0 +1,5 @@
+//! What becomes of the client's commands.
+
+pub(super) mod decide;
+pub(super) mod text;
+pub(super) mod watched;

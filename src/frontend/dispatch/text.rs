@@ -1,0 +1,112 @@
+//! COM_QUERY with a text that may call.
+
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::arguments::Given;
+use crate::frontend::locks::bare_call::Call;
+use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::deadlock_reply::answer_deadlock;
+use crate::frontend::locks::operations::{Outcome, make_call};
+use crate::frontend::locks::reading::classify_text;
+use crate::frontend::locks::reply::{answer_call, check_alias};
+use crate::frontend::locks::settings::gives_no_row;
+use crate::frontend::locks::unsupported::{UNJUDGED, refuse_unsupported};
+use crate::frontend::locks::visible_wait::WaitStatement;
+use crate::frontend::prepared::sql_prepare::run_named;
+use crate::frontend::prepared::sql_text::Request;
+use crate::frontend::state::several::Several;
+use crate::frontend::statements::composite::run_composite;
+use crate::frontend::statements::uncovered::pass_or_refuse;
+use crate::lock::codes;
+use crate::protocol::command::Command;
+use crate::protocol::frame::HEADER;
+use crate::sql::classify::argument::Argument;
+use crate::sql::classify::{BareCall, Statement};
+
+/// What became of a text.
+pub(crate) enum Answered {
+    /// The client has its answer, or will have it from the server.
+    Done,
+    /// It has several statements, which are to be run one after the other.
+    Several(Box<Several>),
+}
+
+/// Answers a COM_QUERY, or has the server answer it.
+pub(crate) async fn run_text(
+    cx: &mut CallContext<'_>,
+    packet: Vec<u8>,
+) -> Result<Answered, CloseReason> {
+    let payload = &packet[HEADER..];
+    let Some(at) = cx.text_start(payload) else {
+        cx.count(Command::QUERY);
+        cx.refuse(&codes::unreadable(cx.flavour()))?;
+        return Ok(Answered::Done);
+    };
+    let text = &payload[at..];
+    let statement = classify_text(cx, text).await?;
+    // A bare call pays no copy.
+    if !matches!(statement, Statement::NoCall | Statement::Bare(_)) {
+        cx.command.keep(&packet, text);
+    }
+    match statement {
+        // A parameter without PREPARE is a syntax error, which takes nothing.
+        Statement::Bare(bare) if bare.arguments.contains(&Argument::Parameter) => {
+            cx.forward(&packet)?;
+        }
+        Statement::Bare(bare) => run_bare(cx, &packet, at, bare).await?,
+        Statement::Composite(composite) => {
+            run_composite(cx, &payload[..at], text, &composite).await?;
+        }
+        Statement::Named(named) => {
+            let request = Request { packet: &packet, prefix: &payload[..at], text };
+            run_named(cx, &request, &named).await?;
+        }
+        // The server refuses them all.
+        Statement::Several(_) if !cx.view.several() => cx.forward(&packet)?,
+        // A part of one is a single statement.
+        Statement::Several(_) if cx.command.is_part() => {
+            refuse_unsupported(cx, "a lock call in these statements")?;
+        }
+        Statement::Several(pieces) => {
+            let several = Several::of_text(&payload[..at], text, &pieces);
+            return Ok(Answered::Several(Box::new(several)));
+        }
+        statement => pass_or_refuse(cx, &packet, text, &statement).await?,
+    }
+    Ok(Answered::Done)
+}
+
+/// Runs a statement that is one call; its text begins `at` that byte of the payload.
+async fn run_bare(
+    cx: &mut CallContext<'_>,
+    packet: &[u8],
+    at: usize,
+    bare: BareCall,
+) -> Result<(), CloseReason> {
+    let (prefix, text) = packet[HEADER..].split_at(at);
+    cx.count(Command::QUERY);
+    let given = bare.arguments.iter().map(|a| Given::from_text(a, text)).collect();
+    let call = Call { prefix, text, bare };
+    if let Some(refusal) = check_alias(cx, &call).await? {
+        return cx.send_client(&refusal);
+    }
+    let outcome = if gives_no_row(cx, &call).await? {
+        Outcome::Native
+    } else {
+        let shown =
+            WaitStatement { call: &call, name: None, stale: None, cursor: false, stand_in: false };
+        make_call(cx, &shown, given).await?
+    };
+    match outcome {
+        Outcome::Value(value, pure) | Outcome::Fails(value, pure) => {
+            answer_call(cx, &call, value, &pure).await
+        }
+        Outcome::Native => cx.forward(packet),
+        Outcome::Said(_, reply) => cx.send_client(&reply),
+        Outcome::Deadlock => answer_deadlock(cx, &call).await,
+        Outcome::Unsupported => {
+            cx.command.keep(packet, text);
+            refuse_unsupported(cx, UNJUDGED)
+        }
+        Outcome::Error(error) => cx.refuse(&error),
+    }
+}

@@ -1,0 +1,214 @@
+//! A session that is observed: its commands are forwarded as they are, and those that tell of lock
+//! calls are shown to its observer.
+
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::{CommandAction, Link};
+use crate::frontend::locks::call_context::text_start;
+use crate::frontend::observe::observer::Watch;
+use crate::frontend::observe::statement::{Text, TooManyReadings};
+use crate::frontend::state::server_view::ServerView;
+use crate::net::buffers::BUFFER;
+use crate::net::peer::Peer;
+use crate::observe::event::{Who, shown};
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::Command;
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::handshake::{ChangeUser, Login};
+use crate::sql::find::prefilter::scan;
+use crate::sql::find::stream::Stream;
+use crate::sql::lexer::scanner::is_space;
+use crate::sql::report::coverage::{By, Coverage};
+
+/// The attributes in which clients say what they are, the best first.
+const PROGRAM: [&[u8]; 2] = [b"program_name", b"_client_name"];
+
+/// Who logs in.
+pub(crate) fn who_logs_in(login: &Login<'_>, peer: Peer) -> Who {
+    who(login.user, login.database, peer, |key| login.attribute(key))
+}
+
+fn who<'a>(
+    user: &[u8],
+    database: &[u8],
+    peer: Peer,
+    attribute: impl Fn(&[u8]) -> Option<&'a [u8]>,
+) -> Who {
+    let program = PROGRAM.iter().find_map(|key| attribute(key)).unwrap_or_default();
+    Who {
+        user: shown(user),
+        host: peer.host().into(),
+        program: shown(program),
+        schema: shown(database),
+    }
+}
+
+/// Shows the command at the start of `bytes` to the observer.
+pub(crate) fn decide_watched(
+    watch: &mut Watch,
+    view: &mut ServerView,
+    link: &Link,
+    bytes: &[u8],
+) -> Result<CommandAction, CloseReason> {
+    let pass = Ok(CommandAction::Forward(None));
+    let Some(frame) = FrameHeader::peek(bytes) else {
+        return Ok(CommandAction::Incomplete);
+    };
+    if frame.len == 0 {
+        return pass;
+    }
+    let Some(&byte) = bytes.get(HEADER) else {
+        return Ok(CommandAction::Incomplete);
+    };
+    let size = HEADER + frame.len;
+    let fits = size <= BUFFER;
+    let waits = fits && bytes.len() < size;
+    let payload = &bytes[HEADER..size.min(bytes.len())];
+    match Command(byte) {
+        Command::QUERY | Command::STMT_PREPARE => {
+            if waits {
+                return Ok(CommandAction::Incomplete);
+            }
+            let text_at = text_start(payload, link.capabilities());
+            if !fits {
+                // Attributes that are longer still are not looked behind.
+                return Ok(CommandAction::Forward(
+                    text_at.map(|at| Stream::behind(view.dialect(link.status()), at).looking()),
+                ));
+            }
+            watch_text(watch, view, link, Command(byte), text_at.map(|at| &payload[at..]));
+        }
+        Command::INIT_DB | Command::SET_OPTION if waits => return Ok(CommandAction::Incomplete),
+        Command::INIT_DB => watch.schema(&payload[1..]),
+        Command::RESET_CONNECTION => watch.reset(),
+        Command::CHANGE_USER if !fits => {
+            return Err(CloseReason::Broken("a change of user longer than a buffer"));
+        }
+        Command::CHANGE_USER if waits => return Ok(CommandAction::Incomplete),
+        Command::CHANGE_USER => return Ok(CommandAction::Park),
+        Command::STMT_EXECUTE
+        | Command::STMT_SEND_LONG_DATA
+        | Command::STMT_CLOSE
+        | Command::STMT_RESET
+        | Command::MARIADB_BULK_EXECUTE => {
+            // Up to the number of a parameter.
+            let head = frame.len.min(7);
+            if payload.len() < head {
+                return Ok(CommandAction::Incomplete);
+            }
+            return Ok(watch_prepared(watch, link, payload, waits, fits));
+        }
+        Command::SET_OPTION => view.set_option(&payload[1..]),
+        _ => {}
+    }
+    pass
+}
+
+fn watch_text(
+    watch: &mut Watch,
+    view: &ServerView,
+    link: &Link,
+    command: Command,
+    text: Option<&[u8]>,
+) {
+    let prepares = command == Command::STMT_PREPARE;
+    let by = if prepares { By::Prepare } else { By::Query { several: view.several() } };
+    let found = text.filter(|text| scan(text).call);
+    let read = found.map_or(Ok(None), |text| Text::read(text, view.dialect(link.status()), by));
+    let read = read.unwrap_or_else(|TooManyReadings| {
+        let why = Coverage::Perhaps("a lock call in a text that reads in many ways");
+        watch.unread("<text that reads in many ways>", why);
+        None
+    });
+    if prepares {
+        watch.prepare(read);
+        return;
+    }
+    if let Some(text) = read {
+        watch.query(text);
+    } else if let Some(schema) = text.and_then(schema_used) {
+        watch.schema(schema);
+    }
+    if view.several() && text.is_some_and(may_use_another) {
+        watch.forget_schema();
+    }
+}
+
+fn watch_prepared(
+    watch: &mut Watch,
+    link: &Link,
+    payload: &[u8],
+    waits: bool,
+    fits: bool,
+) -> CommandAction {
+    let Some(id) = payload.get(1..5).and_then(|id| id.try_into().ok()) else {
+        return CommandAction::Forward(None);
+    };
+    let id = u32::from_le_bytes(id);
+    match Command(payload[0]) {
+        Command::STMT_EXECUTE => {
+            if waits && watch.reads_executions_of(id) {
+                return CommandAction::Incomplete;
+            }
+            let attributes = link.capabilities().has(Capabilities::QUERY_ATTRIBUTES);
+            watch.execute(id, Some(payload).filter(|_| fits && !waits), attributes);
+        }
+        Command::STMT_SEND_LONG_DATA => {
+            if let Some(&[low, high]) = payload.get(5..7) {
+                watch.long_data(id, u16::from_le_bytes([low, high]));
+            }
+        }
+        Command::STMT_CLOSE => watch.close_statement(id),
+        Command::STMT_RESET => watch.reset_statement(id),
+        Command::MARIADB_BULK_EXECUTE => watch.bulk(id),
+        _ => {}
+    }
+    CommandAction::Forward(None)
+}
+
+/// After a change of user, whether it was let in or not.
+pub(crate) fn watch_changed_user(watch: &mut Watch, change: Option<&ChangeUser<'_>>, peer: Peer) {
+    watch.anew(change.map(|c| who(c.user, c.database, peer, |k| c.attribute(k))));
+}
+
+/// The name in `USE name`.
+fn schema_used(text: &[u8]) -> Option<&[u8]> {
+    let text = text.trim_ascii_start();
+    let (word, rest) = text.split_at_checked(3)?;
+    if !word.eq_ignore_ascii_case(b"USE")
+        || !rest.first().is_some_and(|b| is_space(*b) || *b == b'`')
+    {
+        return None;
+    }
+    let name = rest.trim_ascii_start();
+    let name = name.trim_ascii_end();
+    let name = name.strip_suffix(b";").unwrap_or(name).trim_ascii_end();
+    let quoted = name.strip_prefix(b"`").and_then(|n| n.strip_suffix(b"`"));
+    Some(quoted.unwrap_or(name))
+}
+
+/// Whether a text of several statements may hold one that changes the default schema.
+fn may_use_another(text: &[u8]) -> bool {
+    memchr::memchr(b';', text.trim_ascii_end().strip_suffix(b";").unwrap_or(text)).is_some()
+        && text.windows(3).any(|word| word.eq_ignore_ascii_case(b"USE"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_that_a_statement_changes_to_is_read() {
+        for (sql, schema) in [
+            ("USE shop", Some("shop")),
+            ("  use\t`my shop` ; ", Some("my shop")),
+            ("USE`shop`", Some("shop")),
+            ("USER x", None),
+            ("SELECT 1", None),
+            ("US", None),
+        ] {
+            assert_eq!(schema_used(sql.as_bytes()), schema.map(str::as_bytes), "{sql}");
+        }
+        assert!(may_use_another(b"SELECT 1; USE x"));
+        assert!(!may_use_another(b"USE x;") && !may_use_another(b"DO 1; DO 2"));
+    }
+}

@@ -1,0 +1,69 @@
+//! COM_CHANGE_USER: a session that begins anew on its open connection, perhaps as somebody else.
+
+use tokio::time::Instant;
+
+use super::Session;
+use crate::frontend::dispatch::watched::watch_changed_user;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::holding::release_held;
+use crate::frontend::login::auth_exchange::{Broken, Exchange};
+use crate::frontend::login::owner;
+use crate::protocol::command::Command;
+use crate::protocol::frame::HEADER;
+use crate::protocol::handshake::ChangeUser;
+use crate::types::Flavour;
+
+impl Session {
+    /// A login on the open connection. MySQL closes it when it is denied, MariaDB goes on; both have
+    /// freed the locks by then.
+    pub(super) async fn change_user(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.cx().count(Command::CHANGE_USER);
+        let payload = &packet[HEADER..];
+        let tag = self.context.engine.lease().proxy().map(|p| p.to_string()).unwrap_or_default();
+        let change = ChangeUser::parse(payload, self.link.capabilities());
+        let tag = Some(tag.as_bytes()).filter(|_| self.watch.is_none());
+        self.link.drain_to_server().await?;
+        self.link.drain_to_client().await?;
+        self.link.guard().check()?;
+        let deadline = Instant::now() + self.context.config.login_timeout;
+        let (client, server) = self.link.legs();
+        let mut exchange = Exchange::new(
+            (client, packet[HEADER - 1]),
+            (server, packet[HEADER - 1]),
+            self.context.hops.own_key(),
+            deadline,
+            self.identity.take_method(),
+        );
+        let exchanged = async {
+            let Some(change) = &change else {
+                return exchange.run(payload).await;
+            };
+            let proof = exchange.first(change.plugin, change.proof).await?;
+            exchange.run(&change.for_server(proof.as_deref(), tag)).await
+        };
+        let exchanged = exchanged.await;
+        self.identity.set_method(exchange.into_method());
+        let ok = match exchanged {
+            Ok(ok) => ok,
+            Err(Broken::Refused(_)) => None,
+            Err(Broken::Io(_)) => return Err(CloseReason::Broken("a change of user broke off")),
+        };
+        self.begin_anew();
+        if let Some(watch) = &mut self.watch {
+            let change = change.as_ref().filter(|_| ok.is_some());
+            watch_changed_user(watch, change, self.identity.peer());
+        }
+        if ok.is_none() && self.view.flavour() == Flavour::MySql {
+            return Err(CloseReason::ServerGone);
+        }
+        release_held(&mut self.cx()).await?;
+        let Some(ok) = ok else { return Ok(()) };
+        if let Some(change) = change {
+            self.identity.set_owner(owner(change.user, self.identity.peer()));
+            self.identity.show(self.link.is_encrypted());
+        }
+        self.link.reset_status();
+        self.link.learn_status(&ok);
+        self.link.send_client(&ok)
+    }
+}

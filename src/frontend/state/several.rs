@@ -1,0 +1,134 @@
+//! A text of several statements with lock calls among them: they are run one after the other, and
+//! their responses go to the client as one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::protocol::packet;
+use crate::sql::classify::named::may_be_named;
+use crate::sql::find::prefilter::scan;
+
+/// The statements of a text that are still to be run.
+#[derive(Debug)]
+pub(crate) struct Several {
+    rest: VecDeque<Part>,
+    begun: bool,
+}
+
+/// One of the statements, or several without calls.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// A whole COM_QUERY packet.
+    pub packet: Vec<u8>,
+    /// It may hold calls that are carried out.
+    pub calls: bool,
+}
+
+impl Several {
+    /// Takes the statements of a text apart. `prefix`: command byte and query attributes.
+    pub(crate) fn of_text(prefix: &[u8], text: &[u8], pieces: &[Range<usize>]) -> Self {
+        let ranges = together(text, pieces);
+        let last = ranges.len().saturating_sub(1);
+        let parts = ranges.into_iter().enumerate().map(|(nth, (range, calls))| {
+            let mut text = &text[range];
+            if nth < last {
+                text = text.strip_suffix(b";").unwrap_or(text);
+            }
+            // Where two dashes end a text, they begin a comment.
+            let end: &[u8] = if nth < last && text.ends_with(b"--") { b"/**/" } else { b"" };
+            Part { packet: packet::command(&[prefix, text, end]), calls }
+        });
+        Self { rest: parts.collect(), begun: false }
+    }
+
+    /// The next statement, and whether more follow.
+    pub(crate) fn next(&mut self) -> Option<(Part, bool)> {
+        self.begun = true;
+        let part = self.rest.pop_front()?;
+        Some((part, !self.rest.is_empty()))
+    }
+
+    /// Whether one was run.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+}
+
+/// The statements as they are sent, and whether there are calls in them: those without stay together,
+/// and an empty one, at which the server stops, with all that follows.
+fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<(Range<usize>, bool)> {
+    let mut ranges: Vec<(Range<usize>, bool)> = Vec::new();
+    for piece in pieces {
+        if text[piece.clone()].trim_ascii() == b";" {
+            ranges.push((piece.start..text.len(), false));
+            break;
+        }
+        let piece_text = &text[piece.clone()];
+        let calls = scan(piece_text).call || may_be_named(piece_text, true);
+        match ranges.last_mut() {
+            Some((range, false)) if !calls => range.end = piece.end,
+            _ => ranges.push((piece.clone(), calls)),
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::frame::HEADER;
+
+    fn parts(pieces: &[&str]) -> Vec<(String, bool)> {
+        let text = pieces.concat();
+        let mut at = 0;
+        let ranges: Vec<Range<usize>> = pieces
+            .iter()
+            .map(|piece| {
+                at += piece.len();
+                at - piece.len()..at
+            })
+            .collect();
+        let mut several = Several::of_text(b"\x03", text.as_bytes(), &ranges);
+        assert!(!several.has_begun());
+        let mut parts = Vec::new();
+        while let Some((part, more)) = several.next() {
+            let text = String::from_utf8_lossy(&part.packet[HEADER + 1..]).into_owned();
+            parts.push((text, part.calls));
+            assert_eq!(more, !several.rest.is_empty());
+        }
+        assert!(several.has_begun());
+        parts
+    }
+
+    fn part(text: &str, calls: bool) -> (String, bool) {
+        (text.to_owned(), calls)
+    }
+
+    #[test]
+    fn statements_without_calls_stay_together() {
+        assert_eq!(
+            parts(&["SELECT 1;", " SELECT 2;", " DO GET_LOCK('a',1);", " SELECT 3"]),
+            [
+                part("SELECT 1; SELECT 2", false),
+                part(" DO GET_LOCK('a',1)", true),
+                part(" SELECT 3", false)
+            ]
+        );
+    }
+
+    #[test]
+    fn an_empty_statement_keeps_all_that_follows() {
+        assert_eq!(
+            parts(&["DO GET_LOCK('a',1);", ";", " DO RELEASE_LOCK('a')"]),
+            [part("DO GET_LOCK('a',1)", true), part("; DO RELEASE_LOCK('a')", false)]
+        );
+    }
+
+    #[test]
+    fn dashes_at_the_end_of_a_part_begin_no_comment() {
+        assert_eq!(
+            parts(&["SELECT 1--;", "DO GET_LOCK('a',1)"]),
+            [part("SELECT 1--/**/", false), part("DO GET_LOCK('a',1)", true)]
+        );
+    }
+}
