@@ -17,6 +17,8 @@ mod documents;
 mod english;
 #[path = "tidy/pages.rs"]
 mod pages;
+#[path = "tidy/structure.rs"]
+mod structure;
 
 /// The floors of src/, lowest first, as ARCHITECTURE.md draws them.
 const FLOORS: [&[&str]; 10] = [

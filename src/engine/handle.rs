@@ -182,6 +182,14 @@ pub struct Ticket {
     pub outcome: oneshot::Receiver<Acquired>,
 }
 
+#[cfg(test)]
+impl Ticket {
+    /// Of a wait that ends as somebody else says.
+    pub(crate) fn of(key: Key, outcome: oneshot::Receiver<Acquired>) -> Self {
+        Self { id: 1, key, outcome }
+    }
+}
+
 impl Engine {
     /// Where there is no engine: nothing is ever granted.
     pub(super) fn none() -> Self {

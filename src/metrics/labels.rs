@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn every_reason_for_which_a_session_is_closed_is_known_beforehand() {
         let text = [
-            include_str!("../frontend/session/close.rs"),
+            include_str!("../frontend/link/close_reason.rs"),
             include_str!("../frontend/shared/leg_options.rs"),
             include_str!("../frontend/accept/listener.rs"),
             include_str!("../frontend/login/mod.rs"),
@@ -140,7 +140,8 @@ mod tests {
         .concat();
         // Of an end of a session by itself, the side that has ended it is no reason that is counted.
         let sides = ["client", "server"];
-        let before = ["turned_away(peer, \"", "Refusal::of(\"", "Refusal::silent(\"", " => \""];
+        let before =
+            ["turned_away(peer, \"", "TurnedAway::of(\"", "TurnedAway::silent(\"", " => \""];
         let mut used: Vec<&str> = before
             .map(|b| reasons(&text, b))
             .into_iter()

@@ -149,6 +149,25 @@ impl Lease {
 }
 
 #[cfg(test)]
+impl Lease {
+    /// Good for an hour.
+    pub(crate) fn of(proxy: ProxyId) -> Self {
+        let lease = Self::default();
+        let now = clock::now();
+        let later = now + Duration::from_hours(1);
+        lease.begin(proxy, now);
+        lease.renewed(now, later, later);
+        lease
+    }
+
+    /// It is over.
+    pub(crate) fn run_out(&self) {
+        let now = clock::now();
+        self.renewed(now, now, now);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

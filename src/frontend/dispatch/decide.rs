@@ -1,10 +1,11 @@
 //! What to do with a command, by its first bytes: forward it, or keep it to be answered.
 
 use super::watched::decide_watched;
+use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::from_client::{CommandAction, Dispatch};
 use crate::frontend::link::input::Dropped;
 use crate::frontend::link::pending::Recipient;
-use crate::frontend::link::{CommandAction, Dispatch, Link};
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::unsupported::{Decision, note_uncovered, runs_uncovered};
 use crate::frontend::observe::observer::Watch;

@@ -1,8 +1,9 @@
 //! A session that is observed: its commands are forwarded as they are, and those that tell of lock
 //! calls are shown to its observer.
 
+use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::{CommandAction, Link};
+use crate::frontend::link::from_client::CommandAction;
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::observe::observer::Watch;
 use crate::frontend::observe::statement::{Text, TooManyReadings};

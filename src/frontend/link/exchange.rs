@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::close_reason::CloseReason;
-use super::reply::{MAX_REPLY, Reply};
+use super::reply::{Keep, MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::protocol::command::Shape;
 use crate::protocol::response::{Ending, Progress};
@@ -16,15 +16,6 @@ use crate::protocol::response::{Ending, Progress};
 const LONG: Duration = Duration::from_secs(1);
 /// Bytes kept of a response of which only the end matters.
 const KEPT: usize = 64 * 1024;
-
-/// How much of a response is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
-    /// All of it.
-    All,
-    /// Of a long one, only the last packets.
-    End,
-}
 
 /// A response as it comes in.
 struct Incoming {

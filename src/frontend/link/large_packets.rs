@@ -1,8 +1,9 @@
 //! Packets that are forwarded while they come: long ones, and files.
 
+use super::Link;
+use super::from_client::Dispatch;
 use super::input::ClientInput;
 use super::pending::Recipient;
-use super::{Dispatch, Link};
 use crate::protocol::command::Shape;
 use crate::protocol::frame::{FrameHeader, HEADER};
 

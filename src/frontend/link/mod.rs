@@ -11,10 +11,11 @@ pub(super) mod reply;
 
 mod discard;
 mod exchange;
-mod from_client;
+pub(super) mod from_client;
 mod from_server;
 mod large_packets;
 mod presence;
+mod unheard;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -29,6 +30,7 @@ use self::guard::LeaseGuard;
 use self::input::ClientInput;
 use self::pending::{Finished, Pending, Recipient, Skipped, any_for_client};
 use self::reply::Reply;
+use self::unheard::Unheard;
 use super::shared::context::Context;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
@@ -43,10 +45,6 @@ use crate::protocol::renumber::Renumber;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
-
-pub(super) use self::exchange::Keep;
-pub(super) use self::from_client::{CommandAction, Dispatch};
-pub(super) use self::presence::Unheard;
 
 /// Responses that may be owed before the client is no longer read.
 const MAX_PENDING: usize = 128;

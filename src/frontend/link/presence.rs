@@ -1,10 +1,9 @@
 //! Whether both sides of a session are still there, and how a client leaves.
 
-use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, sleep};
 
 use super::Link;
 use super::close_reason::CloseReason;
@@ -16,22 +15,6 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// As many bytes find room with a client that does not read.
 const SMALL: usize = 16 * 1024;
-
-/// What the client of a session that holds locks was sent and may not have acknowledged.
-#[derive(Debug, Default)]
-pub(crate) struct Unheard {
-    bytes: usize,
-    /// It counts as gone if it acknowledges nothing for long.
-    bounded: bool,
-    /// Since when it has not taken what is for it, while the session holds locks.
-    stall: Option<Pin<Box<Sleep>>>,
-}
-
-impl Unheard {
-    pub(super) fn sent(&mut self, bytes: usize) {
-        self.bytes = self.bytes.saturating_add(bytes);
-    }
-}
 
 impl Link {
     /// The client has said something after all that it was sent, or nothing is on its way to it.

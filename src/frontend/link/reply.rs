@@ -14,6 +14,15 @@ const INTERRUPTED: [u16; 5] = [1205, 1213, 1317, 1969, 3024];
 /// A reply to a question is small; more means that something is wrong.
 pub(crate) const MAX_REPLY: usize = 1 << 20;
 
+/// How much of a response is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// All of it.
+    All,
+    /// Of a long one, only the last packets.
+    End,
+}
+
 /// A complete response.
 #[derive(Debug)]
 pub(crate) struct Reply {

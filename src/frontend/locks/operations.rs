@@ -174,3 +174,172 @@ async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     cx.view.note_known(now);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::bare_call::Call;
+    use super::super::fakes::{CONNECTION, PROXY, Stage, key, row, run};
+    use super::super::owner::Locks;
+    use super::*;
+    use crate::engine::handle::{Grant, Look};
+    use crate::sql::classify::{Statement, classify};
+    use crate::types::{ConnectionId, Flavour};
+
+    /// Runs a bare call, to its value.
+    fn call(stage: &mut Stage, text: &str) -> Result<Outcome, CloseReason> {
+        let dialect = stage.cx().dialect();
+        let Statement::Bare(bare) = classify(text.as_bytes(), dialect) else {
+            panic!("no bare call: {text}");
+        };
+        let given = bare.arguments.iter().map(|a| Given::from_text(a, text.as_bytes())).collect();
+        let call = Call { prefix: b"\x03", text: text.as_bytes(), bare };
+        let statement =
+            WaitStatement { call: &call, name: None, stale: None, cursor: false, stand_in: false };
+        run(make_call(&mut stage.cx(), &statement, given))
+    }
+
+    fn value(stage: &mut Stage, text: &str) -> Option<u64> {
+        match call(stage, text) {
+            Ok(Outcome::Value(value, _)) => value,
+            Ok(_) => panic!("no value: {text}"),
+            Err(end) => panic!("{text}: {end:?}"),
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_taken_again_without_the_engine() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.grants(5);
+        assert_eq!(value(&mut stage, "SELECT GET_LOCK('a', 0)"), Some(1));
+        assert_eq!(value(&mut stage, "SELECT GET_LOCK('A', 0)"), Some(1), "the same name");
+        assert_eq!(value(&mut stage, "SELECT RELEASE_LOCK('a')"), Some(1));
+        assert!(stage.locks.released.is_empty(), "once more it is held");
+        assert_eq!(value(&mut stage, "SELECT RELEASE_LOCK('a')"), Some(1));
+        assert_eq!(stage.locks.released, ["a"]);
+        assert!(stage.locks.ledger().held().is_empty());
+    }
+
+    #[test]
+    fn what_is_not_held_is_released_as_its_holder_says() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.looks.extend([
+            Look::Used(ConnectionId(9)),
+            Look::Free,
+            Look::Failed("as scripted".into()),
+        ]);
+        assert_eq!(value(&mut stage, "SELECT RELEASE_LOCK('a')"), Some(0));
+        assert_eq!(value(&mut stage, "SELECT RELEASE_LOCK('a')"), None);
+        assert!(matches!(
+            call(&mut stage, "SELECT RELEASE_LOCK('a')"),
+            Ok(Outcome::Error(error)) if error.message.contains("as scripted")
+        ));
+    }
+
+    #[test]
+    fn holders_are_told_by_their_connection() {
+        let mut stage = Stage::new(Flavour::MariaDb);
+        stage.holds("mine", 3).locks.looks.extend([
+            Look::Used(ConnectionId(9)),
+            Look::Used(ConnectionId(9)),
+            Look::Free,
+            Look::Free,
+        ]);
+        assert_eq!(value(&mut stage, "SELECT IS_USED_LOCK('mine')"), Some(CONNECTION));
+        assert_eq!(value(&mut stage, "SELECT IS_FREE_LOCK('mine')"), Some(0));
+        assert_eq!(value(&mut stage, "SELECT IS_USED_LOCK('other')"), Some(9));
+        assert_eq!(value(&mut stage, "SELECT IS_FREE_LOCK('other')"), Some(0));
+        assert_eq!(value(&mut stage, "SELECT IS_USED_LOCK('free')"), None);
+        assert_eq!(value(&mut stage, "SELECT IS_FREE_LOCK('free')"), Some(1));
+    }
+
+    #[test]
+    fn all_locks_are_released_with_all_their_acquisitions() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.holds("a", 1).holds("b", 2);
+        assert_eq!(value(&mut stage, "SELECT GET_LOCK('b', 0)"), Some(1));
+        assert_eq!(value(&mut stage, "SELECT RELEASE_ALL_LOCKS()"), Some(3));
+        stage.locks.released.sort();
+        assert_eq!(stage.locks.released, ["a", "b"]);
+        assert_eq!(value(&mut stage, "SELECT RELEASE_ALL_LOCKS()"), Some(0));
+    }
+
+    #[test]
+    fn a_lock_whose_lease_is_over_is_neither_taken_nor_released_in_silence() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.holds("a", 1);
+        stage.locks.lease.run_out();
+        for text in
+            ["SELECT GET_LOCK('a', 0)", "SELECT IS_USED_LOCK('a')", "SELECT RELEASE_LOCK('a')"]
+        {
+            assert!(matches!(call(&mut stage, text), Err(CloseReason::Fenced)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_grant_whose_lease_is_over_is_not_told() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.grants(1);
+        stage.locks.lease.run_out();
+        let end = call(&mut stage, "SELECT GET_LOCK('a', 0)");
+        assert!(matches!(end, Err(CloseReason::Fenced)));
+    }
+
+    #[test]
+    fn a_grant_of_another_incarnation_does_not_stand_beside_what_is_held() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.holds("a", 1);
+        let grant = Grant { token: 2, proxy: crate::types::ProxyId(PROXY.0 + 1) };
+        stage.locks.outcomes.push_back(Acquired::Granted(grant));
+        let end = call(&mut stage, "SELECT GET_LOCK('b', 0)");
+        assert!(matches!(end, Err(CloseReason::Fenced)));
+        assert_eq!(stage.locks.gone, ["b"], "the engine gives it back");
+        assert!(!stage.locks.ledger().held().contains(&key("b")));
+    }
+
+    #[test]
+    fn a_session_that_holds_as_many_as_it_may_is_told_so() {
+        let mut stage = Stage::with(Flavour::MySql, |raw| raw.max_session_locks = Some(1));
+        stage.holds("a", 1);
+        let Ok(Outcome::Error(error)) = call(&mut stage, "SELECT GET_LOCK('b', 0)") else {
+            panic!("no error");
+        };
+        assert!(error.message.contains("max_session_locks"), "{}", error.message);
+        assert_eq!(value(&mut stage, "SELECT GET_LOCK('a', 0)"), Some(1), "it is held");
+    }
+
+    #[test]
+    fn a_server_that_may_be_another_one_is_asked_who_it_is() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.trusts = false;
+        stage.grants(1).answers("SELECT ", row(&[Some("elsewhere")]));
+        let end = call(&mut stage, "SELECT GET_LOCK('a', 0)");
+        assert!(matches!(end, Err(CloseReason::Moved)) && stage.is_over());
+        stage.answers("SELECT ", row(&[Some("home")])).answers("SELECT ", row(&[Some("home")]));
+        assert_eq!(value(&mut stage, "SELECT GET_LOCK('a', 0)"), Some(1));
+        assert!(stage.is_over(), "before the wait and after it");
+    }
+
+    #[test]
+    fn how_a_wait_ends_is_what_the_client_gets() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.outcomes.extend([
+            Acquired::NotFree,
+            Acquired::Deadlock,
+            Acquired::Failed("as scripted".into()),
+        ]);
+        let text = "SELECT GET_LOCK('a', 1)";
+        assert_eq!(value(&mut stage, text), Some(0));
+        assert!(matches!(call(&mut stage, text), Ok(Outcome::Deadlock)));
+        assert!(matches!(call(&mut stage, text), Ok(Outcome::Error(_))));
+    }
+
+    #[test]
+    fn arguments_that_the_server_refuses_are_its_own() {
+        let mut stage = Stage::new(Flavour::MariaDb);
+        for text in
+            ["SELECT GET_LOCK(NULL, 1)", "SELECT IS_FREE_LOCK(1.5)", "SELECT GET_LOCK('', 1)"]
+        {
+            assert!(matches!(call(&mut stage, text), Ok(Outcome::Native)), "{text}");
+        }
+    }
+}

@@ -153,3 +153,79 @@ pub(crate) async fn source_name(
 pub(crate) fn empties_warnings(function: Function, flavour: Flavour, value: Option<u64>) -> bool {
     flavour == Flavour::MariaDb && function == Function::GetLock && value == Some(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fakes::{Stage, error, ok, row, run};
+    use super::*;
+    use crate::sql::classify::{Statement, classify};
+
+    fn answer(stage: &mut Stage, text: &str, value: Option<u64>) {
+        let Statement::Bare(bare) = classify(text.as_bytes(), stage.cx().dialect()) else {
+            panic!("no bare call: {text}");
+        };
+        let call = Call { prefix: b"\x03", text: text.as_bytes(), bare };
+        run(answer_call(&mut stage.cx(), &call, value, &[])).expect("the session goes on");
+    }
+
+    const CALL: &str = "SELECT GET_LOCK('a', 1)";
+
+    #[test]
+    fn a_plain_value_needs_no_server() {
+        let mut stage = Stage::new(Flavour::MySql);
+        answer(&mut stage, CALL, Some(1));
+        assert_eq!(stage.value(), Some(Some("1".to_owned())));
+        stage.server.client.clear();
+        answer(&mut stage, CALL, None);
+        assert_eq!(stage.value(), Some(None));
+        assert!(stage.server.told.is_empty());
+    }
+
+    #[test]
+    fn what_the_proxy_answered_is_replayed_before_the_next_statement() {
+        let mut stage = Stage::new(Flavour::MySql);
+        answer(&mut stage, CALL, Some(1));
+        answer(&mut stage, "DO GET_LOCK('a', 1)", Some(1));
+        run(stage.cx().settle_skipped()).expect("the session goes on");
+        assert_eq!(stage.server.told, ["replay: SELECT (NULL OR 1)", "replay: DO (NULL OR 1)"]);
+    }
+
+    #[test]
+    fn the_server_answers_where_its_flags_are_not_known() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.server.plain = false;
+        stage.answers("SELECT ", row(&[Some("1")]));
+        answer(&mut stage, CALL, Some(1));
+        assert!(stage.is_over());
+        assert_eq!(stage.value(), Some(Some("1".to_owned())));
+    }
+
+    #[test]
+    fn only_the_server_can_empty_mariadbs_warnings() {
+        let mut stage = Stage::new(Flavour::MariaDb);
+        stage.answers("SELECT ", row(&[Some("0")]));
+        answer(&mut stage, CALL, Some(0));
+        assert!(stage.is_over());
+        let mut stage = Stage::new(Flavour::MySql);
+        answer(&mut stage, CALL, Some(0));
+        assert!(stage.server.told.is_empty());
+    }
+
+    #[test]
+    fn a_bare_word_is_tried_as_an_alias_once() {
+        let mut stage = Stage::new(Flavour::MySql);
+        let text = "SELECT GET_LOCK('a', 1) AS x";
+        let Statement::Bare(bare) = classify(text.as_bytes(), stage.cx().dialect()) else {
+            panic!("no bare call");
+        };
+        let call = Call { prefix: b"\x03", text: text.as_bytes(), bare };
+        stage.answers("SELECT (NULL OR 1) AS x", row(&[Some("1")]));
+        assert!(matches!(run(check_alias(&mut stage.cx(), &call)), Ok(None)));
+        assert!(matches!(run(check_alias(&mut stage.cx(), &call)), Ok(None)), "known by now");
+        assert!(stage.is_over());
+        stage.view.reset();
+        stage.answers("AS x", error(1064));
+        assert!(matches!(run(check_alias(&mut stage.cx(), &call)), Ok(Some(_))));
+        let _ = ok();
+    }
+}

@@ -7,8 +7,9 @@ use tokio::time::Instant;
 
 use super::super::link::close_reason::CloseReason;
 use super::super::link::pending::{Recipient, Skipped};
+use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
-use super::super::link::{Interest, Keep, Link, LinkEvent};
+use super::super::link::{Interest, Link, LinkEvent};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
 use crate::protocol::command::Shape;

@@ -70,3 +70,60 @@ pub(crate) async fn try_out(
         Trial::Row
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fakes::{Stage, error, row, run};
+    use super::*;
+    use crate::sql::classify::{Statement, classify};
+
+    fn is_not_evaluated(stage: &mut Stage, text: &str) -> bool {
+        let Statement::Bare(bare) = classify(text.as_bytes(), stage.cx().dialect()) else {
+            panic!("no bare call: {text}");
+        };
+        let call = Call { prefix: b"\x03", text: text.as_bytes(), bare };
+        run(gives_no_row(&mut stage.cx(), &call)).expect("the session goes on")
+    }
+
+    const CALL: &str = "SELECT GET_LOCK('a', 1)";
+
+    #[test]
+    fn the_server_is_not_asked_while_no_statement_names_a_setting() {
+        let mut stage = Stage::new(Flavour::MySql);
+        assert!(!is_not_evaluated(&mut stage, CALL));
+        assert!(stage.server.told.is_empty());
+    }
+
+    #[test]
+    fn a_limit_of_no_rows_is_found_by_running_the_statement_without_its_call() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.view.note_setting(b"SET sql_select_limit=0", false);
+        stage
+            .answers("@@sql_select_limit=0", row(&[Some("1"), Some("0")]))
+            .answers("SELECT (NULL OR 1)", super::super::fakes::ok());
+        assert!(is_not_evaluated(&mut stage, CALL));
+        assert!(stage.is_over());
+    }
+
+    #[test]
+    fn only_mysql_limits_a_do() {
+        for (flavour, limited) in [(Flavour::MySql, true), (Flavour::MariaDb, false)] {
+            let mut stage = Stage::new(flavour);
+            stage.view.note_setting(b"SET sql_select_limit=0", false);
+            if limited {
+                stage.answers("@@sql_select_limit=0", row(&[Some("1"), Some("0")]));
+            }
+            assert_eq!(is_not_evaluated(&mut stage, "DO GET_LOCK('a', 1)"), limited);
+            assert!(stage.is_over());
+        }
+    }
+
+    #[test]
+    fn what_the_server_does_not_tell_counts_as_unusual() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.view.note_setting(b"SET sql_select_limit=0", false);
+        stage.answers("@@sql_select_limit=0", error(1064));
+        run(learn_settings(&mut stage.cx())).expect("the session goes on");
+        assert_eq!(stage.view.settings(), Settings::Unusual { limited: true, wide: true });
+    }
+}

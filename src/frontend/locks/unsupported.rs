@@ -94,3 +94,55 @@ pub(crate) fn note_uncovered(
     }
     count_uncovered(context, statement);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fakes::Stage;
+    use super::*;
+    use crate::protocol::packet;
+    use crate::types::Flavour;
+
+    const TEXT: &[u8] = b"SELECT f(GET_LOCK('a', 1))";
+
+    fn stage(unsupported: Option<&str>) -> Stage {
+        let mut stage =
+            Stage::with(Flavour::MySql, |raw| raw.unsupported = unsupported.map(str::to_owned));
+        let packet = packet::command(&[&[3], TEXT]);
+        stage.command.keep(&packet, TEXT);
+        stage
+    }
+
+    fn counted(stage: &Stage, decision: &str) -> u64 {
+        stage.context.metrics.unsupported.with_label_values(&[decision]).get()
+    }
+
+    #[test]
+    fn what_is_not_covered_is_refused_and_counted() {
+        let mut stage = stage(None);
+        refuse_unsupported(&mut stage.cx(), "a reason").expect("the session goes on");
+        assert_eq!(stage.error_code(), Some(1235));
+        assert!(stage.server.told.is_empty(), "the server does not see it");
+        assert_eq!((counted(&stage, "refused"), counted(&stage, "native")), (1, 0));
+    }
+
+    #[test]
+    fn the_server_runs_it_where_the_settings_say_so() {
+        let mut stage = stage(Some("native"));
+        refuse_unsupported(&mut stage.cx(), "a reason").expect("the session goes on");
+        assert!(stage.server.client.is_empty());
+        assert_eq!(stage.server.told, ["forward: SELECT f(GET_LOCK('a', 1))"]);
+        assert_eq!((counted(&stage, "refused"), counted(&stage, "native")), (0, 1));
+    }
+
+    #[test]
+    fn nothing_is_run_by_the_server_after_some_of_it_was_carried_out() {
+        let mut stage = stage(Some("native"));
+        refuse_midway(&mut stage.cx(), "a reason").expect("the session goes on");
+        assert_eq!(stage.error_code(), Some(1235));
+        let mut stage = self::stage(Some("native"));
+        stage.command.drop_packet();
+        refuse_unsupported(&mut stage.cx(), "a reason").expect("the session goes on");
+        assert_eq!(stage.error_code(), Some(1235));
+        assert!(stage.server.told.is_empty());
+    }
+}

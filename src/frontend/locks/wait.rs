@@ -175,3 +175,71 @@ impl Drop for Waiting {
         self.0.dec();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::bare_call::Call;
+    use super::super::fakes::{Stage, run};
+    use super::*;
+    use crate::engine::handle::SessionEvent;
+    use crate::lock::name::plain;
+    use crate::sql::classify::{Statement, classify};
+    use crate::types::Flavour;
+
+    fn wait(stage: &mut Stage, timeout: Timeout) -> Result<Waited, CloseReason> {
+        let text = b"SELECT GET_LOCK('a', 1)";
+        let Statement::Bare(bare) = classify(text, stage.cx().dialect()) else {
+            panic!("a bare call");
+        };
+        let call = Call { prefix: b"\x03", text, bare };
+        let statement =
+            WaitStatement { call: &call, name: None, stale: None, cursor: false, stand_in: false };
+        let name = plain(b"a", Flavour::MySql).expect("a plain name");
+        run(wait_for(&mut stage.cx(), name, timeout, &statement, &[]))
+    }
+
+    const SHORT: Timeout = Timeout::Wait(Duration::from_millis(5));
+
+    #[test]
+    fn a_wait_that_is_over_is_cancelled_and_answers_that_the_lock_is_not_free() {
+        let mut stage = Stage::new(Flavour::MySql);
+        let waited = wait(&mut stage, SHORT);
+        assert!(matches!(waited, Ok(Waited::Decided(Acquired::NotFree, None))));
+        assert_eq!(stage.locks.cancelled, 1);
+        assert_eq!(stage.context.metrics.waiting.get(), 0);
+    }
+
+    #[test]
+    fn a_client_that_leaves_ends_its_wait() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.server.events.push_back(LinkEvent::Client);
+        assert!(matches!(wait(&mut stage, Timeout::Forever), Err(CloseReason::ClientGone)));
+        assert_eq!(stage.locks.cancelled, 1);
+    }
+
+    #[test]
+    fn a_shutdown_ends_a_wait() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.events.push_back(SessionEvent::Drain);
+        assert!(matches!(wait(&mut stage, Timeout::Forever), Err(CloseReason::Drained)));
+        assert_eq!(stage.locks.cancelled, 1);
+    }
+
+    #[test]
+    fn a_lock_that_is_lost_during_a_wait_ends_the_session() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.holds("other", 3).locks.events.push_back(SessionEvent::Lost(3));
+        let end = wait(&mut stage, Timeout::Forever);
+        assert!(matches!(end, Err(CloseReason::Lost(Some(name))) if name == "other"));
+    }
+
+    #[test]
+    fn a_wait_of_its_whole_time_is_measured_and_an_attempt_is_not() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.grants(1);
+        assert!(matches!(wait(&mut stage, Timeout::Once), Ok(Waited::Decided(..))));
+        assert_eq!(stage.context.metrics.wait_seconds.get_sample_count(), 0);
+        assert!(wait(&mut stage, SHORT).is_ok());
+        assert_eq!(stage.context.metrics.wait_seconds.get_sample_count(), 1);
+    }
+}

@@ -3,8 +3,8 @@
 //! A name of that length is refused by every server, so the packet may go there as it is. Anything
 //! else is not looked at: the client hears that it is too long.
 
-use crate::frontend::link::CommandAction;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::from_client::CommandAction;
 use crate::frontend::link::input::Dropped;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::unsupported::{Decision, note_unsupported};

@@ -107,7 +107,7 @@ impl LockStatement {
 
     /// Of one bare call.
     #[cfg(test)]
-    pub fn of_call(bare: BareCall, text: &[u8], params: usize, name: Vec<u8>) -> Self {
+    pub(crate) fn of_call(bare: BareCall, text: &[u8], params: usize, name: Vec<u8>) -> Self {
         Self::new(Calls::Bare(bare), text, params, name)
     }
 
