@@ -1,4 +1,4 @@
-//! Rules that tests leave out one at a time, to see that somebody notices. Without the feature
+//! Rules that tests leave out one at a time, to see that a checker notices. Without the feature
 //! `mutants`, which no release has, all rules are always in force.
 
 /// A rule left out.
@@ -6,8 +6,8 @@
 pub enum Mutant {
     /// The deadline counts from a renewal's reply, not from before it was sent (I6).
     DeadlineFromAck,
-    /// The deadline is not checked behind the store's reply to a grant (I7).
-    NoCheckBehindReply,
+    /// The deadline is not checked after the store's reply to a grant (I7).
+    NoCheckAfterReply,
     /// A renewal's version is a counter (I5).
     CounterVersion,
     /// The token is a counter of the process, not the row's next (I9).
@@ -24,7 +24,7 @@ pub enum Mutant {
     ReleaseOnEof,
     /// An observer waits its own lease, not that of the row it observes (I5).
     OwnLease,
-    /// Nobody looks whether held locks still have their rows.
+    /// Held locks are not compared with their rows.
     TrustRows,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,
@@ -48,7 +48,7 @@ pub const fn on(_: Mutant) -> bool {
     false
 }
 
-/// What the rule says, or what is done without it.
+/// `rule`, or `without` if the rule is left out.
 pub fn or<T>(mutant: Mutant, rule: T, without: T) -> T {
     if on(mutant) { without } else { rule }
 }

@@ -24,14 +24,14 @@ pub fn shared_folder(path: &Path) -> Option<String> {
     Some(format!("others may write to the state directory {}: {why}", path.display()))
 }
 
-/// Whether nobody but this user and root can have written what is there.
+/// Whether only this user and root can have written the file.
 pub fn is_own(found: &Metadata) -> bool {
     let own = rustix::process::geteuid().as_raw();
     found.uid() == own || found.uid() == 0
 }
 
-/// A warning, for a file with a secret that everybody may read; an error, for one that others may have
-/// written.
+/// A warning, for a file with a secret that all users may read; an error, for one that other users may
+/// have written.
 pub fn judge_secret(found: &Metadata) -> Result<Option<String>, String> {
     if !is_own(found) {
         return Err(format!("it belongs to user {}, who may change it", found.uid()));
@@ -43,7 +43,7 @@ pub fn judge_secret(found: &Metadata) -> Result<Option<String>, String> {
     Ok(readable(found))
 }
 
-/// A warning, for a file with a secret that everybody may read.
+/// A warning, for a file with a secret that all users may read.
 pub fn readable(found: &Metadata) -> Option<String> {
     let mode = found.mode() & 0o777;
     (mode & 0o004 != 0).then(|| format!("everybody may read it (mode {mode:03o}); chmod 600 it"))

@@ -1,5 +1,5 @@
-//! Lines of the log that others can cause as often as they like: some of them are written, and how
-//! many were left out.
+//! Log lines that clients can cause as often as they like: some of them are written, the others are
+//! counted.
 
 use std::time::Duration;
 

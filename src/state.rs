@@ -1,6 +1,6 @@
 //! The state directory: a file for each incarnation, locked by the kernel as long as its process
-//! lives. Who can take the lock of a file knows that its process is gone, and need not wait for a
-//! lease to run out.
+//! lives. A process that can take the lock of a file knows that the file's process is gone, and need
+//! not wait for a lease to run out.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ pub enum StateError {
     Io {
         /// The file or directory.
         path: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Locks there may not be seen by everyone, or not be given back when a process dies.
@@ -51,7 +51,7 @@ const LONGEST: u64 = 1024;
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
-    /// What a file must say to be proof here: this boot of this machine, and the lock schema.
+    /// The text that makes a file proof here: this boot of this machine, and the lock schema.
     here: String,
     locked: Vec<(ProxyId, File)>,
 }
@@ -73,8 +73,8 @@ impl StateDir {
         Ok(Self { path: path.to_owned(), here, locked: Vec::new() })
     }
 
-    /// Makes and locks the file of an incarnation of this process. Must come before anybody can
-    /// know of the incarnation.
+    /// Makes and locks the file of an incarnation of this process. Must come before any
+    /// other proxy can know of the incarnation.
     pub fn enter(&mut self, id: ProxyId) -> Result<(), StateError> {
         let path = self.file(id);
         let enter = || {
@@ -130,7 +130,7 @@ impl StateDir {
         Ok((read.is_ok() && text == self.proof(&file)?).then_some(file))
     }
 
-    /// What a file must say to be proof. It says which file it is: nobody has locked a copy.
+    /// The text that makes a file proof. It names the file itself: a copy is locked by no process.
     fn proof(&self, file: &File) -> io::Result<String> {
         let is = file.metadata()?;
         Ok(format!("{}file {} {}\n", self.here, is.dev(), is.ino()))
@@ -146,17 +146,6 @@ impl StateDir {
 
     fn file(&self, id: ProxyId) -> PathBuf {
         self.path.join(name(id))
-    }
-}
-
-/// Does something with the state directory, which is given up at the first failure.
-pub fn with_state(
-    state: &mut Option<StateDir>,
-    task: impl FnOnce(&mut StateDir) -> Result<(), StateError>,
-) {
-    if let Some(Err(e)) = state.as_mut().map(task) {
-        tracing::warn!(error = %e, "without a state directory a restart after a kill waits for the lease");
-        *state = None;
     }
 }
 
@@ -180,16 +169,16 @@ mod tests {
     use super::*;
 
     /// A directory that goes with the test.
-    struct Scratch(PathBuf);
+    struct TempFolder(PathBuf);
 
-    impl Scratch {
+    impl TempFolder {
         fn new() -> Self {
             let name = format!("lockstead-state-{:016x}", rand::random::<u64>());
             Self(std::env::temp_dir().join(name))
         }
     }
 
-    impl Drop for Scratch {
+    impl Drop for TempFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -197,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_file_of_a_live_process_is_left_alone() {
-        let dir = Scratch::new();
+        let dir = TempFolder::new();
         let mut old = StateDir::open(&dir.0, "a").expect("open");
         old.enter(ProxyId(7)).expect("enter");
         // Locks are of the opened file, so a second opener stands for a second process.
@@ -214,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_copy_is_no_proof_that_a_process_is_gone() {
-        let (dir, copies) = (Scratch::new(), Scratch::new());
+        let (dir, copies) = (TempFolder::new(), TempFolder::new());
         let mut live = StateDir::open(&dir.0, "a").expect("open");
         live.enter(ProxyId(7)).expect("enter");
         let mut new = StateDir::open(&copies.0, "a").expect("open");
@@ -229,7 +218,7 @@ mod tests {
 
     #[test]
     fn files_of_another_boot_or_store_are_no_proof() {
-        let dir = Scratch::new();
+        let dir = TempFolder::new();
         let mut old = StateDir::open(&dir.0, "a").expect("open");
         old.enter(ProxyId(7)).expect("enter");
         old.here = old.here.replace("boot ", "boot x");

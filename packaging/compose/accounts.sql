@@ -4,7 +4,7 @@ SET SESSION sql_mode = '';
 
 CREATE USER IF NOT EXISTS `lockstead`@`%` IDENTIFIED BY 'lockstead';
 
--- To keep the rows of locks, waits and proxies, and delete those that nobody needs.
+-- To keep the rows of locks, waits and proxies, and delete those that are not needed.
 -- Without it: it cannot keep locks.
 GRANT SELECT, INSERT, UPDATE, DELETE ON `lockstead`.* TO `lockstead`@`%`;
 
@@ -41,5 +41,5 @@ GRANT SELECT ON performance_schema.replication_applier_status TO `lockstead`@`%`
 GRANT SELECT ON performance_schema.replication_group_members TO `lockstead`@`%`;
 
 -- To create the tables by --create-schema or `lockstead schema install`.
--- Without it: an administrator runs what `lockstead schema print` shows.
+-- Without it: an administrator must run the output of `lockstead schema print`.
 GRANT CREATE, CREATE VIEW ON `lockstead`.* TO `lockstead`@`%`;

@@ -12,12 +12,13 @@ use super::upgrade::Upgrade;
 use crate::backend::reach::Reach;
 use crate::config::Change;
 use crate::engine::handle::Engine;
-use crate::engine::io::admin_queries::NoAnswer;
+use crate::engine::io::query_error::QueryError;
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
+use crate::store::sessions::KillResult;
 use crate::types::ConnectionId;
 
 /// A cluster, as administrators see it.
@@ -92,10 +93,10 @@ fn empty() -> ErrorReply {
     ErrorReply { code: 1065, state: "42000", message: "Query was empty".to_owned() }
 }
 
-impl From<NoAnswer> for ErrorReply {
-    fn from(why: NoAnswer) -> Self {
+impl From<QueryError> for ErrorReply {
+    fn from(why: QueryError) -> Self {
         let hint = match &why {
-            NoAnswer::Store(e) if e.is_silence() => {
+            QueryError::Store(e) if e.is_silence() => {
                 ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
             }
             _ => "",
@@ -217,7 +218,7 @@ impl Control {
         let Some(engine) = cluster.engine.as_ref() else {
             return Err(failed("a proxy that observes has no account to end sessions by".into()));
         };
-        if engine.kill(conn).await? {
+        if engine.kill(conn).await? == KillResult::Accepted {
             let owner = String::from_utf8_lossy(&session.owner);
             return Ok(Reply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
         }

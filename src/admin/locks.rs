@@ -8,9 +8,9 @@ use super::control::Control;
 use super::table::{Cell, Kind, MOST, SEEN, Table};
 use crate::engine::handle::Engine;
 use crate::engine::io::last_known::{Old, is_like};
-use crate::engine::sight::{HeldHere, Sight};
+use crate::engine::shared::snapshot::{EngineSnapshot, HoldInfo};
 use crate::protocol::reply::ErrorReply;
-use crate::store::overview::LockRow;
+use crate::store::overview::LockInfo;
 use crate::types::ConnectionId;
 
 impl Control {
@@ -32,7 +32,7 @@ impl Control {
         let (mut rows, mut cut, mut old) = (Vec::new(), false, None);
         for (cluster, engine) in self.engines() {
             let known = engine.known_locks(like).await?;
-            let sight = engine.sight().await;
+            let sight = engine.snapshot().await;
             cut |= known.rows.len() >= MOST;
             let mut locks: Vec<Seen> = known.rows.into_iter().map(Seen::now).collect();
             if let Some(since) = &known.old {
@@ -82,20 +82,20 @@ impl Control {
 
 /// A lock, and how long ago it was read; not at all: just now.
 struct Seen {
-    lock: LockRow,
+    lock: LockInfo,
     ago: Option<Duration>,
 }
 
 impl Seen {
-    fn now(lock: LockRow) -> Self {
+    fn now(lock: LockInfo) -> Self {
         Self { lock, ago: None }
     }
 }
 
 /// Brings rows of before up to what the engine knows of this proxy's own locks.
-fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &Sight, like: Option<&str>) {
-    let grant = |held: &HeldHere| (held.key.as_bytes().to_vec(), held.token);
-    let mut here: HashMap<_, &HeldHere> =
+fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &EngineSnapshot, like: Option<&str>) {
+    let grant = |held: &HoldInfo| (held.key.as_bytes().to_vec(), held.token);
+    let mut here: HashMap<_, &HoldInfo> =
         sight.held.iter().map(|held| (grant(held), held)).collect();
     for Seen { lock, ago } in &mut *locks {
         if let Some(held) = here.remove(&(lock.key.clone(), lock.token)) {
@@ -116,9 +116,9 @@ fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &Sight, like: Option<&str>)
 }
 
 /// A lock of this proxy as far as the engine knows.
-fn row(held: &HeldHere, name: String) -> LockRow {
+fn row(held: &HoldInfo, name: String) -> LockInfo {
     let ConnectionId(conn) = held.conn;
-    LockRow {
+    LockInfo {
         key: held.key.as_bytes().to_vec(),
         name,
         token: held.token,
@@ -143,13 +143,16 @@ mod tests {
 
     #[test]
     fn own_locks_are_those_of_the_moment_and_others_have_an_age() {
-        let held = |name: &str, token, seconds| HeldHere {
+        let held = |name: &str, token, seconds| HoldInfo {
             key: plain(name.as_bytes(), Flavour::MariaDb).expect("a name").key,
             token,
             conn: ConnectionId(7),
             held: Duration::from_secs(seconds),
         };
-        let sight = Sight { held: vec![held("a", 1, 5), held("new", 3, 1)], ..Sight::default() };
+        let sight = EngineSnapshot {
+            held: vec![held("a", 1, 5), held("new", 3, 1)],
+            ..EngineSnapshot::default()
+        };
         let of = |name: &str, token| {
             let mut lock = row(&held(name, token, 2), name.to_owned());
             lock.owner = "app@host".to_owned();

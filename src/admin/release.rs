@@ -13,9 +13,9 @@ use super::table::{Cell, Kind, Table};
 use crate::engine::handle::Engine;
 use crate::lock::lease::Terms;
 use crate::protocol::reply::ErrorReply;
-use crate::store::lease::ProxyState;
-use crate::store::overview::{LockRow, Which};
-use crate::store::releases::Fate;
+use crate::store::overview::{LockFilter, LockInfo};
+use crate::store::releases::{GrantId, ReleaseStatus};
+use crate::store::rows::ProxyState;
 
 /// Between looks at what has become of it.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -33,10 +33,10 @@ impl Control {
         cluster: Option<&str>,
         who: &str,
     ) -> Result<Reply, ErrorReply> {
-        let mut found: Vec<(&Cluster, &Engine, LockRow)> = Vec::new();
+        let mut found: Vec<(&Cluster, &Engine, LockInfo)> = Vec::new();
         for cluster in self.meant(cluster)? {
             let Some(engine) = &cluster.engine else { continue };
-            let rows = engine.locks(Which::Named(name.to_owned())).await?;
+            let rows = engine.locks(LockFilter::Named(name.to_owned())).await?;
             found.extend(rows.into_iter().map(|row| (cluster, engine, row)));
         }
         let held = !found.is_empty();
@@ -52,7 +52,7 @@ impl Control {
                 _ => (token, "already free", String::new()),
             },
             [(cluster, engine, row)] => {
-                let grant = (row.key.clone(), row.token);
+                let grant = GrantId { key: row.key.clone(), token: row.token };
                 engine.ask_release(grant.clone(), who.to_owned()).await?;
                 let whose = format!(
                     ": token {}, connection {} of {}{}",
@@ -82,8 +82,8 @@ impl Control {
     }
 }
 
-fn ambiguous(found: &[(&Cluster, &Engine, LockRow)]) -> ErrorReply {
-    let one = |(cluster, _, row): &(&Cluster, &Engine, LockRow)| {
+fn ambiguous(found: &[(&Cluster, &Engine, LockInfo)]) -> ErrorReply {
+    let one = |(cluster, _, row): &(&Cluster, &Engine, LockInfo)| {
         format!("token {}{}", row.token, in_cluster(cluster))
     };
     let all: Vec<_> = found.iter().map(one).collect();
@@ -96,15 +96,15 @@ fn ambiguous(found: &[(&Cluster, &Engine, LockRow)]) -> ErrorReply {
 /// Waits until it is known what becomes of it.
 async fn until_free(
     engine: &Engine,
-    grant: (Vec<u8>, u64),
-    row: &LockRow,
+    grant: GrantId,
+    row: &LockInfo,
 ) -> Result<&'static str, ErrorReply> {
     let begun = Instant::now();
     let mut seen: Option<(u64, Instant)> = None;
     loop {
-        let proxy = match engine.fate(grant.clone()).await? {
-            Fate::Free | Fate::Later(_) => return Ok("released"),
-            Fate::Held(proxy) => proxy,
+        let proxy = match engine.release_status(grant.clone()).await? {
+            ReleaseStatus::Free | ReleaseStatus::Later(_) => return Ok("released"),
+            ReleaseStatus::Held(proxy) => proxy,
         };
         let proxy = proxy.ok_or_else(|| {
             failed(

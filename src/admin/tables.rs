@@ -12,7 +12,7 @@ use crate::frontend::shared::digests::Digest;
 use crate::frontend::shared::registry::SessionInfo;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
-use crate::store::overview::ProxyRow;
+use crate::store::overview::ProxyInfo;
 use crate::types::ConnectionId;
 
 impl Control {
@@ -29,7 +29,7 @@ impl Control {
         ];
         let (mut rows, mut cut) = (Vec::new(), false);
         for (cluster, engine) in self.engines() {
-            let mut waiting = engine.sight().await.waiting;
+            let mut waiting = engine.snapshot().await.waiting;
             waiting.sort_by_key(|w| std::cmp::Reverse(w.waited));
             cut |= waiting.len() > MOST;
             rows.extend(waiting.into_iter().take(MOST).map(|w| {
@@ -64,7 +64,7 @@ impl Control {
         let mut waits: HashMap<(Option<Arc<str>>, ConnectionId), Cell> = HashMap::new();
         for cluster in self.clusters.iter() {
             let Some(engine) = &cluster.engine else { continue };
-            let sight = engine.sight().await;
+            let sight = engine.snapshot().await;
             for held in sight.held {
                 *locks.entry((cluster.name.clone(), held.conn)).or_default() += 1;
             }
@@ -113,7 +113,7 @@ impl Control {
                 proxies.old.as_ref().map_or(Cell::Null, |old| Cell::Seconds(old.age.as_secs_f64()));
             old = old.or(proxies.old);
             for proxy in proxies.rows {
-                let ProxyRow { id, state, addr, ttl_ms, epoch } = proxy;
+                let ProxyInfo { id, state, addr, ttl_ms, epoch } = proxy;
                 let state = match state {
                     1 => "live",
                     2 => "dead",
@@ -147,7 +147,7 @@ impl Control {
         ];
         let mut rows = Vec::new();
         for (cluster, engine) in self.engines() {
-            for deadlock in engine.sight().await.deadlocks.iter().rev() {
+            for deadlock in engine.snapshot().await.deadlocks.iter().rev() {
                 let at = humantime::format_rfc3339_millis(deadlock.at).to_string();
                 let over = if deadlock.across { "several proxies" } else { "this proxy" };
                 let next = deadlock.circle.iter().cycle().skip(1);

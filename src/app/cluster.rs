@@ -11,15 +11,16 @@ use super::sockets::{Bound, Sockets};
 use super::work::Work;
 use super::{StartError, inspect, observing};
 use crate::admin;
-use crate::backend::own::Account;
+use crate::backend::own::Credentials;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::Cluster;
 use crate::config::{Config, Mode, StoreUrl};
 use crate::engine::handle::Engine;
 use crate::engine::io::gatekeeper::Gates;
-use crate::engine::io::pipe::StoreAccess;
-use crate::engine::start::{self, Setup};
+use crate::engine::io::link::StoreAccess;
+use crate::engine::setup::Setup;
+use crate::engine::start;
 use crate::frontend::session::close::LAST_MOMENT;
 use crate::frontend::shared::context::Context;
 use crate::frontend::shared::digests::Digests;
@@ -46,7 +47,7 @@ pub(super) struct Running {
     name: Option<String>,
     listeners: Vec<(Context, Vec<Bound>)>,
     work: Work,
-    account: Account,
+    account: Credentials,
 }
 
 /// What all its listeners share.
@@ -58,7 +59,7 @@ pub(super) struct Parts {
     pub(super) spares: Spares,
     pub(super) reach: Reach,
     pub(super) work: Work,
-    pub(super) account: Account,
+    pub(super) account: Credentials,
     pub(super) tables: Option<(String, String)>,
     /// `VERSION()`.
     pub(super) server: String,
@@ -254,7 +255,7 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         collect_after: config.collect_after,
         state: open_state(config, &store),
     })?;
-    let account = Account::of_store(&store);
+    let account = Credentials::of_store(&store);
     Ok(Parts {
         engine,
         gates,

@@ -5,10 +5,12 @@ use std::time::Duration;
 use super::StartError;
 use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, StoreUrl};
-use crate::store::connection::{StoreConnection, StoreError, same_run};
-use crate::store::grants::Need;
-use crate::store::reads::Rights;
-use crate::store::schema::{Meta, VERSION};
+use crate::store::accounts::Privilege;
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::identity::same_run;
+use crate::store::meta::Meta;
+use crate::store::rights::Rights;
+use crate::store::schema::VERSION;
 use crate::types::version_number;
 
 /// What the start found out about the store.
@@ -184,7 +186,7 @@ fn connect_advice(e: &StoreError) -> String {
 }
 
 /// The server's setting, not a right.
-fn blindness(rights: Rights, missing: &[&Need]) -> Option<String> {
+fn blindness(rights: Rights, missing: &[&Privilege]) -> Option<String> {
     (missing.is_empty() && !rights.performance_schema).then(|| {
         "performance_schema is off: sessions that hold no lock are not ended when their proxy dies"
             .to_owned()

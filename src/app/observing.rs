@@ -7,7 +7,7 @@ use super::StartError;
 use super::cluster::Parts;
 use super::work::Work;
 use crate::backend::greeted::{GreetError, Greeted, connect};
-use crate::backend::own::Account;
+use crate::backend::own::Credentials;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::{Config, ConfigError};
@@ -52,7 +52,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
         spares,
         reach,
         work: Work::Report(recorder),
-        account: Account::nobody(),
+        account: Credentials::nobody(),
         tables: None,
         server,
     })

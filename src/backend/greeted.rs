@@ -25,7 +25,7 @@ pub struct Greeted {
     pub stream: Socket,
     /// The greeting's frame, header included, as the server sent it.
     pub frame: Vec<u8>,
-    /// What it says.
+    /// The greeting, decoded.
     pub greeting: Greeting,
     /// When the connection was asked for, on the boot clock.
     pub opened: Duration,
@@ -40,7 +40,7 @@ pub enum GreetError {
     /// It took too long.
     #[error("no greeting within {0:?}")]
     Silent(Duration),
-    /// The server refused with an error packet, which is for the client as it stands.
+    /// The server refused with an error packet, which goes to the client unchanged.
     #[error("the server refused the connection")]
     Refused(Vec<u8>),
     /// Not a MySQL server.

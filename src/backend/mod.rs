@@ -1,4 +1,4 @@
-//! The server side: connections with a greeting, and what becomes of those nobody wants.
+//! The server side: connections with a greeting, and the end of those that no client needs.
 
 pub mod greeted;
 pub mod own;

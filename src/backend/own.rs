@@ -1,10 +1,9 @@
-//! Logins of the proxy itself on connections to the server that its clients' sessions go to. They
-//! end connections that nobody wants, so that none is an error there, and show whether anybody can
-//! log in.
+//! The proxy's own logins on connections to its clients' server. They end connections that no client
+//! needs, so that none counts as an error there, and show whether clients can log in.
 //!
 //! Such a connection is protected as the sessions' are, and as the connections to the lock tables
-//! are where that is more. Who does not pass for the server hears of nobody: no name of an account,
-//! and nothing that a password was put into. No password leaves by a connection without TLS, under
+//! are where that is more. A peer that is not proved to be the server learns neither an account's
+//! name nor anything that was computed from a password. No password leaves by a connection without TLS, under
 //! a key of the peer's neither.
 
 use std::io;
@@ -28,17 +27,17 @@ use crate::protocol::tame;
 /// How long such a login may take.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// An account for logins nobody else makes.
+/// An account for the proxy's own logins.
 #[derive(Clone)]
-pub struct Account {
+pub struct Credentials {
     /// User.
     pub user: String,
-    /// Password; `None`: this is nobody's account.
+    /// Password; `None`: a made-up account.
     pub password: Option<String>,
 }
 
-impl Account {
-    /// That of the lock tables.
+impl Credentials {
+    /// The store account.
     pub fn of_store(store: &StoreUrl) -> Self {
         Self { user: store.user.clone(), password: Some(store.password.clone()) }
     }
@@ -54,12 +53,12 @@ impl Account {
 pub struct Guard {
     connector: Option<Connector>,
     mode: BackendMode,
-    /// What keeps these out keeps every client out.
+    /// An obstacle to these logins is an obstacle to every client.
     of_everybody: bool,
 }
 
 impl Guard {
-    /// Reads what is to be trusted.
+    /// Reads the certificates to trust.
     pub fn load(config: &Config) -> Result<Self, TlsError> {
         let everybody = config.backend_tls.of_everybody(&config.tls);
         let store = config.store.as_ref().map(|store| store.tls.clone()).unwrap_or_default();
@@ -67,7 +66,7 @@ impl Guard {
         Self::read(&own, own.mode == everybody.mode, config)
     }
 
-    /// That of clients with TLS, where the server offers it.
+    /// The protection of clients with TLS, if the server offers it.
     pub fn of_clients(config: &Config, offered: bool) -> Result<Self, TlsError> {
         let settings = &config.backend_tls;
         let mode = match (settings.mode, &settings.ca) {
@@ -84,12 +83,12 @@ impl Guard {
         Ok(Self { connector: connector.transpose()?, mode: settings.mode, of_everybody })
     }
 
-    /// Whether what keeps these logins out keeps every client out.
+    /// Whether an obstacle to these logins is an obstacle to every client.
     pub fn is_of_everybody(&self) -> bool {
         self.of_everybody
     }
 
-    /// What is demanded.
+    /// The mode that is demanded.
     pub fn mode(&self) -> BackendMode {
         self.mode
     }
@@ -120,27 +119,35 @@ impl Obstacle {
 }
 
 /// The server's certificate, where it was shown.
-pub type Shown = Option<CertificateDer<'static>>;
+pub type PeerCertificate = Option<CertificateDer<'static>>;
 
-/// Logs in, and leaves. That the server refuses the account is no obstacle: it answers logins.
-pub async fn log_in(greeted: Greeted, guard: &Guard, account: &Account) -> Result<Shown, Obstacle> {
+/// Logs in, and leaves. A refused account is no obstacle: the server answers logins.
+pub async fn log_in(
+    greeted: Greeted,
+    guard: &Guard,
+    account: &Credentials,
+) -> Result<PeerCertificate, Obstacle> {
     timeout(PATIENCE, pass(greeted, guard, account))
         .await
         .unwrap_or_else(|_| Err(Obstacle::Broken(io::ErrorKind::TimedOut.into())))
 }
 
-async fn pass(greeted: Greeted, guard: &Guard, account: &Account) -> Result<Shown, Obstacle> {
+async fn pass(
+    greeted: Greeted,
+    guard: &Guard,
+    account: &Credentials,
+) -> Result<PeerCertificate, Obstacle> {
     let Greeted { stream, greeting, .. } = greeted;
     let mut server = Leg::new(stream);
     let (account, seq, obstacle) = match secure(guard, &mut server, &greeting).await {
         Ok(seq) => (account.clone(), seq, None),
-        Err((obstacle, Some(seq))) => (Account::nobody(), seq, Some(obstacle)),
+        Err((obstacle, Some(seq))) => (Credentials::nobody(), seq, Some(obstacle)),
         Err((obstacle, None)) => return Err(obstacle),
     };
     let password = account.password.as_deref();
     let proof = auth::proof(&greeting.plugin, &greeting.nonce, password.unwrap_or_default());
     let packet = auth::own_login(&greeting, &account.user, &proof, server.tls().is_some());
-    let said = exchange(&mut server, &greeting, (seq, packet), password).await;
+    let said = exchange(&mut server, &greeting, seq, packet, password).await;
     match obstacle {
         // It counts for more than how the rest ended.
         Some(obstacle) => Err(obstacle),
@@ -149,7 +156,7 @@ async fn pass(greeted: Greeted, guard: &Guard, account: &Account) -> Result<Show
 }
 
 /// Encrypts the leg if that is demanded. Returns the sequence id of the login; with an obstacle, the
-/// one of a login of nobody's, if there can be one.
+/// one of a login with a made-up account, if there can be one.
 async fn secure(
     guard: &Guard,
     server: &mut Leg,
@@ -175,23 +182,24 @@ async fn secure(
 /// failed handshake.
 pub async fn leave(greeted: Greeted) {
     let guard = Guard { connector: None, mode: BackendMode::Off, of_everybody: false };
-    // Nobody has no secrets, and needs no TLS.
-    let _ = log_in(greeted, &guard, &Account::nobody()).await;
+    // A made-up account has no secrets, and needs no TLS.
+    let _ = log_in(greeted, &guard, &Credentials::nobody()).await;
 }
 
-/// Ends a connection on which TLS was asked for by the `head` of a login, to somebody who must not
-/// hear the rest of it.
+/// Ends a connection on which the `head` of a login asked for TLS. The peer must not learn the rest of
+/// the login.
 pub async fn leave_as_nobody(server: &mut Leg, greeting: &Greeting, head: &[u8]) {
     let packet = auth::nobodys_login(head);
     // It was only for politeness.
-    let _ = timeout(PATIENCE / 3, exchange(server, greeting, (2, packet), None)).await;
+    let _ = timeout(PATIENCE / 3, exchange(server, greeting, 2, packet, None)).await;
 }
 
-/// Until the server has decided, whatever that is.
+/// Runs until the server has accepted or refused.
 async fn exchange(
     server: &mut Leg,
     greeting: &Greeting,
-    (mut seq, mut packet): (u8, Vec<u8>),
+    mut seq: u8,
+    mut packet: Vec<u8>,
     password: Option<&str>,
 ) -> Result<(), Obstacle> {
     let mut plugin = greeting.plugin.clone();
@@ -229,7 +237,7 @@ async fn exchange(
                 tame::answer(&plugin, true, said.unwrap_or_default())
             }
             [1, ..] => tame::answer(&plugin, false, Vec::new()),
-            _ => return Err(io::Error::other("the server's answer to a login is none").into()),
+            _ => return Err(io::Error::other("the server sent no valid answer to a login").into()),
         };
     }
 }

@@ -10,7 +10,7 @@ use prometheus::IntGauge;
 use tokio::time::sleep;
 
 use super::greeted::{GreetError, Greeted, connect};
-use super::own::{Account, Guard, Obstacle, log_in};
+use super::own::{Credentials, Guard, Obstacle, log_in};
 use crate::config::{Config, HostPort};
 use crate::net::peer::Peer;
 use crate::protocol::frame::HEADER;
@@ -22,17 +22,17 @@ const SHUT_OUT: [u16; 2] = [1129, 1130];
 
 /// Why clients cannot log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Problem {
-    /// Nobody greets.
+enum Outage {
+    /// No greeting.
     Unreachable(String),
     /// A greeting, but no login.
     Closed(String),
 }
 
-/// What is known of one cluster's server.
+/// Whether one cluster's server can be reached.
 #[derive(Clone)]
 pub struct Reach {
-    problem: Arc<Mutex<Option<Problem>>>,
+    problem: Arc<Mutex<Option<Outage>>>,
     up: IntGauge,
 }
 
@@ -40,36 +40,36 @@ impl Reach {
     /// It is as the start has found it.
     pub fn new(problem: Option<String>, up: IntGauge) -> Self {
         let reach = Self { problem: Arc::default(), up };
-        reach.set(problem.map(Problem::Unreachable));
+        reach.set(problem.map(Outage::Unreachable));
         reach
     }
 
-    fn set(&self, problem: Option<Problem>) {
+    fn set(&self, problem: Option<Outage>) {
         self.up.set(i64::from(problem.is_none()));
         *self.problem.lock() = problem;
     }
 
-    /// Takes in what became of a connection. A server that refuses one for the moment is there.
+    /// Takes in the result of a connection. A server that refuses one for the moment is there.
     pub fn heard(&self, result: &Result<Greeted, GreetError>) {
         match result {
             Err(GreetError::Refused(frame)) => match refusal(frame) {
                 (code, message) if SHUT_OUT.contains(&code) => self.closed(&message),
                 _ => self.answers(),
             },
-            Err(e) => self.set(Some(Problem::Unreachable(e.to_string()))),
+            Err(e) => self.set(Some(Outage::Unreachable(e.to_string()))),
             Ok(_) => self.answers(),
         }
     }
 
-    /// That it greets says nothing of logins.
+    /// A greeting says nothing about logins.
     fn answers(&self) {
-        let unreachable = matches!(*self.problem.lock(), Some(Problem::Unreachable(_)));
+        let unreachable = matches!(*self.problem.lock(), Some(Outage::Unreachable(_)));
         if unreachable {
             self.set(None);
         }
     }
 
-    /// Takes in what became of a login of the proxy's own.
+    /// Takes in the result of one of the proxy's own logins.
     pub fn tried<T>(&self, result: &Result<T, Obstacle>, guard: &Guard) {
         match result {
             Ok(_) => self.open(),
@@ -85,22 +85,22 @@ impl Reach {
         }
     }
 
-    /// Nobody can log in.
+    /// No client can log in.
     pub fn closed(&self, why: &str) {
-        self.set(Some(Problem::Closed(why.to_owned())));
+        self.set(Some(Outage::Closed(why.to_owned())));
     }
 
     /// Why clients cannot log in at that server.
     pub fn problem(&self, backend: &HostPort) -> Option<String> {
         self.problem.lock().as_ref().map(|problem| match problem {
-            Problem::Unreachable(why) => format!("no connection to {backend}: {why}"),
-            Problem::Closed(why) => format!("nobody can log in at {backend}: {why}"),
+            Outage::Unreachable(why) => format!("no connection to {backend}: {why}"),
+            Outage::Closed(why) => format!("nobody can log in at {backend}: {why}"),
         })
     }
 
     /// Connects and logs in.
-    pub async fn look(&self, config: &Config, guard: &Guard, account: &Account) {
-        // Some servers hear nobody without it.
+    pub async fn look(&self, config: &Config, guard: &Guard, account: &Credentials) {
+        // Some servers accept no connection without it.
         let header = config.backend_proxy_protocol.then_some(Peer(None));
         match connect(&config.backend, config.connect_timeout, header).await {
             // Not hung up: that would count as a failed handshake there.
@@ -112,13 +112,17 @@ impl Reach {
     /// How long a problem is left to itself. Logins are seen at the server, and may be logged there.
     fn pause(&self) -> Duration {
         match *self.problem.lock() {
-            Some(Problem::Closed(_)) => AGAIN * 5,
+            Some(Outage::Closed(_)) => AGAIN * 5,
             _ => AGAIN,
         }
     }
 
-    /// Tries it while nobody can log in; runs as long as the process.
-    pub async fn watch(self, settings: impl Fn() -> (Arc<Config>, Arc<Guard>), account: Account) {
+    /// Tries it while clients cannot log in; runs as long as the process.
+    pub async fn watch(
+        self,
+        settings: impl Fn() -> (Arc<Config>, Arc<Guard>),
+        account: Credentials,
+    ) {
         loop {
             sleep(self.pause()).await;
             if self.problem.lock().is_none() {
@@ -133,7 +137,7 @@ impl Reach {
     }
 }
 
-/// An error in the place of a greeting.
+/// An error instead of a greeting.
 fn refusal(frame: &[u8]) -> (u16, String) {
     match frame.get(HEADER..) {
         Some([0xff, low, high, text @ ..]) => {

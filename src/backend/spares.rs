@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::greeted::Greeted;
-use super::own::{Account, Guard, log_in};
+use super::own::{Credentials, Guard, log_in};
 use super::reach::Reach;
 use crate::clock;
 use crate::net::socket::Detached;
@@ -78,13 +78,13 @@ impl Spares {
     fn youngest(&self) -> Option<Spare> {
         let mut list = self.list.lock();
         let (at, spare) = list.iter().enumerate().max_by_key(|(_, spare)| spare.opened)?;
-        // One that a client has sat on is to be completed, and not the next one's.
+        // One that a client has kept for long is completed, and not given to the next client.
         let young = clock::now().saturating_sub(spare.opened) < self.patience();
         young.then(|| list.swap_remove(at))
     }
 
     /// Completes spares that have waited long enough; runs as long as the process.
-    pub async fn tend(self, account: Account, guard: impl Fn() -> Arc<Guard>, reach: Reach) {
+    pub async fn tend(self, account: Credentials, guard: impl Fn() -> Arc<Guard>, reach: Reach) {
         let mut tick = interval(Duration::from_millis(250));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -97,7 +97,7 @@ impl Spares {
     }
 
     /// Completes all spares, at shutdown.
-    pub async fn finish(&self, account: &Account, guard: &Guard, reach: &Reach) {
+    pub async fn finish(&self, account: &Credentials, guard: &Guard, reach: &Reach) {
         for spare in self.expired(Duration::ZERO) {
             retire(spare, account, guard, reach).await;
         }
@@ -113,7 +113,7 @@ impl Spares {
     }
 }
 
-async fn retire(spare: Spare, account: &Account, guard: &Guard, reach: &Reach) {
+async fn retire(spare: Spare, account: &Credentials, guard: &Guard, reach: &Reach) {
     let Spare { stream, frame, greeting, opened } = spare;
     let Ok(stream) = stream.attach() else {
         return;

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::{Config, StoreUrl};
 use crate::lock::lease::Terms;
 use crate::store::connection::{StoreConnection, StoreError};
-use crate::store::epoch::{Opening, Standing};
+use crate::store::epoch::{EpochBasis, Opening};
 
 #[derive(Debug, Args)]
 pub(super) struct Adopt {
@@ -138,7 +138,7 @@ fn say(line: Arguments<'_>) -> io::Result<()> {
     try_print(format_args!("{line}\n"))
 }
 
-async fn look(conn: &mut StoreConnection, schema: &str) -> Result<Standing, Refusal> {
+async fn look(conn: &mut StoreConnection, schema: &str) -> Result<EpochBasis, Refusal> {
     conn.standing(schema).await.map_err(|e| match e {
         StoreError::Refused { code: 1049 | 1146, message } => Refusal::Unfit(format!(
             "{message}. There is no lock schema to adopt here: run `lockstead schema install` for an empty one, if no proxy holds locks elsewhere"
@@ -150,7 +150,7 @@ async fn look(conn: &mut StoreConnection, schema: &str) -> Result<Standing, Refu
 async fn check(
     conn: &mut StoreConnection,
     schema: &str,
-    from: &Standing,
+    from: &EpochBasis,
     above: u64,
 ) -> Result<(), Refusal> {
     if from.meta.judge(above).is_ok() {
@@ -169,7 +169,7 @@ async fn check(
     Ok(())
 }
 
-fn unfit(from: &Standing) -> Result<(), Refusal> {
+fn unfit(from: &EpochBasis) -> Result<(), Refusal> {
     let why = if from.replicates {
         "the server replicates from another one, or is in a cluster: stop that first (STOP REPLICA, RESET REPLICA ALL)"
     } else if from.read_only {
@@ -198,7 +198,7 @@ fn confirm() -> Result<(), Refusal> {
 async fn wait(
     conn: &mut StoreConnection,
     schema: &str,
-    from: &Standing,
+    from: &EpochBasis,
     terms: Terms,
 ) -> Result<(), Refusal> {
     let began = clock::now();

@@ -16,6 +16,7 @@ use super::plain::{plain, safe};
 use super::print::print;
 use super::{failed, runtime, table, usage};
 use crate::admin::EXACT;
+use crate::store::quoting::quoted_text;
 
 /// What stands behind the options in --help.
 pub(super) const HELP: &str = "\
@@ -117,7 +118,7 @@ impl Ask {
         match self {
             Self::Locks { like: None, place } => ("SHOW LOCKS".to_owned(), place),
             Self::Locks { like: Some(pattern), place } => {
-                (format!("SHOW LOCKS LIKE {}", quoted(&pattern)), place)
+                (format!("SHOW LOCKS LIKE {}", quoted_text(&pattern)), place)
             }
             Self::Waiters(place) => ("SHOW WAITERS".to_owned(), place),
             Self::Sessions(place) => ("SHOW SESSIONS".to_owned(), place),
@@ -127,7 +128,7 @@ impl Ask {
             Self::Lease(place) => ("SHOW LEASE".to_owned(), place),
             Self::Release { name, token, cluster, place } => {
                 let token = token.map(|token| format!(" TOKEN {token}")).unwrap_or_default();
-                (format!("RELEASE LOCK {}{token}{}", quoted(&name), within(cluster)), place)
+                (format!("RELEASE LOCK {}{token}{}", quoted_text(&name), within(cluster)), place)
             }
             Self::Kill { connection_id, cluster, place } => {
                 (format!("KILL {connection_id}{}", within(cluster)), place)
@@ -142,12 +143,7 @@ impl Ask {
 }
 
 fn within(cluster: Option<String>) -> String {
-    cluster.map(|name| format!(" CLUSTER {}", quoted(&name))).unwrap_or_default()
-}
-
-/// As SQL's text.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\\', r"\\").replace('\'', "''"))
+    cluster.map(|name| format!(" CLUSTER {}", quoted_text(&name))).unwrap_or_default()
 }
 
 /// For how long an answer is waited for.

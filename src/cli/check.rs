@@ -9,7 +9,7 @@ use super::print::print_line;
 use super::{Settings, failed, runtime, usage};
 use crate::app::{StartError, inspect, too_old};
 use crate::backend::greeted::{Greeted, connect};
-use crate::backend::own::{Account, Guard, leave, log_in};
+use crate::backend::own::{Credentials, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
 use crate::config::{Config, Mode};
 use crate::frontend::shared::leg_options::Hops;
@@ -130,9 +130,9 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
     };
     let account = match &config.store {
         Some(store) if config.mode == Mode::Durable && clients.mode() == own.mode() => {
-            Account::of_store(store)
+            Credentials::of_store(store)
         }
-        _ => Account::nobody(),
+        _ => Credentials::nobody(),
     };
     match log_in(greeted, &clients, &account).await {
         Err(e) => findings.failed(LOGIN, format_args!("{}: {e}", config.backend)),

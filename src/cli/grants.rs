@@ -11,7 +11,7 @@ use super::{Settings, runtime};
 use crate::backend::greeted::{GreetError, connect};
 use crate::backend::own::leave;
 use crate::config::Config;
-use crate::store::grants::{Account, PLACEHOLDER, password, store_account, viewer_account};
+use crate::store::accounts::{Account, PLACEHOLDER, password, store_account, viewer_account};
 use crate::types::Flavour;
 
 #[derive(Debug, Args)]

@@ -1,36 +1,17 @@
-//! The engine's two threads: what they are started with, and their end.
+//! The engine's two threads: their start and their end.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::handle::Engine;
+use super::housekeeping::audit::audit;
+use super::housekeeping::gc::collect;
 use super::io::gatekeeper::{self, Gates};
-use super::io::gc::collect;
-use super::io::pipe::StoreAccess;
-use super::lease::audit::audit;
 use super::lease::keeper::Keeper;
-use super::lease::state::Lease;
-use super::service;
-use crate::state::StateDir;
-
-/// What the engine is started with.
-#[derive(Debug)]
-pub struct Setup {
-    /// Store access.
-    pub access: Arc<StoreAccess>,
-    /// The lease's length.
-    pub ttl: Duration,
-    /// Where the proxy listens, shown in the tables.
-    pub addr: String,
-    /// The schema was created by this process just now.
-    pub fresh: bool,
-    /// Rows of locks that were not taken for this long are deleted.
-    pub collect_after: Duration,
-    /// Where this process proves that it lives, and finds proof that others do not.
-    pub state: Option<StateDir>,
-}
+use super::service::task::build;
+use super::setup::Setup;
+use super::shared::lease::Lease;
 
 /// The engine's two threads.
 #[derive(Debug)]
@@ -49,7 +30,7 @@ impl Threads {
     }
 }
 
-/// Handles for a proxy without an engine, whose sessions ask it for nothing.
+/// Handles for a proxy without an engine, whose sessions use no locks.
 pub fn none() -> (Engine, Gates) {
     (Engine::none(), gatekeeper::none())
 }
@@ -69,11 +50,11 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
         let local = tokio::task::LocalSet::new();
         local.block_on(&engine_runtime, async move {
             let gates = gatekeeper::start(Arc::clone(&access));
-            let (service, engine, requests) = service::build(&access, engine_lease);
+            let (service, engine) = build(&access, engine_lease);
             tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
             tokio::spawn(audit(access, engine.clone(), ttl));
             let _ = handle_in.send((engine, gates));
-            service.run(requests, events).await;
+            service.run(events).await;
         });
     })?;
     let (engine, gates) = handle.recv().map_err(std::io::Error::other)?;

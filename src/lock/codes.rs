@@ -113,7 +113,7 @@ pub fn revoked(name: &str) -> ErrorReply {
     }
 }
 
-/// The last words to a session whose lock's row somebody has deleted or changed.
+/// The last words to a session whose lock's row was deleted or changed.
 pub fn lost(name: Option<&str>) -> ErrorReply {
     // Clients cut an error's text at 512 bytes.
     let name: String = name.unwrap_or_default().chars().take(64).collect();
@@ -122,8 +122,8 @@ pub fn lost(name: Option<&str>) -> ErrorReply {
         code: 4031,
         state: "HY000",
         message: format!(
-            "Somebody has deleted or changed the row of {lock} in Lockstead's lock tables: others may have \
-             taken the lock, so this session is closed"
+            "The row of {lock} in Lockstead's lock tables was deleted or changed: others may have taken \
+             the lock, so this session is closed"
         ),
     }
 }
@@ -149,7 +149,7 @@ pub fn draining() -> ErrorReply {
 /// raise themselves (from 2000 on) MariaDB's take the packet for broken, and hide its text.
 const NO_SERVER: u16 = 1429;
 
-/// In the place of a greeting.
+/// Instead of a greeting.
 pub fn unreachable(backend: &str, why: &str) -> ErrorReply {
     ErrorReply {
         code: NO_SERVER,

@@ -111,7 +111,7 @@ impl Function {
         text.into_bytes()
     }
 
-    /// What [`Self::calm_expression`] gives for MySQL, with expressions that are evaluated for the
+    /// The result of [`Self::calm_expression`] for MySQL, with expressions that are evaluated for the
     /// warnings they have, which may be errors.
     pub fn warning_expression(self, value: Option<u64>, pure: &[Vec<u8>]) -> Option<Vec<u8>> {
         if pure.is_empty() || self != Self::GetLock {

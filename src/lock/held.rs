@@ -6,21 +6,21 @@ use super::name::Key;
 
 /// One held lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holding {
+pub struct HeldEntry {
     /// Fencing token of the grant.
     pub token: u64,
     /// Acquisitions, re-entrant ones included.
     pub count: u64,
 }
 
-/// What a session holds. Re-entry lives here alone: only the first acquisition and the last
+/// The locks that a session holds. Re-entry is counted here alone: only the first acquisition and the last
 /// release reach the store.
 #[derive(Debug, Default)]
 pub struct Held {
-    locks: HashMap<Key, Holding>,
+    locks: HashMap<Key, HeldEntry>,
 }
 
-/// What RELEASE_LOCK finds.
+/// The result of RELEASE_LOCK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
     /// Not held by this session.
@@ -44,12 +44,12 @@ impl Held {
         names
     }
 
-    /// The lock held under this token, for people.
+    /// The name of the lock held under this token, for display.
     pub fn name_of(&self, token: u64) -> Option<String> {
         self.locks.iter().find(|(_, h)| h.token == token).map(|(key, _)| key.shown())
     }
 
-    /// What is held: keys and tokens.
+    /// Keys and tokens of all locks held.
     pub fn grants(&self) -> Vec<(Key, u64)> {
         self.locks.iter().map(|(key, h)| (key.clone(), h.token)).collect()
     }
@@ -77,7 +77,7 @@ impl Held {
 
     /// Enters a grant.
     pub fn grant(&mut self, key: Key, token: u64) {
-        self.locks.insert(key, Holding { token, count: 1 });
+        self.locks.insert(key, HeldEntry { token, count: 1 });
     }
 
     /// Whether this session holds the lock.

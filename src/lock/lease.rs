@@ -22,7 +22,7 @@ impl Terms {
         (self.ttl / 15).min(Duration::from_secs(2))
     }
 
-    /// Time kept for closing sessions before somebody may revoke.
+    /// Time kept for closing sessions before another proxy may revoke.
     pub fn kill_budget(self) -> Duration {
         (self.ttl / 5).min(Duration::from_secs(1))
     }

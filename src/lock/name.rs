@@ -26,7 +26,7 @@ impl Key {
         &self.0
     }
 
-    /// A key as it stands in a row; `None` for one that is no lock's.
+    /// A key as a row has it; `None` for one that is no lock's.
     pub fn from_row(bytes: &[u8]) -> Option<Self> {
         (bytes.first() == Some(&PLAIN)).then(|| Self(bytes.into()))
     }
@@ -36,7 +36,7 @@ impl Key {
         &self.0[1..]
     }
 
-    /// The name as names are compared, for people.
+    /// The name as names are compared, for display.
     pub fn shown(&self) -> String {
         shown(self.folded())
     }
@@ -63,12 +63,12 @@ impl Key {
 pub struct Name {
     /// The row's key.
     pub key: Key,
-    /// As given, for people to read.
+    /// The name as it was given, for display.
     pub given: Box<[u8]>,
 }
 
-/// A name for people, as the view shows it: in hexadecimal digits if it is no text, so that it can
-/// be told from others.
+/// A name for display, as the view shows it: in hexadecimal digits if it is no text, so that it
+/// differs from others.
 pub fn shown(name: &[u8]) -> String {
     std::str::from_utf8(name).map_or_else(|_| hex::encode_upper(name), str::to_owned)
 }

@@ -121,7 +121,7 @@ pub struct BoundNumber {
     text: String,
 }
 
-/// Digits that MySQL's decimals have, and those of them behind the point.
+/// Digits that MySQL's decimals have, and those of them after the point.
 const DECIMAL: (i64, i64) = (65, 30);
 
 impl BoundNumber {

@@ -71,7 +71,7 @@ fn longest_step(text: &[u8]) -> Duration {
     loop {
         let began = processor_time();
         let done = judging.step().is_some();
-        longest = longest.max((processor_time() - began));
+        longest = longest.max(processor_time() - began);
         if done {
             return longest;
         }

@@ -1,45 +1,27 @@
-//! Changing locks at the store, and learning what became of it.
+//! Changing locks at the store, and learning the outcome.
 //!
 //! The reply to the statement tells in the ordinary case that every row was won, and with which
 //! tokens; in any other case the rows are read back: a key was won if its row then names this
 //! proxy and this grant.
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::rows::{LockRow, to_row};
 use super::statement::{
-    Change, Others, Turn, Writer, change_sql, hand_over_sql, read_sql, release_sql,
+    BatchWriter, LockChange, Others, Precedence, change_sql, hand_over_sql, read_sql, release_sql,
 };
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 
-/// A lock row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    /// The key's bytes.
-    pub key: Vec<u8>,
-    /// Token of the last grant.
-    pub token: u64,
-    /// Incarnation of the holder; 0 for a free row.
-    pub holder: u64,
-    /// Grant id.
-    pub grant: u64,
-    /// The holder's connection id.
-    pub conn: u64,
-    /// Incarnation that waits; 0: none.
-    pub want: u64,
-    /// Token since which it waits.
-    pub ticket: u64,
-}
-
-/// The rows behind a batch, and whether the guard still held then.
+/// The rows after a batch, and whether the guard still held then.
 #[derive(Debug)]
 pub struct BatchResult {
     /// Rows of the batch's keys that exist.
-    pub rows: Vec<Row>,
-    /// False: this proxy may no longer write, or not with this base.
+    pub rows: Vec<LockRow>,
+    /// The guard held: this proxy may write, and with this base of tokens.
     pub guarded: bool,
     /// The base of tokens, if it was read.
     pub base: Option<u64>,
-    /// A release alone has found no row that was its own.
+    /// A single release has found no row that was its own.
     pub missed: bool,
 }
 
@@ -47,30 +29,31 @@ impl StoreConnection {
     /// Runs a batch. `changes` must be sorted by key, each key once.
     pub async fn run_batch(
         &mut self,
-        writer: &Writer,
-        changes: &[Change],
+        writer: &BatchWriter,
+        changes: &[LockChange],
         others: &Others,
     ) -> Result<BatchResult, StoreError> {
         debug_assert!(sorted(changes) || mutants::on(Mutant::UnsortedBatch));
-        if let [change @ Change { key, release: Some(token), acquire: None, withdraw: false }] =
+        if let [change @ LockChange { key, release: Some(token), acquire: None, withdraw: false }] =
             changes
         {
             // A release alone is bound to its token: it needs neither guard nor read-back.
             let (affected, want) = self.change(&release_sql(writer, key, *token)).await?;
-            let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
+            let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
             let missed = affected == 0;
             return Ok(BatchResult { rows: vec![row], guarded: true, base: None, missed });
         }
         if let [
-            change @ Change { key, release: Some(token), acquire: Some(grant), withdraw: false },
+            change
+            @ LockChange { key, release: Some(token), acquire: Some(grant), withdraw: false },
         ] = changes
-            && grant.turn == Turn::Take
+            && grant.turn == Precedence::Take
             && grant.token > *token
         {
-            let statement = hand_over_sql(writer, (key, *token), grant, others, self.flavour());
+            let statement = hand_over_sql(writer, key, *token, grant, others, self.flavour());
             let (affected, want) = self.change(&statement).await?;
             if affected == 1 {
-                let row = Row { want: want.unwrap_or_default(), ..expected(writer, change) };
+                let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
                 return Ok(BatchResult {
                     rows: vec![row],
                     guarded: true,
@@ -79,7 +62,7 @@ impl StoreConnection {
                 });
             }
             let read = self.read_back(writer, [key].into_iter()).await;
-            return read.map_err(StoreError::behind_a_change);
+            return read.map_err(StoreError::after_a_change);
         }
         let statement = change_sql(writer, changes, others, self.flavour());
         let (affected, bumped) = self.change(&statement).await?;
@@ -92,13 +75,13 @@ impl StoreConnection {
             return Ok(BatchResult { rows, guarded: true, base: None, missed: false });
         }
         let read = self.read_back(writer, changes.iter().map(|c| &c.key)).await;
-        read.map_err(StoreError::behind_a_change)
+        read.map_err(StoreError::after_a_change)
     }
 
     /// Reads the rows of `keys` and the guard, changing nothing.
     pub async fn read_back<'a>(
         &mut self,
-        writer: &Writer,
+        writer: &BatchWriter,
         keys: impl Iterator<Item = &'a Key>,
     ) -> Result<BatchResult, StoreError> {
         let sql = read_sql(writer, keys, self.flavour());
@@ -107,29 +90,29 @@ impl StoreConnection {
     }
 }
 
-fn sorted(changes: &[Change]) -> bool {
+fn sorted(changes: &[LockChange]) -> bool {
     changes.windows(2).all(|w| w[0].key < w[1].key)
 }
 
-/// The row behind a change that was made as proposed.
-fn expected(writer: &Writer, change: &Change) -> Row {
+/// The row after a change that was made as proposed.
+fn expected(writer: &BatchWriter, change: &LockChange) -> LockRow {
     let key = change.key.as_bytes().to_vec();
-    let row = Row { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0 };
+    let row = LockRow { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0 };
     match &change.acquire {
-        Some(grant) => Row {
+        Some(grant) => LockRow {
             token: grant.token,
             holder: writer.proxy.0,
             grant: grant.id,
             conn: grant.conn.0,
             ..row
         },
-        None => Row { token: change.release.unwrap_or_default(), ..row },
+        None => LockRow { token: change.release.unwrap_or_default(), ..row },
     }
 }
 
 fn to_result(rows: &[mysql_async::Row]) -> BatchResult {
     // The guard is the row under a key that no lock can have.
-    let (guard, rows): (Vec<Row>, Vec<Row>) =
+    let (guard, rows): (Vec<LockRow>, Vec<LockRow>) =
         rows.iter().map(to_row).partition(|r| r.key.is_empty());
     let guard = guard.first();
     BatchResult {
@@ -137,17 +120,5 @@ fn to_result(rows: &[mysql_async::Row]) -> BatchResult {
         guarded: guard.is_some_and(|g| g.holder == 1),
         base: guard.map(|g| g.token),
         missed: false,
-    }
-}
-
-pub(super) fn to_row(row: &mysql_async::Row) -> Row {
-    Row {
-        key: column(row, 0),
-        token: column(row, 1),
-        holder: column(row, 2),
-        grant: column(row, 3),
-        conn: column(row, 4),
-        want: column(row, 5),
-        ticket: column(row, 6),
     }
 }

@@ -1,25 +1,25 @@
-//! Deleting the rows of locks that nobody has taken for long.
+//! Deleting the rows of locks that were not taken for long.
 //!
 //! A grant's token is above the base of its time. So a free row with a token below the base was not
-//! taken since the base was set, and made anew it begins above all tokens that it had (I9).
+//! taken since the base was set, and a new row begins above all tokens that it had (I9).
 
 use super::connection::{StoreConnection, StoreError};
+use super::identity::ident_expression;
 use super::reads::between;
-use super::statement::ident_expression;
 use crate::mutants::{self, Mutant};
 
-/// What was deleted of one page of rows.
+/// A page of rows, and how many of them were deleted.
 #[derive(Debug)]
 pub struct Collected {
-    /// The page's last key; the next one is behind it.
+    /// The page's last key; the next page begins after it.
     pub to: Vec<u8>,
     /// Rows deleted.
     pub rows: u64,
 }
 
 impl StoreConnection {
-    /// Deletes the free rows with tokens below `base` from the page behind `from`. `None` behind
-    /// the last page.
+    /// Deletes the free rows with tokens below `base` from the page after `from`. `None` after the last
+    /// page.
     pub async fn collect(
         &mut self,
         schema: &str,
@@ -39,12 +39,13 @@ impl StoreConnection {
         Ok(Some(Collected { to, rows }))
     }
 
-    /// Moves the base on, unless somebody else has. Batches on the old base do nothing from now.
+    /// Moves the base on, unless another proxy has. Batches on the old base do nothing from now.
     pub async fn move_base(
         &mut self,
         schema: &str,
         epoch: u64,
-        (old, new): (u64, u64),
+        old: u64,
+        new: u64,
     ) -> Result<bool, StoreError> {
         let ident = ident_expression(self.flavour());
         let new = mutants::or(Mutant::DeleteWithoutFloor, new, old);

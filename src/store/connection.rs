@@ -6,8 +6,9 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
-use super::epoch::Foreign;
-use super::statement::Statement;
+use super::identity::{Foreign, Thread, ident_expression};
+use super::rows::column;
+use super::statement::{NEEDED, ParameterizedSql};
 use crate::config::StoreUrl;
 use crate::config::tls::StoreTls;
 use crate::mutants::{self, Mutant};
@@ -31,8 +32,8 @@ pub enum StoreError {
          SELECT ON performance_schema.*)"
     )]
     Blind,
-    /// The account logs in by a method that the driver does not have, or there is no such account: of
-    /// unknown ones MySQL pretends that they have any.
+    /// The account logs in by a method that the driver does not have, or there is no such account: for
+    /// an unknown one MySQL names any method.
     #[error(
         "no login by {0}, which the server asks for: either there is no such account, or it must be altered to \
          IDENTIFIED WITH caching_sha2_password (on MariaDB mysql_native_password or ed25519)"
@@ -92,11 +93,11 @@ impl StoreError {
     }
 
     /// The same error met by a later statement, when a change may have been made already.
-    pub(super) fn behind_a_change(self) -> Self {
+    pub(super) fn after_a_change(self) -> Self {
         Self::Lost(self.to_string())
     }
 
-    /// Whether the statement may have been executed all the same.
+    /// Whether the statement may have been executed nevertheless.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Silent(_))
     }
@@ -109,7 +110,7 @@ impl From<mysql_async::Error> for StoreError {
             mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { name }) => {
                 Self::Method(name)
             }
-            // Its own words for these say twice what kind of error it is.
+            // The driver's own text repeats the kind of error.
             mysql_async::Error::Io(mysql_async::IoError::Io(e)) => Self::Lost(e.to_string()),
             e => Self::Lost(e.to_string()),
         }
@@ -127,13 +128,10 @@ pub struct StoreConnection {
     pub(super) sees_all: Option<bool>,
 }
 
-/// Bytes of the longest statement on the lock tables.
-pub const NEEDED: u64 = 1 << 20;
-
 /// The server's max_prepared_stmt_count is reached: applications may have used it up.
 const TOO_MANY_PREPARED: u16 = 1461;
 
-/// A peer that is gone without a word is noticed though nothing is sent.
+/// Finds out that a peer is gone though nothing is sent.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// Longest wait for any answer of the store; longer, and the outcome is unknown.
@@ -145,7 +143,7 @@ impl StoreConnection {
         let opened = tokio::time::timeout(limit, Self::set_up(url)).await;
         opened
             .unwrap_or_else(|_| Err(StoreError::Connect(format!("no answer within {limit:?}"))))
-            // Nothing was asked for yet: whatever was lost is not missed.
+            // Nothing was asked for yet, so nothing is lost.
             .map_err(|e| match e {
                 StoreError::Lost(why) => StoreError::Connect(why),
                 e => e,
@@ -196,6 +194,32 @@ impl StoreConnection {
         Ok(opened)
     }
 
+    /// The server's identity.
+    pub async fn identity(&mut self) -> Result<String, StoreError> {
+        let sql = format!("SELECT {}", ident_expression(self.flavour()));
+        Ok(self.query(sql, 1).await?[0].first().map(|r| column(r, 0)).unwrap_or_default())
+    }
+
+    /// When the server was started, in seconds of its own clock; two readings of one run differ
+    /// by at most two seconds. Constant through steps of that clock, since both terms move together.
+    pub async fn server_start(&mut self) -> Result<i64, StoreError> {
+        let table = match self.flavour() {
+            Flavour::MySql => "performance_schema",
+            Flavour::MariaDb => "information_schema",
+        };
+        let sql = format!(
+            "SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM {table}.global_status \
+             WHERE variable_name='Uptime'"
+        );
+        let rows = self.query(sql, 1).await?;
+        // Never a default: two unknown starts would look like one run.
+        let start = rows[0].first().and_then(|r| r.get_opt::<i64, usize>(0)?.ok());
+        start.ok_or_else(|| StoreError::Refused {
+            code: 1105,
+            message: "the server does not tell its uptime".to_owned(),
+        })
+    }
+
     /// When the server was started, read as the connection was opened: thread ids of another
     /// run of the server mean nothing in this one.
     pub fn started(&self) -> i64 {
@@ -209,8 +233,7 @@ impl StoreConnection {
 
     /// This connection, as it may be ended from another.
     pub fn thread(&self) -> Thread {
-        let (ident, id) = (self.ident.as_str().into(), u64::from(self.id()));
-        Thread { ident, started: self.started, id }
+        Thread::new(&self.ident, self.started, u64::from(self.id()))
     }
 
     /// MySQL or MariaDB.
@@ -237,7 +260,7 @@ impl StoreConnection {
     /// LAST_INSERT_ID() to.
     pub(super) async fn change(
         &mut self,
-        statement: &Statement,
+        statement: &ParameterizedSql,
     ) -> Result<(u64, Option<u64>), StoreError> {
         let conn = &mut self.conn;
         let run = async {
@@ -293,45 +316,9 @@ impl StoreConnection {
     }
 }
 
-/// A connection as the server knows it: ids mean nothing on another server, or in another run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thread {
-    ident: Box<str>,
-    started: i64,
-    /// The server's id of it.
-    pub id: u64,
-}
-
-impl Thread {
-    /// One for tests.
-    #[cfg(test)]
-    pub(crate) fn of(started: i64, id: u64) -> Self {
-        Self { ident: "here".into(), started, id }
-    }
-
-    /// Whether `conn` leads to the same run of the same server.
-    pub fn is_at(&self, conn: &StoreConnection) -> bool {
-        *self.ident == *conn.ident && same_run(self.started, conn.started)
-    }
-}
-
-/// Whether two readings of [`StoreConnection::started`] are of one run of the server: they differ
-/// by at most two seconds then.
-pub fn same_run(a: i64, b: i64) -> bool {
-    (a - b).abs() <= 2
-}
-
-/// A column of a row, or its type's default where the server sent NULL or another type.
-pub(super) fn column<T: mysql_async::prelude::FromValue + Default>(
-    row: &mysql_async::Row,
-    index: usize,
-) -> T {
-    row.get_opt::<T, usize>(index).and_then(Result::ok).unwrap_or_default()
-}
-
-/// The library knows the error about a wrong name, which it is to let pass, by these words in its text.
-/// They are not there any more, but for the name itself: and that is looked at last, when the CA
-/// is known to have signed.
+/// The driver recognizes the error about a wrong name, which it must let pass, by these words in its text.
+/// They occur in no other error, except in the name itself: and that is checked last, after the CA's
+/// signature.
 const WRONG_NAME: &str = "NotValidForName";
 
 fn ssl_opts(tls: &StoreTls) -> Option<SslOpts> {

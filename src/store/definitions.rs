@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use mysql_async::Row;
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::quoted_name;
+use super::rows::column;
 
 /// A stored program or view whose text may name a lock function, or is not shown.
 #[derive(Debug, Clone)]
@@ -28,8 +30,8 @@ pub struct Definition {
     pub sql_mode: String,
 }
 
-/// A table of information_schema, and where the text is that the server runs.
-struct Source {
+/// A table of information_schema, and the place of the text that the server runs.
+struct DefinitionTable {
     /// Schema, name, kind, text.
     columns: [&'static str; 4],
     table: &'static str,
@@ -38,23 +40,23 @@ struct Source {
     shown: Option<usize>,
 }
 
-const SOURCES: [Source; 4] = [
-    Source {
+const SOURCES: [DefinitionTable; 4] = [
+    DefinitionTable {
         columns: ["routine_schema", "routine_name", "routine_type", "routine_definition"],
         table: "routines",
         shown: Some(2),
     },
-    Source {
+    DefinitionTable {
         columns: ["trigger_schema", "trigger_name", "'TRIGGER'", "action_statement"],
         table: "triggers",
         shown: Some(2),
     },
-    Source {
+    DefinitionTable {
         columns: ["event_schema", "event_name", "'EVENT'", "event_definition"],
         table: "events",
         shown: Some(3),
     },
-    Source {
+    DefinitionTable {
         columns: ["table_schema", "table_name", "'VIEW'", "view_definition"],
         table: "views",
         shown: None,
@@ -84,7 +86,11 @@ impl StoreConnection {
     }
 
     /// `None` if it was dropped meanwhile.
-    async fn object(&mut self, source: &Source, row: &Row) -> Result<Option<Object>, StoreError> {
+    async fn object(
+        &mut self,
+        source: &DefinitionTable,
+        row: &Row,
+    ) -> Result<Option<Object>, StoreError> {
         let kind = column::<String>(row, 2);
         let (schema, name) = (text(row, 0), text(row, 1));
         let listed: Vec<u8> = column(row, 3);
@@ -92,8 +98,8 @@ impl StoreConnection {
             _ if listed.is_empty() => None,
             None => Some(Definition { text: listed, sql_mode: String::new() }),
             Some(at) => {
-                let quoted = |name: &str| name.replace('`', "``");
-                let sql = format!("SHOW CREATE {kind} `{}`.`{}`", quoted(&schema), quoted(&name));
+                let (in_schema, named) = (quoted_name(&schema), quoted_name(&name));
+                let sql = format!("SHOW CREATE {kind} {in_schema}.{named}");
                 match self.query(sql, 1).await {
                     Ok(rows) => rows[0].first().and_then(|row| {
                         let text: Vec<u8> = column(row, at);
@@ -112,7 +118,7 @@ impl StoreConnection {
         Ok(Some(Object { kind: kind.to_lowercase(), schema, name, definition }))
     }
 
-    /// What the server runs for each connection of an ordinary account.
+    /// The statement that the server runs for each connection of an ordinary account.
     pub async fn init_connect(&mut self) -> Result<Object, StoreError> {
         let sql = "SELECT @@global.init_connect,@@global.sql_mode".to_owned();
         let rows = self.query(sql, 1).await?;

@@ -3,7 +3,9 @@
 //! A ring is a hint that may be lost, when it comes between two sleeps: it saves the time to the
 //! next look, and nothing depends on it.
 
-use super::connection::{StoreConnection, StoreError, column, same_run};
+use super::connection::{StoreConnection, StoreError};
+use super::identity::same_run;
+use super::rows::column;
 use crate::types::ProxyId;
 
 /// A statement ended by KILL QUERY; MySQL's SLEEP() returns 1 instead.
@@ -29,7 +31,7 @@ impl StoreConnection {
     }
 
     /// The doorbell of a live proxy. One of another run of the server is none: its id may be
-    /// anybody's by now.
+    /// another client's by now.
     pub async fn doorbell_of(
         &mut self,
         schema: &str,
@@ -44,7 +46,7 @@ impl StoreConnection {
         Ok(rows[0].first().filter(here).map(|r| column(r, 0)).filter(|id| *id != 0))
     }
 
-    /// Rings. False: there is no such connection any more.
+    /// Rings. Whether the connection was still there.
     pub async fn ring(&mut self, doorbell: u64) -> Result<bool, StoreError> {
         match self.execute(format!("KILL QUERY {doorbell}")).await {
             Ok(_) => Ok(true),

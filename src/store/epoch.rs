@@ -1,70 +1,15 @@
 //! Epochs: the reign of one server over the lock tables, and how the next one begins.
 
-use super::connection::{StoreConnection, StoreError, column};
-use super::lease::{ProxyRow, ProxyState};
-use super::schema::Meta;
-use super::statement::{ident_expression, literal};
+use super::connection::{StoreConnection, StoreError};
+use super::identity::ident_expression;
+use super::meta::Meta;
+use super::quoting::literal;
+use super::rows::{ProxyRow, ProxyState, column};
 use crate::types::{Flavour, version_number};
 
-/// Why nothing may be written on the server that answers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Foreign {
-    /// It is not the one that meta names: a replica, or a copy.
-    #[error(
-        "another server answers: it is {server}, and its lock tables belong to {named}. If it is \
-         the primary now, run `lockstead adopt`"
-    )]
-    Identity {
-        /// The server that meta names.
-        named: String,
-        /// The one that answers.
-        server: String,
-    },
-    /// It is, in an epoch that is over: a former primary, or an old copy brought back.
-    #[error(
-        "a server of an earlier epoch answers: {epoch}, and this proxy knows {known}. If it is to \
-         be the primary again, run `lockstead adopt --above {known}`"
-    )]
-    Epoch {
-        /// The epoch in meta.
-        epoch: u64,
-        /// The greatest one known.
-        known: u64,
-    },
-}
-
-impl Foreign {
-    /// The values of the label `reason` in metrics.
-    pub const REASONS: [&str; 2] = ["identity", "epoch"];
-
-    /// The label `reason` in metrics.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::Identity { .. } => Self::REASONS[0],
-            Self::Epoch { .. } => Self::REASONS[1],
-        }
-    }
-}
-
-impl Meta {
-    /// Whether locks may be kept where this was read, by one who has heard of the epoch `known`.
-    pub fn judge(&self, known: u64) -> Result<(), Foreign> {
-        if !self.here {
-            return Err(Foreign::Identity {
-                named: self.ident.clone(),
-                server: self.server.clone(),
-            });
-        }
-        if self.epoch < known {
-            return Err(Foreign::Epoch { epoch: self.epoch, known });
-        }
-        Ok(())
-    }
-}
-
-/// What a new epoch starts from. It must stand still while a lease passes.
+/// The state that a new epoch starts from. It must not change while a lease passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct EpochBasis {
     /// The meta row.
     pub meta: Meta,
     /// The incarnations, in the order of their ids.
@@ -75,7 +20,7 @@ pub struct Standing {
     pub replicates: bool,
 }
 
-impl Standing {
+impl EpochBasis {
     /// Incarnations that may hold a lease, for all that this server knows.
     pub fn alive(&self) -> impl Iterator<Item = &ProxyRow> {
         self.proxies.iter().filter(|p| p.state == ProxyState::Live)
@@ -88,7 +33,7 @@ impl Standing {
 
     /// The epoch after this one and after `known`, for a server whose clock says `now`.
     ///
-    /// Its tokens begin above all of before: garbage collection has moved the base on by far less
+    /// Its tokens begin above all earlier ones: garbage collection has moved the base on by far less
     /// than 2^31 a second, but a clock may have gone back.
     pub fn next_epoch(&self, known: u64, now: u64) -> u64 {
         [self.meta.epoch + 1, known + 1, (self.meta.base >> 31) + 1, now]
@@ -100,22 +45,22 @@ impl Standing {
 /// A new epoch to be opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Opening<'a> {
-    /// What it starts from, unchanged for the longest lease.
-    pub from: &'a Standing,
+    /// The state it starts from, unchanged for the longest lease.
+    pub from: &'a EpochBasis,
     /// Its number.
     pub epoch: u64,
-    /// Who wants it, for the record.
+    /// The user who opens it, for the record.
     pub who: &'a str,
 }
 
 impl StoreConnection {
-    /// Looks at everything that a new epoch starts from.
-    pub async fn standing(&mut self, schema: &str) -> Result<Standing, StoreError> {
+    /// Reads the state that a new epoch starts from.
+    pub async fn standing(&mut self, schema: &str) -> Result<EpochBasis, StoreError> {
         let meta = self.read_meta(schema).await?;
         let mut proxies = self.read_proxies(schema).await?;
         proxies.sort_by_key(|p| p.id.0);
         let read_only = self.read_settings().await?.read_only;
-        Ok(Standing { meta, proxies, read_only, replicates: self.replicates().await? })
+        Ok(EpochBasis { meta, proxies, read_only, replicates: self.replicates().await? })
     }
 
     /// Seconds of the server's clock.
@@ -124,31 +69,8 @@ impl StoreConnection {
         Ok(rows[0].first().map(|r| column(r, 0)).unwrap_or_default())
     }
 
-    /// Whether the server takes changes over from another one; an error when that cannot be seen.
-    async fn replicates(&mut self) -> Result<bool, StoreError> {
-        let rights = self.rights().await?;
-        if !rights.process || !rights.performance_schema {
-            return Err(StoreError::Blind);
-        }
-        let sql = match self.flavour() {
-            Flavour::MySql => {
-                "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_status \
-                 WHERE service_state<>'OFF') + (SELECT COUNT(*) FROM \
-                 performance_schema.replication_applier_status WHERE service_state<>'OFF')"
-            }
-            Flavour::MariaDb => {
-                "SELECT (SELECT COUNT(*) FROM information_schema.processlist \
-                 WHERE command LIKE 'Slave%') + (SELECT COUNT(*) FROM \
-                 information_schema.global_status WHERE CAST(variable_value AS SIGNED)>0 \
-                 AND variable_name IN ('SLAVES_RUNNING','WSREP_CLUSTER_SIZE'))"
-            }
-        };
-        let rows = self.query(sql.to_owned(), 1).await?;
-        Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
-    }
-
     /// MariaDB: whether `read_only` does not keep this account from writing. MySQL has
-    /// `super_read_only`, which nobody passes.
+    /// `super_read_only`, which no account passes.
     pub async fn passes_read_only(&mut self) -> Result<bool, StoreError> {
         if self.flavour() == Flavour::MySql {
             return Ok(false);
@@ -165,10 +87,10 @@ impl StoreConnection {
         }))
     }
 
-    /// Opens an epoch on this server: it is meta's from now on, incarnations of before are DEAD.
-    /// False if something had changed, and nothing was done.
+    /// Opens an epoch on this server: `meta` names it from now on, and earlier incarnations are DEAD.
+    /// Whether it was opened: if something has changed meanwhile, nothing is done.
     ///
-    /// The caller has seen that nobody renewed for the longest lease, so it is entitled to revoke
+    /// The caller has seen that no proxy renewed for the longest lease, so it is entitled to revoke
     /// (I5). The locks of the DEAD pass on by the usual takeover: by proxies that join the epoch,
     /// when this server shows no session of theirs (I8). Ids of connections that another server
     /// gave mean nothing here, and are forgotten.
@@ -188,13 +110,13 @@ impl StoreConnection {
     }
 }
 
-/// One transaction in one packet: everything behind the first change depends on it.
+/// One transaction in one packet: everything after the first change depends on it.
 fn opening_sql(
     schema: &str,
     Opening { from, epoch, who }: Opening<'_>,
     flavour: Flavour,
 ) -> String {
-    let Standing { meta, .. } = from;
+    let EpochBasis { meta, .. } = from;
     let (old, base, ident) = (meta.epoch, meta.base, literal(meta.ident.as_bytes()));
     let server = ident_expression(flavour);
     let versions: Vec<String> = from.alive().map(|p| format!("{}:{}", p.id.0, p.rvn)).collect();
@@ -218,7 +140,7 @@ fn opening_sql(
             "UPDATE `{schema}`.proxies SET state=2{forget} \
              WHERE state<>3 AND epoch<>{epoch} AND {opened}"
         ),
-        // Holders of whom a copy has no row, or their locks were never free.
+        // Holders without a row in this copy; without one their locks would never become free.
         format!(
             "INSERT INTO `{schema}`.proxies \
              (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns) \
@@ -264,10 +186,10 @@ mod tests {
 
     #[test]
     fn an_epoch_is_above_all_that_is_known() {
-        let from = |meta| Standing { meta, proxies: vec![], read_only: false, replicates: false };
+        let from = |meta| EpochBasis { meta, proxies: vec![], read_only: false, replicates: false };
         assert_eq!(from(meta()).next_epoch(0, 1000), 1000);
         assert_eq!(from(meta()).next_epoch(2000, 1000), 2001);
-        // The clock of the new server is behind.
+        // The clock of the new server is slow.
         assert_eq!(from(meta()).next_epoch(0, 90), 101);
         let collected = Meta { base: (300 << 31) + 5, ..meta() };
         assert_eq!(from(collected).next_epoch(0, 90), 301);

@@ -1,6 +1,7 @@
 //! The server's own locks by which a wait is shown to it.
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::rows::column;
 
 impl StoreConnection {
     /// Takes the locks of `close` and releases those of `open`; for each of `close` and of `check`,

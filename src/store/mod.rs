@@ -1,5 +1,6 @@
 //! The lock tables: every statement that touches them, and nothing else does.
 
+pub mod accounts;
 pub mod batch;
 pub mod collect;
 pub mod connection;
@@ -8,11 +9,16 @@ pub mod doorbell;
 pub mod epoch;
 pub mod facts;
 pub mod gates;
-pub mod grants;
-pub mod lease;
+pub mod identity;
+pub mod meta;
 pub mod overview;
+pub(crate) mod peers;
+pub mod proxies;
+pub mod quoting;
 pub mod reads;
 pub mod releases;
+pub mod rights;
+pub mod rows;
 pub mod schema;
 pub mod sessions;
 pub mod statement;

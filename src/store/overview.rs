@@ -1,20 +1,21 @@
-//! What people are shown of the lock tables.
+//! Held locks and proxies, as administrators are shown them.
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::literal;
+use super::rows::column;
 use super::schema::held_locks_with;
-use super::statement::literal;
 use crate::lock::name::{is_plain, plain};
 
-/// A lock that is held, by whatever proxy.
+/// A held lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockRow {
+pub struct LockInfo {
     /// Its key.
     pub key: Vec<u8>,
     /// As the client wrote it; in hexadecimal digits if that is no text.
     pub name: String,
     /// Fencing token.
     pub token: u64,
-    /// Where its proxy listens; `None` for one that is not known any more.
+    /// Address where its proxy listens; `None` for one that is not known any more.
     pub proxy: Option<String>,
     /// `live`, or `dead` where a takeover is under way.
     pub proxy_state: Option<String>,
@@ -28,9 +29,9 @@ pub struct LockRow {
     pub held_ms: u64,
 }
 
-/// Which locks are shown.
+/// LockFilter locks are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum LockFilter {
     /// All.
     All,
     /// Those whose names match a LIKE pattern.
@@ -41,12 +42,12 @@ pub enum Which {
 
 /// A proxy incarnation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProxyRow {
+pub struct ProxyInfo {
     /// Its id.
     pub id: u64,
     /// 1 live, 2 dead, 3 clean.
     pub state: u8,
-    /// Where it listens.
+    /// Address where it listens.
     pub addr: String,
     /// Its lease in milliseconds.
     pub ttl_ms: u64,
@@ -59,14 +60,14 @@ impl StoreConnection {
     pub async fn overview_locks(
         &mut self,
         schema: &str,
-        which: &Which,
+        which: &LockFilter,
         most: usize,
-    ) -> Result<Vec<LockRow>, StoreError> {
+    ) -> Result<Vec<LockInfo>, StoreError> {
         let text = |bytes: &[u8]| format!("CONVERT({} USING utf8mb4)", literal(bytes));
         let which = match which {
-            Which::All => String::new(),
-            Which::Like(pattern) => format!(" WHERE name LIKE {}", text(pattern.as_bytes())),
-            Which::Named(name) => {
+            LockFilter::All => String::new(),
+            LockFilter::Like(pattern) => format!(" WHERE name LIKE {}", text(pattern.as_bytes())),
+            LockFilter::Named(name) => {
                 let name = name.as_bytes();
                 // As it is shown; or as the server compares it, where that is known here.
                 let key = plain(name, self.flavour()).filter(|_| is_plain(name));
@@ -81,7 +82,7 @@ impl StoreConnection {
              GREATEST(TIMESTAMPDIFF(MICROSECOND,since_utc,UTC_TIMESTAMP(3)) DIV 1000,0) \
              FROM ({held}) held{which} ORDER BY name LIMIT {most}"
         );
-        let row = |r: &mysql_async::Row| LockRow {
+        let row = |r: &mysql_async::Row| LockInfo {
             key: column(r, 0),
             name: column(r, 1),
             token: column(r, 2),
@@ -100,11 +101,11 @@ impl StoreConnection {
         &mut self,
         schema: &str,
         most: usize,
-    ) -> Result<Vec<ProxyRow>, StoreError> {
+    ) -> Result<Vec<ProxyInfo>, StoreError> {
         let sql = format!(
             "SELECT id,state,addr,ttl_ms,epoch FROM `{schema}`.proxies ORDER BY addr,id LIMIT {most}"
         );
-        let row = |r: &mysql_async::Row| ProxyRow {
+        let row = |r: &mysql_async::Row| ProxyInfo {
             id: column(r, 0),
             state: column(r, 1),
             addr: column(r, 2),

@@ -1,24 +1,14 @@
-//! Looking: at lock rows, at the server, at what the account may do.
+//! Reading lock rows and proxies, page by page where there may be many.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use super::batch::{Row, to_row};
-use super::connection::{StoreConnection, StoreError, column};
-use super::statement::{Others, ROW, ids, literal};
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::{ids, keys, literal};
+use super::rows::{LOCK_ROW, LockRow, PROXY_ROW, ProxyRow, column, to_proxy, to_row};
+use super::statement::Others;
 use crate::lock::name::Key;
-use crate::types::{Flavour, ProxyId};
-
-/// What the store account may do beyond the tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rights {
-    /// May see the sessions of other accounts (PROCESS).
-    pub process: bool,
-    /// May end them (CONNECTION_ADMIN / CONNECTION ADMIN).
-    pub kill: bool,
-    /// MySQL: may read performance_schema, and it is on.
-    pub performance_schema: bool,
-}
+use crate::types::ProxyId;
 
 /// A lock that is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +17,7 @@ pub struct HeldRow {
     pub key: Vec<u8>,
     /// The holder's connection.
     pub conn: u64,
-    /// Since when, for people.
+    /// For how long, for display.
     pub held_ms: u64,
 }
 
@@ -39,20 +29,17 @@ pub(super) fn between(from: Option<&[u8]>, to: &[u8]) -> String {
 }
 
 impl StoreConnection {
-    /// The rows of `keys`; and of those rows of `probed` that may be taken, the keys which nobody is
-    /// at: to change another now would be to wait for somebody.
+    /// The rows of `wanted`; and of those rows of `probed` that may be taken, the keys that no
+    /// transaction is at: a change of another would wait for that transaction.
     pub async fn read_locks(
         &mut self,
         schema: &str,
-        keys: &[Key],
+        wanted: &[Key],
         probed: &[Key],
         others: &Others,
-    ) -> Result<(Vec<Row>, HashSet<Vec<u8>>), StoreError> {
-        let list = |keys: &[Key]| {
-            let keys: Vec<String> = keys.iter().map(|k| literal(k.as_bytes())).collect();
-            keys.join(",")
-        };
-        let mut sql = format!("SELECT {ROW} FROM `{schema}`.locks WHERE k IN ({})", list(keys));
+    ) -> Result<(Vec<LockRow>, HashSet<Vec<u8>>), StoreError> {
+        let mut sql =
+            format!("SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k IN ({})", keys(wanted));
         if probed.is_empty() {
             let rows = self.query(sql, 1).await?;
             return Ok((rows[0].iter().map(to_row).collect(), HashSet::new()));
@@ -61,7 +48,7 @@ impl StoreConnection {
             sql,
             ";SELECT k FROM `{schema}`.locks WHERE k IN ({}) AND holder IN (0,{}) \
              FOR UPDATE SKIP LOCKED",
-            list(probed),
+            keys(probed),
             ids(&others.clean)
         );
         let results = self.query(sql, 2).await?;
@@ -69,7 +56,7 @@ impl StoreConnection {
         Ok((results[0].iter().map(to_row).collect(), at_rest))
     }
 
-    /// Up to `most` held locks, in whatever proxy's hands.
+    /// Up to `most` held locks, of all proxies.
     pub async fn read_all_held(
         &mut self,
         schema: &str,
@@ -94,12 +81,12 @@ impl StoreConnection {
         &mut self,
         schema: &str,
         proxy: ProxyId,
-    ) -> Result<Vec<Row>, StoreError> {
+    ) -> Result<Vec<LockRow>, StoreError> {
         let mut rows = Vec::new();
         let mut from = None;
         while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
             let sql = format!(
-                "SELECT {ROW} FROM `{schema}`.locks WHERE {} AND holder={}",
+                "SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE {} AND holder={}",
                 between(from.as_deref(), &page),
                 proxy.0
             );
@@ -109,18 +96,17 @@ impl StoreConnection {
         Ok(rows)
     }
 
-    /// Those of these locks, with their tokens, whose rows do not say that `proxy` holds them.
+    /// The locks among these whose rows do not name `proxy` as holder with this token.
     pub async fn without_row(
         &mut self,
         schema: &str,
         proxy: ProxyId,
         locks: &[(Key, u64)],
     ) -> Result<Vec<(Key, u64)>, StoreError> {
-        let keys: Vec<String> = locks.iter().map(|(key, _)| literal(key.as_bytes())).collect();
         let sql = format!(
             "SELECT k,tok FROM `{schema}`.locks WHERE holder={} AND k IN ({})",
             proxy.0,
-            keys.join(",")
+            keys(locks.iter().map(|(key, _)| key))
         );
         let rows = self.query(sql, 1).await?;
         let there: HashSet<(Vec<u8>, u64)> =
@@ -129,26 +115,7 @@ impl StoreConnection {
         Ok(locks.iter().filter(gone).cloned().collect())
     }
 
-    /// Frees all rows that name `proxy` as holder, page by page.
-    pub(super) async fn free_held(
-        &mut self,
-        schema: &str,
-        proxy: ProxyId,
-    ) -> Result<(), StoreError> {
-        let mut from = None;
-        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
-            let page_of = between(from.as_deref(), &page);
-            let sql = format!(
-                "UPDATE `{schema}`.locks SET holder=0 WHERE {page_of} AND holder={}",
-                proxy.0
-            );
-            self.execute(sql).await?;
-            from = Some(page);
-        }
-        Ok(())
-    }
-
-    /// The last key of the page behind `from`; `None` behind the last page.
+    /// The last key of the page after `from`; `None` after the last page.
     pub(super) async fn next_page(
         &mut self,
         schema: &str,
@@ -163,98 +130,9 @@ impl StoreConnection {
         Ok(self.query(sql, 1).await?[0].first().map(|r| column(r, 0)))
     }
 
-    /// When the server was started, in seconds of its own clock; two readings of one run differ
-    /// by at most two seconds. Constant through steps of that clock, since both terms move together.
-    pub async fn server_start(&mut self) -> Result<i64, StoreError> {
-        let table = match self.flavour() {
-            Flavour::MySql => "performance_schema",
-            Flavour::MariaDb => "information_schema",
-        };
-        let sql = format!(
-            "SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM {table}.global_status \
-             WHERE variable_name='Uptime'"
-        );
-        let rows = self.query(sql, 1).await?;
-        // Never a default: two unknown starts would look like one run.
-        let start = rows[0].first().and_then(|r| r.get_opt::<i64, usize>(0)?.ok());
-        start.ok_or_else(|| StoreError::Refused {
-            code: 1105,
-            message: "the server does not tell since when it runs".to_owned(),
-        })
-    }
-
-    /// Whether this server is part of a replication set-up or a cluster, so that another server
-    /// may have been primary before.
-    pub async fn has_peers(&mut self) -> Result<bool, StoreError> {
-        let sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE \
-                        command LIKE 'Binlog Dump%' OR command LIKE 'Slave%' OR \
-                        (user='system user' AND state LIKE '%source%')";
-        let sql = match self.flavour() {
-            Flavour::MySql => {
-                let dumps = if self.lists_all_threads().await? {
-                    "performance_schema.threads WHERE processlist_command LIKE 'Binlog Dump%'"
-                } else if self.sees_all().await? {
-                    "information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
-                } else {
-                    return Ok(true);
-                };
-                format!(
-                    "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration) \
-                     + (SELECT COUNT(*) FROM {dumps})"
-                )
-            }
-            Flavour::MariaDb => format!(
-                "SELECT ({sessions}) + (SELECT COUNT(*) FROM information_schema.global_status \
-                 WHERE variable_name='WSREP_CLUSTER_SIZE' AND CAST(variable_value AS SIGNED)>0)"
-            ),
-        };
-        let rows = self.query(sql, 1).await?;
-        Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
-    }
-
-    /// Finds out by trying what the account may do, without touching anyone.
-    pub async fn rights(&mut self) -> Result<Rights, StoreError> {
-        let grants = self
-            .query("SHOW GRANTS".to_owned(), 1)
-            .await?
-            .into_iter()
-            .flatten()
-            .map(|r| column::<String>(&r, 0).to_ascii_uppercase())
-            .collect::<Vec<_>>();
-        let global = |right: &str| {
-            grants.iter().any(|g| {
-                g.contains(" ON *.* ") && (g.contains(right) || g.contains("ALL PRIVILEGES"))
-            })
-        };
-        let kill = match self.flavour() {
-            Flavour::MySql => global("CONNECTION_ADMIN") || global("SUPER"),
-            Flavour::MariaDb => global("CONNECTION ADMIN") || global("SUPER"),
-        };
-        let performance_schema = match self.flavour() {
-            Flavour::MySql => self.sees_threads().await?,
-            Flavour::MariaDb => true,
-        };
-        Ok(Rights { process: self.sees_all().await?, kill, performance_schema })
-    }
-
-    /// Tries the rights on the tables that every batch needs; changes nothing.
-    pub async fn check_tables(&mut self, schema: &str) -> Result<(), StoreError> {
-        for (table, column) in [
-            ("meta", "epoch"),
-            ("proxies", "epoch"),
-            ("locks", "tok"),
-            ("waits", "weight"),
-            ("adoptions", "epoch"),
-            ("releases", "tok"),
-        ] {
-            let sql = format!("UPDATE `{schema}`.{table} SET {column}={column} WHERE 1=0");
-            self.execute(sql).await?;
-            self.execute(format!("DELETE FROM `{schema}`.{table} WHERE 1=0")).await?;
-            let sql = format!(
-                "INSERT INTO `{schema}`.{table} SELECT * FROM `{schema}`.{table} WHERE 1=0"
-            );
-            self.execute(sql).await?;
-        }
-        Ok(())
+    /// All proxies.
+    pub async fn read_proxies(&mut self, schema: &str) -> Result<Vec<ProxyRow>, StoreError> {
+        let sql = format!("SELECT {PROXY_ROW} FROM `{schema}`.proxies");
+        Ok(self.query(sql, 1).await?[0].iter().map(to_proxy).collect())
     }
 }

@@ -1,20 +1,19 @@
 //! Releases that administrators ask for: a row for each, read by the proxy whose lock it is.
 
-use super::batch::to_row;
-use super::connection::{StoreConnection, StoreError, column};
-use super::lease::{ProxyRow, ProxyState};
-use super::statement::{ROW, literal};
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::literal;
+use super::rows::{LOCK_ROW, ProxyRow, ProxyState, column, to_row};
 use crate::lock::name::Key;
 use crate::types::ProxyId;
 
 /// A lock that an administrator wants released.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedFor {
+pub struct ReleaseRequest {
     /// Which.
     pub key: Key,
     /// The grant's token.
     pub token: u64,
-    /// Who asked.
+    /// The administrator who asked.
     pub who: String,
 }
 
@@ -27,18 +26,27 @@ pub(super) fn asked_sql(schema: &str, id: ProxyId) -> String {
     )
 }
 
-pub(super) fn to_asked(rows: &[mysql_async::Row]) -> Vec<AskedFor> {
+pub(super) fn to_asked(rows: &[mysql_async::Row]) -> Vec<ReleaseRequest> {
     let asked = |r| {
         let key = Key::from_row(&column::<Vec<u8>>(r, 0))?;
-        Some(AskedFor { key, token: column(r, 1), who: column(r, 2) })
+        Some(ReleaseRequest { key, token: column(r, 1), who: column(r, 2) })
     };
     rows.iter().filter_map(asked).collect()
 }
 
-/// What has become of a lock that was to be released.
+/// One grant of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
-    /// Nobody holds it any more.
+pub struct GrantId {
+    /// The lock's key.
+    pub key: Vec<u8>,
+    /// The grant's token.
+    pub token: u64,
+}
+
+/// The state of a grant that was to be released.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReleaseStatus {
+    /// The lock is free.
     Free,
     /// It is held under a later token.
     Later(u64),
@@ -47,12 +55,12 @@ pub enum Fate {
 }
 
 impl StoreConnection {
-    /// Asks the proxy that holds a lock to release the grant of this token. Requests that have
-    /// nothing to mean any more go.
+    /// Asks the proxy that holds a lock to release the grant of this token. Requests for
+    /// grants that are over are deleted.
     pub async fn ask_release(
         &mut self,
         schema: &str,
-        (key, token): (&[u8], u64),
+        grant: &GrantId,
         who: &str,
     ) -> Result<(), StoreError> {
         self.execute(format!(
@@ -60,7 +68,8 @@ impl StoreConnection {
              WHERE l.k=`{schema}`.releases.k AND l.tok=`{schema}`.releases.tok AND l.holder<>0)"
         ))
         .await?;
-        let (key, who) = (literal(key), literal(who.as_bytes()));
+        let (key, token) = (literal(&grant.key), grant.token);
+        let who = literal(who.as_bytes());
         self.execute(format!(
             "INSERT INTO `{schema}`.releases (k,tok,who,since) \
              VALUES ({key},{token},{who},UTC_TIMESTAMP(3)) \
@@ -70,20 +79,25 @@ impl StoreConnection {
         Ok(())
     }
 
-    /// What has become of the grant of this token.
-    pub async fn fate(&mut self, schema: &str, key: &[u8], token: u64) -> Result<Fate, StoreError> {
-        let sql = format!("SELECT {ROW} FROM `{schema}`.locks WHERE k={}", literal(key));
+    /// The state of a grant that was to be released.
+    pub async fn release_status(
+        &mut self,
+        schema: &str,
+        grant: &GrantId,
+    ) -> Result<ReleaseStatus, StoreError> {
+        let sql =
+            format!("SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k={}", literal(&grant.key));
         let rows = self.query(sql, 1).await?;
         let Some(row) = rows[0].first().map(to_row).filter(|row| row.holder != 0) else {
-            return Ok(Fate::Free);
+            return Ok(ReleaseStatus::Free);
         };
         let proxies = self.read_proxies(schema).await?;
         let proxy = proxies.into_iter().find(|proxy| proxy.id.0 == row.holder);
         let clean = proxy.as_ref().is_some_and(|p| p.state == ProxyState::Clean);
         Ok(match row.token {
-            _ if clean => Fate::Free,
-            later if later != token => Fate::Later(later),
-            _ => Fate::Held(proxy),
+            _ if clean => ReleaseStatus::Free,
+            later if later != grant.token => ReleaseStatus::Later(later),
+            _ => ReleaseStatus::Held(proxy),
         })
     }
 }

@@ -1,24 +1,41 @@
 //! The lock schema: its tables, installing it, and what the server must be like to hold it.
 
-use super::connection::{StoreConnection, StoreError, column};
-use super::statement::ident_expression;
+use super::connection::{StoreConnection, StoreError};
+use super::identity::ident_expression;
 use crate::types::Flavour;
 
 /// Version of the tables; a proxy refuses a newer one and upgrades none by itself.
 pub const VERSION: u32 = 1;
 
-/// Text that `schema print` shows and `--create-schema` runs, statement by statement. What is there
-/// stays.
+/// Text that `schema print` shows and `--create-schema` runs, statement by statement. Existing
+/// tables stay.
 pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
     let ident = ident_expression(flavour);
     // MySQL knows it for views since 9.1. A view must not be replaced: `lockstead grants --viewer`
-    // may have made it anew for others to read.
+    // may have changed it for others to read.
     let missing = match flavour {
         Flavour::MySql => "/*!90100 IF NOT EXISTS */",
         Flavour::MariaDb => "IF NOT EXISTS",
     };
+    let mut all = vec![format!("CREATE DATABASE IF NOT EXISTS `{schema}`")];
+    all.extend(tables(schema));
+    all.extend([
+        format!(
+            "CREATE SQL SECURITY INVOKER VIEW {missing} `{schema}`.held_locks AS {}",
+            held_locks(schema)
+        ),
+        // Last, so that its row says that the schema is whole.
+        format!(
+            "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
+             SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
+        ),
+    ]);
+    all
+}
+
+/// The tables.
+fn tables(schema: &str) -> Vec<String> {
     vec![
-        format!("CREATE DATABASE IF NOT EXISTS `{schema}`"),
         // One row: which server this schema belongs to, and the epoch that tokens start from.
         format!(
             "CREATE TABLE IF NOT EXISTS `{schema}`.meta (\n  \
@@ -87,19 +104,10 @@ pub fn statements(schema: &str, flavour: Flavour) -> Vec<String> {
              who VARCHAR(255) NOT NULL,\n  \
              since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
         ),
-        format!(
-            "CREATE SQL SECURITY INVOKER VIEW {missing} `{schema}`.held_locks AS {}",
-            held_locks(schema)
-        ),
-        // Last, so that its row says that the schema is whole.
-        format!(
-            "INSERT IGNORE INTO `{schema}`.meta (id,epoch,base,ident,ttl_ms,ver) \
-             SELECT 1, UNIX_TIMESTAMP(), UNIX_TIMESTAMP()<<31, {ident}, 0, {VERSION}"
-        ),
     ]
 }
 
-/// What the view for people selects.
+/// The query of the view `held_locks`.
 pub(super) fn held_locks(schema: &str) -> String {
     held_locks_with(schema, "")
 }
@@ -118,33 +126,8 @@ pub(super) fn held_locks_with(schema: &str, columns: &str) -> String {
     )
 }
 
-/// What the engine must know of the store before it starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meta {
-    /// The present epoch.
-    pub epoch: u64,
-    /// Floor of new tokens.
-    pub base: u64,
-    /// Version of the tables.
-    pub version: u32,
-    /// Identity of the server that the schema belongs to.
-    pub ident: String,
-    /// Identity of the server it was read from.
-    pub server: String,
-    /// Whether they are the same.
-    pub here: bool,
-    /// Longest lease a proxy was ever started with, in milliseconds.
-    pub max_ttl_ms: u32,
-}
-
 impl StoreConnection {
-    /// The server's identity.
-    pub async fn identity(&mut self) -> Result<String, StoreError> {
-        let sql = format!("SELECT {}", ident_expression(self.flavour()));
-        Ok(self.query(sql, 1).await?[0].first().map(|r| column(r, 0)).unwrap_or_default())
-    }
-
-    /// Creates the schema unless it is there and whole. True when it was not.
+    /// Creates the schema unless it is there and complete. Whether it had to be created.
     pub async fn install(&mut self, schema: &str) -> Result<bool, StoreError> {
         if self.read_meta(schema).await.is_ok() {
             return Ok(false);
@@ -158,83 +141,4 @@ impl StoreConnection {
         }
         Ok(true)
     }
-
-    /// Reads the meta row.
-    pub async fn read_meta(&mut self, schema: &str) -> Result<Meta, StoreError> {
-        let rows = self.query(meta_sql(schema, self.flavour()), 1).await?;
-        to_meta(schema, &rows[0])
-    }
-
-    /// Server settings that decide whether the lock tables can work: (binlog format and whether
-    /// the binlog is on, read-only).
-    pub async fn read_settings(&mut self) -> Result<Settings, StoreError> {
-        let (read_only, tls_only) = match self.flavour() {
-            Flavour::MySql => (
-                "@@global.super_read_only OR @@global.read_only",
-                "@@global.require_secure_transport",
-            ),
-            // Old ones do not know the latter, and are to be told of their age.
-            Flavour::MariaDb => (
-                "@@global.read_only",
-                "(SELECT variable_value='ON' FROM information_schema.global_variables \
-                  WHERE variable_name='REQUIRE_SECURE_TRANSPORT')",
-            ),
-        };
-        let sql = format!(
-            "SELECT @@global.log_bin, @@session.binlog_format, {read_only}, @@version, \
-             @@global.connect_timeout, {tls_only}"
-        );
-        let rows = self.query(sql, 1).await?;
-        let row = &rows[0][0];
-        Ok(Settings {
-            binlog: column::<u8>(row, 0) == 1,
-            binlog_format: column(row, 1),
-            read_only: column::<u8>(row, 2) == 1,
-            version: column(row, 3),
-            connect_timeout: column(row, 4),
-            tls_only: column::<u8>(row, 5) == 1,
-        })
-    }
-}
-
-/// Reads the meta row, for [`to_meta`].
-pub(super) fn meta_sql(schema: &str, flavour: Flavour) -> String {
-    let server = ident_expression(flavour);
-    format!(
-        "SELECT epoch, base, ver, ident, {server}, ident={server}, ttl_ms \
-         FROM `{schema}`.meta WHERE id=1"
-    )
-}
-
-pub(super) fn to_meta(schema: &str, rows: &[mysql_async::Row]) -> Result<Meta, StoreError> {
-    let Some(row) = rows.first() else {
-        let message = format!("`{schema}`.meta is empty: run `lockstead schema install`");
-        return Err(StoreError::Refused { code: 1146, message });
-    };
-    Ok(Meta {
-        epoch: column(row, 0),
-        base: column(row, 1),
-        version: column(row, 2),
-        ident: column(row, 3),
-        server: column(row, 4),
-        here: column::<u8>(row, 5) == 1,
-        max_ttl_ms: column(row, 6),
-    })
-}
-
-/// See [`StoreConnection::read_settings`].
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The server writes a binary log.
-    pub binlog: bool,
-    /// `ROW`, `MIXED` or `STATEMENT`.
-    pub binlog_format: String,
-    /// The server takes no writes from ordinary accounts.
-    pub read_only: bool,
-    /// `VERSION()`.
-    pub version: String,
-    /// Seconds the server waits for a handshake.
-    pub connect_timeout: u64,
-    /// The server lets nobody in without TLS.
-    pub tls_only: bool,
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::numbers;
+use super::rows::column;
 use crate::protocol::handshake::TAG_ATTRIBUTE;
 use crate::types::{Flavour, ProxyId};
 
@@ -18,6 +20,15 @@ const NO_SUCH_THREAD: u16 = 1094;
 const CACHED: Duration = Duration::from_millis(120);
 /// Readings of it, in some seconds, of which one must be new.
 const ATTEMPTS: u32 = 6;
+
+/// The server's reply to KILL CONNECTION.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KillResult {
+    /// The session ends, or is gone already.
+    Accepted,
+    /// The store account may not end it.
+    NotAllowed,
+}
 
 impl StoreConnection {
     /// Which of these connection ids the server still works for; an error when that cannot be
@@ -82,7 +93,7 @@ impl StoreConnection {
     async fn at_work(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
         let mut there = Vec::new();
         for id in ids {
-            // It tells of every thread, even one that the process list hides because it was killed,
+            // It knows every thread, even one that the process list hides because it was killed,
             // and does it no harm.
             match self.execute(format!("EXPLAIN FOR CONNECTION {id}")).await {
                 Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => {}
@@ -115,7 +126,7 @@ impl StoreConnection {
     }
 
     /// `None` where the server has answered from its cache, which readers in quick succession keep
-    /// from ever being filled anew: it was filled by this statement if it shows it.
+    /// from ever being filled again: if it shows this statement, this statement has filled it.
     async fn transactions_now(&mut self, ids: &[u64]) -> Result<Option<Vec<u64>>, StoreError> {
         let (own, mark) = (self.id(), rand::random::<u64>());
         let sql = format!(
@@ -129,16 +140,14 @@ impl StoreConnection {
         let rows = self.query(sql, 3).await;
         if rows.is_err() {
             // Nothing later may run inside of this transaction.
-            self.execute("ROLLBACK".to_owned()).await.map_err(StoreError::behind_a_change)?;
+            self.execute("ROLLBACK".to_owned()).await.map_err(StoreError::after_a_change)?;
         }
         let mut there: Vec<u64> = rows?[1].iter().map(|r| column(r, 0)).collect();
         Ok(self.without_own(&mut there).then_some(there))
     }
 
     fn with_own(&self, ids: &[u64]) -> String {
-        let own = u64::from(self.id());
-        let ids: Vec<String> = ids.iter().chain([&own]).map(u64::to_string).collect();
-        ids.join(",")
+        numbers(ids.iter().copied().chain([u64::from(self.id())]))
     }
 
     /// Leaves the ids of others; false if this connection's own is not there, so that nothing is
@@ -150,35 +159,9 @@ impl StoreConnection {
         shown
     }
 
-    /// MySQL: whether performance_schema.threads may be read, and is on.
-    pub(super) async fn sees_threads(&mut self) -> Result<bool, StoreError> {
-        let own = self.id();
-        let sql = format!("SELECT 1 FROM performance_schema.threads WHERE processlist_id={own}");
-        match self.query(sql, 1).await {
-            Err(StoreError::Refused { code: 1142, .. }) => Ok(false),
-            rows => Ok(!rows?[0].is_empty()),
-        }
-    }
-
-    /// MySQL: whether performance_schema.threads may be read, is on, and leaves nobody out.
+    /// MySQL: whether performance_schema.threads may be read, is on, and lists all threads.
     pub(super) async fn lists_all_threads(&mut self) -> Result<bool, StoreError> {
         Ok(self.among_threads(&[]).await?.is_some())
-    }
-
-    /// Whether this connection sees the sessions of others, by trying what needs the same right: SHOW
-    /// GRANTS tells of one that was given behind the login, and counts for the next.
-    pub(super) async fn sees_all(&mut self) -> Result<bool, StoreError> {
-        if let Some(known) = self.sees_all {
-            return Ok(known);
-        }
-        let sql = "SELECT COUNT(*) FROM information_schema.innodb_metrics WHERE name=''";
-        let sees = match self.query(sql.to_owned(), 1).await {
-            Ok(_) => true,
-            Err(StoreError::Refused { code: 1227, .. }) => false,
-            Err(e) => return Err(e),
-        };
-        self.sees_all = Some(sees);
-        Ok(sees)
     }
 
     /// The server sessions of a proxy: those that carry its tag and have an id up to `tagged`, and those its lock
@@ -220,12 +203,13 @@ impl StoreConnection {
         Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))
     }
 
-    /// Ends a server session. True when the server accepted or the session is gone; false when
-    /// this account may not.
-    pub async fn kill(&mut self, id: u64) -> Result<bool, StoreError> {
+    /// Ends a server session.
+    pub async fn kill(&mut self, id: u64) -> Result<KillResult, StoreError> {
         match self.execute(format!("KILL CONNECTION {id}")).await {
-            Ok(_) | Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => Ok(true),
-            Err(StoreError::Refused { code: 1095 | 1227, .. }) => Ok(false),
+            Ok(_) | Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => {
+                Ok(KillResult::Accepted)
+            }
+            Err(StoreError::Refused { code: 1095 | 1227, .. }) => Ok(KillResult::NotAllowed),
             Err(e) => Err(e),
         }
     }

@@ -10,13 +10,16 @@ use std::sync::Arc;
 
 use mysql_async::Value;
 
+use super::identity::ident_expression;
+use super::quoting::{ids, keys, literal};
+use super::rows::LOCK_ROW;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::{ConnectionId, Flavour, ProxyId};
 
-/// Who writes, and in which epoch.
+/// The incarnation that writes, and its epoch.
 #[derive(Debug, Clone)]
-pub struct Writer {
+pub struct BatchWriter {
     /// Schema of the lock tables.
     pub schema: String,
     /// The incarnation.
@@ -30,23 +33,23 @@ pub struct Writer {
     pub run: i64,
 }
 
-/// What one key asks for: a release, a grant, or a hand-over from one to the other; or that this
-/// proxy waits for it no longer.
+/// A change of one key: a release, a grant, or a hand-over from one session to another; or the end of
+/// this proxy's wait for it.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct LockChange {
     /// The key.
     pub key: Key,
     /// Token to release first.
     pub release: Option<u64>,
     /// Grant to try then.
-    pub acquire: Option<Grant>,
+    pub acquire: Option<GrantAttempt>,
     /// Whether to leave the row's place for a waiting proxy.
     pub withdraw: bool,
 }
 
 /// A grant to try.
 #[derive(Debug, Clone)]
-pub struct Grant {
+pub struct GrantAttempt {
     /// Unique id of the attempt.
     pub id: u64,
     /// Proposed token. The row gets it, or one above its last if that is not smaller.
@@ -57,43 +60,43 @@ pub struct Grant {
     pub name: Box<[u8]>,
     /// user@host.
     pub owner: Arc<[u8]>,
-    /// Before or behind a proxy that waits.
-    pub turn: Turn,
+    /// Before or after a proxy that waits.
+    pub turn: Precedence,
 }
 
-/// What a grant does about other proxies that want the same lock.
+/// How a grant treats other proxies that want the same lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    /// Leaves a free row to the proxy that stands in it as waiting.
+pub enum Precedence {
+    /// Leaves a free row to the proxy that it names as waiting.
     Yield,
-    /// The same; and where it does not get the lock, it stands in the row as waiting since this
-    /// token, unless one that waits longer does.
+    /// The same; and if it does not get the lock, the row names it as waiting since this token, unless
+    /// it names a proxy that waits longer.
     Queue(u64),
-    /// Takes a free row whoever waits.
+    /// Takes a free row even if another proxy waits.
     Take,
 }
 
-/// The other incarnations as they matter to a batch.
+/// The other incarnations, as a batch needs them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Others {
     /// In state CLEAN: their locks may be taken.
     pub clean: Vec<ProxyId>,
-    /// LIVE: a free row in which one of them stands as waiting is left to it.
+    /// LIVE: a free row that names one of them as waiting is left to it.
     pub waiting: Vec<ProxyId>,
 }
 
 /// A statement with `?` for its values.
 #[derive(Debug)]
-pub(super) struct Statement {
+pub(super) struct ParameterizedSql {
     /// The text; of few different lengths, so that the server can keep it prepared.
     pub(super) sql: String,
     /// Its values, in order.
     pub(super) values: Vec<Value>,
-    /// Rows that it is to change.
+    /// The number of rows that it should change.
     pub(super) changes: u64,
 }
 
-impl Statement {
+impl ParameterizedSql {
     /// The statement with its values in it.
     pub(super) fn to_text(&self) -> String {
         let mut pieces = self.sql.split('?');
@@ -109,41 +112,28 @@ impl Statement {
     }
 }
 
-/// A byte string as a hexadecimal literal: names are hostile bytes and are never quoted as text.
-pub(super) fn literal(bytes: &[u8]) -> String {
-    if bytes.is_empty() { "''".to_owned() } else { format!("x'{}'", hex::encode(bytes)) }
-}
-
-/// The server's own identity, as text, evaluated on that server. A restart keeps it.
-pub fn ident_expression(flavour: Flavour) -> &'static str {
-    match flavour {
-        Flavour::MySql => "@@server_uuid",
-        // server_uid is made of port and network address: it survives a new data directory.
-        Flavour::MariaDb => "CONCAT(@@server_id,':',@@hostname,':',@@port)",
-    }
-}
-
 /// A release alone.
-pub(super) fn release_sql(writer: &Writer, key: &Key, token: u64) -> Statement {
-    let Writer { schema, proxy: ProxyId(me), .. } = writer;
+pub(super) fn release_sql(writer: &BatchWriter, key: &Key, token: u64) -> ParameterizedSql {
+    let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
     // LAST_INSERT_ID() tells who waits.
     let sql = format!(
         "UPDATE `{schema}`.locks SET holder=0,want=IF(want IN (0,{me}),want,LAST_INSERT_ID(want)) \
          WHERE k=? AND holder={me} AND tok=?"
     );
-    Statement { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
+    ParameterizedSql { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
 }
 
 /// A hand-over alone: what [`change_sql`] does in less time (docs/performance.md). A row that was changed was
 /// won, with the proposed token, which must be greater than the one released.
 pub(super) fn hand_over_sql(
-    writer: &Writer,
-    (key, token): (&Key, u64),
-    grant: &Grant,
+    writer: &BatchWriter,
+    key: &Key,
+    token: u64,
+    grant: &GrantAttempt,
     others: &Others,
     flavour: Flavour,
-) -> Statement {
-    let Writer { schema, proxy: ProxyId(me), .. } = writer;
+) -> ParameterizedSql {
+    let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
     let (guard, live) = (guard(writer, flavour), ids(&others.waiting));
     let share = match flavour {
         Flavour::MySql => "FOR SHARE",
@@ -159,16 +149,16 @@ pub(super) fn hand_over_sql(
     let mut values: Vec<Value> = vec![grant.id.into(), grant.conn.0.into()];
     values.extend([name(grant), owner(grant), grant.token.into()]);
     values.extend([key.as_bytes().into(), token.into()]);
-    Statement { sql, values, changes: 1 }
+    ParameterizedSql { sql, values, changes: 1 }
 }
 
 /// The name as the row keeps it.
-fn name(grant: &Grant) -> Value {
+fn name(grant: &GrantAttempt) -> Value {
     grant.name[..grant.name.len().min(255)].into()
 }
 
 /// The owner as the row keeps it.
-fn owner(grant: &Grant) -> Value {
+fn owner(grant: &GrantAttempt) -> Value {
     grant.owner[..grant.owner.len().min(400)].into()
 }
 
@@ -195,8 +185,11 @@ const MARIADB_NEXT: &str = " UNION ALL SELECT LEFT(CAST(? AS BINARY),255),?,?,?,
     LEFT(CAST(? AS BINARY),255),LEFT(CAST(? AS BINARY),400),?";
 const COLUMNS: usize = 8;
 
-/// What a row's `ticket` asks for: in a grant, to take the row whoever waits; in a release, to leave
-/// the place for a waiting proxy. Greater ones, in a grant, are tokens since which this proxy waits.
+/// Bytes of the longest statement on the lock tables.
+pub const NEEDED: u64 = 1 << 20;
+
+/// A row's `ticket` with this value asks, in a grant, to take the row even if another proxy waits; in a
+/// release, to leave the place of a waiting proxy. Greater ones, in a grant, are tokens since which this proxy waits.
 const AT_ONCE: u64 = 1;
 
 /// All changes of a batch.
@@ -205,35 +198,13 @@ const AT_ONCE: u64 = 1;
 /// by every grant of a row that was there and was not won, by one that got another token than the
 /// proposed one, and by the release of a row in which another proxy waits.
 pub(super) fn change_sql(
-    writer: &Writer,
-    changes: &[Change],
+    writer: &BatchWriter,
+    changes: &[LockChange],
     others: &Others,
     flavour: Flavour,
-) -> Statement {
-    let Writer { schema, proxy: ProxyId(me), .. } = writer;
-    let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
-    for Change { key, release, acquire, withdraw } in changes {
-        // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
-        // grant of a hand-over stands right behind the release: both are one commit.
-        if release.is_some() || *withdraw {
-            let zero = || Value::UInt(0);
-            let none = || Value::Bytes(Vec::new());
-            let ticket = if *withdraw { AT_ONCE } else { 0 };
-            values.push(key.as_bytes().into());
-            values.extend([release.unwrap_or_default().into(), zero(), zero(), zero()]);
-            values.extend([none(), none(), ticket.into()]);
-        }
-        if let Some(grant) = acquire {
-            values.push(key.as_bytes().into());
-            values.extend([grant.token.into(), (*me).into(), grant.id.into(), grant.conn.0.into()]);
-            values.extend([name(grant), owner(grant)]);
-            values.push(match grant.turn {
-                Turn::Yield => Value::UInt(0),
-                Turn::Queue(since) => since.max(AT_ONCE + 1).into(),
-                Turn::Take => AT_ONCE.into(),
-            });
-        }
-    }
+) -> ParameterizedSql {
+    let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
+    let mut values = values(*me, changes);
     let rows = values.len() / COLUMNS;
     let padded = padded(rows);
     for _ in rows..padded {
@@ -253,10 +224,46 @@ pub(super) fn change_sql(
         sql.push_str(next);
     }
     sql.push_str(last);
-    let (free, guard) = (free(others), guard(writer, flavour));
+    let guard = guard(writer, flavour);
     let _ = write!(sql, " WHERE {guard} {share} ON DUPLICATE KEY UPDATE ");
-    // Assignments run from left to right: holder behind what asks whether the row is free, tok
-    // before it. A release leaves what the row says of its last holder: a row that keeps its size
+    sql.push_str(&assignments(*me, others));
+    ParameterizedSql { sql, values, changes: rows as u64 }
+}
+
+/// The rows of a batch: for each key a release, a grant, or both.
+fn values(me: u64, changes: &[LockChange]) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
+    for LockChange { key, release, acquire, withdraw } in changes {
+        // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
+        // grant of a hand-over comes right after the release: both are one commit.
+        if release.is_some() || *withdraw {
+            let zero = || Value::UInt(0);
+            let none = || Value::Bytes(Vec::new());
+            let ticket = if *withdraw { AT_ONCE } else { 0 };
+            values.push(key.as_bytes().into());
+            values.extend([release.unwrap_or_default().into(), zero(), zero(), zero()]);
+            values.extend([none(), none(), ticket.into()]);
+        }
+        if let Some(grant) = acquire {
+            values.push(key.as_bytes().into());
+            values.extend([grant.token.into(), me.into(), grant.id.into(), grant.conn.0.into()]);
+            values.extend([name(grant), owner(grant)]);
+            values.push(match grant.turn {
+                Precedence::Yield => Value::UInt(0),
+                Precedence::Queue(since) => since.max(AT_ONCE + 1).into(),
+                Precedence::Take => AT_ONCE.into(),
+            });
+        }
+    }
+    values
+}
+
+/// The change of a row that is there.
+fn assignments(me: u64, others: &Others) -> String {
+    let free = free(others);
+    let mut sql = String::new();
+    // Assignments run from left to right: holder after the columns whose conditions ask whether the
+    // row is free, tok before it. A release leaves what the row says of its last holder: a row that keeps its size
     // is changed in place.
     let next = "IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1))";
     let next = mutants::or(Mutant::TokenByCounter, next, "VALUES(tok)");
@@ -292,40 +299,36 @@ pub(super) fn change_sql(
          ticket=IF(VALUES(holder)<>0 AND VALUES(ticket)>{AT_ONCE} AND locks.want={me},\
            VALUES(ticket),locks.ticket)"
     );
-    Statement { sql, values, changes: rows as u64 }
+    sql
 }
 
-/// Reads the rows of `keys`, and before them one with an empty key: the base as its token, and as
+/// Reads the rows of `wanted`, and before them one with an empty key: the base as its token, and as
 /// its holder 1 if the guard holds.
 pub(super) fn read_sql<'a>(
-    writer: &Writer,
-    keys: impl Iterator<Item = &'a Key>,
+    writer: &BatchWriter,
+    wanted: impl Iterator<Item = &'a Key>,
     flavour: Flavour,
 ) -> String {
     let schema = &writer.schema;
-    let keys: Vec<String> = keys.map(|k| literal(k.as_bytes())).collect();
     format!(
         "SELECT '' k,m.base tok,COALESCE({},0) holder,0 sess,0 conn,0 want,0 ticket \
          FROM `{schema}`.meta m \
          LEFT JOIN `{schema}`.proxies p ON p.id={} WHERE m.id=1 UNION ALL \
-         SELECT {ROW} FROM `{schema}`.locks WHERE k IN ({})",
+         SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k IN ({})",
         guard(writer, flavour),
         writer.proxy.0,
-        keys.join(",")
+        keys(wanted)
     )
 }
 
-fn guard(writer: &Writer, flavour: Flavour) -> String {
-    let Writer { proxy: ProxyId(me), epoch, base, .. } = writer;
+fn guard(writer: &BatchWriter, flavour: Flavour) -> String {
+    let BatchWriter { proxy: ProxyId(me), epoch, base, .. } = writer;
     let ident = ident_expression(flavour);
     format!(
         "m.id=1 AND m.epoch={epoch} AND m.base={base} AND m.ident={ident} \
          AND p.id={me} AND p.state=1 AND p.epoch={epoch}"
     )
 }
-
-/// The columns of a lock row, in the order in which they are read.
-pub(super) const ROW: &str = "k,tok,holder,sess,conn,want,ticket";
 
 /// The condition under which a row may be taken. Never NULL.
 fn free(others: &Others) -> String {
@@ -340,31 +343,22 @@ fn free(others: &Others) -> String {
     free
 }
 
-/// Incarnations for IN (), where 0 stands for none.
-pub(super) fn ids(ids: &[ProxyId]) -> String {
-    if ids.is_empty() {
-        return "0".to_owned();
-    }
-    ids.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::connection::NEEDED;
     use super::*;
 
     #[test]
     fn the_longest_batch_fits_into_a_packet_that_is_demanded() {
-        let grant = |id| Grant {
+        let grant = |id| GrantAttempt {
             id,
             token: u64::MAX,
             conn: ConnectionId(u64::MAX),
             name: vec![0xff; 255].into(),
             owner: vec![0xff; 400].into(),
-            turn: Turn::Queue(u64::MAX),
+            turn: Precedence::Queue(u64::MAX),
         };
         let key = |n: u8| Key::from_row(&[&[b'L'][..], &[n; 254]].concat()).expect("a key");
-        let change = |n: u8| Change {
+        let change = |n: u8| LockChange {
             key: key(n),
             release: Some(u64::MAX),
             acquire: Some(grant(u64::MAX)),
@@ -374,7 +368,7 @@ mod tests {
         let all = vec![ProxyId(u64::MAX); 200];
         let others = Others { clean: all.clone(), waiting: all };
         let (schema, proxy) = ("s".repeat(64), ProxyId(u64::MAX));
-        let writer = Writer { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };
+        let writer = BatchWriter { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };
         for flavour in [Flavour::MySql, Flavour::MariaDb] {
             let text = change_sql(&writer, &changes, &others, flavour).to_text();
             assert!((text.len() as u64) < NEEDED, "{flavour:?}: {}", text.len());

@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::connection::{StoreConnection, StoreError, column};
-use super::statement::literal;
+use super::connection::{StoreConnection, StoreError};
+use super::quoting::{literal, numbers};
+use super::rows::column;
 use crate::lock::name::Key;
 use crate::types::{ConnectionId, ProxyId};
 
@@ -13,11 +14,11 @@ use crate::types::{ConnectionId, ProxyId};
 pub struct WaitRow {
     /// Id of the request.
     pub id: u64,
-    /// Whose session waits.
+    /// The waiting session.
     pub conn: ConnectionId,
     /// How often it gave up to end a deadlock.
     pub weight: u32,
-    /// What it waits for.
+    /// The lock it waits for.
     pub key: Key,
 }
 
@@ -32,11 +33,11 @@ pub struct WaitEdge {
     pub proxy: ProxyId,
     /// See [`WaitRow`].
     pub weight: u32,
-    /// Who waits.
+    /// The waiting session.
     pub from: ConnectionId,
-    /// Who has the lock.
+    /// The holder.
     pub to: ConnectionId,
-    /// The lock, for people.
+    /// The lock, for display.
     pub key: Vec<u8>,
     /// Moves with each look of that proxy which shows it as part of a circle.
     pub beat: u64,
@@ -52,8 +53,7 @@ impl StoreConnection {
         ended: &[u64],
     ) -> Result<(), StoreError> {
         if !ended.is_empty() {
-            let ended: Vec<String> = ended.iter().map(u64::to_string).collect();
-            let ended = ended.join(",");
+            let ended = numbers(ended.iter().copied());
             self.execute(format!("DELETE FROM `{schema}`.waits WHERE id IN ({ended})")).await?;
         }
         if begun.is_empty() {
@@ -70,8 +70,8 @@ impl StoreConnection {
         Ok(())
     }
 
-    /// Tells the others that the waits of `proxy` are as told. The column was made for the base that
-    /// it had seen, which nobody asks for.
+    /// Tells the others that the waits of `proxy` are still as told. The column was made for the base
+    /// that a proxy has seen, which no statement reads.
     pub async fn beat(&mut self, schema: &str, proxy: ProxyId) -> Result<(), StoreError> {
         let id = proxy.0;
         self.execute(format!(
@@ -81,7 +81,7 @@ impl StoreConnection {
         .map(drop)
     }
 
-    /// Who waits for whom, as of one moment. Connection ids of another run of the server mean
+    /// All waits with their holders, at one moment. Connection ids of another run of the server mean
     /// nothing in this one.
     pub async fn read_waits(&mut self, schema: &str) -> Result<Vec<WaitEdge>, StoreError> {
         let sql = format!(

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use lockstead::config::StoreUrl;
 use lockstead::lock::name::{Key, plain};
-use lockstead::store::batch::{BatchResult, Row};
+use lockstead::store::batch::BatchResult;
 use lockstead::store::connection::StoreConnection;
 use lockstead::store::epoch::Opening;
-use lockstead::store::lease::{ProxyRow, ProxyState};
-use lockstead::store::statement::{Change, Grant, Others, Turn, Writer};
+use lockstead::store::rows::{LockRow, ProxyRow, ProxyState};
+use lockstead::store::statement::{BatchWriter, GrantAttempt, LockChange, Others, Precedence};
 use lockstead::store::waits::WaitRow;
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
 use tokio::runtime::Runtime;
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Registers an incarnation and returns what it writes with.
-    fn join(&mut self, id: u64) -> Writer {
+    fn join(&mut self, id: u64) -> BatchWriter {
         let epoch = self.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
         let base = self.sql("SELECT base FROM {}.meta")[0].parse().expect("a base");
         let row = ProxyRow {
@@ -95,24 +95,34 @@ impl Store {
         };
         let schema = self.url.schema.clone();
         self.runtime.block_on(self.conn.register(&schema, &row, epoch)).expect("register");
-        Writer { schema, proxy: ProxyId(id), epoch, base, run: 0 }
+        BatchWriter { schema, proxy: ProxyId(id), epoch, base, run: 0 }
     }
 
-    fn run(&mut self, writer: &Writer, changes: &[Change], clean: &[ProxyId]) -> BatchResult {
+    fn run(
+        &mut self,
+        writer: &BatchWriter,
+        changes: &[LockChange],
+        clean: &[ProxyId],
+    ) -> BatchResult {
         let others = Others { clean: clean.to_vec(), waiting: Vec::new() };
         self.run_among(writer, changes, &others)
     }
 
-    fn run_among(&mut self, writer: &Writer, changes: &[Change], others: &Others) -> BatchResult {
+    fn run_among(
+        &mut self,
+        writer: &BatchWriter,
+        changes: &[LockChange],
+        others: &Others,
+    ) -> BatchResult {
         self.runtime.block_on(self.conn.run_batch(writer, changes, others)).expect("a batch")
     }
 
-    fn run_one(&mut self, writer: &Writer, change: Change) -> BatchResult {
+    fn run_one(&mut self, writer: &BatchWriter, change: LockChange) -> BatchResult {
         self.run(writer, &[change], &[])
     }
 
     /// Takes a lock and returns its row.
-    fn take(&mut self, writer: &Writer, name: &str, id: u64) -> Row {
+    fn take(&mut self, writer: &BatchWriter, name: &str, id: u64) -> LockRow {
         let result = self.run_one(writer, acquire(name, id, FLOOR));
         assert!(result.guarded);
         assert_eq!((result.rows[0].holder, result.rows[0].grant), (writer.proxy.0, id));
@@ -168,20 +178,20 @@ fn hex(key: &Key) -> String {
     hex::encode_upper(key.as_bytes())
 }
 
-fn acquire(name: &str, id: u64, token: u64) -> Change {
-    let grant = Grant {
+fn acquire(name: &str, id: u64, token: u64) -> LockChange {
+    let grant = GrantAttempt {
         id,
         token,
         conn: ConnectionId(id + 5),
         name: name.as_bytes().into(),
         owner: Arc::from(&b"app@10.0.0.1"[..]),
-        turn: Turn::Yield,
+        turn: Precedence::Yield,
     };
-    Change { key: key(name), release: None, acquire: Some(grant), withdraw: false }
+    LockChange { key: key(name), release: None, acquire: Some(grant), withdraw: false }
 }
 
 /// A grant with manners.
-fn acquire_as(turn: Turn, name: &str, id: u64) -> Change {
+fn acquire_as(turn: Precedence, name: &str, id: u64) -> LockChange {
     let mut change = acquire(name, id, FLOOR);
     change.acquire.as_mut().expect("a grant").turn = turn;
     change
@@ -200,9 +210,9 @@ fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
         let name = format!("k{n}");
         let token = store.take(&one, &name, 10).token;
         let id = 1000 * (n as u64 + 1);
-        let run = |store: &mut Store, writer: &Writer, change: Change, others: &[u64]| {
+        let run = |store: &mut Store, writer: &BatchWriter, change: LockChange, others: &[u64]| {
             let key = change.key.clone();
-            let mut changes: Vec<Change> =
+            let mut changes: Vec<LockChange> =
                 (0..company).map(|c| acquire(&format!("{name}-{id}-{c}"), 50 + c, FLOOR)).collect();
             changes.push(change);
             changes.sort_by(|a, b| a.key.cmp(&b.key));
@@ -210,7 +220,7 @@ fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
             let row = result.rows.into_iter().find(|r| r.key == key.as_bytes()).expect("a row");
             (row.holder, row.want)
         };
-        let queue = |since, id| acquire_as(Turn::Queue(since), &name, id);
+        let queue = |since, id| acquire_as(Precedence::Queue(since), &name, id);
         assert_eq!(run(&mut store, &two, queue(token, 20), &[1, 3]), (1, 2));
         assert_eq!(run(&mut store, &three, queue(token + 1, 30), &[1, 2]), (1, 2), "came later");
         assert_eq!(run(&mut store, &three, queue(token - 1, 31), &[1, 2]), (1, 3), "waits longer");
@@ -225,7 +235,7 @@ fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
         assert_eq!(run(&mut store, &two, queue(token, 22), &[1, 3]), (3, 2));
         let token = store.token(&name);
         assert_eq!(run(&mut store, &three, release(&name, token), &[1, 2]), (0, 2));
-        let take = acquire_as(Turn::Take, &name, 13);
+        let take = acquire_as(Precedence::Take, &name, 13);
         assert_eq!(run(&mut store, &one, take, &[2, 3]), (1, 2), "whoever waits");
     }
 }
@@ -238,10 +248,10 @@ fn a_grant_that_only_changes_its_place_is_not_won(server: &Server) {
         let name = format!("k{n}");
         store.take(&one, &name, 10);
         for (id, ticket) in [(20, 70), (21, 70), (22, 90), (23, 50)] {
-            let own = acquire_as(Turn::Queue(ticket), &name, id);
+            let own = acquire_as(Precedence::Queue(ticket), &name, id);
             // Others of the batch are there already, and are won.
             let names: Vec<String> = (0..company).map(|c| format!("{name}-{c}")).collect();
-            let mut changes: Vec<Change> =
+            let mut changes: Vec<LockChange> =
                 names.iter().map(|name| acquire(name, 1000 * id, FLOOR)).collect();
             changes.push(own.clone());
             changes.sort_by(|a, b| a.key.cmp(&b.key));
@@ -260,9 +270,9 @@ fn a_grant_that_only_changes_its_place_is_not_won(server: &Server) {
 fn a_row_that_is_made_has_no_place_taken(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
-    store.run_one(&one, acquire_as(Turn::Queue(70), "granted", 10));
+    store.run_one(&one, acquire_as(Precedence::Queue(70), "granted", 10));
     assert_eq!((store.holder("granted"), store.want("granted")), ("1".to_owned(), "0".to_owned()));
-    let withdraw = Change { key: key("gone"), release: None, acquire: None, withdraw: true };
+    let withdraw = LockChange { key: key("gone"), release: None, acquire: None, withdraw: true };
     store.run_one(&one, withdraw);
     assert_eq!((store.holder("gone"), store.want("gone")), ("0".to_owned(), "0".to_owned()));
 }
@@ -272,7 +282,7 @@ fn a_place_of_nobody_live_is_emptied(server: &Server) {
     let (one, two) = (store.join(1), store.join(2));
     for name in ["by a grant", "by a hand-over"] {
         let token = store.take(&one, name, 10).token;
-        store.run_one(&two, acquire_as(Turn::Queue(5), name, 20));
+        store.run_one(&two, acquire_as(Precedence::Queue(5), name, 20));
         assert_eq!(store.want(name), "2");
         let mut next = hand_over(name, token, 11);
         if name == "by a grant" {
@@ -311,8 +321,8 @@ fn a_place_in_a_row_is_given_up_by_its_owner_alone(server: &Server) {
     let mut store = Store::new(server);
     let (one, two) = (store.join(1), store.join(2));
     store.take(&one, "k", 10);
-    let withdraw = || Change { key: key("k"), release: None, acquire: None, withdraw: true };
-    store.run_one(&two, acquire_as(Turn::Queue(5), "k", 20));
+    let withdraw = || LockChange { key: key("k"), release: None, acquire: None, withdraw: true };
+    store.run_one(&two, acquire_as(Precedence::Queue(5), "k", 20));
     store.run_among(&one, &[withdraw()], &live(&[2]));
     assert_eq!(store.want("k"), "2");
     store.run_among(&two, &[withdraw()], &live(&[1]));
@@ -323,23 +333,23 @@ fn nobody_waits_for_a_proxy_that_is_not_live(server: &Server) {
     let mut store = Store::new(server);
     let (one, two) = (store.join(1), store.join(2));
     let token = store.take(&one, "k", 10).token;
-    store.run_one(&two, acquire_as(Turn::Queue(5), "k", 20));
+    store.run_one(&two, acquire_as(Precedence::Queue(5), "k", 20));
     assert_eq!(store.run_one(&one, release("k", token)).rows[0].want, 2);
     let result = store.run_among(&one, &[acquire("k", 11, FLOOR)], &live(&[3]));
     assert_eq!(result.rows[0].holder, 1, "proxy 2 is not among the live ones");
     let three = store.join(3);
-    store.run_one(&three, acquire_as(Turn::Queue(9), "k", 30));
+    store.run_one(&three, acquire_as(Precedence::Queue(9), "k", 30));
     assert_eq!(store.want("k"), "3", "its place goes to whoever comes");
 }
 
-fn release(name: &str, token: u64) -> Change {
-    Change { key: key(name), release: Some(token), acquire: None, withdraw: false }
+fn release(name: &str, token: u64) -> LockChange {
+    LockChange { key: key(name), release: Some(token), acquire: None, withdraw: false }
 }
 
-fn hand_over(name: &str, token: u64, id: u64) -> Change {
+fn hand_over(name: &str, token: u64, id: u64) -> LockChange {
     let mut change = acquire(name, id, token + 1);
-    change.acquire.as_mut().expect("a grant").turn = Turn::Take;
-    Change { release: Some(token), ..change }
+    change.acquire.as_mut().expect("a grant").turn = Precedence::Take;
+    LockChange { release: Some(token), ..change }
 }
 
 fn i2_a_lock_leaves_its_holder_only_by_its_token(server: &Server) {
@@ -453,7 +463,7 @@ fn i4_states_only_grow(server: &Server) {
     assert_eq!(store.state(1), "3");
     let schema = store.url.schema.clone();
     let epoch = store.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
-    let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (&[1], 2), &[]);
+    let renewal = store.conn.renew(&schema, ProxyId(1), epoch, &[1], 2, &[]);
     assert!(!store.runtime.block_on(renewal).expect("renew").renewed);
     assert_eq!(store.sql("SELECT CONCAT(state,' ',rvn) FROM {}.proxies"), ["3 1"]);
 }
@@ -462,7 +472,7 @@ fn i5_a_renewal_between_look_and_revoke_saves_the_proxy(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
     let schema = store.url.schema.clone();
-    let renewal = store.conn.renew(&schema, ProxyId(1), one.epoch, (&[1], 2), &[]);
+    let renewal = store.conn.renew(&schema, ProxyId(1), one.epoch, &[1], 2, &[]);
     assert!(store.runtime.block_on(renewal).expect("renew").renewed);
     assert!(!store.revoke(1), "the version seen was 1");
     assert_eq!(store.state(1), "1");
@@ -503,7 +513,7 @@ fn i9_a_batch_on_a_base_that_has_moved_on_does_nothing(server: &Server) {
     let token = store.take(&one, "held", 1).token;
     let (schema, next) = (store.url.schema.clone(), one.base + 100);
     let moved = |store: &mut Store, old, new| {
-        let moved = store.conn.move_base(&schema, one.epoch, (old, new));
+        let moved = store.conn.move_base(&schema, one.epoch, old, new);
         store.runtime.block_on(moved).expect("move")
     };
     assert!(moved(&mut store, one.base, next));
@@ -516,7 +526,7 @@ fn i9_a_batch_on_a_base_that_has_moved_on_does_nothing(server: &Server) {
     // A release alone is bound to its token, whatever the base.
     store.run_one(&one, release("held", token));
     assert_eq!(store.holder("held"), "0");
-    let writer = Writer { base: next, ..one.clone() };
+    let writer = BatchWriter { base: next, ..one.clone() };
     let result = store.run(&writer, &[acquire("k", 2, next + 1), acquire("l", 3, next + 2)], &[]);
     assert!(result.guarded && result.rows.len() == 2);
 }
@@ -549,9 +559,9 @@ fn i9_a_collected_row_comes_back_above_its_last_token(server: &Server) {
 
 fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
     let mut store = Store::new(server);
-    let Writer { schema, epoch, .. } = store.join(1);
+    let BatchWriter { schema, epoch, .. } = store.join(1);
     let mut renew = |epoch, old: &[u64], new| {
-        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (old, new), &[7]);
+        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, old, new, &[7]);
         store.runtime.block_on(renewal).expect("renew").renewed
     };
     assert!(!renew(epoch + 1, &[1], 2), "another epoch");
@@ -564,7 +574,7 @@ fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
 /// A copy of the tables has the row, and must not take renewals for the server that is meant.
 fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: &Server) {
     let mut store = Store::new(server);
-    let Writer { schema, epoch, .. } = store.join(1);
+    let BatchWriter { schema, epoch, .. } = store.join(1);
     let row = |id| ProxyRow {
         id: ProxyId(id),
         state: ProxyState::Live,
@@ -577,7 +587,7 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
     for (id, there) in [(2, "epoch=epoch+1"), (3, "epoch=epoch-2"), (4, "epoch=epoch+1, ident='x'")]
     {
         store.sql(&format!("UPDATE {{}}.meta SET {there}"));
-        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, (&[1], 2), &[]);
+        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, &[1], 2, &[]);
         assert!(!store.runtime.block_on(renewal).expect("renew").renewed, "{there}");
         let row = row(id);
         let registered = store.conn.register(&schema, &row, epoch);
@@ -622,7 +632,7 @@ fn i14_an_epoch_is_opened_only_on_what_has_stood_still(server: &Server) {
 fn i14_nothing_is_written_in_another_epoch_or_on_another_server(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
-    let wrong = Writer { epoch: one.epoch + 1, ..one.clone() };
+    let wrong = BatchWriter { epoch: one.epoch + 1, ..one.clone() };
     let batch = [acquire("a", 10, FLOOR), acquire("b", 11, FLOOR)];
     for changes in [&batch[..], &batch[..1]] {
         assert!(!store.run(&wrong, changes, &[]).guarded);
@@ -667,14 +677,14 @@ fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
             let result = store.run(&one, &changes, &[]);
             assert!(result.guarded);
             let rows = agree(&store, &result, &changes);
-            let won: Vec<&Row> = rows.iter().filter(|r| r.holder == 1).collect();
+            let won: Vec<&LockRow> = rows.iter().filter(|r| r.holder == 1).collect();
             let lost = if round == 2 { (0..size).filter(|n| n % 7 == 3).count() } else { 0 };
             assert_eq!(won.len(), size - lost, "size {size}, round {round}");
             // Back again: half of them by a hand-over first.
-            let mut changes: Vec<Change> = won
+            let mut changes: Vec<LockChange> = won
                 .iter()
                 .enumerate()
-                .map(|(n, row)| Change {
+                .map(|(n, row)| LockChange {
                     key: key(std::str::from_utf8(&row.key[1..]).expect("ascii")),
                     release: Some(row.token),
                     acquire: (n % 2 == 1)
@@ -706,7 +716,7 @@ fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
 }
 
 /// The rows of a result, which must be those of the table.
-fn agree(store: &Store, result: &BatchResult, changes: &[Change]) -> Vec<Row> {
+fn agree(store: &Store, result: &BatchResult, changes: &[LockChange]) -> Vec<LockRow> {
     let mut there = store.sql("SELECT CONCAT_WS(' ',HEX(k),tok,holder) FROM {}.locks ORDER BY k");
     there.retain(|row| changes.iter().any(|c| row.starts_with(&hex(&c.key))));
     let mut rows = result.rows.clone();
@@ -728,7 +738,7 @@ fn a_name_of_any_bytes_arrives_as_it_is(server: &Server) {
     let bytes: Vec<u8> = (0..=255).collect();
     let owner: Vec<u8> = bytes.iter().chain(&bytes).copied().take(400).collect();
     let names: Vec<&[u8]> = vec![&bytes[1..190], &bytes[100..255], b"?", b"'\\\"", b"\xff\xfe?"];
-    let mut changes: Vec<Change> = (1..)
+    let mut changes: Vec<LockChange> = (1..)
         .zip(&names)
         .map(|(id, name)| {
             let mut change = acquire("x", id, FLOOR);
@@ -739,7 +749,7 @@ fn a_name_of_any_bytes_arrives_as_it_is(server: &Server) {
         })
         .collect();
     changes.sort_by(|a, b| a.key.cmp(&b.key));
-    let check = |store: &Store, changes: &[Change]| {
+    let check = |store: &Store, changes: &[LockChange]| {
         let there = store.sql("SELECT CONCAT_WS(' ',HEX(k),HEX(name)) FROM {}.locks ORDER BY k");
         let wanted: Vec<String> = changes
             .iter()

@@ -11,7 +11,7 @@ use super::variants::{Model, STEPS, subject};
 /// How a state was reached: from which, by which step, with which argument.
 type Way = (u32, u8, u8);
 
-/// What exploring found.
+/// The result of exploring.
 pub(crate) struct Found {
     pub(crate) states: usize,
     /// Steps that were taken somewhere, as a set of bits.
@@ -45,7 +45,7 @@ pub(crate) fn explore(model: &Model, watched: &[Broken]) -> Found {
     Found { states: seen.len(), taken, broken: None }
 }
 
-/// All that may happen next. What breaks but is not watched is forgotten.
+/// All that may happen next. A rule that breaks but is not watched is forgotten.
 fn successors(model: &Model, state: &State, watched: &[Broken]) -> Vec<(u8, u8, State)> {
     let mut all = Vec::with_capacity(16);
     for (step, (_, domain, rule)) in (0..).zip(STEPS) {
@@ -100,7 +100,7 @@ fn path(ways: &[Way], mut at: u32) -> Vec<(u8, u8)> {
     path
 }
 
-/// A way in words: the step, who took it, then the ticks left of both leases, the row's
+/// A way in words: the step, its subject, then the ticks left of both leases, the row's
 /// holder/token, and the rows of `proxies`: incarnations 1 and 2 are A's, 3 and 4 B's.
 pub(crate) fn tell(model: &Model, path: &[(u8, u8)]) -> String {
     let mut state = model.start();

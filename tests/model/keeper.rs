@@ -1,4 +1,4 @@
-//! Steps of the keeper and of takeovers: `engine::keeper`, `engine::takeover`, `store::lease`.
+//! Steps of the keeper and of takeovers: `engine::lease::keeper`, `engine::lease::takeover`, `store::proxies`.
 //!
 //! Left out: the startup wait. It only forbids grants, and what it is for, rows lost in a
 //! failover, cannot happen here. Unequal rates are left to the test in `lock::lease`: one tick is
@@ -27,7 +27,7 @@ pub(crate) fn tick(m: &Model, s: &State, _: usize) -> Option<State> {
     (n != *s).then_some(n)
 }
 
-/// `Keeper::join`: a new id, and a row of its own. On its way nobody knows of it, so it is there at
+/// `Keeper::join`: a new id, and a row of its own. Until it arrives no other process knows of it, so it is there at
 /// once; the reply may take its time.
 pub(crate) fn register(m: &Model, s: &State, p: usize) -> Option<State> {
     let me = &s.processes[p];
@@ -110,7 +110,7 @@ pub(crate) fn deadline_moves(m: &Model, s: &State, p: usize) -> Option<State> {
 }
 
 /// `Keeper::run`: a beat without a reply is given up, at the deadline at the latest. It may still
-/// be carried out, but for a registration, whose row nobody could tell from one that came in time.
+/// be carried out, but for a registration, whose row would look like one that came in time.
 pub(crate) fn renewal_given_up(_: &Model, s: &State, p: usize) -> Option<State> {
     let (Beat::Sent(renewal) | Beat::Replied(renewal, _)) = s.processes[p].beat else {
         return None;
@@ -134,7 +134,7 @@ pub(crate) fn late_renewal_runs(_: &Model, s: &State, slot: usize) -> Option<Sta
     Some(n)
 }
 
-/// A packet that nobody waits for is lost.
+/// A packet that no process waits for is lost.
 pub(crate) fn late_packet_lost(_: &Model, s: &State, slot: usize) -> Option<State> {
     let mut n = *s;
     n.late[slot] = Late::None;

@@ -1,5 +1,5 @@
 //! Steps of the service, its pipe and the store's one statement: `engine::service`,
-//! `engine::pipe`, `store::statement`, `store::batch`, `store::collect`.
+//! `engine::io::pipe`, `store::statement`, `store::batch`, `store::collect`.
 
 use super::state::{
     Broken, Change, Late, LockRow, Outcome, PROXIES, Phase, Pipe, ProxyState, State, bit, claim_of,
@@ -19,12 +19,12 @@ fn to_release(s: &State, p: usize) -> u8 {
     session.map_or(s.processes[p].unwanted, |it| s.sessions[it].token)
 }
 
-/// Whether the service holds the lock for somebody: `KeyState::held`.
+/// Whether the service holds the lock for a session: `KeyState::held`.
 fn is_held(s: &State, p: usize) -> bool {
     s.processes[p].unwanted != 0 || (p * 2..p * 2 + 2).any(|it| s.is_known(it))
 }
 
-/// `Service::gather`: a grant for a session that waits, behind a release if there is one. Nothing
+/// `Service::gather`: a grant for a session that waits, after a release if there is one. Nothing
 /// new in jeopardy.
 pub(crate) fn send_grant(m: &Model, s: &State, session: usize) -> Option<State> {
     let p = home(session);
@@ -159,7 +159,7 @@ pub(crate) fn batch_lost(_: &Model, s: &State, p: usize) -> Option<State> {
     Some(n)
 }
 
-/// `pipe::resolve`: the old connection is killed, and the server shows it no more. What was not
+/// `pipe::resolve`: the old connection is killed, and the server shows it no more. A batch that was not
 /// carried out never will be.
 pub(crate) fn old_connection_gone(m: &Model, s: &State, p: usize) -> Option<State> {
     let Pipe::Unknown(change, done) = s.processes[p].pipe else { return None };
@@ -184,7 +184,7 @@ pub(crate) fn rows_read(m: &Model, s: &State, p: usize) -> Option<State> {
     if s.store.lock.holder == change.writer { Some(n) } else { batch_heard(m, &n, p) }
 }
 
-/// `Service::finish` and `Service::apply`: the check behind the store's reply.
+/// `Service::finish` and `Service::apply`: the check after the store's reply.
 pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
     let Pipe::Replied(change, Outcome { row, base }) = s.processes[p].pipe else { return None };
     let mut n = *s;
@@ -203,7 +203,7 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
         return Some(n);
     }
     let session = claimant(change.grant);
-    let vouched = n.vouches(p, change.writer) || m.weak == Weak::NoCheckBehindReply;
+    let vouched = n.vouches(p, change.writer) || m.weak == Weak::NoCheckAfterReply;
     let held = is_held(&n, p);
     let it = &mut n.sessions[session];
     let waits = it.phase == Phase::Waiting && claim_of(session, it.claims) == change.grant;
@@ -215,10 +215,10 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
                 n.processes[p].unwanted = row.tok;
             }
         } else if current && m.weak != Weak::StrayWhileCurrent {
-            // The deadline may yet move on: the row goes back before anybody asks again.
+            // The deadline may yet move on: the row goes back before a session asks again.
             n.processes[p].unwanted = row.tok;
         } else {
-            // Won for an incarnation that is over, told to nobody: a stray.
+            // Won for an incarnation that is over; no client is told: a stray.
             let Change { writer, base, .. } = change;
             let release = row.tok;
             n.forget(Late::Change(Change { writer, base, release, ..Change::default() }))?;
@@ -230,7 +230,7 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
     Some(n)
 }
 
-/// The row is free, so the session hears it.
+/// The row is free, so the session is told.
 fn released(s: &mut State, p: usize, token: u8) {
     for session in p * 2..p * 2 + 2 {
         if !s.is_known(session) || s.sessions[session].token != token {
@@ -260,7 +260,7 @@ pub(crate) fn base_moves(m: &Model, s: &State, _: usize) -> Option<State> {
     (m.world.collects && s.store.base == 0).then_some(n)
 }
 
-/// What a state breaks by itself, no matter how it came about.
+/// Rules that a state breaks by itself, however it was reached.
 pub(crate) fn inspect(s: &mut State) {
     let mut told = 0;
     for session in 0..s.sessions.len() {

@@ -35,7 +35,7 @@ const ALL: &[Broken] = &[
     Broken::HeldByNobody,
 ];
 
-/// What a client or its data would suffer from.
+/// Rules whose breach harms a client or its data.
 const HARM: &[Broken] =
     &[Broken::TwoHolders, Broken::ToldTooLate, Broken::LateWrite, Broken::TokenNotGreater];
 
@@ -169,8 +169,8 @@ fn a_deadline_counted_from_the_reply_comes_too_late() {
 }
 
 #[test]
-fn an_answer_without_a_check_behind_the_reply_may_be_false() {
-    breaks(Weak::NoCheckBehindReply, SHORT, HARM);
+fn an_answer_without_a_check_after_the_reply_may_be_false() {
+    breaks(Weak::NoCheckAfterReply, SHORT, HARM);
 }
 
 /// A lost renewal that arrives late looks like the next one.
@@ -204,7 +204,7 @@ fn a_successor_needs_proof() {
     breaks(Weak::SuccessorWithoutProof, World { incarnations: [1, 2], ..TWO_LEASES }, HARM);
 }
 
-/// Nobody is told, since the check behind the reply stands. But the row names an incarnation that
+/// No client is told, since the check after the reply remains. But the row names an incarnation that
 /// may have been taken over and forgotten: it would stay held.
 #[test]
 fn a_batch_without_the_guard_grants_for_the_dead() {
@@ -216,7 +216,7 @@ fn a_lock_released_before_the_rollback_lets_two_write() {
     breaks(Weak::ReleasedBeforeRollback, ENDINGS, HARM);
 }
 
-/// No client is told anything false: the row that the batch took stays behind.
+/// No client is told anything false: the row that the batch took remains.
 #[test]
 fn a_batch_believed_lost_takes_a_lock_for_nobody() {
     breaks(Weak::GuessLost, LOST_BATCH, &[Broken::HeldByNobody]);
@@ -229,7 +229,7 @@ fn a_session_that_does_not_look_at_the_deadline_works_for_the_dead() {
     breaks(Weak::NoForwardCheck, SHORT, &[Broken::SentWhenRevoked]);
 }
 
-/// The grant is given back as one that nobody was told of, while its waiter asks again with the
+/// The grant is given back as one that no client was told of, while its waiter asks again with the
 /// same id, finds the row its own, and is told. Then the release arrives.
 #[test]
 fn a_late_grant_must_go_back_before_its_waiter_asks_again() {

@@ -1,6 +1,6 @@
 //! Steps of clients, of their sessions in the proxy (`frontend`), and of the server's threads.
 //!
-//! A pause between a check and the write behind it looks the same as a packet that is long on its
+//! A pause between a check and the write after it looks the same as a packet that is long on its
 //! way, so both are one step here and the way takes any time.
 
 use super::state::{Broken, Phase, ProxyState, Session, State, Thread, home};
@@ -36,7 +36,7 @@ pub(crate) fn give_up(m: &Model, s: &State, session: usize) -> Option<State> {
 /// `Session::get_lock`: the ledger, the check, the answer.
 pub(crate) fn client_told(m: &Model, s: &State, session: usize) -> Option<State> {
     let it = at(s, session)?;
-    let vouched = s.vouches(home(session), it.by) || m.weak == Weak::NoCheckBehindReply;
+    let vouched = s.vouches(home(session), it.by) || m.weak == Weak::NoCheckAfterReply;
     if it.phase != Phase::Granted || !vouched {
         return None;
     }
@@ -95,7 +95,7 @@ pub(crate) fn session_fenced(_: &Model, s: &State, session: usize) -> Option<Sta
     Some(abandon(s, session))
 }
 
-/// `engine::endings` watches the thread, if the service still knows the lock.
+/// `engine::io::disconnects` watches the thread, if the service still knows the lock.
 fn abandon(s: &State, session: usize) -> State {
     let mut n = *s;
     let known = s.is_known(session);
@@ -124,7 +124,7 @@ pub(crate) fn client_leaves(m: &Model, s: &State, session: usize) -> Option<Stat
     (m.world.endings && m.world.writes[home(session)] && told).then_some(n)
 }
 
-/// What was sent has run, and the OK to COM_RESET_CONNECTION came behind the rollback.
+/// The statement that was sent has run, and the OK to COM_RESET_CONNECTION came after the rollback.
 pub(crate) fn server_finished(m: &Model, s: &State, session: usize) -> Option<State> {
     let it = at(s, session)?;
     let finished = !it.write || m.weak == Weak::ReleasedBeforeRollback;
@@ -137,7 +137,7 @@ pub(crate) fn server_finished(m: &Model, s: &State, session: usize) -> Option<St
     Some(n)
 }
 
-/// `endings::watch`: the server shows the thread no more.
+/// `disconnects::watch`: the server shows the thread no more.
 pub(crate) fn watch_over(m: &Model, s: &State, session: usize) -> Option<State> {
     let it = at(s, session)?;
     let gone = it.thread == Thread::Gone || m.weak == Weak::ReleasedBeforeRollback;

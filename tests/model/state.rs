@@ -80,7 +80,7 @@ pub(crate) struct Change {
     pub(crate) clean: u8,
 }
 
-/// What a batch's reply says, or the rows read behind it.
+/// The content of a batch's reply, or of the rows read after it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) struct Outcome {
     pub(crate) row: LockRow,
@@ -114,7 +114,7 @@ pub(crate) struct Observation {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) struct Process {
     pub(crate) running: bool,
-    /// The current incarnation, as `engine::lease` publishes it.
+    /// The current incarnation, as `engine::shared::lease` publishes it.
     pub(crate) id: u8,
     /// Incarnations registered so far.
     pub(crate) used: u8,
@@ -137,7 +137,7 @@ pub(crate) struct Process {
     pub(crate) unwanted: u8,
 }
 
-/// What a session does.
+/// The state of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) enum Phase {
     #[default]
@@ -151,7 +151,7 @@ pub(crate) enum Phase {
     Releasing,
     /// The client is gone; what it sent runs to its end.
     Leaving,
-    /// Abandoned: `engine::endings` watches the server's thread.
+    /// Abandoned: `engine::io::disconnects` watches the server's thread.
     Watched,
     /// The server is done with it; the row is to be freed.
     Returning,
@@ -181,7 +181,7 @@ pub(crate) struct Session {
     pub(crate) write: bool,
 }
 
-/// A packet that nobody waits for; it may still be carried out.
+/// A packet that no process waits for; it may still be carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) enum Late {
     #[default]
@@ -190,7 +190,7 @@ pub(crate) enum Late {
     Change(Change),
 }
 
-/// What must never happen. I-numbers are those of the design.
+/// A rule that broke. I-numbers are those of docs/design/locks.md.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Broken {
     /// Two clients are told "granted", and the proxies of both vouch for it.
@@ -211,7 +211,7 @@ pub(crate) enum Broken {
     GrantedWhenRevoked,
     /// CLEAN, but a session may still run what it sent under its lock (I8).
     CleanTooEarly,
-    /// A row names a live incarnation that does not know of it: held for ever, by nobody.
+    /// A row names a live incarnation that does not know of it: held for ever, by no session.
     HeldByNobody,
 }
 
@@ -277,7 +277,7 @@ impl State {
         holds && me.running && me.id == it.by
     }
 
-    /// Lets a packet go that nobody waits for. `None` when too many are on their way already.
+    /// Lets a packet go that no process waits for. `None` when too many are on their way already.
     pub(crate) fn forget(&mut self, packet: Late) -> Option<()> {
         *self.late.iter_mut().find(|late| **late == Late::None)? = packet;
         Some(())

@@ -11,7 +11,7 @@ pub(crate) enum Weak {
     /// The deadline counts from a renewal's reply, not from before it was sent.
     DeadlineFromAck,
     /// Neither service nor session looks at the clock between the store's reply and the answer.
-    NoCheckBehindReply,
+    NoCheckAfterReply,
     /// The version of a renewal is one above the last acknowledged, not random.
     Counter,
     /// An observer waits its own lease, not the one in the row.
@@ -33,7 +33,7 @@ pub(crate) enum Weak {
     /// Sessions write to the server without a look at the deadline.
     NoForwardCheck,
     /// A grant that is heard past the deadline is given back like one of an incarnation that is over,
-    /// though the keeper, who has looked at the clock before, is about to move the deadline.
+    /// though the keeper, which has looked at the clock before, is about to move the deadline.
     StrayWhileCurrent,
 }
 
@@ -143,7 +143,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("thread_gone", SESSIONS, sessions::thread_gone),
 ];
 
-/// Who a step's argument is, in words.
+/// The subject of a step's argument, in words.
 pub(crate) fn subject(domain: usize, arg: u8) -> String {
     let proxy = |n: u8| if n == 0 { 'A' } else { 'B' };
     match domain {

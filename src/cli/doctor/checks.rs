@@ -3,7 +3,7 @@
 use super::report::{Finding, Severity};
 use crate::cli::plain::plain;
 use crate::store::definitions::Object;
-use crate::store::facts::{Facts, Grant};
+use crate::store::facts::{Facts, GrantLine};
 use crate::types::Flavour;
 
 /// Something that a server may be, and what it means.
@@ -189,7 +189,7 @@ const NEEDS: [Need; 4] = [
 ];
 
 /// What the account is not shown.
-pub(super) fn hidden(objects: &[Object], grants: &[Grant], flavour: Flavour) -> Vec<Finding> {
+pub(super) fn hidden(objects: &[Object], grants: &[GrantLine], flavour: Flavour) -> Vec<Finding> {
     let gives = |right: &str, on: &str| grants.iter().any(|g| g.on == on && g.gives(right));
     let mut findings = Vec::new();
     for need in &NEEDS {
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn what_is_not_shown_is_told_with_the_right_that_is_missing() {
-        let grant = |rights: &[&str], on: &str| Grant {
+        let grant = |rights: &[&str], on: &str| GrantLine {
             rights: rights.iter().map(|r| (*r).to_owned()).collect(),
             on: on.to_owned(),
         };
@@ -281,7 +281,7 @@ mod tests {
             name: "v".to_owned(),
             definition: None,
         };
-        let told = |objects: &[Object], grants: &[Grant], flavour| {
+        let told = |objects: &[Object], grants: &[GrantLine], flavour| {
             let all = hidden(objects, grants, flavour);
             all.into_iter().map(|f| (f.code, f.text + " " + &f.advice)).collect::<Vec<_>>()
         };

@@ -1,4 +1,4 @@
-//! What administrators ask and order: about the lock tables, and for the end of a connection.
+//! Administrators' questions to the lock tables, and their orders: to release a lock, to end a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,77 +7,64 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 use tokio::time::{Instant, timeout_at};
 
-use super::last_known::Known;
-use super::pipe::{Line, StoreAccess};
+use super::last_known::LastKnown;
+use super::link::{StoreAccess, StoreLink};
+use super::query_error::QueryError;
 use crate::store::connection::StoreError;
-use crate::store::overview::{LockRow, ProxyRow, Which};
-use crate::store::releases::Fate;
+use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
+use crate::store::releases::{GrantId, ReleaseStatus};
+use crate::store::sessions::KillResult;
 use crate::types::ConnectionId;
 
-/// When to look for the first time, if nobody asks before: the engine may have registered by then.
+/// When to read for the first time without a question: the engine may have registered by then.
 const FIRST: Duration = Duration::from_secs(1);
 
 /// Rows of an answer at most.
 pub const MOST: usize = 10_000;
 
-/// Why there is no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum NoAnswer {
-    /// Nobody is there to ask.
-    #[error("there is no lock engine")]
-    NoEngine,
-    /// The lock tables have not answered, or refused.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// Where an answer goes.
-pub(in crate::engine) type Reply<T> = oneshot::Sender<Result<T, NoAnswer>>;
-
-/// A grant of a lock: key and token.
-pub type Grant = (Vec<u8>, u64);
+/// Receives the answer.
+pub(in crate::engine) type QueryReply<T> = oneshot::Sender<Result<T, QueryError>>;
 
 /// A question or an order.
 #[derive(Debug)]
-pub(in crate::engine) enum Asked {
+pub(in crate::engine) enum AdminQuery {
     /// Held locks.
-    Locks(Which, Reply<Vec<LockRow>>),
+    Locks(LockFilter, QueryReply<Vec<LockInfo>>),
     /// All incarnations.
-    Proxies(Reply<Vec<ProxyRow>>),
-    /// KILL CONNECTION. False when the store account may not.
-    Kill(ConnectionId, Reply<bool>),
-    /// Ask its proxy to release a grant, in somebody's name.
-    Release(Grant, String, Reply<()>),
-    /// What has become of a grant.
-    Fate(Grant, Reply<Fate>),
+    Proxies(QueryReply<Vec<ProxyInfo>>),
+    /// Ends a connection at the server.
+    Kill(ConnectionId, QueryReply<KillResult>),
+    /// Asks the holder's proxy to release a grant; the text names the administrator.
+    Release(GrantId, String, QueryReply<()>),
+    /// Asks for the state of a grant.
+    Status(GrantId, QueryReply<ReleaseStatus>),
 }
 
-impl Asked {
-    /// It changes nothing, and who asked has left.
+impl AdminQuery {
+    /// Whether it changes nothing, and its caller has left.
     fn is_vain(&self) -> bool {
         match self {
             Self::Locks(_, reply) => reply.is_closed(),
             Self::Proxies(reply) => reply.is_closed(),
-            Self::Fate(_, reply) => reply.is_closed(),
+            Self::Status(_, reply) => reply.is_closed(),
             Self::Kill(..) | Self::Release(..) => false,
         }
     }
 }
 
-/// Where it is asked and ordered. Who looks does not hold up who acts: there are two lines to the lock
-/// tables.
+/// Where queries are sent. Questions do not hold up orders: each have a connection of their own.
 #[derive(Debug, Clone)]
-pub(in crate::engine) struct Desk {
-    looks: mpsc::UnboundedSender<Asked>,
-    acts: mpsc::UnboundedSender<Asked>,
-    /// What was seen last.
-    pub(in crate::engine) known: Arc<Known>,
+pub(in crate::engine) struct AdminQueries {
+    looks: mpsc::UnboundedSender<AdminQuery>,
+    acts: mpsc::UnboundedSender<AdminQuery>,
+    /// The last answers.
+    pub(in crate::engine) known: Arc<LastKnown>,
 }
 
-impl Desk {
+impl AdminQueries {
     /// One that is answered until its last copy is dropped.
     pub(in crate::engine) fn open(access: &Arc<StoreAccess>) -> Self {
-        let known = Arc::new(Known::default());
+        let known = Arc::new(LastKnown::default());
         let (looks, asked) = mpsc::unbounded_channel();
         spawn_local(look(Arc::clone(access), asked, Arc::clone(&known)));
         let (acts, asked) = mpsc::unbounded_channel();
@@ -85,83 +72,95 @@ impl Desk {
         Self { looks, acts, known }
     }
 
-    /// One that nobody answers.
+    /// One without an engine: nothing is answered.
     pub(in crate::engine) fn closed() -> Self {
         let closed = || mpsc::unbounded_channel().0;
         Self { looks: closed(), acts: closed(), known: Arc::default() }
     }
 
-    /// Asks, or orders. An engine that has ended drops it, with where the answer would go.
-    pub(in crate::engine) fn send(&self, asked: Asked) {
-        let line = match asked {
-            Asked::Locks(Which::All | Which::Like(_), _) | Asked::Proxies(_) => &self.looks,
+    /// Ends a connection at the server if the store account may, without waiting for the result.
+    pub(in crate::engine) fn kill(&self, conn: ConnectionId) {
+        self.send(AdminQuery::Kill(conn, oneshot::channel().0));
+    }
+
+    /// Sends a query. An engine that has ended drops it, and the reply's sender with it.
+    pub(in crate::engine) fn send(&self, asked: AdminQuery) {
+        let link = match asked {
+            AdminQuery::Locks(LockFilter::All | LockFilter::Like(_), _)
+            | AdminQuery::Proxies(_) => &self.looks,
             // To release a lock is to look for it first.
-            Asked::Locks(Which::Named(_), _)
-            | Asked::Kill(..)
-            | Asked::Release(..)
-            | Asked::Fate(..) => &self.acts,
+            AdminQuery::Locks(LockFilter::Named(_), _)
+            | AdminQuery::Kill(..)
+            | AdminQuery::Release(..)
+            | AdminQuery::Status(..) => &self.acts,
         };
-        let _ = line.send(asked);
+        let _ = link.send(asked);
     }
 }
 
-/// Answers those who look, and looks by itself now and then, so that the rows that are shown while the lock
-/// tables do not answer are not old.
+/// Answers questions. Reads by itself now and then, so that the rows shown while the lock tables do not
+/// answer are not old.
 async fn look(
     access: Arc<StoreAccess>,
-    mut asked: mpsc::UnboundedReceiver<Asked>,
-    known: Arc<Known>,
+    mut asked: mpsc::UnboundedReceiver<AdminQuery>,
+    known: Arc<LastKnown>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
     let mut next = Instant::now() + FIRST;
     loop {
         match timeout_at(next, asked.recv()).await {
             Ok(None) => return,
             Ok(Some(question)) if question.is_vain() => {}
-            Ok(Some(question)) => answer(question, &mut line, &schema, Some(&known)).await,
+            Ok(Some(question)) => answer(question, &mut link, &schema, Some(&known)).await,
             Err(_) => {
                 let begun = Instant::now();
                 let (all, _) = oneshot::channel();
-                answer(Asked::Locks(Which::All, all), &mut line, &schema, Some(&known)).await;
+                answer(AdminQuery::Locks(LockFilter::All, all), &mut link, &schema, Some(&known))
+                    .await;
                 let (all, _) = oneshot::channel();
-                answer(Asked::Proxies(all), &mut line, &schema, Some(&known)).await;
+                answer(AdminQuery::Proxies(all), &mut link, &schema, Some(&known)).await;
                 next = Instant::now() + known.refresh_after(begun.elapsed());
             }
         }
     }
 }
 
-/// Answers those who act.
-async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<Asked>) {
-    let mut line = Line::new(Arc::clone(&access));
+/// Carries out orders.
+async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<AdminQuery>) {
+    let mut link = StoreLink::new(Arc::clone(&access));
     let schema = access.url.schema.clone();
     while let Some(question) = asked.recv().await {
         if !question.is_vain() {
-            answer(question, &mut line, &schema, None).await;
+            answer(question, &mut link, &schema, None).await;
         }
     }
 }
 
-/// Answers one question. Who asked may leave meanwhile: then nobody reads the answer.
-async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&Known>) {
+/// Answers one query. If the caller has left meanwhile, the answer is dropped.
+async fn answer(
+    question: AdminQuery,
+    link: &mut StoreLink,
+    schema: &str,
+    known: Option<&LastKnown>,
+) {
     match question {
-        Asked::Locks(which, reply) => {
-            let rows = twice(line, async |line| {
-                line.get().await?.overview_locks(schema, &which, MOST).await
+        AdminQuery::Locks(which, reply) => {
+            let rows = twice(link, async |link| {
+                link.get().await?.overview_locks(schema, &which, MOST).await
             });
             let rows = rows.await;
             if let Some(known) = known {
-                known.heard(&rows, which != Which::All);
-                if let (Which::All, Ok(rows)) = (&which, &rows) {
+                known.heard(&rows, which != LockFilter::All);
+                if let (LockFilter::All, Ok(rows)) = (&which, &rows) {
                     known.saw_locks(rows);
                 }
             }
             let _ = reply.send(rows);
         }
-        Asked::Proxies(reply) => {
+        AdminQuery::Proxies(reply) => {
             let rows =
-                twice(line, async |line| line.get().await?.overview_proxies(schema, MOST).await);
+                twice(link, async |link| link.get().await?.overview_proxies(schema, MOST).await);
             let rows = rows.await;
             if let Some(known) = known {
                 known.heard(&rows, false);
@@ -171,34 +170,34 @@ async fn answer(question: Asked, line: &mut Line, schema: &str, known: Option<&K
             }
             let _ = reply.send(rows);
         }
-        Asked::Kill(conn, reply) => {
-            let done = twice(line, async |line| line.get().await?.kill(conn.0).await);
+        AdminQuery::Kill(conn, reply) => {
+            let done = twice(link, async |link| link.get().await?.kill(conn.0).await);
             let _ = reply.send(done.await);
         }
-        Asked::Release((key, token), who, reply) => {
-            let done = twice(line, async |line| {
-                line.get().await?.ask_release(schema, (&key, token), &who).await
-            });
+        AdminQuery::Release(grant, who, reply) => {
+            let done =
+                twice(link, async |link| link.get().await?.ask_release(schema, &grant, &who).await);
             let _ = reply.send(done.await);
         }
-        Asked::Fate((key, token), reply) => {
-            let fate = twice(line, async |line| line.get().await?.fate(schema, &key, token).await);
-            let _ = reply.send(fate.await);
+        AdminQuery::Status(grant, reply) => {
+            let status =
+                twice(link, async |link| link.get().await?.release_status(schema, &grant).await);
+            let _ = reply.send(status.await);
         }
     }
 }
 
-/// An idle connection may have been closed meanwhile: once more on a new one. What is done twice
-/// is as if it were done once.
+/// An idle connection may have been closed meanwhile: once more on a new one. Each query may be run
+/// twice without harm.
 async fn twice<T>(
-    line: &mut Line,
-    ask: impl AsyncFn(&mut Line) -> Result<T, StoreError>,
-) -> Result<T, NoAnswer> {
-    let mut last = ask(line).await;
-    line.judge(&last);
+    link: &mut StoreLink,
+    ask: impl AsyncFn(&mut StoreLink) -> Result<T, StoreError>,
+) -> Result<T, QueryError> {
+    let mut last = ask(link).await;
+    link.judge(&last);
     if last.as_ref().is_err_and(StoreError::is_unknown) {
-        last = ask(line).await;
-        line.judge(&last);
+        last = ask(link).await;
+        link.judge(&last);
     }
     Ok(last?)
 }

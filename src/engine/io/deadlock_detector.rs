@@ -1,4 +1,4 @@
-//! Deadlocks over several proxies: each tells of the waits that may be part of one, looks for
+//! Deadlocks over several proxies: each proxy publishes the waits that may be part of one, looks for
 //! circles, and ends those whose victim is its own.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-use super::pipe::{Line, StoreAccess};
-use crate::engine::lease::state::Lease;
-use crate::engine::service::wait_graph::Waits;
+use super::link::{StoreAccess, StoreLink};
+use crate::engine::shared::lease::Lease;
+use crate::engine::shared::wait_graph::Waits;
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::waits::{WaitEdge, WaitRow};
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Looks that each other proxy of a circle must have had since it was seen here. The first may have begun
 /// before; in the next it took back what was over by then. One that has lost the store takes nothing back.
 const BEATS: u64 = 2;
-/// Most waits end before anybody needs to hear of them.
+/// Most waits end before another proxy needs to know of them.
 const TOLD_AFTER: Duration = Duration::from_millis(100);
 
 /// A request that is to be given up.
@@ -30,7 +30,7 @@ pub(in crate::engine) struct Victim {
     pub(in crate::engine) id: u64,
     /// The lock it is for.
     pub(in crate::engine) key: Key,
-    /// Who waits for what around the circle.
+    /// Each connection of the circle, and the lock it waits for.
     pub(in crate::engine) circle: Vec<(ConnectionId, String)>,
 }
 
@@ -42,8 +42,8 @@ pub(in crate::engine) async fn watch(
     mut peers: watch::Receiver<bool>,
     victims: mpsc::UnboundedSender<Victim>,
 ) {
-    let mut teller = Teller { line: Line::new(Arc::clone(&access)), access, told: None };
-    let mut seen: Seen = HashMap::new();
+    let mut teller = Teller { link: StoreLink::new(Arc::clone(&access)), access, told: None };
+    let mut seen: FirstBeats = HashMap::new();
     loop {
         // A deadlock inside one proxy is found as it closes.
         if peers.wait_for(|peers| *peers).await.is_err() {
@@ -56,17 +56,17 @@ pub(in crate::engine) async fn watch(
         let Some(me) = lease.proxy() else { continue };
         let mine = waits.of_holders(TOLD_AFTER);
         let result = teller.round(me, &mine).await;
-        teller.line.judge(&result);
+        teller.link.judge(&result);
         let circles = match result {
             Ok(edges) => circles(&edges),
             Err(e) => {
-                tracing::debug!(error = %e, "no look for deadlocks");
+                tracing::debug!(error = %e, "could not look for deadlocks over several proxies");
                 continue;
             }
         };
         if circles.iter().flatten().any(|edge| edge.proxy == me) {
             let result = teller.beat(me).await;
-            teller.line.judge(&result);
+            teller.link.judge(&result);
         }
         seen = circles.iter().map(|circle| first_sight(circle, &seen)).collect();
         for circle in &circles {
@@ -84,9 +84,9 @@ pub(in crate::engine) async fn watch(
 }
 
 /// Circles, and the beats of their proxies when they were first seen.
-type Seen = HashMap<BTreeSet<u64>, HashMap<ProxyId, u64>>;
+type FirstBeats = HashMap<BTreeSet<u64>, HashMap<ProxyId, u64>>;
 
-fn first_sight(circle: &[WaitEdge], seen: &Seen) -> (BTreeSet<u64>, HashMap<ProxyId, u64>) {
+fn first_sight(circle: &[WaitEdge], seen: &FirstBeats) -> (BTreeSet<u64>, HashMap<ProxyId, u64>) {
     let ids = ids(circle);
     let now = || circle.iter().map(|edge| (edge.proxy, edge.beat)).collect();
     let first = seen.get(&ids).cloned().unwrap_or_else(now);
@@ -94,7 +94,7 @@ fn first_sight(circle: &[WaitEdge], seen: &Seen) -> (BTreeSet<u64>, HashMap<Prox
 }
 
 /// Whether every wait of the circle has stood since the circle was seen first.
-fn is_current(circle: &[WaitEdge], seen: &Seen, me: ProxyId) -> bool {
+fn is_current(circle: &[WaitEdge], seen: &FirstBeats, me: ProxyId) -> bool {
     let first = seen.get(&ids(circle));
     circle.iter().filter(|edge| edge.proxy != me).all(|edge| {
         let since = first.and_then(|first| first.get(&edge.proxy));
@@ -102,17 +102,17 @@ fn is_current(circle: &[WaitEdge], seen: &Seen, me: ProxyId) -> bool {
     })
 }
 
-/// What the other proxies were told.
+/// The waits that were published to the other proxies.
 struct Teller {
-    line: Line,
+    link: StoreLink,
     access: Arc<StoreAccess>,
-    /// As whose waits, and which.
+    /// The incarnation that told them, and the ids of the waits.
     told: Option<(ProxyId, HashSet<u64>)>,
 }
 
 impl Teller {
     async fn beat(&mut self, me: ProxyId) -> Result<(), StoreError> {
-        self.line.get().await?.beat(&self.access.url.schema, me).await
+        self.link.get().await?.beat(&self.access.url.schema, me).await
     }
 
     async fn round(&mut self, me: ProxyId, mine: &[WaitRow]) -> Result<Vec<WaitEdge>, StoreError> {
@@ -123,25 +123,25 @@ impl Teller {
             .filter(|wait| same.is_none_or(|told| !told.contains(&wait.id)))
             .cloned()
             .collect();
-        // Rows of an incarnation that is over are nobody's, so they all come again.
+        // Rows of an incarnation that is over do not count, so all waits are told again.
         let told = self.told.iter().flat_map(|(_, told)| told);
         let ended: Vec<u64> =
             told.filter(|id| same.is_none() || !now.contains(id)).copied().collect();
         let schema = &self.access.url.schema;
         if !begun.is_empty() || !ended.is_empty() {
-            let conn = self.line.get().await?;
-            // Entered before it is known to be done: taken back in any case.
+            let conn = self.link.get().await?;
+            // Remembered before it is done: taken back in any case.
             let all = self.told.take().map(|(_, told)| told).unwrap_or_default();
             self.told = Some((me, all.union(&now).copied().collect()));
             conn.tell_waits(schema, me, &begun, &ended).await?;
         }
         self.told = Some((me, now));
         if mine.is_empty() {
-            // Nobody waits any more: most of the time this connection is not needed.
-            self.line.drop_connection();
+            // No session waits any more: most of the time this connection is not needed.
+            self.link.drop_connection();
             return Ok(Vec::new());
         }
-        self.line.get().await?.read_waits(schema).await
+        self.link.get().await?.read_waits(schema).await
     }
 }
 
@@ -165,8 +165,8 @@ fn circles(edges: &[WaitEdge]) -> Vec<Vec<WaitEdge>> {
     circles
 }
 
-/// The wait to be given up: the lightest, and of these the one that was told last. Every proxy
-/// finds the same.
+/// The wait to be given up: the lightest, and of these the one that was told last. All proxies
+/// choose the same.
 fn victim(circle: &[WaitEdge]) -> &WaitEdge {
     let mut victim = &circle[0];
     for edge in circle {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_wait_counts_while_its_proxy_goes_on_looking() {
         let circle = |beat| [edge(1, 2, 0), WaitEdge { proxy: ProxyId(2), beat, ..edge(2, 1, 0) }];
-        let mut seen = Seen::new();
+        let mut seen = FirstBeats::new();
         for (beat, current) in [(7, false), (7, false), (8, false), (9, true)] {
             seen = [first_sight(&circle(beat), &seen)].into();
             assert_eq!(is_current(&circle(beat), &seen, ProxyId(1)), current, "{beat}");

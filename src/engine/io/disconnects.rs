@@ -1,6 +1,6 @@
 //! Locks whose session's server connection broke: free only when the server is done with it.
 //!
-//! A closed socket proves nothing: both servers go on rolling back for seconds behind it.
+//! A closed socket proves nothing: both servers go on rolling back for seconds after it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,19 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::pipe::{Line, StoreAccess};
-use crate::engine::handle::{EventSender, SessionEvent};
+use super::link::{StoreAccess, StoreLink};
+use crate::engine::messages::{EventSender, SessionEvent};
 use crate::lock::name::Key;
-use crate::store::connection::{StoreError, same_run};
+use crate::store::connection::StoreError;
+use crate::store::identity::same_run;
 use crate::types::{ConnectionId, ProxyId};
 
 /// Locks to release when the server no longer works for `conn`.
 #[derive(Debug)]
-pub(in crate::engine) struct Watch {
+pub(in crate::engine) struct DeferredRelease {
     pub(in crate::engine) conn: ConnectionId,
-    /// The server's start when the locks were granted. Connection ids begin anew with each start:
-    /// in a later run this one may be somebody else's.
+    /// The server's start when the locks were granted. Connection ids begin again with each start: in a
+    /// later run this one may be another client's.
     pub(in crate::engine) run: i64,
     pub(in crate::engine) locks: Vec<(Key, u64)>,
     pub(in crate::engine) proxy: ProxyId,
@@ -33,11 +34,11 @@ pub(in crate::engine) struct Question {
     pub(in crate::engine) events: EventSender,
 }
 
-/// What there is to look for.
+/// A connection to look for.
 #[derive(Debug)]
 pub(in crate::engine) enum Errand {
     /// Until it is over.
-    Watch(Watch),
+    Release(DeferredRelease),
     /// Once.
     Ask(Question),
 }
@@ -45,85 +46,106 @@ pub(in crate::engine) enum Errand {
 /// Bounds of the pause between two looks.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(150));
 
-/// The pause where the account may not see sessions: somebody must act first.
+/// The pause where the account may not see sessions: an operator must act first.
 const BLIND: Duration = Duration::from_secs(5);
 
 /// Watches connections until the service drops its end; hands each watch back when it is over.
 pub(in crate::engine) async fn watch(
     access: Arc<StoreAccess>,
     mut inbox: mpsc::UnboundedReceiver<Errand>,
-    gone: mpsc::UnboundedSender<Watch>,
+    gone: mpsc::UnboundedSender<DeferredRelease>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
-    let mut watches: Vec<Watch> = Vec::new();
-    let mut pause = PAUSE.0;
-    let mut complained = false;
-    loop {
+    let link = StoreLink::new(Arc::clone(&access));
+    let mut watcher =
+        Watcher { access, link, gone, watches: Vec::new(), pause: PAUSE.0, complained: false };
+    while let Some(questions) = watcher.receive(&mut inbox).await {
+        let ended = watcher.watches.iter().map(|w| w.conn.0);
+        let ids: Vec<u64> = ended.chain(questions.iter().map(|q| q.conn.0)).collect();
+        match look(&mut watcher.link, &ids).await {
+            Ok((run, there)) => watcher.answer(questions, run, &there),
+            Err(e) => watcher.complain(&e, ids.len()),
+        }
+        if !watcher.watches.is_empty() {
+            sleep(watcher.pause).await;
+            watcher.pause = (watcher.pause * 2).min(PAUSE.1);
+        }
+    }
+}
+
+struct Watcher {
+    access: Arc<StoreAccess>,
+    link: StoreLink,
+    gone: mpsc::UnboundedSender<DeferredRelease>,
+    watches: Vec<DeferredRelease>,
+    /// Until the next look.
+    pause: Duration,
+    /// That nothing can be seen was logged.
+    complained: bool,
+}
+
+impl Watcher {
+    /// Takes what has come in, and waits for it if there is nothing to watch. `None` at the end.
+    async fn receive(
+        &mut self,
+        inbox: &mut mpsc::UnboundedReceiver<Errand>,
+    ) -> Option<Vec<Question>> {
         let mut questions = Vec::new();
-        let mut next = if watches.is_empty() {
-            let Some(errand) = inbox.recv().await else { return };
-            pause = PAUSE.0;
-            Some(errand)
+        let mut next = if self.watches.is_empty() {
+            self.pause = PAUSE.0;
+            Some(inbox.recv().await?)
         } else {
             inbox.try_recv().ok()
         };
         while let Some(errand) = next {
             match errand {
-                Errand::Watch(watch) => {
-                    watches.push(watch);
-                    pause = PAUSE.0;
+                Errand::Release(watch) => {
+                    self.watches.push(watch);
+                    self.pause = PAUSE.0;
                 }
                 Errand::Ask(question) => questions.push(question),
             }
             next = inbox.try_recv().ok();
         }
-        let ids = watches.iter().map(|w| w.conn.0).chain(questions.iter().map(|q| q.conn.0));
-        let ids: Vec<u64> = ids.collect();
-        match look(&mut line, &ids).await {
-            Ok((run, there)) => {
-                complained = false;
-                access.stuck.sessions(&access.metrics, 0, None);
-                let serves =
-                    |at: i64, conn: ConnectionId| same_run(at, run) && there.contains(&conn.0);
-                for Question { conn, run, events } in questions {
-                    if !serves(run, conn) {
-                        let _ = events.send(SessionEvent::ServerDone);
-                    }
-                }
-                let (still, over) =
-                    watches.into_iter().partition(|w: &Watch| serves(w.run, w.conn));
-                watches = still;
-                for watch in over {
-                    let _ = gone.send(watch);
-                }
-            }
-            Err(e) => {
-                if matches!(e, StoreError::Blind) {
-                    // A right that is granted meanwhile counts for new connections.
-                    line.drop_connection();
-                    pause = BLIND;
-                }
-                if matches!(e, StoreError::Blind | StoreError::Refused { .. }) {
-                    let why = Some(e.to_string());
-                    access.stuck.sessions(&access.metrics, watches.len(), why);
-                }
-                if !std::mem::replace(&mut complained, true) {
-                    tracing::warn!(error = %e, sessions = ids.len(), "cannot see whether ended sessions are gone; their locks stay held");
-                }
+        Some(questions)
+    }
+
+    /// The server works for the connections `there`, in its run that was started at `run`.
+    fn answer(&mut self, questions: Vec<Question>, run: i64, there: &[u64]) {
+        self.complained = false;
+        self.access.stuck.sessions(&self.access.metrics, 0, None);
+        let serves = |at: i64, conn: ConnectionId| same_run(at, run) && there.contains(&conn.0);
+        for Question { conn, run, events } in questions {
+            if !serves(run, conn) {
+                let _ = events.send(SessionEvent::ServerDone);
             }
         }
-        if !watches.is_empty() {
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSE.1);
+        for watch in self.watches.extract_if(.., |watch| !serves(watch.run, watch.conn)) {
+            let _ = self.gone.send(watch);
+        }
+    }
+
+    /// Nothing could be seen of so many sessions.
+    fn complain(&mut self, e: &StoreError, sessions: usize) {
+        if matches!(e, StoreError::Blind) {
+            // A right that is granted meanwhile counts for new connections.
+            self.link.drop_connection();
+            self.pause = BLIND;
+        }
+        if matches!(e, StoreError::Blind | StoreError::Refused { .. }) {
+            let why = Some(e.to_string());
+            self.access.stuck.sessions(&self.access.metrics, self.watches.len(), why);
+        }
+        if !std::mem::replace(&mut self.complained, true) {
+            tracing::warn!(error = %e, sessions, "cannot see whether ended sessions are gone; their locks stay held");
         }
     }
 }
 
 /// The run of the server, and which of `ids` it works for in this run.
-async fn look(line: &mut Line, ids: &[u64]) -> Result<(i64, Vec<u64>), StoreError> {
-    let conn = line.get().await?;
+async fn look(link: &mut StoreLink, ids: &[u64]) -> Result<(i64, Vec<u64>), StoreError> {
+    let conn = link.get().await?;
     let run = conn.started();
     let result = conn.still_there(ids).await.map(|there| (run, there));
-    line.judge(&result);
+    link.judge(&result);
     result
 }

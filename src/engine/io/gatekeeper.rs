@@ -11,9 +11,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::pipe::{Line, StoreAccess};
+use super::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
-use crate::store::connection::{StoreError, Thread};
+use crate::store::connection::StoreError;
+use crate::store::identity::Thread;
 
 /// How the names of gates begin. The last sixteen letters are the lock's tag.
 pub const PREFIX: &str = "lockstead_gate_";
@@ -26,7 +27,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Requests to the gatekeeper.
 #[derive(Debug)]
-enum Request {
+enum GateRequest {
     Close(u64, oneshot::Sender<Option<Gate>>),
     Open(Box<str>),
     Check(Box<str>, oneshot::Sender<bool>),
@@ -35,7 +36,7 @@ enum Request {
 /// A handle to the gatekeeper, cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Gates {
-    requests: mpsc::UnboundedSender<Request>,
+    requests: mpsc::UnboundedSender<GateRequest>,
     schema: Arc<str>,
 }
 
@@ -56,7 +57,7 @@ impl Gates {
     pub fn close_one(&self, tag: u64) -> oneshot::Receiver<Option<Gate>> {
         let (reply, gate) = oneshot::channel();
         // A dropped request drops its reply.
-        let _ = self.requests.send(Request::Close(tag, reply));
+        let _ = self.requests.send(GateRequest::Close(tag, reply));
         gate
     }
 }
@@ -65,7 +66,7 @@ impl Gate {
     /// Whether it is closed still.
     pub async fn is_closed(&self) -> bool {
         let (reply, closed) = oneshot::channel();
-        let _ = self.gates.requests.send(Request::Check(self.name.clone(), reply));
+        let _ = self.gates.requests.send(GateRequest::Check(self.name.clone(), reply));
         closed.await.unwrap_or(false)
     }
 
@@ -77,11 +78,11 @@ impl Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        let _ = self.gates.requests.send(Request::Open(std::mem::take(&mut self.name)));
+        let _ = self.gates.requests.send(GateRequest::Open(std::mem::take(&mut self.name)));
     }
 }
 
-/// Where there is no gatekeeper: no gate comes.
+/// Without a gatekeeper: no gate is ever given.
 pub(in crate::engine) fn none() -> Gates {
     Gates { requests: mpsc::unbounded_channel().0, schema: "".into() }
 }
@@ -90,9 +91,9 @@ pub(in crate::engine) fn none() -> Gates {
 pub(in crate::engine) fn start(access: Arc<StoreAccess>) -> Gates {
     let (requests, inbox) = mpsc::unbounded_channel();
     let gates = Gates { requests, schema: access.url.schema.as_str().into() };
-    let line = Line::new(Arc::clone(&access));
+    let link = StoreLink::new(Arc::clone(&access));
     let keeper = Gatekeeper {
-        line,
+        link,
         access,
         gates: gates.clone(),
         closed: HashSet::new(),
@@ -103,44 +104,44 @@ pub(in crate::engine) fn start(access: Arc<StoreAccess>) -> Gates {
     gates
 }
 
-/// What waits for the next statement.
+/// Requests for the next statement.
 #[derive(Default)]
-struct Work {
+struct GateWork {
     close: Vec<(u64, oneshot::Sender<Option<Gate>>)>,
     check: Vec<(Box<str>, oneshot::Sender<bool>)>,
     open: Vec<Box<str>>,
 }
 
-impl Work {
+impl GateWork {
     fn len(&self) -> usize {
         self.close.len() + self.check.len() + self.open.len()
     }
 }
 
 struct Gatekeeper {
-    line: Line,
+    link: StoreLink,
     access: Arc<StoreAccess>,
     gates: Gates,
     closed: HashSet<Box<str>>,
     /// A connection that failed, as id and run of the server: it may hold gates still.
     lost: Option<Thread>,
-    /// That the server refuses was said.
+    /// The server's refusal was logged.
     complained: bool,
 }
 
 impl Gatekeeper {
-    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Request>) {
+    async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<GateRequest>) {
         loop {
-            // Sessions may wait at gates of a lost connection, which nobody can open.
+            // Sessions may wait at gates of a lost connection, which no request can open.
             let patience = if self.lost.is_some() { RETRY } else { Duration::MAX };
             let Ok(first) = timeout(patience, inbox.recv()).await else {
                 let _ = self.connect().await;
                 continue;
             };
             let Some(first) = first else { return };
-            let mut work = Work::default();
+            let mut work = GateWork::default();
             self.sort(first, &mut work);
-            // What came meanwhile goes into the same statement.
+            // Requests that came meanwhile go into the same statement.
             while work.len() < AT_ONCE
                 && let Ok(next) = inbox.try_recv()
             {
@@ -152,23 +153,23 @@ impl Gatekeeper {
         }
     }
 
-    fn sort(&self, request: Request, work: &mut Work) {
+    fn sort(&self, request: GateRequest, work: &mut GateWork) {
         match request {
-            Request::Close(_, reply) if reply.is_closed() => {}
-            Request::Close(_, reply) if self.closed.len() + work.close.len() >= MOST => {
+            GateRequest::Close(_, reply) if reply.is_closed() => {}
+            GateRequest::Close(_, reply) if self.closed.len() + work.close.len() >= MOST => {
                 let _ = reply.send(None);
             }
-            Request::Close(tag, reply) => work.close.push((tag, reply)),
-            Request::Open(gate) if self.closed.contains(&gate) => work.open.push(gate),
-            Request::Check(gate, reply) if self.closed.contains(&gate) => {
+            GateRequest::Close(tag, reply) => work.close.push((tag, reply)),
+            GateRequest::Open(gate) if self.closed.contains(&gate) => work.open.push(gate),
+            GateRequest::Check(gate, reply) if self.closed.contains(&gate) => {
                 work.check.push((gate, reply));
             }
             // Those of a lost connection are open; a dropped reply says so.
-            Request::Open(_) | Request::Check(..) => {}
+            GateRequest::Open(_) | GateRequest::Check(..) => {}
         }
     }
 
-    async fn carry_out(&mut self, mut work: Work) {
+    async fn carry_out(&mut self, mut work: GateWork) {
         if work.len() == 0 {
             return;
         }
@@ -185,7 +186,7 @@ impl Gatekeeper {
         }
         let mut held = result.unwrap_or_default().into_iter().chain(std::iter::repeat(false));
         for (((_, reply), name), held) in work.close.into_iter().zip(names).zip(&mut held) {
-            // If nobody waits for it any more, it is dropped here, and opens.
+            // If its session has stopped waiting, it is dropped here, and opens.
             let gate = held.then(|| {
                 self.closed.insert(name.clone());
                 Gate { name, gates: self.gates.clone() }
@@ -198,25 +199,25 @@ impl Gatekeeper {
     }
 
     /// Runs one statement. When its connection breaks, all gates are open, or soon will be.
-    async fn turn(&mut self, close: &[Box<str>], work: &Work) -> Result<Vec<bool>, StoreError> {
+    async fn turn(&mut self, close: &[Box<str>], work: &GateWork) -> Result<Vec<bool>, StoreError> {
         self.connect().await?;
         if work.len() == 0 {
             return Ok(Vec::new());
         }
-        let conn = self.line.get().await?;
+        let conn = self.link.get().await?;
         let this = conn.thread();
         let close: Vec<&str> = close.iter().map(|gate| &**gate).collect();
         let check: Vec<&str> = work.check.iter().map(|(gate, _)| &**gate).collect();
         let open: Vec<&str> = work.open.iter().map(|gate| &**gate).collect();
         let result = conn.turn_gates(&close, &check, &open).await;
-        self.line.judge(&result);
+        self.link.judge(&result);
         if let Err(e) = &result {
             if !std::mem::replace(&mut self.complained, true) {
                 let gates = self.closed.len();
                 tracing::warn!(error = %e, gates, "waits are not shown to the server for a while");
             }
-            // Whatever it holds still goes with it.
-            self.line.drop_connection();
+            // The gates that it holds go with it.
+            self.link.drop_connection();
             self.lost = Some(this);
             self.closed.clear();
         } else {
@@ -227,11 +228,11 @@ impl Gatekeeper {
 
     /// Connects; the connection before this one is ended, in case the server still has it.
     async fn connect(&mut self) -> Result<(), StoreError> {
-        let conn = self.line.get().await?;
+        let conn = self.link.get().await?;
         let Some(lost) = &self.lost else { return Ok(()) };
-        if lost.is_at(conn) {
+        if lost.is_beside(&conn.thread()) {
             let killed = conn.kill(lost.id).await;
-            self.line.judge(&killed);
+            self.link.judge(&killed);
             killed?;
         }
         self.lost = None;
@@ -239,7 +240,7 @@ impl Gatekeeper {
     }
 }
 
-/// A name that nobody else has, as long as names may be. Its end tells which lock is waited for.
+/// A unique name, as long as names may be. Its end tells which lock is waited for.
 fn fresh_name(tag: u64) -> Box<str> {
     format!("{PREFIX}{:032x}_{tag:016x}", rand::random::<u128>()).into()
 }

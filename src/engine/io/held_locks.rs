@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::pipe::{Line, StoreAccess};
+use super::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
-/// More held locks than this are not told.
+/// More held locks than this are not listed.
 const MOST: usize = 10_000;
 
 /// A lock that is held.
@@ -17,43 +17,43 @@ const MOST: usize = 10_000;
 pub struct HeldLock {
     /// The lock.
     pub key: Key,
-    /// Whose it is.
+    /// The connection that holds it.
     pub conn: ConnectionId,
-    /// How long it has been held, for people.
+    /// How long it has been held, for display.
     pub held_ms: u64,
 }
 
-/// Who holds what; `None` if more is held than can be told.
+/// All held locks; `None` if there are more than [`MOST`].
 pub type Census = Option<Arc<[HeldLock]>>;
 
 /// A question for it.
-pub(in crate::engine) type Asked = oneshot::Sender<Result<Census, String>>;
+pub(in crate::engine) type CensusRequest = oneshot::Sender<Result<Census, String>>;
 
 /// Answers until the last handle is dropped. Those who ask while the rows are read get the next
 /// reading.
 pub(in crate::engine) async fn answer(
     access: Arc<StoreAccess>,
-    mut asked: mpsc::UnboundedReceiver<Asked>,
+    mut asked: mpsc::UnboundedReceiver<CensusRequest>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     while let Some(first) = asked.recv().await {
         let mut replies = vec![first];
         while let Ok(another) = asked.try_recv() {
             replies.push(another);
         }
-        let census = read(&access, &mut line).await;
+        let census = read(&access, &mut link).await;
         for reply in replies {
             let _ = reply.send(census.clone());
         }
     }
 }
 
-async fn read(access: &StoreAccess, line: &mut Line) -> Result<Census, String> {
+async fn read(access: &StoreAccess, link: &mut StoreLink) -> Result<Census, String> {
     // An idle connection may have been closed meanwhile: once more on a new one.
     for last in [false, true] {
-        let conn = line.get().await.map_err(|e| e.to_string())?;
+        let conn = link.get().await.map_err(|e| e.to_string())?;
         let rows = conn.read_all_held(&access.url.schema, MOST + 1).await;
-        line.judge(&rows);
+        link.judge(&rows);
         match rows {
             Ok(rows) if rows.len() > MOST => return Ok(None),
             Ok(rows) => {

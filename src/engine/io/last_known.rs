@@ -5,19 +5,19 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
-use super::admin_queries::NoAnswer;
-use crate::store::overview::{LockRow, ProxyRow, Which};
+use super::query_error::QueryError;
+use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 
 /// How long an answer is waited for before older rows are shown.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two reads that nobody has asked for.
+/// Between two reads without a question.
 const REFRESH: Duration = Duration::from_secs(10);
 /// The same while the lock tables do not answer.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Such a read takes no more than this share of the time.
 const SHARE: u32 = 200;
 
-/// Rows, and why they are not of this moment.
+/// Rows; if they are old, their age and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows<T> {
     /// The rows.
@@ -29,23 +29,23 @@ pub struct Rows<T> {
 /// Rows that were read before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Old {
-    /// How long ago that was.
+    /// Their age.
     pub age: Duration,
-    /// Why they could not be read now.
+    /// The error of the last attempt to read them.
     pub why: String,
 }
 
-/// What was read last, and when.
+/// The rows that were read last, and when.
 #[derive(Debug)]
-pub(in crate::engine) struct Known {
-    locks: Mutex<Option<(Instant, Vec<LockRow>)>>,
-    proxies: Mutex<Option<(Instant, Vec<ProxyRow>)>>,
+pub(in crate::engine) struct LastKnown {
+    locks: Mutex<Option<(Instant, Vec<LockInfo>)>>,
+    proxies: Mutex<Option<(Instant, Vec<ProxyInfo>)>>,
     /// Since when there is no answer, and why.
     silent: Mutex<Option<(Instant, String)>>,
     patience: Duration,
 }
 
-impl Default for Known {
+impl Default for LastKnown {
     fn default() -> Self {
         Self {
             locks: Mutex::default(),
@@ -56,15 +56,14 @@ impl Default for Known {
     }
 }
 
-impl Known {
-    /// The rows of `answer`, if that comes in time; else those of before, as far as they are chosen by
-    /// `fits`, if there are any.
+impl LastKnown {
+    /// The rows of `answer`, if that comes in time; if not, the last known ones that `fits` chooses.
     async fn within<T: Clone>(
         &self,
         last: &Mutex<Option<(Instant, Vec<T>)>>,
-        answer: impl Future<Output = Result<Vec<T>, NoAnswer>>,
+        answer: impl Future<Output = Result<Vec<T>, QueryError>>,
         fits: impl Fn(&T) -> bool,
-    ) -> Result<Rows<T>, NoAnswer> {
+    ) -> Result<Rows<T>, QueryError> {
         let why = self.silent.lock().clone();
         let known = last.lock().is_some();
         let why = match why {
@@ -72,7 +71,7 @@ impl Known {
                 format!("{why}, {}s ago for the first time", since.elapsed().as_secs())
             }
             _ => {
-                // Where nothing is known, there is nothing to be shown meanwhile.
+                // If nothing is known, there is nothing to show meanwhile.
                 let asked = Instant::now();
                 let answer = async {
                     if known {
@@ -83,8 +82,8 @@ impl Known {
                 };
                 match answer.await {
                     Some(Ok(rows)) => return Ok(Rows { rows, old: None }),
-                    Some(Err(NoAnswer::NoEngine)) => return Err(NoAnswer::NoEngine),
-                    // Of one question alone, or with nothing to be shown instead.
+                    Some(Err(QueryError::NoEngine)) => return Err(QueryError::NoEngine),
+                    // It concerns this question alone, or there is nothing to show instead.
                     Some(Err(e)) if !known || !self.is_silent() => return Err(e),
                     Some(Err(e)) => e.to_string(),
                     None => {
@@ -103,41 +102,41 @@ impl Known {
 
     pub(in crate::engine) async fn locks(
         &self,
-        which: Which,
-        answer: impl Future<Output = Result<Vec<LockRow>, NoAnswer>>,
-    ) -> Result<Rows<LockRow>, NoAnswer> {
+        which: LockFilter,
+        answer: impl Future<Output = Result<Vec<LockInfo>, QueryError>>,
+    ) -> Result<Rows<LockInfo>, QueryError> {
         self.within(&self.locks, answer, |row| match &which {
-            Which::All => true,
-            Which::Like(pattern) => is_like(&row.name, pattern),
-            Which::Named(name) => row.name == *name,
+            LockFilter::All => true,
+            LockFilter::Like(pattern) => is_like(&row.name, pattern),
+            LockFilter::Named(name) => row.name == *name,
         })
         .await
     }
 
     pub(in crate::engine) async fn proxies(
         &self,
-        answer: impl Future<Output = Result<Vec<ProxyRow>, NoAnswer>>,
-    ) -> Result<Rows<ProxyRow>, NoAnswer> {
+        answer: impl Future<Output = Result<Vec<ProxyInfo>, QueryError>>,
+    ) -> Result<Rows<ProxyInfo>, QueryError> {
         self.within(&self.proxies, answer, |_| true).await
     }
 
-    /// Takes in all locks, as they were read just now.
-    pub(in crate::engine) fn saw_locks(&self, rows: &[LockRow]) {
+    /// Takes in all locks, which were read just now.
+    pub(in crate::engine) fn saw_locks(&self, rows: &[LockInfo]) {
         *self.locks.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
-    /// The same of proxies.
-    pub(in crate::engine) fn saw_proxies(&self, rows: &[ProxyRow]) {
+    /// The same for proxies.
+    pub(in crate::engine) fn saw_proxies(&self, rows: &[ProxyInfo]) {
         *self.proxies.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
-    /// Takes in whether the lock tables have answered. What they refuse of a question of somebody's own says
-    /// nothing about others.
-    pub(in crate::engine) fn heard<T>(&self, result: &Result<T, NoAnswer>, own: bool) {
+    /// Takes in whether the lock tables have answered. `own`: an administrator wrote a part of the
+    /// question, so its refusal says nothing about others.
+    pub(in crate::engine) fn heard<T>(&self, result: &Result<T, QueryError>, own: bool) {
         let mut silent = self.silent.lock();
         match result {
             Ok(_) => *silent = None,
-            Err(NoAnswer::Store(e)) if own && !e.is_silence() => {}
+            Err(QueryError::Store(e)) if own && !e.is_silence() => {}
             Err(e) => {
                 let since = silent.as_ref().map_or_else(Instant::now, |(since, _)| *since);
                 *silent = Some((since, e.to_string()));
@@ -150,17 +149,17 @@ impl Known {
         self.silent.lock().is_some()
     }
 
-    /// When to read again though nobody asks, after a read that took so long.
+    /// When to read again without a question, after a read that took so long.
     pub(in crate::engine) fn refresh_after(&self, took: Duration) -> Duration {
         if self.is_silent() { AGAIN } else { REFRESH.max(took * SHARE) }
     }
 }
 
-/// SQL's LIKE, near enough for people: the server's collation may find more letters alike.
+/// SQL's LIKE, near enough for a list: the server's collation may find more letters alike.
 pub fn is_like(text: &str, pattern: &str) -> bool {
     let text: Vec<char> = text.to_lowercase().chars().collect();
     let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
-    // Where to go on after the last %, in both.
+    // Where to continue after the last %, in both.
     let (mut at, mut next, mut again) = (0, 0, None);
     loop {
         let one = match pattern.get(next) {
@@ -177,9 +176,9 @@ pub fn is_like(text: &str, pattern: &str) -> bool {
         };
         match (one, again) {
             (Some(taken), _) => (at, next) = (at + 1, next + taken),
-            (None, Some((from, behind))) if from < text.len() => {
-                again = Some((from + 1, behind));
-                (at, next) = (from + 1, behind);
+            (None, Some((from, rest))) if from < text.len() => {
+                again = Some((from + 1, rest));
+                (at, next) = (from + 1, rest);
             }
             (None, _) => return false,
         }
@@ -191,8 +190,8 @@ mod tests {
     use super::*;
     use crate::store::connection::StoreError;
 
-    fn row(name: &str) -> LockRow {
-        LockRow {
+    fn row(name: &str) -> LockInfo {
+        LockInfo {
             key: name.as_bytes().to_vec(),
             name: name.to_owned(),
             token: 1,
@@ -228,29 +227,29 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_read_last_is_shown_while_there_is_no_answer() {
-        let known = Known { patience: Duration::from_millis(20), ..Known::default() };
-        let never = || std::future::pending::<Result<Vec<LockRow>, NoAnswer>>();
-        let lost = || async { Err(NoAnswer::Store(StoreError::Lost("gone".into()))) };
-        assert!(known.locks(Which::All, lost()).await.is_err(), "nothing is known");
+        let known = LastKnown { patience: Duration::from_millis(20), ..LastKnown::default() };
+        let never = || std::future::pending::<Result<Vec<LockInfo>, QueryError>>();
+        let lost = || async { Err(QueryError::Store(StoreError::Lost("gone".into()))) };
+        assert!(known.locks(LockFilter::All, lost()).await.is_err(), "nothing is known");
         known.saw_locks(&[row("a"), row("b")]);
         known.heard(&Ok(()), false);
-        let fresh = known.locks(Which::All, async { Ok(vec![row("c")]) }).await.expect("rows");
+        let fresh = known.locks(LockFilter::All, async { Ok(vec![row("c")]) }).await.expect("rows");
         assert_eq!(fresh, Rows { rows: vec![row("c")], old: None });
-        let rows = known.locks(Which::Like("A%".into()), never()).await.expect("rows");
+        let rows = known.locks(LockFilter::Like("A%".into()), never()).await.expect("rows");
         assert_eq!(rows.rows, [row("a")]);
         assert!(rows.old.is_some_and(|old| old.age >= known.patience));
-        // Everybody else is told at once, until there is an answer: nobody even asks.
+        // All others are answered at once until the store answers: the question is not even sent.
         for _ in 0..3 {
             let asked = async { unreachable!("a question") };
-            let rows = known.locks(Which::All, asked).await.expect("rows");
+            let rows = known.locks(LockFilter::All, asked).await.expect("rows");
             assert!(rows.old.is_some_and(|old| old.why.contains("no answer")));
         }
         known.heard(&Ok(()), false);
         let refused = StoreError::Refused { code: 1267, message: "a pattern".into() };
-        let refused = Err::<Vec<LockRow>, _>(NoAnswer::Store(refused));
+        let refused = Err::<Vec<LockInfo>, _>(QueryError::Store(refused));
         known.heard(&refused, true);
-        assert!(known.locks(Which::Like("x".into()), async { refused }).await.is_err());
-        let rows = known.locks(Which::All, async { Ok(Vec::new()) }).await.expect("rows");
+        assert!(known.locks(LockFilter::Like("x".into()), async { refused }).await.is_err());
+        let rows = known.locks(LockFilter::All, async { Ok(Vec::new()) }).await.expect("rows");
         assert_eq!(rows.old, None);
     }
 }

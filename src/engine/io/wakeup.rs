@@ -1,5 +1,5 @@
-//! Wake-ups between proxies: hanging a doorbell while locks of others are waited for, and ringing
-//! those of others whose turn it is.
+//! Wake-ups between proxies: hanging a doorbell while sessions here wait for locks of other proxies, and
+//! ringing the doorbells of proxies whose turn it is.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
-use super::pipe::{Line, StoreAccess};
-use crate::engine::lease::state::Lease;
-use crate::store::connection::{StoreError, Thread};
+use super::link::{StoreAccess, StoreLink};
+use crate::engine::shared::lease::Lease;
+use crate::store::connection::StoreError;
+use crate::store::identity::Thread;
 use crate::types::ProxyId;
 
 /// Seconds that a doorbell hangs by one statement.
 const HANGS: u8 = 5;
-/// Pause behind a failure; meanwhile locks of others are polled for.
+/// Pause after a failure; meanwhile locks of others are polled for.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Why it is time to look at the locks that others have.
+/// The reason to look at the locks of other proxies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum Look {
-    /// Somebody rang.
+pub(in crate::engine) enum WakeReason {
+    /// Another proxy rang.
     Rung,
-    /// Somebody may have rung while no bell hung.
+    /// Another proxy may have rung while no bell hung.
     InCase,
 }
 
@@ -33,18 +34,18 @@ pub(in crate::engine) async fn listen(
     access: Arc<StoreAccess>,
     lease: Arc<Lease>,
     mut wanted: watch::Receiver<bool>,
-    rung: mpsc::UnboundedSender<Look>,
+    rung: mpsc::UnboundedSender<WakeReason>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let mut hung = None;
-    let mut look = Look::InCase;
+    let mut look = WakeReason::InCase;
     while wanted.wait_for(|wanted| *wanted).await.is_ok() {
         let result = match lease.proxy() {
-            Some(proxy) => hang(&mut line, &access, (proxy, look), &mut hung, &rung).await,
-            None => Ok(Look::InCase),
+            Some(proxy) => hang(&mut link, &access, proxy, look, &mut hung, &rung).await,
+            None => Ok(WakeReason::InCase),
         };
-        line.judge(&result);
-        look = *result.as_ref().unwrap_or(&Look::InCase);
+        link.judge(&result);
+        look = *result.as_ref().unwrap_or(&WakeReason::InCase);
         if let Err(e) = &result {
             tracing::debug!(error = %e, "no doorbell: locks of other proxies are polled for");
         }
@@ -55,19 +56,20 @@ pub(in crate::engine) async fn listen(
 }
 
 async fn hang(
-    line: &mut Line,
+    link: &mut StoreLink,
     access: &StoreAccess,
-    (proxy, look): (ProxyId, Look),
+    proxy: ProxyId,
+    look: WakeReason,
     hung: &mut Option<(ProxyId, u32)>,
-    rung: &mpsc::UnboundedSender<Look>,
-) -> Result<Look, StoreError> {
-    let conn = line.get().await?;
+    rung: &mpsc::UnboundedSender<WakeReason>,
+) -> Result<WakeReason, StoreError> {
+    let conn = link.get().await?;
     let bell = Some((proxy, conn.id()));
     if *hung != bell {
         conn.hang_doorbell(&access.url.schema, proxy).await?;
         *hung = bell;
     }
-    // A ring before this sleep was lost, so there is a look behind its begin.
+    // A ring before this sleep was lost, so there is a look after its begin.
     let began = Instant::now();
     let asleep = conn.sleep(HANGS);
     tokio::pin!(asleep);
@@ -80,25 +82,25 @@ async fn hang(
         }
     }
     let early = began.elapsed() < Duration::from_secs(HANGS.into());
-    Ok(if early { Look::Rung } else { Look::InCase })
+    Ok(if early { WakeReason::Rung } else { WakeReason::InCase })
 }
 
-/// Rings whom it is told to.
+/// Rings the proxies that it is given.
 pub(in crate::engine) async fn ring(
     access: Arc<StoreAccess>,
     mut whom: mpsc::UnboundedReceiver<ProxyId>,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let mut bells = Bells::default();
     while let Some(proxy) = whom.recv().await {
-        // One ring tells of everything that has come free.
+        // One ring is enough for all locks that have come free.
         let mut proxies = HashSet::from([proxy]);
         while let Ok(proxy) = whom.try_recv() {
             proxies.insert(proxy);
         }
         for proxy in proxies {
-            let result = bells.ring(&mut line, &access, proxy).await;
-            line.judge(&result);
+            let result = bells.ring(&mut link, &access, proxy).await;
+            link.judge(&result);
             let label = if matches!(result, Ok(true)) { "rung" } else { "not_reached" };
             access.metrics.rings.with_label_values(&[label]).inc();
         }
@@ -115,11 +117,11 @@ struct Bells {
 impl Bells {
     async fn ring(
         &mut self,
-        line: &mut Line,
+        link: &mut StoreLink,
         access: &StoreAccess,
         proxy: ProxyId,
     ) -> Result<bool, StoreError> {
-        let conn = line.get().await?;
+        let conn = link.get().await?;
         let here = Some(conn.thread());
         if self.seen_from != here {
             self.known.clear();

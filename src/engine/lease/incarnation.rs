@@ -16,8 +16,8 @@ pub(in crate::engine) struct Incarnation {
 }
 
 impl Incarnation {
-    /// A renewal goes out. Behind the first version, which was acknowledged, the oldest are
-    /// forgotten.
+    /// A renewal goes out. The first version, which was acknowledged, is kept; of the others the
+    /// oldest are forgotten.
     pub(in crate::engine) fn sent(&mut self, version: u64) {
         self.versions.push(version);
         let excess = self.versions.len().saturating_sub(VERSIONS);
@@ -25,8 +25,8 @@ impl Incarnation {
     }
 }
 
-/// Versions of a row that are remembered: renewals that were sent and not heard of, within a lease
-/// at most.
+/// Versions of a row that are remembered: renewals that were sent and not answered, within one lease at
+/// most.
 const VERSIONS: usize = 64;
 
 #[cfg(test)]

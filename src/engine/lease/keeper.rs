@@ -9,25 +9,28 @@ use tokio::time::{sleep, timeout};
 
 use super::incarnation::Incarnation;
 use super::longest::Longest;
+use super::predecessors::Predecessors;
 use super::server::Server;
-use super::state::Lease;
-use super::takeover::{Running, take_over};
+use super::takeover::{Takeovers, take_over};
 use crate::clock;
-use crate::engine::io::pipe::Line;
-use crate::engine::service::LeaseEvent;
-use crate::engine::start::Setup;
+use crate::engine::io::link::{StoreAccess, StoreLink};
+use crate::engine::messages::LeaseEvent;
+use crate::engine::setup::Setup;
+use crate::engine::shared::lease::Lease;
 use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
-use crate::state::with_state;
-use crate::store::connection::{StoreError, same_run};
-use crate::store::lease::{ProxyRow, ProxyState, Renewal};
-use crate::store::statement::{Others, Writer};
+use crate::store::connection::StoreError;
+use crate::store::identity::same_run;
+use crate::store::meta::Meta;
+use crate::store::proxies::Renewal;
+use crate::store::rows::{ProxyRow, ProxyState};
+use crate::store::statement::{BatchWriter, Others};
 use crate::types::ProxyId;
 
 /// Pause between looks at others as long as the first grant waits for them.
 const WAITING: Duration = Duration::from_millis(250);
 
-/// What this process has seen of another incarnation.
+/// Another incarnation, as this process has seen it.
 #[derive(Debug, Clone, Copy)]
 struct Observation {
     rvn: u64,
@@ -36,20 +39,21 @@ struct Observation {
 }
 
 pub(in crate::engine) struct Keeper {
-    setup: Setup,
+    access: Arc<StoreAccess>,
+    /// Where the proxy listens, shown in the tables.
+    addr: String,
+    /// The schema was created by this process just now.
+    fresh: bool,
     terms: Terms,
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
-    line: Line,
+    link: StoreLink,
     server: Server,
     incarnation: Option<Incarnation>,
-    /// Earlier incarnations of this process.
-    former: Vec<ProxyId>,
-    /// Incarnations of processes that are proved to be gone.
-    gone: Vec<ProxyId>,
+    predecessors: Predecessors,
     observed: HashMap<ProxyId, Observation>,
     longest: Longest,
-    running: Arc<Running>,
+    running: Arc<Takeovers>,
     others: Others,
 }
 
@@ -59,18 +63,19 @@ impl Keeper {
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
-        let line = Line::new(Arc::clone(&setup.access));
-        let server = Server::new(Arc::clone(&lease), Arc::clone(&setup.access.metrics));
+        let Setup { access, ttl, addr, fresh, state, .. } = setup;
+        let server = Server::new(Arc::clone(&lease), Arc::clone(&access.metrics));
         Self {
-            terms: Terms { ttl: setup.ttl },
-            setup,
+            link: StoreLink::new(Arc::clone(&access)),
+            access,
+            addr,
+            fresh,
+            terms: Terms { ttl },
             lease,
             events,
-            line,
             server,
             incarnation: None,
-            former: Vec::new(),
-            gone: Vec::new(),
+            predecessors: Predecessors::new(state),
             observed: HashMap::new(),
             longest: Longest::default(),
             running: Arc::default(),
@@ -83,14 +88,14 @@ impl Keeper {
             // A beat may hang on the network, but never past the deadline it must keep.
             let limit = match &self.incarnation {
                 Some(_) => self.lease.deadline().saturating_sub(clock::now()),
-                None => self.setup.access.connect_timeout * 2,
+                None => self.access.connect_timeout * 2,
             };
             let beat = tokio::select! {
                 beat = timeout(limit.min(self.terms.ttl / 4), self.beat()) => beat,
                 _ = &mut stopped => return self.resign().await,
             };
             let beat = beat.unwrap_or_else(|_| {
-                self.line.drop_connection();
+                self.link.drop_connection();
                 Err(StoreError::Silent(limit.min(self.terms.ttl / 4)))
             });
             let failed = self.server.heard(&beat);
@@ -98,7 +103,7 @@ impl Keeper {
             self.show();
             let pause = match &self.incarnation {
                 Some(_) if failed => self.terms.heartbeat() / 4,
-                // Others are soon seen alive.
+                // Other proxies are soon seen alive.
                 Some(mine) if mine.waiting => self.terms.heartbeat().min(WAITING),
                 _ => self.terms.heartbeat(),
             };
@@ -115,7 +120,7 @@ impl Keeper {
     }
 
     fn show(&self) {
-        let metrics = &self.setup.access.metrics;
+        let metrics = &self.access.metrics;
         metrics.lease_seconds.set(self.terms.ttl.as_secs_f64());
         metrics.lease_age_seconds.set(self.lease.age().as_secs_f64());
         metrics.lease_good.set(i64::from(self.lease.is_good()));
@@ -129,64 +134,60 @@ impl Keeper {
             }
             None => self.join().await,
         };
-        self.line.judge(&result);
+        self.link.judge(&result);
         result
     }
 
     async fn join(&mut self) -> Result<(), StoreError> {
-        let schema = self.setup.access.url.schema.clone();
-        let conn = self.line.get_any().await?;
+        let schema = self.access.url.schema.clone();
+        let conn = self.link.get_any().await?;
         let meta = conn.read_meta(&schema).await?;
         self.server.judge(&meta)?;
         let others = conn.read_proxies(&schema).await?;
-        with_state(&mut self.setup.state, |state| {
-            let gone = state.reap()?;
-            for id in &gone {
-                tracing::info!(proxy = %id, "the process of an earlier proxy is gone: its lease is not waited for");
-            }
-            self.gone.extend(gone);
-            Ok(())
-        });
-        // Nobody need wait for the lease of an incarnation that is certainly over: an earlier one
-        // of this process, or one whose process is gone.
-        let over = |p: &ProxyRow| self.former.contains(&p.id) || self.gone.contains(&p.id);
+        self.predecessors.find_gone();
+        let over = |row: &ProxyRow| self.predecessors.is_over(row.id);
         let mut dead: Vec<&ProxyRow> = Vec::new();
-        for row in others.iter().filter(|p| over(p)) {
+        for row in others.iter().filter(|row| over(row)) {
             match row.state {
                 ProxyState::Live if !conn.revoke(&schema, row.id, row.rvn).await? => {}
                 ProxyState::Live | ProxyState::Dead => dead.push(row),
                 ProxyState::Clean => {}
             }
         }
-        let quiet = others.iter().all(|p| p.state == ProxyState::Clean || over(p));
+        let quiet = others.iter().all(|row| row.state == ProxyState::Clean || over(row));
         let alone = quiet && !conn.has_peers().await.unwrap_or(true);
-        let id = ProxyId::random();
         let row = ProxyRow {
-            id,
+            id: ProxyId::random(),
             state: ProxyState::Live,
             rvn: rand::random(),
             ttl_ms: u32::try_from(self.terms.ttl.as_millis()).unwrap_or(u32::MAX),
-            addr: self.setup.addr.clone(),
+            addr: self.addr.clone(),
             server_start: conn.started(),
-            conns: self.setup.access.beside(conn),
+            conns: self.access.beside(conn),
         };
-        with_state(&mut self.setup.state, |state| state.enter(id));
+        self.predecessors.begin(row.id);
         let sent = clock::now();
-        // If this ends without an answer, at whatever point, it may be there all the same.
-        self.former.push(id);
         let registered = conn.register(&schema, &row, meta.epoch).await;
-        if registered.is_err()
-            && let Some(state) = &mut self.setup.state
-        {
-            state.forget(|own| own == id);
+        if registered.is_err() {
+            self.predecessors.forget(|own| own == row.id);
         }
         registered?;
-        self.former.pop();
-        *self.setup.access.home.lock() = Some(conn.ident().into());
+        self.predecessors.registered(row.id);
+        *self.access.home.lock() = Some(conn.ident().into());
         self.lease.set_home(conn.ident());
-        // The first grant waits one lease, the longest known, unless it is certain that no lock
-        // of a lost or later reign can be about (failover, 0.4).
-        let waiting = !(self.setup.fresh || alone);
+        self.begin(&row, &meta, sent, alone);
+        for row in dead {
+            self.take_over(row);
+        }
+        Ok(())
+    }
+
+    /// A new incarnation begins, whose registration was sent at `sent`. `alone`: no other proxy can
+    /// hold locks here.
+    fn begin(&mut self, row: &ProxyRow, meta: &Meta, sent: Duration, alone: bool) {
+        // The first grant waits one lease, the longest known: a lock may be held that this server
+        // does not know of (docs/design/locks.md, "Start").
+        let waiting = !(self.fresh || alone);
         let longest = Duration::from_millis(u64::from(meta.max_ttl_ms)).max(self.terms.ttl);
         let grants_from = if waiting {
             self.terms.revocable(sent) + longest.saturating_sub(self.terms.ttl)
@@ -195,9 +196,9 @@ impl Keeper {
         };
         self.server.settled(meta.epoch);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
-        self.lease.begin(id, grants_from);
+        self.lease.begin(row.id, grants_from);
         self.incarnation = Some(Incarnation {
-            id,
+            id: row.id,
             epoch: meta.epoch,
             versions: vec![row.rvn],
             waiting,
@@ -208,26 +209,22 @@ impl Keeper {
         if waiting {
             tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
         }
-        let _ = self.events.send(LeaseEvent::Joined(Writer {
-            schema,
-            proxy: id,
+        let _ = self.events.send(LeaseEvent::Joined(BatchWriter {
+            schema: self.access.url.schema.clone(),
+            proxy: row.id,
             epoch: meta.epoch,
             base: meta.base,
             run: row.server_start,
         }));
-        // Who reads this finds a proxy that grants.
-        tracing::info!(proxy = %id, epoch = meta.epoch, lease = ?self.terms.ttl, "registered");
-        for row in dead {
-            self.take_over(row, self.former.contains(&row.id));
-        }
-        Ok(())
+        // After the service has heard: a reader of this line finds a proxy that grants.
+        tracing::info!(proxy = %row.id, epoch = meta.epoch, lease = ?self.terms.ttl, "registered");
     }
 
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
-        let schema = self.setup.access.url.schema.clone();
+        let schema = self.access.url.schema.clone();
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
-        let conn = self.line.get_any().await?;
+        let conn = self.link.get_any().await?;
         if !same_run(conn.started(), now.run) {
             let meta = conn.read_meta(&schema).await?;
             self.server.judge(&meta)?;
@@ -238,13 +235,13 @@ impl Keeper {
         if let Some(mine) = &mut self.incarnation {
             mine.sent(new);
         }
-        let conns = self.setup.access.beside(conn);
+        let conns = self.access.beside(conn);
         // The deadline counts from before the send: a renewal that is acknowledged late was
         // still seen by observers when it was committed.
         let sent = clock::now();
-        let renewal = conn.renew(&schema, now.id, now.epoch, (&now.versions, new), &conns).await?;
+        let renewal = conn.renew(&schema, now.id, now.epoch, &now.versions, new, &conns).await?;
         let took = clock::now().saturating_sub(sent);
-        self.setup.access.metrics.renewal_seconds.observe(took.as_secs_f64());
+        self.access.metrics.renewal_seconds.observe(took.as_secs_f64());
         self.server.judge(&renewal.meta)?;
         // Sessions may have seen the deadline pass: there is no way back then.
         if clock::now() >= self.lease.deadline() {
@@ -252,7 +249,7 @@ impl Keeper {
             return Ok(());
         }
         if !renewal.renewed || renewal.meta.epoch != now.epoch {
-            tracing::error!(proxy = %now.id, epoch = renewal.meta.epoch, "the lease was revoked, or its row is not as this proxy left it");
+            tracing::error!(proxy = %now.id, epoch = renewal.meta.epoch, "the lease was revoked, or its row was changed");
             self.fence();
             return Ok(());
         }
@@ -272,10 +269,9 @@ impl Keeper {
         let at = clock::now();
         let mut alive = false;
         for row in renewal.proxies.iter().filter(|p| p.id != me.id) {
-            let own = self.former.contains(&row.id);
             match row.state {
                 ProxyState::Clean => {}
-                ProxyState::Dead => self.take_over(row, own),
+                ProxyState::Dead => self.take_over(row),
                 ProxyState::Live => {
                     let seen = self.observed.get(&row.id).copied();
                     let still = seen.filter(|o| o.rvn == row.rvn);
@@ -287,26 +283,24 @@ impl Keeper {
                     let terms = Terms { ttl: Duration::from_millis(u64::from(row.ttl_ms)) };
                     let terms = mutants::or(Mutant::OwnLease, terms, self.terms);
                     if at >= terms.revocable(observation.since) {
-                        self.revoke(row, own).await?;
+                        self.revoke(row).await?;
                     }
                 }
             }
         }
         if let Some(shorter) = self.longest.shorter(renewal.meta.max_ttl_ms, &renewal.proxies, at) {
-            let (schema, leases) =
-                (self.setup.access.url.schema.clone(), (renewal.meta.max_ttl_ms, shorter));
-            self.line.get().await?.forget_longest(&schema, me.epoch, leases).await?;
+            let schema = self.access.url.schema.clone();
+            let conn = self.link.get().await?;
+            conn.forget_longest(&schema, me.epoch, renewal.meta.max_ttl_ms, shorter).await?;
         }
         self.observed.retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
-        if let Some(state) = &mut self.setup.state {
-            let needed =
-                |id| renewal.proxies.iter().any(|p| p.id == id && p.state != ProxyState::Clean);
-            state.forget(|id| id != me.id && !needed(id));
-        }
+        let needed =
+            |id| renewal.proxies.iter().any(|p| p.id == id && p.state != ProxyState::Clean);
+        self.predecessors.forget(|id| id != me.id && !needed(id));
         let others = renewal.others(me.id);
         if others != self.others {
             let live = i64::try_from(others.waiting.len()).unwrap_or(i64::MAX);
-            self.setup.access.metrics.live_peers.set(live);
+            self.access.metrics.live_peers.set(live);
             self.others.clone_from(&others);
             let _ = self.events.send(LeaseEvent::Others(others));
         }
@@ -320,20 +314,21 @@ impl Keeper {
         Ok(())
     }
 
-    async fn revoke(&mut self, row: &ProxyRow, own: bool) -> Result<(), StoreError> {
-        let schema = self.setup.access.url.schema.clone();
-        let conn = self.line.get().await?;
+    async fn revoke(&mut self, row: &ProxyRow) -> Result<(), StoreError> {
+        let schema = self.access.url.schema.clone();
+        let conn = self.link.get().await?;
         if conn.revoke(&schema, row.id, row.rvn).await? {
             tracing::warn!(proxy = %row.id, addr = row.addr, lease_ms = row.ttl_ms, "a proxy did not renew its lease and is declared dead");
-            self.take_over(row, own);
+            self.take_over(row);
         }
         Ok(())
     }
 
-    fn take_over(&self, row: &ProxyRow, own: bool) {
+    fn take_over(&self, row: &ProxyRow) {
         if self.running.start(row.id) {
-            let access = Arc::clone(&self.setup.access);
+            let access = Arc::clone(&self.access);
             let running = Arc::clone(&self.running);
+            let own = self.predecessors.is_own(row.id);
             tokio::spawn(take_over(access, running, row.clone(), own));
         }
     }
@@ -348,7 +343,7 @@ impl Keeper {
     fn fence(&mut self) {
         if let Some(incarnation) = self.incarnation.take() {
             self.lease.end();
-            self.former.push(incarnation.id);
+            self.predecessors.add(incarnation.id);
             let _ = self.events.send(LeaseEvent::Fenced(incarnation.id));
         }
     }
@@ -358,10 +353,10 @@ impl Keeper {
         let Some(Incarnation { id, versions, .. }) = self.incarnation.take() else { return };
         self.lease.end();
         // A renewal may have been interrupted: its connection is in the middle of an answer.
-        self.line.drop_connection();
-        let schema = self.setup.access.url.schema.clone();
+        self.link.drop_connection();
+        let schema = self.access.url.schema.clone();
         let leave = async {
-            let conn = self.line.get().await?;
+            let conn = self.link.get().await?;
             if !conn.read_held(&schema, id).await?.is_empty() {
                 return Ok("some of its locks are not released");
             }
@@ -372,14 +367,12 @@ impl Keeper {
                     return Ok("");
                 }
             }
-            Ok::<_, StoreError>("its row is not as it left it")
+            Ok::<_, StoreError>("its row was changed")
         };
         match timeout(self.terms.ttl.min(Duration::from_secs(5)), leave).await {
             Ok(Ok("")) => {
                 tracing::info!(proxy = %id, "left the lease table");
-                if let Some(state) = &mut self.setup.state {
-                    state.forget(|own| own == id);
-                }
+                self.predecessors.forget(|own| own == id);
             }
             Ok(Ok(why)) => {
                 tracing::warn!(proxy = %id, why, "stays in the lease table; the lease will run out");

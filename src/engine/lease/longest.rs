@@ -1,10 +1,10 @@
-//! The longest lease known, for which a start may have to wait: it is forgotten when nobody can have one
-//! so long any more.
+//! The longest lease known, for which a start may have to wait: it is forgotten when no proxy can
+//! have one so long any more.
 
 use std::time::Duration;
 
 use crate::lock::lease::Terms;
-use crate::store::lease::{ProxyRow, ProxyState};
+use crate::store::rows::{ProxyRow, ProxyState};
 
 /// Since when no row has had the longest lease known.
 #[derive(Debug, Default)]
@@ -14,8 +14,7 @@ pub(in crate::engine) struct Longest {
 
 impl Longest {
     /// The longest lease in use, if the longer one that is known (`known_ms`) was in no row for as long
-    /// as it is. A proxy of which the rows say nothing, since they were lost, has not renewed it
-    /// meanwhile.
+    /// as it is. A proxy whose row was lost has not renewed its lease meanwhile.
     pub(in crate::engine) fn shorter(
         &mut self,
         known_ms: u32,
@@ -57,7 +56,7 @@ mod tests {
         assert_eq!(longest.shorter(60_000, &short, at(0)), None);
         assert_eq!(longest.shorter(60_000, &short, at(59)), None);
         assert_eq!(longest.shorter(60_000, &short, at(62)), Some(30_000));
-        // Somebody has it, dead or alive; or it has grown meanwhile.
+        // A proxy has it, dead or alive; or it has grown meanwhile.
         assert_eq!(longest.shorter(60_000, &dying, at(63)), None);
         assert_eq!(longest.shorter(60_000, &short, at(64)), None);
         assert_eq!(longest.shorter(70_000, &short, at(126)), None);

@@ -1,11 +1,8 @@
-//! The lease: who vouches for locks, and until when.
+//! The lease: registering, renewing, fencing, and taking over the locks of dead proxies.
 
-pub(in crate::engine) mod audit;
 pub(in crate::engine) mod incarnation;
 pub(in crate::engine) mod keeper;
 pub(in crate::engine) mod longest;
+pub(in crate::engine) mod predecessors;
 pub(in crate::engine) mod server;
-pub mod state;
-pub(in crate::engine) mod strangers;
-pub mod stuck;
 pub mod takeover;

@@ -1,35 +1,35 @@
 //! Which server answers, and whether this proxy may keep locks there.
 //!
 //! On another server than the one that meta names, or in an epoch that is over, nothing is
-//! renewed, registered or granted. Holders are not closed at once: until their deadline nobody
-//! else has their locks, and the right server may answer again before. What makes another server
-//! the right one is a new epoch there ([`StoreConnection::open_epoch`]), for which the keeper waits.
+//! renewed, registered or granted. Holders are not closed at once: until their deadline no
+//! other session has their locks, and the right server may answer again before. Another server becomes the
+//! right one by a new epoch there ([`StoreConnection::open_epoch`]), for which the keeper waits.
 //!
 //! [`StoreConnection::open_epoch`]: crate::store::connection::StoreConnection::open_epoch
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::state::Lease;
 use crate::clock;
+use crate::engine::shared::lease::Lease;
 use crate::metrics::Metrics;
 use crate::store::connection::StoreError;
-use crate::store::epoch::Foreign;
-use crate::store::schema::Meta;
+use crate::store::identity::Foreign;
+use crate::store::meta::Meta;
 
-/// What is known of epochs, and of the server that answers.
+/// The epochs that are known, and the server that answers.
 #[derive(Debug)]
 pub(in crate::engine) struct Server {
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,
-    /// The greatest epoch that this process has read of, wherever: where a lesser one is in force,
-    /// a later one has begun elsewhere.
+    /// The greatest epoch that this process has read on any server: if a lesser one is in force here, a
+    /// later one has begun elsewhere.
     known: u64,
-    /// The last complaint.
+    /// The error that was logged last.
     said: Option<String>,
     /// The epoch that was joined last.
     joined: Option<u64>,
-    /// Since when the server that answers may have been another one.
+    /// Since this time another server may have answered.
     strange_since: Option<Duration>,
 }
 
@@ -57,8 +57,8 @@ impl Server {
         }
     }
 
-    /// Takes in what became of an attempt to renew or to register. Says what is wrong, and says it
-    /// once. True if something is.
+    /// Takes in the result of an attempt to renew or to register, and logs an error once. Whether
+    /// there is one.
     pub(in crate::engine) fn heard(&mut self, result: &Result<(), StoreError>) -> bool {
         let foreign = match result {
             Err(StoreError::Foreign(foreign)) => Some(foreign),

@@ -10,18 +10,20 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use crate::engine::io::pipe::{Line, StoreAccess};
+use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::mutants::{self, Mutant};
-use crate::store::connection::{StoreConnection, StoreError, same_run};
-use crate::store::lease::{ProxyRow, UNKNOWN_RUN};
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::identity::same_run;
+use crate::store::rows::{ProxyRow, UNKNOWN_RUN};
+use crate::store::sessions::KillResult;
 use crate::types::ProxyId;
 
 /// Takeovers under way, so that one proxy is not taken over twice by the same process.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Running(Mutex<HashSet<ProxyId>>);
+pub(in crate::engine) struct Takeovers(Mutex<HashSet<ProxyId>>);
 
-impl Running {
-    /// True for the first to start on `id`.
+impl Takeovers {
+    /// Whether this is the first takeover of `id`.
     pub(in crate::engine) fn start(&self, id: ProxyId) -> bool {
         self.0.lock().insert(id)
     }
@@ -36,18 +38,18 @@ impl Running {
 /// `own`: an earlier incarnation of this very process, whose sessions without locks live on.
 pub(in crate::engine) async fn take_over(
     access: Arc<StoreAccess>,
-    running: Arc<Running>,
+    running: Arc<Takeovers>,
     row: ProxyRow,
     own: bool,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let home = access.home.lock().clone();
     let mut pause = Duration::from_millis(10);
     let mut longest = Duration::from_millis(250);
     let mut warned = false;
     let mut begun: Option<(i64, u64)> = None;
     loop {
-        let result = match line.get().await {
+        let result = match link.get().await {
             Ok(conn) => {
                 let (run, id) = (conn.started(), u64::from(conn.id()));
                 let (_, last) = match begun {
@@ -66,22 +68,22 @@ pub(in crate::engine) async fn take_over(
             }
             Err(e) => Err(e),
         };
-        line.judge(&result);
-        if matches!(result, Ok(End::Powerless(_))) {
+        link.judge(&result);
+        if matches!(result, Ok(TakeoverStatus::Powerless(_))) {
             // A right that is granted meanwhile counts for new connections.
-            line.drop_connection();
+            link.drop_connection();
         }
         let stuck = match &result {
-            Ok(End::Powerless(why)) => Some(why.clone()),
+            Ok(TakeoverStatus::Powerless(why)) => Some(why.clone()),
             Err(e @ StoreError::Refused { .. }) => Some(e.to_string()),
-            Ok(End::Clean | End::Waiting) | Err(_) => None,
+            Ok(TakeoverStatus::Clean | TakeoverStatus::Waiting) | Err(_) => None,
         };
         access.stuck.takeover(&access.metrics, row.id, stuck);
         match result {
-            Ok(End::Clean) => break,
-            Ok(End::Powerless(ref why)) if !warned => {
+            Ok(TakeoverStatus::Clean) => break,
+            Ok(TakeoverStatus::Powerless(ref why)) if !warned => {
                 warned = true;
-                // Somebody else must act first.
+                // An operator must act first.
                 longest = Duration::from_secs(5);
                 tracing::error!(proxy = %row.id, why, "the locks of a dead proxy stay held");
             }
@@ -89,7 +91,7 @@ pub(in crate::engine) async fn take_over(
                 warned = true;
                 tracing::warn!(proxy = %row.id, error = %e, "takeover of a dead proxy is delayed");
             }
-            Ok(End::Waiting | End::Powerless(_)) | Err(_) => {}
+            Ok(TakeoverStatus::Waiting | TakeoverStatus::Powerless(_)) | Err(_) => {}
         }
         // Ends when the server shows no session of the dead proxy any more.
         sleep(pause).await;
@@ -97,28 +99,28 @@ pub(in crate::engine) async fn take_over(
     }
     access.metrics.takeovers.inc();
     tracing::info!(proxy = %row.id, addr = row.addr, "a dead proxy's locks are free");
-    if let Ok(conn) = line.get().await {
+    if let Ok(conn) = link.get().await {
         let result = conn.sweep_clean(&access.url.schema).await;
-        line.judge(&result);
+        link.judge(&result);
     }
-    line.drop_connection();
+    link.drop_connection();
     running.end(row.id);
 }
 
-enum End {
+enum TakeoverStatus {
     Clean,
     Waiting,
     Powerless(String),
 }
 
-/// What the ids mean that the dead proxy's rows name.
+/// The meaning of the ids in the dead proxy's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ids {
     /// They are of this run of the server.
     OfThisRun,
     /// Their sessions ended with it.
     OfAnother,
-    /// They may be of another, so others' by now, which must not be ended.
+    /// They may be of another run, and other clients' ids by now: those must not be ended.
     Doubtful,
 }
 
@@ -126,49 +128,49 @@ const BLIND: &str =
     "the store account may not see whether its sessions are over: GRANT PROCESS ON *.* to it";
 
 /// `tagged`: an id that was given when the proxy was dead already, if sessions are sought by their
-/// mark. One that came later took no lock for it, whatever mark it carries: anybody may give it one.
+/// attribute. One that came later took no lock for it, whatever its attribute: any client may set one.
 async fn end_sessions(
     conn: &mut StoreConnection,
     schema: &str,
     row: &ProxyRow,
     of_rows: Ids,
     tagged: Option<u64>,
-) -> Result<End, StoreError> {
+) -> Result<TakeoverStatus, StoreError> {
     let mut ids = conn.sessions_of(schema, row.id, tagged, of_rows != Ids::OfAnother).await?;
     if of_rows == Ids::OfThisRun && tagged.is_some() {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }
     let there = match conn.still_there(&ids).await {
-        Err(StoreError::Blind) => return Ok(End::Powerless(BLIND.to_owned())),
+        Err(StoreError::Blind) => return Ok(TakeoverStatus::Powerless(BLIND.to_owned())),
         there => there?,
     };
     if there.is_empty() || mutants::on(Mutant::StealBeforeGone) {
         conn.declare_clean(schema, row.id).await?;
-        return Ok(End::Clean);
+        return Ok(TakeoverStatus::Clean);
     }
     if of_rows == Ids::Doubtful {
-        return Ok(End::Powerless(format!(
-            "its row was deleted, and the server has sessions with the ids that its locks name ({}), which may be others': waiting until they end",
+        return Ok(TakeoverStatus::Powerless(format!(
+            "its row was deleted, and the server has sessions with the ids in its lock rows ({}), which may be other clients': waiting until they end",
             list(&there)
         )));
     }
     let mut refused = Vec::new();
     for id in there {
-        if !conn.kill(id).await? {
+        if conn.kill(id).await? == KillResult::NotAllowed {
             refused.push(id);
         }
     }
     Ok(if refused.is_empty() {
-        End::Waiting
+        TakeoverStatus::Waiting
     } else {
-        End::Powerless(format!(
+        TakeoverStatus::Powerless(format!(
             "the store account may not end connection {} of the server: GRANT CONNECTION_ADMIN (MariaDB: CONNECTION ADMIN) ON *.* to it, or KILL there",
             list(&refused)
         ))
     })
 }
 
-/// Some ids, for people.
+/// Some ids, for a log line.
 fn list(ids: &[u64]) -> String {
     let mut shown: Vec<String> = ids.iter().take(5).map(u64::to_string).collect();
     if ids.len() > shown.len() {

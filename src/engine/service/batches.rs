@@ -1,18 +1,13 @@
 //! Filling batches.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::time::Instant;
 
 use super::Service;
 use crate::engine::io::pipe::Batch;
 use crate::engine::service::keys::{KeyState, Remote, Waiter};
 use crate::mutants::{self, Mutant};
-use crate::store::statement::{Change, Grant, Turn, Writer};
+use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence};
 
-/// How long a smaller batch waits for one under way.
-const PATIENCE: Duration = Duration::from_millis(20);
 /// Keys in a batch at most.
 const BATCH: usize = 256;
 /// Grants that may pass a waiting proxy by, from one session here to the next.
@@ -21,60 +16,28 @@ pub(in crate::engine) const PASSES: u32 = 16;
 impl Service {
     /// Fills idle pipes with what is ready.
     pub(super) fn dispatch(&mut self) {
-        // They have a writer of their own, and do not wait until there is another.
-        if self.pipes[0].keys == 0
-            && let Some(batch) = self.strays.pop_front()
-        {
-            self.send(0, batch);
-        }
+        // Locks that are given back have a writer of their own, and do not wait for another.
+        self.pipes.send_stray();
         let Some(writer) = self.writer.clone() else {
             return;
         };
-        for pipe in 0..self.pipes.len() {
-            if self.pipes[pipe].keys > 0 || self.ready.len() < self.under_way().max(1) {
-                continue;
-            }
+        while let Some(pipe) = self.pipes.for_batch(self.keys.ready()) {
             let changes = self.gather(&writer);
             if changes.is_empty() {
-                continue;
+                return;
             }
             let (writer, others) = (Arc::clone(&writer), Arc::clone(&self.others));
-            self.send(pipe, Batch { writer, changes, others, stray: false });
+            self.pipes.send(pipe, Batch { writer, changes, others, stray: false });
         }
     }
 
-    fn send(&mut self, pipe: usize, batch: Batch) {
-        self.pipes[pipe].keys = batch.changes.len();
-        self.pipes[pipe].since = Instant::now();
-        // The pipe is idle, so its channel of one has room.
-        let _ = self.pipes[pipe].work.try_send(batch);
-    }
-
-    /// Keys at the store, for which a further batch waits unless it is as large: what a batch
-    /// costs the store is mostly the same for few keys as for many. A batch that takes long does
-    /// not count, it may be stuck.
-    fn under_way(&self) -> usize {
-        self.pipes.iter().filter(|p| p.since.elapsed() < PATIENCE).map(|p| p.keys).sum()
-    }
-
-    /// When the next batch under way is found to take long.
-    pub(super) fn patience(&self) -> Option<Instant> {
-        let now = Instant::now();
-        let busy = self.pipes.iter().filter(|p| p.keys > 0).map(|p| p.since + PATIENCE);
-        busy.filter(|end| *end > now && !self.ready.is_empty()).min()
-    }
-
-    fn gather(&mut self, writer: &Writer) -> Vec<Change> {
+    fn gather(&mut self, writer: &BatchWriter) -> Vec<LockChange> {
         let grants = self.lease.allows_grants(writer.proxy);
         let mut changes = Vec::new();
         let mut held_back = Vec::new();
         while changes.len() < BATCH
-            && let Some(key) = self.ready.pop_front()
+            && let Some((key, state)) = self.keys.next_ready()
         {
-            let Some(state) = self.keys.get_mut(&key) else {
-                continue;
-            };
-            state.listed = false;
             if !state.has_work(grants) {
                 if state.has_work(true) {
                     held_back.push(key);
@@ -84,7 +47,7 @@ impl Service {
             let release = state.release.as_ref().map(|r| r.token);
             let withdraw = state.withdraws();
             if release.is_some() && state.passed >= PASSES && !state.queue.is_empty() {
-                // Those who wait here now wait for the other proxy.
+                // The waiters here now wait for the other proxy.
                 state.remote = Some(Remote::default());
                 self.metrics.yields.inc();
             }
@@ -93,7 +56,7 @@ impl Service {
             }
             state.in_flight = true;
             let turn = turn(state, release.is_some());
-            let acquire = state.granting.as_ref().map(|w| Grant {
+            let acquire = state.granting.as_ref().map(|w| GrantAttempt {
                 // Of this attempt alone: the row of an earlier one must not look like its own.
                 id: rand::random_range(1..=u64::MAX >> 1),
                 token: writer.base.max(self.last_token) + 1,
@@ -105,13 +68,13 @@ impl Service {
             if let Some(grant) = &acquire {
                 self.last_token = grant.token;
             }
-            changes.push(Change { key, release, acquire, withdraw });
+            changes.push(LockChange { key, release, acquire, withdraw });
         }
         if !held_back.is_empty() {
             for key in &held_back {
-                self.list(key);
+                self.keys.list(key);
             }
-            self.retry_later();
+            self.keys.retry_later();
         }
         if !mutants::on(Mutant::UnsortedBatch) {
             changes.sort_unstable_by(|a, b| a.key.cmp(&b.key));
@@ -120,34 +83,36 @@ impl Service {
     }
 }
 
-/// How the grant of a key stands to other proxies that want it.
-fn turn(state: &mut KeyState, hand_over: bool) -> Turn {
+/// The precedence of a key's grant over other proxies that want the key.
+fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
     let Some(remote) = &mut state.remote else {
-        return if hand_over { Turn::Take } else { Turn::Yield };
+        return if hand_over { Precedence::Take } else { Precedence::Yield };
     };
     remote.attempt = false;
     if std::mem::take(&mut remote.take) {
-        return Turn::Take;
+        return Precedence::Take;
     }
     match &state.granting {
-        Some(Waiter { ticket, claim, .. }) if !claim.once => Turn::Queue((*ticket).max(2)),
-        _ => Turn::Yield,
+        Some(Waiter { ticket, claim, .. }) if !claim.once => Precedence::Queue((*ticket).max(2)),
+        _ => Precedence::Yield,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::sync::{mpsc, oneshot};
 
-    use super::super::super::handle::{Acquired, Claim, Request};
-    use super::super::LeaseEvent;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
-    use crate::engine::io::pipe::Finished;
-    use crate::engine::lease::state::Lease;
+    use crate::engine::io::pipe::FinishedBatch;
+    use crate::engine::messages::{Acquired, Claim, EngineRequest, LeaseEvent};
+    use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
-    use crate::store::batch::{BatchResult, Row};
+    use crate::store::batch::BatchResult;
+    use crate::store::rows::LockRow;
     use crate::types::ConnectionId;
     use crate::types::{Flavour, ProxyId};
 
@@ -162,15 +127,15 @@ mod tests {
             weight: 0,
             events: mpsc::unbounded_channel().0,
         };
-        service.request(Request::Acquire { id, claim, reply });
+        service.request(EngineRequest::Acquire { id, claim, reply });
         outcome
     }
 
-    /// The row behind a grant.
-    fn won(change: &Change) -> Row {
+    /// The row after a grant.
+    fn won(change: &LockChange) -> LockRow {
         let grant = change.acquire.clone().expect("a grant");
         let key = change.key.as_bytes().to_vec();
-        Row {
+        LockRow {
             key,
             token: grant.token,
             holder: 7,
@@ -189,11 +154,11 @@ mod tests {
         let batch = Batch { writer, changes, others: Arc::default(), stray: false };
         renew(&service.lease, deadline);
         let result = Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
-        service.finish(Finished { pipe: 0, batch, result });
+        service.finish(FinishedBatch { pipe: 0, batch, result });
     }
 
-    /// I7. And what was won too late goes back before its waiter asks again: the keeper may be about
-    /// to move the deadline on, and a row that still names the session would look like a grant.
+    /// I7. And a lock that was won too late goes back before its waiter asks again: the keeper may be
+    /// about to move the deadline on, and a row that still names the session would look like a grant.
     #[test]
     fn the_deadline_is_checked_between_the_stores_reply_and_the_answer() {
         on_engine_thread(async {
@@ -206,7 +171,7 @@ mod tests {
                 let mut outcome = ask(&mut service, 1);
                 win(&mut service, if in_time { later } else { clock::now() });
                 let told = matches!(outcome.try_recv(), Ok(Acquired::Granted(_)));
-                let held = service.keys.values().any(|state| state.held.is_some());
+                let held = service.keys.iter().any(|(_, state)| state.held.is_some());
                 assert_eq!((told, held), (in_time, true));
                 renew(&lease, later);
                 let writer = service.writer.clone().expect("joined");
@@ -219,8 +184,8 @@ mod tests {
         });
     }
 
-    /// Its holder let go between the attempt and the look at the row. A second time may be a sign of
-    /// something else.
+    /// Its holder has released it between the attempt and the look at the row. A second time may be a
+    /// sign of another cause.
     #[test]
     fn a_row_that_is_found_free_is_tried_again_at_once_and_once() {
         on_engine_thread(async {
@@ -234,12 +199,12 @@ mod tests {
                 let writer = service.writer.clone().expect("joined");
                 let changes = service.gather(&writer);
                 tried.push(changes.len());
-                let free = |c: &Change| Row { holder: 0, grant: 0, conn: 0, ..won(c) };
+                let free = |c: &LockChange| LockRow { holder: 0, grant: 0, conn: 0, ..won(c) };
                 let rows = changes.iter().map(free).collect();
                 let batch = Batch { writer, changes, others: Arc::default(), stray: false };
                 let result =
                     Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
-                service.finish(Finished { pipe: 0, batch, result });
+                service.finish(FinishedBatch { pipe: 0, batch, result });
             }
             assert_eq!(tried, [1, 1, 0]);
         });
@@ -263,9 +228,9 @@ mod tests {
             let batch = Batch { writer, changes, others: Arc::default(), stray: false };
             let result =
                 Ok((0, BatchResult { rows: vec![row], guarded: true, base: None, missed: false }));
-            service.finish(Finished { pipe: 0, batch, result });
+            service.finish(FinishedBatch { pipe: 0, batch, result });
             assert!(outcome.try_recv().is_err(), "waits on");
-            let stray = service.strays.pop_front().expect("a release");
+            let stray = service.pipes.next_stray().expect("a release");
             assert_eq!(stray.changes[0].release, Some(token));
             assert_eq!(stray.writer.proxy, ProxyId(7));
         });

@@ -1,18 +1,8 @@
-//! Grants and their ends, as they are counted and written into the log.
+//! Grants and their ends: counted, and written into the log.
 
-use crate::engine::service::keys::{Held, Waiter};
+use crate::engine::service::keys::{LocalHold, Waiter};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
-use crate::seldom::Seldom;
-
-/// Lines that clients can cause.
-#[derive(Debug, Default)]
-pub(super) struct Lines {
-    /// The store did not take a batch.
-    pub(super) refusals: Seldom,
-    /// A deadlock is ended.
-    pub(super) deadlocks: Seldom,
-}
 
 /// A session has the lock.
 pub(super) fn granted(metrics: &Metrics, key: &Key, token: u64, waiter: &Waiter) {
@@ -42,8 +32,8 @@ pub(super) fn found(metrics: &Metrics, key: &Key, token: u64) {
     }
 }
 
-/// Nobody has it any more.
-pub(super) fn ended(metrics: &Metrics, key: &Key, held: &Held, how: &'static str) {
+/// No session has it any more.
+pub(super) fn ended(metrics: &Metrics, key: &Key, held: &LocalHold, how: &'static str) {
     let kept = held.since.elapsed();
     metrics.held.dec();
     if let Some(named) = &metrics.named {

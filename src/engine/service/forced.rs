@@ -1,20 +1,17 @@
 //! Releases that an administrator has asked for: the session goes, and its locks as at any end of one.
 
-use tokio::sync::oneshot;
-
-use super::super::handle::SessionEvent;
 use super::Service;
-use crate::engine::io::admin_queries;
-use crate::store::releases::AskedFor;
+use crate::engine::messages::SessionEvent;
+use crate::store::releases::ReleaseRequest;
 
 impl Service {
     /// Told with each renewal until the row is free: a session that is closing already closes on.
-    pub(super) fn release_by_force(&mut self, locks: Vec<AskedFor>) {
+    pub(super) fn release_by_force(&mut self, locks: Vec<ReleaseRequest>) {
         let Some(proxy) = self.writer.as_ref().map(|writer| writer.proxy) else {
             return;
         };
         let mut nobodys = Vec::new();
-        for AskedFor { key, token, who } in locks {
+        for ReleaseRequest { key, token, who } in locks {
             let state = self.keys.get(&key);
             if state.is_some_and(|s| s.release.is_some()) {
                 continue;
@@ -28,8 +25,7 @@ impl Service {
                 tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, who, "a lock is released by force: its session is closed");
             }
             // A statement that runs would hold the lock to its end. Without the right to kill, it does.
-            let kill = admin_queries::Asked::Kill(held.conn, oneshot::channel().0);
-            self.desk.send(kill);
+            self.queries.kill(held.conn);
         }
         // Rows without a session are freed as they always are: when seen twice.
         if !nobodys.is_empty() {

@@ -1,4 +1,4 @@
-//! How old the oldest hold and the oldest wait are: what lasts is in no histogram before its end.
+//! The ages of the oldest hold and the oldest wait: histograms count neither before its end.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::Service;
 
 impl Service {
     pub(super) fn survey(&self) {
-        let held = self.keys.values().filter_map(|state| state.held.as_ref());
+        let held = self.keys.iter().filter_map(|(_, state)| state.held.as_ref());
         self.metrics.longest_hold.set(age(held.map(|held| held.since).min()));
         self.metrics.longest_wait.set(age(self.waits.oldest()));
     }
@@ -24,11 +24,11 @@ mod tests {
 
     use tokio::sync::{mpsc, oneshot};
 
-    use super::super::super::handle::Claim;
     use super::super::staged::{on_engine_thread, service};
     use super::*;
-    use crate::engine::lease::state::Lease;
-    use crate::engine::service::keys::Held;
+    use crate::engine::messages::{Acquired, Claim};
+    use crate::engine::service::keys::LocalHold;
+    use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::{ConnectionId, Flavour};
 
@@ -54,15 +54,15 @@ mod tests {
                 let key = plain(name, Flavour::MariaDb).expect("valid").key;
                 let since = Instant::now().checked_sub(Duration::from_secs(age)).expect("uptime");
                 let (conn, events) = (ConnectionId(1), mpsc::unbounded_channel().0);
-                let held = Held { token: age, conn, run: 0, events, since, leaving: false };
-                service.keys.entry(key).or_default().held = Some(held);
+                let held = LocalHold { token: age, conn, run: 0, events, since, leaving: false };
+                service.keys.enter(&key).held = Some(held);
             }
             let (reply, _outcome) = oneshot::channel();
             service.acquire(1, claim(2), reply);
             service.survey();
             assert!(service.metrics.longest_hold.get() >= 100.0);
             assert!(service.metrics.longest_wait.get() > 0.0);
-            service.leave(1, &claim(2).name.key, super::super::Acquired::NotFree);
+            service.keys.leave(1, &claim(2).name.key, Acquired::NotFree);
             service.keys.clear();
             service.survey();
             assert!(service.metrics.longest_hold.get() + service.metrics.longest_wait.get() < 1e-9);

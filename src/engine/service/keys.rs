@@ -1,4 +1,4 @@
-//! What the engine knows of one key: who holds it here, who waits, what is under way.
+//! The state of one key: its holder here, its waiters, the change under way.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -6,31 +6,31 @@ use std::rc::Rc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::wait_graph::Edge;
-use crate::engine::handle::{Acquired, Claim, EventSender};
+use crate::engine::messages::{Acquired, Claim, EventSender};
+use crate::engine::shared::wait_graph::Edge;
 use crate::types::ConnectionId;
 
 /// A session that wants the key.
 #[derive(Debug)]
-pub(in crate::engine) struct Waiter {
+pub(super) struct Waiter {
     /// Id of the request.
-    pub(in crate::engine) id: u64,
-    pub(in crate::engine) claim: Claim,
+    pub(super) id: u64,
+    pub(super) claim: Claim,
     /// `None` once it was answered: a waiter that gave up while its grant was under way.
-    pub(in crate::engine) reply: Option<oneshot::Sender<Acquired>>,
+    pub(super) reply: Option<oneshot::Sender<Acquired>>,
     /// The lock's token when it was first found taken; 0: not yet.
-    pub(in crate::engine) ticket: u64,
+    pub(super) ticket: u64,
     /// Its edge in the graph of waits, until it is answered.
-    pub(in crate::engine) edge: Option<Edge>,
-    /// When it came.
-    pub(in crate::engine) since: Instant,
+    pub(super) edge: Option<Edge>,
+    /// When the wait began.
+    pub(super) since: Instant,
     /// Its row was found free after an attempt, which was repeated at once.
-    pub(in crate::engine) hurried: bool,
+    pub(super) hurried: bool,
 }
 
 impl Waiter {
-    /// Tells the outcome. False when nobody listens any more.
-    pub(in crate::engine) fn answer(&mut self, outcome: Acquired) -> bool {
+    /// Tells the outcome. Whether the session was still listening.
+    pub(super) fn answer(&mut self, outcome: Acquired) -> bool {
         self.edge = None;
         self.reply.take().is_some_and(|reply| reply.send(outcome).is_ok())
     }
@@ -38,25 +38,30 @@ impl Waiter {
 
 /// A lock held by a session of this proxy.
 #[derive(Debug)]
-pub(in crate::engine) struct Held {
-    pub(in crate::engine) token: u64,
-    pub(in crate::engine) conn: ConnectionId,
+pub(super) struct LocalHold {
+    pub(super) token: u64,
+    pub(super) conn: ConnectionId,
     /// The server's start when it was granted; `conn` is of this run.
-    pub(in crate::engine) run: i64,
-    pub(in crate::engine) events: EventSender,
-    pub(in crate::engine) since: Instant,
+    pub(super) run: i64,
+    pub(super) events: EventSender,
+    pub(super) since: Instant,
     /// Its session is ending: the release follows.
-    pub(in crate::engine) leaving: bool,
+    pub(super) leaving: bool,
+}
+
+impl LocalHold {
+    /// One that begins now.
+    pub(super) fn new(token: u64, conn: ConnectionId, run: i64, events: EventSender) -> Self {
+        Self { token, conn, run, events, since: Instant::now(), leaving: false }
+    }
 }
 
 /// Tells a caller when the last of several releases is done: when the last clone is dropped.
 #[derive(Debug, Clone)]
-pub(in crate::engine) struct Countdown(
-    #[expect(dead_code, reason = "dropped with the last clone")] Rc<Done>,
-);
+pub(super) struct Countdown(#[expect(dead_code, reason = "dropped with the last clone")] Rc<Done>);
 
 impl Countdown {
-    pub(in crate::engine) fn new(reply: oneshot::Sender<()>) -> Self {
+    pub(super) fn new(reply: oneshot::Sender<()>) -> Self {
         Self(Rc::new(Done(Some(reply))))
     }
 }
@@ -74,46 +79,46 @@ impl Drop for Done {
 
 /// A release on its way to the store.
 #[derive(Debug)]
-pub(in crate::engine) struct PendingRelease {
-    pub(in crate::engine) token: u64,
+pub(super) struct PendingRelease {
+    pub(super) token: u64,
     #[expect(dead_code, reason = "dropping it tells the caller")]
-    pub(in crate::engine) done: Option<Countdown>,
+    pub(super) done: Option<Countdown>,
 }
 
 /// The state of a key. A key without any is dropped from memory.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct KeyState {
-    pub(in crate::engine) held: Option<Held>,
-    pub(in crate::engine) release: Option<PendingRelease>,
+pub(super) struct KeyState {
+    pub(super) held: Option<LocalHold>,
+    pub(super) release: Option<PendingRelease>,
     /// First come, first served. While a grant is under way its waiter is in `granting`.
-    pub(in crate::engine) queue: VecDeque<Waiter>,
-    pub(in crate::engine) granting: Option<Waiter>,
+    pub(super) queue: VecDeque<Waiter>,
+    pub(super) granting: Option<Waiter>,
     /// A change of this key is at the store; no second one is sent.
-    pub(in crate::engine) in_flight: bool,
-    /// Stands in the list of keys to be sent.
-    pub(in crate::engine) listed: bool,
-    /// Another proxy's when last looked at: wait for the poll.
-    pub(in crate::engine) remote: Option<Remote>,
+    pub(super) in_flight: bool,
+    /// It is in the list of keys to be sent.
+    pub(super) listed: bool,
+    /// Another proxy had it at the last look: wait for the poll.
+    pub(super) remote: Option<Remote>,
     /// Hand-overs here since another proxy was seen waiting.
-    pub(in crate::engine) passed: u32,
+    pub(super) passed: u32,
 }
 
-/// What is known of a key that another proxy has.
+/// A key that another proxy has.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Remote {
-    /// A look has shown that a grant may be tried, or that this proxy should stand in the row.
-    pub(in crate::engine) attempt: bool,
-    /// This proxy stands in the row as waiting.
-    pub(in crate::engine) placed: bool,
-    /// Free, but for this proxy; since when that is so.
-    pub(in crate::engine) left_to: Option<(u64, Instant)>,
-    /// It has not come for it: take it.
-    pub(in crate::engine) take: bool,
+pub(super) struct Remote {
+    /// A look has shown that a grant may be tried, or that the row should name this proxy as waiting.
+    pub(super) attempt: bool,
+    /// The row names this proxy as waiting.
+    pub(super) placed: bool,
+    /// Left free for this other proxy, and since when.
+    pub(super) left_to: Option<(u64, Instant)>,
+    /// That proxy has not taken it: take it.
+    pub(super) take: bool,
 }
 
 impl KeyState {
     /// The session that has the lock here, or is about to, and does not give it back.
-    pub(in crate::engine) fn holder(&self) -> Option<ConnectionId> {
+    pub(super) fn holder(&self) -> Option<ConnectionId> {
         if self.release.is_some() {
             return None;
         }
@@ -123,30 +128,37 @@ impl KeyState {
     }
 
     /// Whether its holder here gives it back, or is about to.
-    pub(in crate::engine) fn is_leaving(&self) -> bool {
+    pub(super) fn is_leaving(&self) -> bool {
         self.release.is_some() || self.held.as_ref().is_some_and(|h| h.leaving)
     }
 
     /// Whether there is something to send.
-    pub(in crate::engine) fn has_work(&self, grants: bool) -> bool {
+    pub(super) fn has_work(&self, grants: bool) -> bool {
         !self.in_flight
             && (self.release.is_some() || self.withdraws() || (grants && self.may_grant()))
     }
 
     /// Whether the next waiter's turn has come.
-    pub(in crate::engine) fn may_grant(&self) -> bool {
+    pub(super) fn may_grant(&self) -> bool {
         !self.queue.is_empty()
             && (self.held.is_none() || self.release.is_some())
             && self.remote.as_ref().is_none_or(|r| r.attempt)
     }
 
-    /// Whether this proxy stands in the row as waiting, and nobody here waits any more.
-    pub(in crate::engine) fn withdraws(&self) -> bool {
+    /// Whether the row names this proxy as waiting, though no session here waits any more.
+    pub(super) fn withdraws(&self) -> bool {
         self.queue.is_empty() && self.remote.as_ref().is_some_and(|r| r.placed)
     }
 
+    /// Puts a waiter back in front, unless it has its answer.
+    pub(super) fn requeue(&mut self, waiter: Waiter) {
+        if waiter.reply.is_some() {
+            self.queue.push_front(waiter);
+        }
+    }
+
     /// Whether nothing needs to be remembered.
-    pub(in crate::engine) fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.held.is_none()
             && self.release.is_none()
             && self.queue.is_empty()

@@ -1,16 +1,13 @@
-//! Held locks whose rows somebody has deleted or changed: others may take them by now.
+//! Held locks whose rows were deleted or changed: other sessions may have them by now.
 
-use super::super::handle::{HeldNow, SessionEvent};
 use super::Service;
-use crate::engine::io::admin_queries;
-use crate::engine::service::keys::{Held, KeyState};
+use crate::engine::messages::{HeldNow, SessionEvent};
+use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::ProxyId;
-use tokio::sync::oneshot;
-
 /// A lock that stays its session's until a change is sent: its row names it.
-fn at_rest(state: &KeyState) -> Option<&Held> {
+fn at_rest(state: &KeyState) -> Option<&LocalHold> {
     state.held.as_ref().filter(|_| !state.in_flight && state.release.is_none())
 }
 
@@ -39,20 +36,19 @@ impl Service {
         let lost = lost.collect();
         let known = std::mem::replace(&mut self.lost, lost);
         for (key, token) in self.lost.difference(&known) {
-            let Some(held) = self.keys.get(key).and_then(|state| state.held.as_ref()) else {
+            let Some(held) = self.keys.held(key) else {
                 continue;
             };
             self.tell_lost(key, *token, held);
             // A statement that runs would go on without the lock.
-            let kill = admin_queries::Asked::Kill(held.conn, oneshot::channel().0);
-            self.desk.send(kill);
+            self.queries.kill(held.conn);
         }
     }
 
-    /// The release of a lock has found that its row is not this proxy's. Whoever asked for the release
-    /// hears that before it is done.
+    /// The release of a lock has found that its row is not this proxy's. The session that asked for the
+    /// release is told before it is done.
     pub(super) fn miss(&self, key: &Key) {
-        let held = self.keys.get(key).and_then(|state| state.held.as_ref());
+        let held = self.keys.held(key);
         if let Some(held) = held
             && !self.lost.contains(&(key.clone(), held.token))
         {
@@ -61,9 +57,9 @@ impl Service {
     }
 
     /// Its session closes, and what it holds beside goes back as at any end of one.
-    fn tell_lost(&self, key: &Key, token: u64, held: &Held) {
+    fn tell_lost(&self, key: &Key, token: u64, held: &LocalHold) {
         self.metrics.lost_rows.inc();
-        tracing::error!(lock = key.shown(), token, connection = %held.conn, "the row of a held lock was deleted or changed by somebody else: its session is closed");
+        tracing::error!(lock = key.shown(), token, connection = %held.conn, "the row of a held lock was deleted or changed: its session is closed");
         let _ = held.events.send(SessionEvent::Lost(token));
     }
 }

@@ -3,35 +3,34 @@
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::handle::{Acquired, Claim};
 use super::Service;
-use super::doubts::Who;
+use super::doubts::PendingAnswer;
 use crate::engine::io::deadlock_detector::Victim;
+use crate::engine::messages::{Acquired, Claim};
 use crate::engine::service::keys::{KeyState, Waiter};
-use crate::engine::service::wait_graph::Wait;
+use crate::engine::shared::wait_graph::Wait;
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
 
 impl Service {
     pub(super) fn acquire(&mut self, id: u64, claim: Claim, reply: oneshot::Sender<Acquired>) {
         let key = claim.name.key.clone();
-        let granting = self.may_send_grants();
-        let state = self.keys.entry(key.clone()).or_default();
+        let writer = self.writer.as_ref();
+        let granting = writer.is_some_and(|w| self.lease.allows_grants(w.proxy));
+        let state = self.keys.enter(&key);
         let since = Instant::now();
         let mut waiter =
             Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None, since, hurried: false };
-        // Somebody here has it or is before us: no trip to the store can change that.
+        // Another session here has it or is first: no trip to the store can change that.
         let before = state.granting.is_some() || !state.queue.is_empty();
         if waiter.claim.once && granting && !before && state.held.is_some() {
             state.queue.push_back(waiter);
-            self.doubt(&key, Who::Tries(id));
+            self.doubts.enter(&key, PendingAnswer::Try(id), self.keys.get(&key));
             return;
         }
         if waiter.claim.once && (before || !granting) {
             waiter.answer(Acquired::NotFree);
-            if state.is_idle() {
-                self.keys.remove(&key);
-            }
+            self.keys.forget_if_idle(&key);
             return;
         }
         waiter.ticket = state.held.as_ref().map_or(0, |h| h.token);
@@ -42,9 +41,9 @@ impl Service {
         }
         state.queue.push_back(waiter);
         if state.remote.is_some() {
-            self.poll_at.get_or_insert_with(Instant::now);
+            self.poll.start_now();
         }
-        self.list(&key);
+        self.keys.list(&key);
         if holds && !once {
             self.end_deadlocks_of(conn);
         }
@@ -59,39 +58,19 @@ impl Service {
             };
             let by = circle.iter().find(|(_, key)| *key == victim.key).map_or(conn, |(c, _)| *c);
             let circle = circle.into_iter().map(|(conn, key)| (conn, key.shown())).collect();
-            self.note_deadlock(false, by, circle);
-            self.leave(victim.id, &victim.key, Acquired::Deadlock);
+            self.deadlocks.note(false, by, circle);
+            self.keys.leave(victim.id, &victim.key, Acquired::Deadlock);
         }
     }
 
     /// Ends a deadlock that goes over other proxies.
     pub(super) fn give_up(&mut self, Victim { id, key, circle }: Victim) {
-        // One whose grant is under way is in nobody's way any more.
+        // A wait whose grant is under way is no part of the circle any more.
         let queue = self.keys.get(&key).map(|state| &state.queue);
         let waits = queue.and_then(|queue| queue.iter().find(|w| w.id == id));
         if let Some(conn) = waits.map(|waiter| waiter.claim.conn) {
-            self.note_deadlock(true, conn, circle);
-            self.leave(id, &key, Acquired::Deadlock);
-        }
-    }
-
-    /// Takes a waiter out of its queue.
-    pub(super) fn leave(&mut self, id: u64, key: &Key, outcome: Acquired) {
-        let Some(state) = self.keys.get_mut(key) else {
-            return;
-        };
-        if let Some(at) = state.queue.iter().position(|w| w.id == id) {
-            if let Some(mut waiter) = state.queue.remove(at) {
-                waiter.answer(outcome);
-            }
-        } else if let Some(waiter) = state.granting.as_mut().filter(|w| w.id == id) {
-            // Its grant is at the store; if it was won it goes on to the next.
-            waiter.answer(outcome);
-        }
-        if state.is_idle() {
-            self.keys.remove(key);
-        } else if state.withdraws() {
-            self.list(key);
+            self.deadlocks.note(true, conn, circle);
+            self.keys.leave(id, &key, Acquired::Deadlock);
         }
     }
 }
@@ -106,7 +85,7 @@ mod tests {
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
-    use crate::engine::lease::state::Lease;
+    use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::{Flavour, ProxyId};
 
@@ -125,7 +104,7 @@ mod tests {
         outcome
     }
 
-    /// A grant that comes for a session which no longer wants it goes back: nobody waits for it.
+    /// A grant for a session that no longer wants it goes back: no session waits for it.
     #[test]
     fn a_session_that_gave_up_holds_nobody_up() {
         on_engine_thread(async {
@@ -139,7 +118,7 @@ mod tests {
                 service.dispatch();
                 let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
                 if gives_up {
-                    service.leave(1, &key, Acquired::NotFree);
+                    service.keys.leave(1, &key, Acquired::NotFree);
                 }
                 // Of each session the grant is at the store; each wants the other one's lock too.
                 let _first = ask(&mut service, 3, b"l", 1);

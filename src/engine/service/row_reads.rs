@@ -1,81 +1,55 @@
-//! Looking at rows: for the IS_ functions, and for locks that other proxies hold.
+//! Looking at rows: for IS_FREE_LOCK and IS_USED_LOCK, and for locks that other proxies hold.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::handle::{Acquired, Look};
-use super::{POLL, Service};
-use crate::engine::io::pipe::{Lookup, Read};
-use crate::engine::io::wakeup;
+use super::Service;
+use super::looks::PendingLook;
+use crate::engine::io::reader::FinishedRead;
+use crate::engine::io::wakeup::WakeReason;
+use crate::engine::messages::{Acquired, Look};
 use crate::engine::service::keys::KeyState;
 use crate::lock::name::Key;
-use crate::store::batch::Row;
+use crate::store::rows::LockRow;
 use crate::types::{ConnectionId, ProxyId};
 
-/// Keys in a read at most.
-const READ: usize = 1024;
-
-/// How long a free row is left to a proxy that does not come for it.
+/// How long a free row is left to a proxy that does not take it.
 const LEFT: Duration = Duration::from_millis(100);
 
-/// A session that asks about a key.
-pub(super) struct Asker {
-    reply: oneshot::Sender<Look>,
-    /// That another proxy has it was seen once.
-    again: bool,
-}
-
-impl Asker {
-    pub(super) fn new(reply: oneshot::Sender<Look>) -> Self {
-        Self { reply, again: false }
-    }
-
-    pub(super) fn again(reply: oneshot::Sender<Look>) -> Self {
-        Self { reply, again: true }
-    }
-}
-
 impl Service {
-    pub(super) fn poll(&mut self) {
-        self.poll_at = None;
+    /// Looks at the locks that other proxies hold and sessions here wait for.
+    pub(super) fn poll_remote(&mut self) {
+        self.poll.clear();
         for key in self.remote_keys() {
-            self.ask_about(key);
+            self.looks.ask(key);
         }
     }
 
     /// A lock may be free for this proxy.
-    pub(super) fn hear_ring(&mut self, look: wakeup::Look) {
-        let placed = |s: &KeyState| s.remote.as_ref().is_some_and(|r| r.placed);
-        let mut placed = self.keys.iter_mut().filter(|(_, s)| placed(s) && !s.queue.is_empty());
-        // Where it waits for one, no look is needed to know which.
-        if look == wakeup::Look::Rung
-            && let (Some((key, state)), None) = (placed.next(), placed.next())
+    pub(super) fn hear_ring(&mut self, reason: WakeReason) {
+        // If it waits for one lock alone, no look is needed to know which it is.
+        if reason == WakeReason::Rung
+            && let Some(key) = self.only_placed_key()
         {
-            let key = key.clone();
-            if let Some(remote) = &mut state.remote {
+            if let Some(remote) = self.keys.get_mut(&key).and_then(|state| state.remote.as_mut()) {
                 remote.attempt = true;
             }
-            self.list(&key);
+            self.keys.list(&key);
         }
-        self.poll();
+        self.poll_remote();
     }
 
-    /// Looks at the latest after this pause.
-    pub(super) fn poll_within(&mut self, pause: Duration) {
-        let at = Instant::now() + pause;
-        self.poll_at = Some(self.poll_at.map_or(at, |planned| planned.min(at)));
-    }
-
-    /// Those who ask about a key, which is looked at when its turn comes.
-    pub(super) fn ask_about(&mut self, key: Key) -> &mut Vec<Asker> {
-        if !self.looks.contains_key(&key) {
-            self.look_next.push_back(key.clone());
+    /// The only key whose row names this proxy as waiting; none if there are several.
+    fn only_placed_key(&self) -> Option<Key> {
+        let placed = |s: &KeyState| s.remote.as_ref().is_some_and(|r| r.placed);
+        let mut placed = self.keys.iter().filter(|(_, s)| placed(s) && !s.queue.is_empty());
+        match (placed.next(), placed.next()) {
+            (Some((key, _)), None) => Some(key.clone()),
+            _ => None,
         }
-        self.looks.entry(key).or_default()
     }
 
     fn remote_keys(&self) -> Vec<Key> {
@@ -84,27 +58,23 @@ impl Service {
     }
 
     pub(super) fn dispatch_reads(&mut self) {
-        if !self.looked_at.is_empty() || self.looks.is_empty() {
+        let Some(keys) = self.looks.next_read() else {
             return;
-        }
-        let some = self.look_next.len().min(READ);
-        let keys: Vec<Key> = self.look_next.drain(..some).collect();
-        self.looked_at = keys.iter().filter_map(|k| self.looks.remove_entry(k)).collect();
+        };
         let remote = |key: &&Key| self.keys.get(key).is_some_and(|s| s.remote.is_some());
         let probed = keys.iter().filter(remote).cloned().collect();
-        // The reader is idle, so its channel of one has room.
-        let _ = self.reader.try_send(Lookup { keys, probed, others: Arc::clone(&self.others) });
+        self.looks.send(keys, probed, Arc::clone(&self.others));
     }
 
-    pub(super) fn finish_read(&mut self, read: Read) {
-        let Read { keys, result } = read;
+    pub(super) fn finish_read(&mut self, read: FinishedRead) {
+        let FinishedRead { keys, result } = read;
         let none = (Vec::new(), HashSet::new());
         let ((rows, at_rest), error) = match result {
             Ok(read) => (read, None),
             Err(e) => (none, Some(e.to_string())),
         };
         self.last_token = rows.iter().fold(self.last_token, |last, row| last.max(row.token));
-        let rows: HashMap<&[u8], &Row> = rows.iter().map(|r| (r.key.as_slice(), r)).collect();
+        let rows: HashMap<&[u8], &LockRow> = rows.iter().map(|r| (r.key.as_slice(), r)).collect();
         for key in keys {
             let row = rows.get(key.as_bytes()).copied();
             let look = match (&error, row) {
@@ -112,9 +82,9 @@ impl Service {
                 (None, Some(r)) if self.is_held(r) => Look::Used(ConnectionId(r.conn)),
                 (None, _) => Look::Free,
             };
-            for Asker { reply, again } in self.looked_at.remove(&key).unwrap_or_default() {
+            for PendingLook { reply, again } in self.looks.answered(&key) {
                 if matches!(look, Look::Used(_)) && !again {
-                    self.look_again(&key, reply);
+                    self.doubts.enter_second_look(&key, reply);
                 } else {
                     let _ = reply.send(look.clone());
                 }
@@ -125,25 +95,24 @@ impl Service {
             }
         }
         let waiting = !self.remote_keys().is_empty();
-        // Without another live proxy nobody would ring.
+        // Only another live proxy would ring.
         self.listens.send_if_modified(|listens| {
             let wanted = waiting && !self.others.waiting.is_empty();
             std::mem::replace(listens, wanted) != wanted
         });
-        if !waiting {
-            self.poll_at = None;
-        } else if self.poll_at.is_none() {
-            self.poll_every = (self.poll_every * 6 / 5).min(POLL.1);
-            self.poll_at = Some(Instant::now() + self.poll_every);
+        if waiting {
+            self.poll.plan_next();
+        } else {
+            self.poll.clear();
         }
     }
 
-    fn is_held(&self, row: &Row) -> bool {
+    fn is_held(&self, row: &LockRow) -> bool {
         row.holder != 0 && !self.others.clean.contains(&ProxyId(row.holder))
     }
 
-    /// What a look means to those who wait here. `rests`: nobody is at the row.
-    fn look_at_remote(&mut self, key: &Key, row: Option<&Row>, rests: bool) {
+    /// Takes in a look, for the sessions that wait here. `rests`: no transaction is at the row.
+    fn look_at_remote(&mut self, key: &Key, row: Option<&LockRow>, rests: bool) {
         let held = row.is_some_and(|r| self.is_held(r));
         let me = self.writer.as_ref().map(|w| w.proxy.0);
         let rival = row.map(|r| r.want).filter(|w| self.others.waiting.contains(&ProxyId(*w)));
@@ -159,7 +128,7 @@ impl Service {
             for waiter in state.queue.iter_mut().filter(|w| w.ticket == 0) {
                 waiter.ticket = token;
             }
-            // Tries that are made once need not wait for more.
+            // A session that tries once need not wait for more.
             for waiter in state.queue.iter_mut().filter(|w| w.claim.once) {
                 waiter.answer(Acquired::NotFree);
             }
@@ -177,15 +146,14 @@ impl Service {
                 }
                 _ => remote.left_to = Some((rival, now)),
             }
-            self.poll_every = POLL.0;
+            self.poll.quicken();
         } else {
             remote.attempt = rests;
-            self.poll_every = POLL.0;
+            self.poll.quicken();
         }
-        if state.is_idle() {
-            self.keys.remove(key);
-        } else if state.may_grant() || state.withdraws() {
-            self.list(key);
+        let ready = state.may_grant() || state.withdraws();
+        if !self.keys.forget_if_idle(key) && ready {
+            self.keys.list(key);
         }
     }
 }
@@ -194,12 +162,12 @@ impl Service {
 mod tests {
     use tokio::sync::{mpsc, oneshot};
 
-    use super::super::super::handle::SessionEvent;
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
-    use crate::engine::lease::state::Lease;
-    use crate::engine::service::keys::Held;
+    use crate::engine::messages::SessionEvent;
+    use crate::engine::service::keys::LocalHold;
+    use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::Flavour;
 
@@ -217,11 +185,14 @@ mod tests {
             let mut early = ask(&mut service);
             let mut late = ask(&mut service);
             let keys = vec![key.clone()];
-            service.finish_read(Read { keys, result: Ok(Default::default()) });
+            service.finish_read(FinishedRead { keys, result: Ok(Default::default()) });
             assert_eq!(early.try_recv(), Ok(Look::Free));
             assert!(late.try_recv().is_err(), "the next read is for this one");
             service.dispatch_reads();
-            service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
+            service.finish_read(FinishedRead {
+                keys: vec![key.clone()],
+                result: Ok(Default::default()),
+            });
             assert_eq!(late.try_recv(), Ok(Look::Free));
         });
     }
@@ -236,7 +207,7 @@ mod tests {
             lease.begin(ProxyId(7), Duration::ZERO);
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let (events, mut heard) = mpsc::unbounded_channel();
-            let held = Held {
+            let held = LocalHold {
                 token: 101,
                 conn: ConnectionId(52),
                 run: 0,
@@ -244,7 +215,7 @@ mod tests {
                 since: Instant::now(),
                 leaving: false,
             };
-            service.keys.entry(key.clone()).or_default().held = Some(held);
+            service.keys.enter(&key).held = Some(held);
             let ask = |service: &mut Service| {
                 let (reply, answer) = oneshot::channel();
                 service.look(key.clone(), reply);
@@ -258,10 +229,13 @@ mod tests {
             service.release_all(vec![(key.clone(), 101)], ProxyId(7), None);
             let mut answer = ask(&mut service);
             assert!(answer.try_recv().is_err(), "the release decides");
-            service.keys.remove(&key);
+            service.keys.clear();
             service.undoubt(&key);
             service.dispatch_reads();
-            service.finish_read(Read { keys: vec![key.clone()], result: Ok(Default::default()) });
+            service.finish_read(FinishedRead {
+                keys: vec![key.clone()],
+                result: Ok(Default::default()),
+            });
             assert_eq!(answer.try_recv(), Ok(Look::Free));
         });
     }

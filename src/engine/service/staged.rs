@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
-use super::{LeaseEvent, Service, build};
+use super::Service;
+use super::task::build;
 use crate::clock;
-use crate::config::StoreUrl;
-use crate::engine::io::pipe::StoreAccess;
-use crate::engine::lease::state::Lease;
-use crate::metrics::Metrics;
-use crate::store::statement::Writer;
+use crate::engine::io::link::StoreAccess;
+use crate::engine::messages::LeaseEvent;
+use crate::engine::shared::lease::Lease;
+use crate::store::statement::BatchWriter;
 use crate::types::ProxyId;
 
 /// Runs a test as the engine's thread would.
@@ -20,32 +18,17 @@ pub(super) fn on_engine_thread(test: impl Future<Output = ()>) {
     tokio::task::LocalSet::new().block_on(&runtime.expect("a runtime"), test);
 }
 
-/// A store that is never reached.
-pub(in crate::engine) fn store_access() -> Arc<StoreAccess> {
-    let url = StoreUrl {
-        host: "127.0.0.1".to_owned(),
-        port: 1,
-        user: String::new(),
-        password: String::new(),
-        schema: "lockstead".to_owned(),
-        tls: crate::config::tls::StoreTls::default(),
-    };
-    Arc::new(StoreAccess {
-        url,
-        connect_timeout: Duration::from_secs(1),
-        open: Mutex::default(),
-        home: Mutex::default(),
-        metrics: Arc::new(Metrics::new(None).expect("metrics")),
-        stuck: Arc::default(),
-    })
-}
-
 /// A service whose store is never reached: its batches are answered by the test.
 pub(super) fn service(lease: &Arc<Lease>) -> Service {
-    let access = store_access();
-    let (mut service, _, _) = build(&access, Arc::clone(lease));
-    let writer =
-        Writer { schema: "lockstead".to_owned(), proxy: ProxyId(7), epoch: 1, base: 100, run: 0 };
+    let access = Arc::new(StoreAccess::unreachable());
+    let mut service = build(&access, Arc::clone(lease)).0.into_service();
+    let writer = BatchWriter {
+        schema: "lockstead".to_owned(),
+        proxy: ProxyId(7),
+        epoch: 1,
+        base: 100,
+        run: 0,
+    };
     service.lease_event(LeaseEvent::Joined(writer));
     service
 }

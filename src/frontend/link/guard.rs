@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::close_reason::CloseReason;
-use crate::engine::lease::state::Lease;
+use crate::engine::shared::lease::Lease;
 use crate::types::ProxyId;
 
 /// Shared by the ledger, which says what is held, and the link, which asks before it writes.

@@ -16,7 +16,7 @@ use crate::config::{Plan, Raw};
 use crate::engine::handle::{Acquired, Grant, Look, SessionEvent, Ticket};
 use crate::engine::io::gatekeeper::Gate;
 use crate::engine::io::held_locks::Census;
-use crate::engine::lease::state::Lease;
+use crate::engine::shared::lease::Lease;
 use crate::engine::start;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::guard::LeaseGuard;

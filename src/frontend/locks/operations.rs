@@ -16,7 +16,7 @@ use crate::lock::name::Name;
 use crate::lock::timeout::Timeout;
 use crate::metrics::CallOutcome;
 use crate::protocol::reply::ErrorReply;
-use crate::store::statement::ident_expression;
+use crate::store::identity::ident_expression;
 
 /// What came of a call.
 pub(crate) enum Outcome {

@@ -1,4 +1,4 @@
-//! What keeps locks of dead proxies and ended sessions held, where only people can help.
+//! Locks of dead proxies and ended sessions that stay held until an operator helps.
 
 use std::collections::BTreeMap;
 

@@ -2,58 +2,27 @@
 
 use std::collections::HashSet;
 
-use super::connection::{StoreConnection, StoreError, column};
+use super::connection::{StoreConnection, StoreError};
+use super::identity::ident_expression;
+use super::meta::{Meta, meta_sql, to_meta};
+use super::quoting::{literal, numbers};
 use super::reads::{PAGE, between};
-use super::releases::{AskedFor, asked_sql, to_asked};
-use super::schema::{Meta, meta_sql, to_meta};
-use super::statement::{Others, ident_expression, literal};
+use super::releases::{ReleaseRequest, asked_sql, to_asked};
+use super::rows::{PROXY_ROW, ProxyRow, ProxyState, UNKNOWN_RUN, column, to_proxy};
+use super::statement::Others;
 use crate::types::ProxyId;
 
-/// State of an incarnation; it only ever grows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ProxyState {
-    /// May grant.
-    Live,
-    /// Revoked: can neither renew nor grant, but its server sessions may still run.
-    Dead,
-    /// Its server sessions are gone: its locks may be taken.
-    Clean,
-}
-
-/// [`ProxyRow::server_start`] of a proxy whose row was deleted: its connections' ids may be of any
-/// run. (0, as `lockstead adopt` enters it, is none of this server's.)
-pub const UNKNOWN_RUN: i64 = -1;
-
-/// A row of `proxies`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProxyRow {
-    /// Incarnation.
-    pub id: ProxyId,
-    /// State.
-    pub state: ProxyState,
-    /// Version of the last renewal.
-    pub rvn: u64,
-    /// Its lease in milliseconds.
-    pub ttl_ms: u32,
-    /// Where it listens.
-    pub addr: String,
-    /// Start of the server that its connection ids belong to, in seconds of the server's clock.
-    pub server_start: i64,
-    /// Ids of its own store connections.
-    pub conns: Vec<u64>,
-}
-
-/// What a renewal saw.
+/// The result of a renewal.
 #[derive(Debug)]
 pub struct Renewal {
     /// Whether the row was LIVE with the expected version, and now has the new one.
     pub renewed: bool,
-    /// What meta says of epoch and server.
+    /// The row of `meta`.
     pub meta: Meta,
     /// All proxies, this one included.
     pub proxies: Vec<ProxyRow>,
     /// Locks of this proxy that administrators want released.
-    pub asked: Vec<AskedFor>,
+    pub asked: Vec<ReleaseRequest>,
 }
 
 impl Renewal {
@@ -93,7 +62,7 @@ impl StoreConnection {
             let message = "another epoch has begun".to_owned();
             return Err(StoreError::Refused { code: 1105, message });
         }
-        // Behind the row, which whoever forgets a longer lease would have seen.
+        // After the row: a proxy that forgets a longer lease would have seen it.
         self.execute(format!(
             "UPDATE `{schema}`.meta SET ttl_ms=GREATEST(ttl_ms,{ttl_ms}) WHERE {reign}"
         ))
@@ -101,13 +70,13 @@ impl StoreConnection {
         .map(drop)
     }
 
-    /// Puts a shorter one in the place of the longest lease known (`old`), unless somebody has one
-    /// longer than that.
+    /// Replaces the longest lease known (`old`) by a shorter one, unless a proxy has a longer one.
     pub async fn forget_longest(
         &mut self,
         schema: &str,
         epoch: u64,
-        (old, shorter): (u32, u32),
+        old: u32,
+        shorter: u32,
     ) -> Result<(), StoreError> {
         let ident = ident_expression(self.flavour());
         let sql = format!(
@@ -125,7 +94,8 @@ impl StoreConnection {
         schema: &str,
         id: ProxyId,
         epoch: u64,
-        (old, new): (&[u64], u64),
+        old: &[u64],
+        new: u64,
         conns: &[u64],
     ) -> Result<Renewal, StoreError> {
         let ident = ident_expression(self.flavour());
@@ -133,13 +103,13 @@ impl StoreConnection {
         let asked = asked_sql(schema, id);
         let id = id.0;
         let conns = join(conns);
-        let old = old.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let old = numbers(old.iter().copied());
         let sql = format!(
             "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}' \
              WHERE id={id} AND state=1 AND epoch={epoch} AND rvn IN ({old}) AND EXISTS \
              (SELECT 1 FROM `{schema}`.meta WHERE id=1 AND epoch={epoch} AND ident={ident});\
              {meta};\
-             SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies;{asked}"
+             SELECT {PROXY_ROW} FROM `{schema}`.proxies;{asked}"
         );
         let results = self.query(sql, 4).await?;
         let meta = to_meta(schema, &results[1])?;
@@ -149,14 +119,7 @@ impl StoreConnection {
         Ok(Renewal { renewed, meta, proxies, asked: to_asked(&results[3]) })
     }
 
-    /// All proxies.
-    pub async fn read_proxies(&mut self, schema: &str) -> Result<Vec<ProxyRow>, StoreError> {
-        let sql =
-            format!("SELECT id,state,rvn,ttl_ms,addr,server_start,conns FROM `{schema}`.proxies");
-        Ok(self.query(sql, 1).await?[0].iter().map(to_proxy).collect())
-    }
-
-    /// LIVE to DEAD, if the version is still the one seen. True when this call did it.
+    /// LIVE to DEAD, if the version is still the one seen. Whether this call did it.
     pub async fn revoke(
         &mut self,
         schema: &str,
@@ -170,8 +133,8 @@ impl StoreConnection {
         Ok(self.execute(sql).await? == 1)
     }
 
-    /// Holders of locks that no row of `proxies` names: somebody has deleted it.
-    pub async fn strangers(&mut self, schema: &str) -> Result<HashSet<ProxyId>, StoreError> {
+    /// Holders of locks that no row of `proxies` names: it was deleted.
+    pub async fn orphan_holders(&mut self, schema: &str) -> Result<HashSet<ProxyId>, StoreError> {
         let mut ids = HashSet::new();
         let mut from = None;
         while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
@@ -186,9 +149,14 @@ impl StoreConnection {
         Ok(ids)
     }
 
-    /// Enters a stranger as DEAD, so that its locks are taken over. Only when its lease is certainly
+    /// Enters such a holder as DEAD, so that its locks are taken over. Only when its lease is certainly
     /// over.
-    pub async fn bury(&mut self, schema: &str, id: ProxyId, epoch: u64) -> Result<(), StoreError> {
+    pub async fn enter_dead(
+        &mut self,
+        schema: &str,
+        id: ProxyId,
+        epoch: u64,
+    ) -> Result<(), StoreError> {
         let reign =
             format!("id=1 AND epoch={epoch} AND ident={}", ident_expression(self.flavour()));
         let rvn: u64 = rand::random();
@@ -211,7 +179,7 @@ impl StoreConnection {
     }
 
     /// Removes CLEAN incarnations that no lock row names any more. Ids are never reused, so
-    /// nobody can miss them.
+    /// no proxy needs them.
     pub async fn sweep_clean(&mut self, schema: &str) -> Result<(), StoreError> {
         let sql = format!("SELECT id FROM `{schema}`.proxies WHERE state=3");
         let rows = self.query(sql, 1).await?;
@@ -221,31 +189,27 @@ impl StoreConnection {
             self.execute(format!("DELETE FROM `{schema}`.proxies WHERE id={id} AND state=3"))
                 .await?;
         }
-        // Waits of those that are gone; nobody reads them.
+        // Waits of proxies that are gone, which no proxy reads.
         self.execute(format!(
             "DELETE FROM `{schema}`.waits WHERE proxy NOT IN (SELECT id FROM `{schema}`.proxies)"
         ))
         .await?;
         Ok(())
     }
-}
 
-fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
-    let state = match column::<u8>(row, 1) {
-        1 => ProxyState::Live,
-        3 => ProxyState::Clean,
-        // An unknown state of a later version is treated as one that may still run.
-        _ => ProxyState::Dead,
-    };
-    let conns: String = column(row, 6);
-    ProxyRow {
-        id: ProxyId(column(row, 0)),
-        state,
-        rvn: column(row, 2),
-        ttl_ms: column(row, 3),
-        addr: column(row, 4),
-        server_start: column(row, 5),
-        conns: conns.split(',').filter_map(|n| n.parse().ok()).collect(),
+    /// Frees all rows that name `proxy` as holder, page by page.
+    async fn free_held(&mut self, schema: &str, proxy: ProxyId) -> Result<(), StoreError> {
+        let mut from = None;
+        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
+            let page_of = between(from.as_deref(), &page);
+            let sql = format!(
+                "UPDATE `{schema}`.locks SET holder=0 WHERE {page_of} AND holder={}",
+                proxy.0
+            );
+            self.execute(sql).await?;
+            from = Some(page);
+        }
+        Ok(())
     }
 }
 
@@ -253,6 +217,5 @@ fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
 const CONNS: usize = 24;
 
 fn join(ids: &[u64]) -> String {
-    let ids: Vec<String> = ids.iter().take(CONNS).map(u64::to_string).collect();
-    ids.join(",")
+    numbers(ids.iter().take(CONNS).copied())
 }

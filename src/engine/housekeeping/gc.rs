@@ -1,21 +1,21 @@
-//! Deletes the rows of locks that nobody has taken for long, a page at a time, and has the rows that
-//! name this proxy compared with what it holds.
+//! Deletes the rows of locks that were not taken for long, a page at a time, and has the rows that name
+//! this proxy compared with the locks it holds.
 //!
-//! Time is told by the base of tokens: it is moved on when it has stood for an interval on this
-//! process's own clock, so several proxies together do it once an interval. Rows below a base that
-//! has stood so long were not taken meanwhile.
+//! The base of tokens measures time: it is moved on when it has not changed for an interval on this
+//! process's own clock, so several proxies together move it once an interval. Rows below a base that
+//! has not changed for so long were not taken meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::pipe::{Line, StoreAccess};
+use super::orphans::Orphans;
 use crate::engine::handle::Engine;
-use crate::engine::lease::strangers::Strangers;
+use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
-use crate::store::schema::Meta;
+use crate::store::meta::Meta;
 
 /// Pause between two pages.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -28,24 +28,24 @@ pub(in crate::engine) async fn collect(
     engine: Engine,
     interval: Duration,
 ) {
-    let mut line = Line::new(Arc::clone(&access));
+    let mut link = StoreLink::new(Arc::clone(&access));
     let mut stands: Option<(u64, Instant)> = None;
-    let mut strangers = Strangers::default();
+    let mut orphans = Orphans::default();
     loop {
-        sleep(strangers.pause(interval / 4)).await;
+        sleep(orphans.pause(interval / 4)).await;
         if !engine.lease().is_good() {
             stands = None;
             continue;
         }
-        let audited = audit(&mut line, &access, &engine).await;
-        line.judge(&audited);
-        let looked = match line.get().await {
-            Ok(conn) => strangers.look(conn, &access.url.schema).await,
+        let audited = audit(&mut link, &access, &engine).await;
+        link.judge(&audited);
+        let looked = match link.get().await {
+            Ok(conn) => orphans.look(conn, &access.url.schema).await,
             Err(e) => Err(e),
         };
-        line.judge(&looked);
-        let result = round(&mut line, &access, &mut stands, interval).await;
-        line.judge(&result);
+        link.judge(&looked);
+        let result = round(&mut link, &access, &mut stands, interval).await;
+        link.judge(&result);
         match result {
             Ok(0) => {}
             Ok(rows) => {
@@ -56,26 +56,30 @@ pub(in crate::engine) async fn collect(
             Err(e) => tracing::debug!(error = %e, "unused locks were not all deleted"),
         }
         // Most of the time there is nothing to do.
-        line.drop_connection();
+        link.drop_connection();
     }
 }
 
-async fn audit(line: &mut Line, access: &StoreAccess, engine: &Engine) -> Result<(), StoreError> {
+async fn audit(
+    link: &mut StoreLink,
+    access: &StoreAccess,
+    engine: &Engine,
+) -> Result<(), StoreError> {
     let Some(proxy) = engine.lease().proxy() else { return Ok(()) };
-    let rows = line.get().await?.read_held(&access.url.schema, proxy).await?;
+    let rows = link.get().await?.read_held(&access.url.schema, proxy).await?;
     let rows = rows.iter().filter_map(|r| Some((Key::from_row(&r.key)?, r.token))).collect();
     engine.reconcile(proxy, rows);
     Ok(())
 }
 
 async fn round(
-    line: &mut Line,
+    link: &mut StoreLink,
     access: &StoreAccess,
     stands: &mut Option<(u64, Instant)>,
     interval: Duration,
 ) -> Result<u64, StoreError> {
     let schema = &access.url.schema;
-    let conn = line.get().await?;
+    let conn = link.get().await?;
     let Meta { epoch, base, here, .. } = conn.read_meta(schema).await?;
     let since = match *stands {
         Some((seen, since)) if seen == base => since,
@@ -95,6 +99,6 @@ async fn round(
         sleep(PAUSE).await;
     }
     let next = base + interval.as_secs().max(1) * TOKENS_A_SECOND;
-    conn.move_base(schema, epoch, (base, next)).await?;
+    conn.move_base(schema, epoch, base, next).await?;
     Ok(rows)
 }

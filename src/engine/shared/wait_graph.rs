@@ -1,4 +1,4 @@
-//! Who waits for what, among the sessions of this proxy: a graph that finds deadlocks as they close.
+//! The waits of this proxy's sessions as a graph, which finds deadlocks as they close.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,17 +21,17 @@ pub(in crate::engine) struct Wait {
     /// The more often it was given up to end a deadlock, the later it is again; ties fall on the
     /// one that closes the circle. Always 0 on MySQL, which does not count.
     pub(in crate::engine) weight: u32,
-    /// Whether the session holds locks: else it stands in nobody's way.
+    /// Whether the session holds locks; if not, no other session waits for it.
     pub(in crate::engine) holds: bool,
     pub(in crate::engine) since: Instant,
 }
 
 /// All waits.
 #[derive(Debug, Clone, Default)]
-pub(in crate::engine) struct Waits(Rc<Inner>);
+pub(in crate::engine) struct Waits(Rc<Graph>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct Graph {
     waits: RefCell<HashMap<ConnectionId, Wait>>,
     /// A session that holds locks has begun to wait.
     begun: Notify,
@@ -90,8 +90,8 @@ impl Waits {
         self.0.waits.borrow().values().map(|wait| wait.since).min()
     }
 
-    /// The wait to be given up if that of `conn` closes a circle, and who waits for what around it.
-    /// `holder` tells who has a key here.
+    /// The wait to be given up if that of `conn` closes a circle, and the waits around it. `holder` tells
+    /// which connection here has a key.
     pub(in crate::engine) fn victim(
         &self,
         conn: ConnectionId,

@@ -1,12 +1,13 @@
-//! The accounts that an administrator makes: their rights, what each is for, and the SQL that gives them.
+//! The accounts that an administrator makes: their privileges, why each is needed, and the SQL that gives them.
 
 use std::fmt;
 
 use super::connection::{StoreConnection, StoreError};
+use super::quoting::{quoted_name, quoted_text};
 use super::schema::held_locks;
 use crate::types::Flavour;
 
-/// What a right is on.
+/// The object of a privilege.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum On {
     /// The lock tables.
@@ -14,27 +15,27 @@ enum On {
     /// The whole server.
     Server,
     /// A table of performance_schema.
-    Sight(&'static str),
+    PerformanceSchema(&'static str),
 }
 
-/// A right of the store account, or some that are given together.
+/// A privilege of the store account, or some that are given together.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Need {
+pub struct Privilege {
     /// As GRANT has them.
     rights: &'static str,
     on: On,
-    /// What they are for.
+    /// Why they are needed.
     purpose: &'static str,
-    /// What becomes of locks if they are missing.
+    /// What breaks without them.
     without: &'static str,
 }
 
-impl Need {
-    /// What to say when it is missing.
+impl Privilege {
+    /// Advice to an operator whose account lacks it.
     pub fn advice(&self) -> String {
         let Self { rights, without, .. } = self;
         match self.on {
-            On::Sight(table) => format!(
+            On::PerformanceSchema(table) => format!(
                 "the store account lacks {rights} on performance_schema.{table}: {without}. See `lockstead grants`"
             ),
             _ => format!("the store account lacks {rights}: {without}. See `lockstead grants`"),
@@ -42,27 +43,27 @@ impl Need {
     }
 }
 
-const TABLES: Need = Need {
+const TABLES: Privilege = Privilege {
     rights: "SELECT, INSERT, UPDATE, DELETE",
     on: On::Schema,
-    purpose: "keep the rows of locks, waits and proxies, and delete those that nobody needs",
+    purpose: "keep the rows of locks, waits and proxies, and delete those that are not needed",
     without: "it cannot keep locks",
 };
-const CREATE: Need = Need {
+const CREATE: Privilege = Privilege {
     rights: "CREATE, CREATE VIEW",
     on: On::Schema,
     purpose: "create the tables by --create-schema or `lockstead schema install`",
-    without: "an administrator runs what `lockstead schema print` shows",
+    without: "an administrator must run the output of `lockstead schema print`",
 };
-const PROCESS: Need = Need {
+const PROCESS: Privilege = Privilege {
     rights: "PROCESS",
     on: On::Server,
     purpose: "see whether the server still works for a session that has ended",
     without: "it cannot see when a broken connection's or a dead proxy's sessions are gone, so their locks stay held until an operator acts",
 };
 
-const fn kill(rights: &'static str) -> Need {
-    Need {
+const fn kill(rights: &'static str) -> Privilege {
+    Privilege {
         rights,
         on: On::Server,
         purpose: "end the sessions of a proxy that has died",
@@ -70,49 +71,53 @@ const fn kill(rights: &'static str) -> Need {
     }
 }
 
-const fn sight(table: &'static str, purpose: &'static str, without: &'static str) -> Need {
-    Need { rights: "SELECT", on: On::Sight(table), purpose, without }
+const fn performance_schema(
+    table: &'static str,
+    purpose: &'static str,
+    without: &'static str,
+) -> Privilege {
+    Privilege { rights: "SELECT", on: On::PerformanceSchema(table), purpose, without }
 }
 
-const MARIADB: [Need; 3] = [TABLES, PROCESS, kill("CONNECTION ADMIN")];
+const MARIADB: [Privilege; 3] = [TABLES, PROCESS, kill("CONNECTION ADMIN")];
 
-const MYSQL: [Need; 9] = [
+const MYSQL: [Privilege; 9] = [
     TABLES,
     PROCESS,
     kill("CONNECTION_ADMIN"),
-    sight(
+    performance_schema(
         "threads",
         "see a killed session to the end of its rollback, and replicas",
         "sessions are looked up one by one instead, a start waits one lease, and `lockstead adopt` cannot be run with it",
     ),
-    sight(
+    performance_schema(
         "session_connect_attrs",
         "find the sessions of a proxy that has died, by the mark that it gave them",
         "of a dead proxy's sessions, those that hold no lock are not ended",
     ),
-    sight(
+    performance_schema(
         "replication_connection_configuration",
         "see that there is no other server, so that a start need not wait for its proxies",
         "a start waits one lease",
     ),
-    sight(
+    performance_schema(
         "replication_connection_status",
         "tell `lockstead adopt` whether the server still replicates",
         "`lockstead adopt` cannot be run with it",
     ),
-    sight(
+    performance_schema(
         "replication_applier_status",
         "tell it whether changes of another server are still applied",
         "`lockstead adopt` cannot be run with it",
     ),
-    sight(
+    performance_schema(
         "replication_group_members",
         "tell `lockstead doctor` whether the server is in a group",
         "`lockstead doctor` takes a server with the plugin for a member of a group",
     ),
 ];
 
-fn needs(flavour: Flavour) -> &'static [Need] {
+fn needs(flavour: Flavour) -> &'static [Privilege] {
     match flavour {
         Flavour::MySql => &MYSQL,
         Flavour::MariaDb => &MARIADB,
@@ -121,7 +126,7 @@ fn needs(flavour: Flavour) -> &'static [Need] {
 
 impl StoreConnection {
     /// The rights outside of the lock tables that this account does not have, by trying.
-    pub async fn missing_rights(&mut self) -> Result<Vec<&'static Need>, StoreError> {
+    pub async fn missing_rights(&mut self) -> Result<Vec<&'static Privilege>, StoreError> {
         let has = self.rights().await?;
         let mut missing = Vec::new();
         for need in needs(self.flavour()) {
@@ -129,7 +134,7 @@ impl StoreConnection {
                 On::Schema => true,
                 On::Server if need.rights == PROCESS.rights => has.process,
                 On::Server => has.kill,
-                On::Sight(table) => self.may_read(table).await?,
+                On::PerformanceSchema(table) => self.may_read(table).await?,
             };
             if !there {
                 missing.push(need);
@@ -175,21 +180,17 @@ impl Account {
     }
 }
 
-/// As it stands in SQL.
+/// As SQL has it.
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", quoted(&self.user), quoted(&self.host))
+        write!(f, "{}@{}", quoted_name(&self.user), quoted_name(&self.host))
     }
 }
 
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-/// What stands for a password that is not given: no SQL, so that nothing is run before it is replaced.
+/// Stands for a password that is not given. It is no valid SQL, so nothing is run before it is replaced.
 pub const PLACEHOLDER: &str = "PASSWORD_GOES_HERE";
 
-/// A new account's password, as it stands in SQL under [`PREAMBLE`].
+/// A new account's password as a literal, under [`PREAMBLE`].
 pub fn password(text: Option<&str>) -> Result<String, String> {
     match text {
         None => Ok(PLACEHOLDER.to_owned()),
@@ -197,11 +198,11 @@ pub fn password(text: Option<&str>) -> Result<String, String> {
         Some(text) if text.chars().any(char::is_control) => {
             Err("has control characters, or several lines".to_owned())
         }
-        Some(text) => Ok(format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))),
+        Some(text) => Ok(quoted_text(text)),
     }
 }
 
-/// What quotes and bytes mean below it, whatever the administrator's session is set to.
+/// Settles the meaning of quotes and bytes below it, in any session.
 const PREAMBLE: &str = "SET NAMES utf8mb4;\nSET SESSION sql_mode = '';\n";
 
 fn create(account: &Account, password: &str) -> String {
@@ -225,13 +226,13 @@ pub fn store_account(
 }
 
 /// A GRANT with its comment; `mark` stands in front of it.
-fn give(need: &Need, schema: &str, account: &Account, mark: &str) -> String {
-    let Need { rights, purpose, without, .. } = need;
+fn give(need: &Privilege, schema: &str, account: &Account, mark: &str) -> String {
+    let Privilege { rights, purpose, without, .. } = need;
     let on = match need.on {
         On::Server => "*.*".to_owned(),
         // A schema's name is a pattern in GRANT.
-        On::Schema => format!("{}.*", quoted(&schema.replace('_', "\\_"))),
-        On::Sight(table) => format!("performance_schema.{table}"),
+        On::Schema => format!("{}.*", quoted_name(&schema.replace('_', "\\_"))),
+        On::PerformanceSchema(table) => format!("performance_schema.{table}"),
     };
     format!(
         "\n-- To {purpose}.\n-- Without it: {without}.\n{mark}GRANT {rights} ON {on} TO {account};\n"

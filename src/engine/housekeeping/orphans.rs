@@ -1,4 +1,4 @@
-//! Locks of proxies whose rows somebody has deleted: nobody would ever take them over.
+//! Locks of proxies whose rows were deleted: without them no proxy would take the locks over.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,30 +8,30 @@ use crate::lock::lease::Terms;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::types::ProxyId;
 
-/// Those that were seen, and since when.
+/// Proxies without a row that hold locks, and since when each was seen.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Strangers {
+pub(in crate::engine) struct Orphans {
     seen: HashMap<ProxyId, Duration>,
     longest: Duration,
 }
 
-impl Strangers {
-    /// Looks for them, and enters as dead those that were there for the longest lease known: without
-    /// its row none of them has renewed its own.
+impl Orphans {
+    /// Looks for them. Those that were there for the longest lease known are entered as dead: without
+    /// its row, none of them can have renewed its lease.
     pub(in crate::engine) async fn look(
         &mut self,
         conn: &mut StoreConnection,
         schema: &str,
     ) -> Result<(), StoreError> {
         let meta = conn.read_meta(schema).await?;
-        let found = conn.strangers(schema).await?;
+        let found = conn.orphan_holders(schema).await?;
         self.longest = Duration::from_millis(u64::from(meta.max_ttl_ms));
         self.seen.retain(|id, _| found.contains(id));
         let (terms, now) = (Terms { ttl: self.longest }, clock::now());
         for id in found {
             let since = *self.seen.entry(id).or_insert(now);
             if now >= terms.revocable(since) && meta.here {
-                conn.bury(schema, id, meta.epoch).await?;
+                conn.enter_dead(schema, id, meta.epoch).await?;
                 tracing::warn!(proxy = %id, "locks of a proxy whose row was deleted: it is entered as dead");
             }
         }

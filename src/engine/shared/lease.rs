@@ -1,4 +1,4 @@
-//! The lease as everyone reads it: one atomic deadline, checked wherever it matters.
+//! The lease as engine and sessions read it: one atomic deadline, checked wherever it matters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,8 +38,8 @@ impl Lease {
     /// Whether locks granted to `proxy` are still certainly held. Called immediately before
     /// bytes of a lock-holding session are written to the server.
     pub fn vouches_for(&self, proxy: ProxyId) -> bool {
-        // The deadline first: a later incarnation's is set while there is none, so that whoever
-        // sees it does not see the earlier one behind it.
+        // The deadline first: a later incarnation's is set while there is none, so a reader that
+        // sees it does not see the earlier incarnation after it.
         let deadline = self.deadline.load(Ordering::Acquire);
         self.proxy.load(Ordering::Acquire) == proxy.0 && nanos(clock::now()) < deadline
     }
@@ -120,7 +120,7 @@ impl Lease {
         self.distrusted.lock().is_none_or(|(from, to)| opened < from || opened > to)
     }
 
-    /// Identity of the server where locks are kept, as `store::statement::ident_expression` tells it.
+    /// Identity of the server where locks are kept, as `store::identity::ident_expression` tells it.
     pub fn home(&self) -> Arc<str> {
         Arc::clone(&self.home.lock())
     }

@@ -1,4 +1,4 @@
-//! What people are shown of the engine's own state: the locks, waits and deadlocks of this proxy.
+//! The engine's own state as administrators are shown it: the locks, waits and deadlocks of this proxy.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -11,12 +11,12 @@ pub const DEADLOCKS: usize = 100;
 
 /// A lock that a session of this proxy holds.
 #[derive(Debug, Clone)]
-pub struct HeldHere {
+pub struct HoldInfo {
     /// The lock.
     pub key: Key,
     /// Fencing token.
     pub token: u64,
-    /// Whose it is.
+    /// The connection that holds it.
     pub conn: ConnectionId,
     /// For how long.
     pub held: Duration,
@@ -24,12 +24,12 @@ pub struct HeldHere {
 
 /// A session of this proxy that waits for a lock.
 #[derive(Debug, Clone)]
-pub struct Waiting {
+pub struct WaitInfo {
     /// The lock.
     pub key: Key,
     /// The lock's name as the session wrote it.
     pub name: Box<[u8]>,
-    /// Who waits.
+    /// The waiting connection.
     pub conn: ConnectionId,
     /// user@host.
     pub owner: Arc<[u8]>,
@@ -37,7 +37,7 @@ pub struct Waiting {
     pub waited: Duration,
     /// Its place among the waiters of this proxy, from 1.
     pub place: usize,
-    /// Who holds the lock, if that is a session of this proxy.
+    /// The holder, if it is a session of this proxy.
     pub holder: Option<ConnectionId>,
 }
 
@@ -48,19 +48,19 @@ pub struct Deadlock {
     pub at: SystemTime,
     /// Whether it went over several proxies.
     pub across: bool,
-    /// Whose wait was given up.
+    /// The connection whose wait was given up.
     pub victim: ConnectionId,
-    /// Who waited for what; each lock was held by the next, the last one's by the first.
+    /// Each connection and the lock it waited for, which the next one held; the first held the last one's.
     pub circle: Vec<(ConnectionId, String)>,
 }
 
-/// All of it, at one moment: whoever counts must not count a part.
+/// All of it, at one moment: counts must not be of a part.
 #[derive(Debug, Clone, Default)]
-pub struct Sight {
+pub struct EngineSnapshot {
     /// Locks held here.
-    pub held: Vec<HeldHere>,
+    pub held: Vec<HoldInfo>,
     /// Waits here.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<WaitInfo>,
     /// The last deadlocks, the latest last.
     pub deadlocks: Vec<Deadlock>,
 }

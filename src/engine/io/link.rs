@@ -1,0 +1,176 @@
+//! Connections to the lock tables: opened when needed, dropped when they fail, and listed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::config::StoreUrl;
+use crate::engine::shared::stuck::Stuck;
+use crate::metrics::Metrics;
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::identity::Thread;
+use crate::store::rights::Rights;
+
+/// The way to the store, and the connections that are open there.
+#[derive(Debug)]
+pub struct StoreAccess {
+    /// The store's address and account.
+    pub url: StoreUrl,
+    /// Limit of a connect.
+    pub connect_timeout: Duration,
+    /// Ids of the engine's own connections, for the proxies row.
+    pub open: Mutex<Vec<Thread>>,
+    /// Identity of the server whose locks are kept; none before the first registration.
+    pub home: Mutex<Option<Arc<str>>>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Locks that stay held until an operator helps.
+    pub stuck: Arc<Stuck>,
+}
+
+impl StoreAccess {
+    /// Opens a connection and lists it.
+    pub async fn connect(&self) -> Result<StoreConnection, StoreError> {
+        let opened = StoreConnection::open(&self.url, self.connect_timeout).await;
+        match &opened {
+            Ok(conn) => self.open.lock().push(conn.thread()),
+            Err(e) => self.count(e),
+        }
+        opened
+    }
+
+    /// Strikes a connection off the list. Another may have its id by now, after a restart.
+    pub fn forget(&self, thread: &Thread) {
+        self.open.lock().retain(|open| open != thread);
+    }
+
+    /// Ids of the open connections that lead where `conn` does.
+    pub fn beside(&self, conn: &StoreConnection) -> Vec<u64> {
+        let open = self.open.lock();
+        open.iter()
+            .filter(|thread| thread.is_beside(&conn.thread()))
+            .map(|thread| thread.id)
+            .collect()
+    }
+
+    /// Shows the account's rights as metrics.
+    pub fn show_rights(&self, rights: Rights) {
+        let Rights { process, kill, performance_schema } = rights;
+        for (right, has) in
+            [("process", process), ("kill", kill), ("performance_schema", performance_schema)]
+        {
+            self.metrics.store_rights.with_label_values(&[right]).set(i64::from(has));
+        }
+    }
+
+    /// A store that is never reached.
+    #[cfg(test)]
+    pub(in crate::engine) fn unreachable() -> Self {
+        let url = StoreUrl {
+            host: "127.0.0.1".to_owned(),
+            port: 1,
+            user: String::new(),
+            password: String::new(),
+            schema: "lockstead".to_owned(),
+            tls: crate::config::tls::StoreTls::default(),
+        };
+        Self {
+            url,
+            connect_timeout: Duration::from_secs(1),
+            open: Mutex::default(),
+            home: Mutex::default(),
+            metrics: Arc::new(Metrics::new(None).expect("metrics")),
+            stuck: Arc::default(),
+        }
+    }
+
+    /// Counts an error.
+    pub fn count(&self, e: &StoreError) {
+        self.metrics.store_errors.with_label_values(&[e.label()]).inc();
+    }
+}
+
+/// A connection that is opened when needed and dropped when it fails.
+#[derive(Debug)]
+pub struct StoreLink {
+    access: Arc<StoreAccess>,
+    conn: Option<StoreConnection>,
+}
+
+impl StoreLink {
+    /// A link that is not connected yet.
+    pub fn new(access: Arc<StoreAccess>) -> Self {
+        Self { access, conn: None }
+    }
+
+    /// An open connection to the server whose locks are kept. An error here means that nothing
+    /// was sent.
+    ///
+    /// Another server's sessions and rows must not be taken for this one's.
+    pub async fn get(&mut self) -> Result<&mut StoreConnection, StoreError> {
+        let home = self.access.home.lock().clone();
+        let at_home = |conn: &StoreConnection| home.as_ref().is_none_or(|h| **h == *conn.ident());
+        if self.conn.as_ref().is_some_and(|conn| !at_home(conn)) {
+            self.drop_connection();
+        }
+        if !at_home(self.get_any().await?) {
+            self.drop_connection();
+            return Err(StoreError::Connect("another server answers".to_owned()));
+        }
+        self.get_any().await
+    }
+
+    /// An open connection to the server that the address leads to now. An error here means that nothing
+    /// was sent.
+    pub async fn get_any(&mut self) -> Result<&mut StoreConnection, StoreError> {
+        if self.conn.is_none() {
+            let opened = self.access.connect().await;
+            let url = &self.access.url;
+            let why = |e| match e {
+                StoreError::Connect(why) => format!("{}:{}: {why}", url.host, url.port),
+                e => e.to_string(),
+            };
+            self.conn = Some(opened.map_err(|e| StoreError::Connect(why(e)))?);
+        }
+        self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
+    }
+
+    /// Takes in a result: an error is counted, and a broken connection dropped.
+    pub fn judge<T>(&mut self, result: &Result<T, StoreError>) {
+        if let Err(e) = result {
+            self.access.count(e);
+            let kept = matches!(e, StoreError::Refused { .. } | StoreError::Blind);
+            if !kept || e.is_elsewhere() {
+                self.drop_connection();
+            }
+        }
+    }
+
+    /// Drops the connection.
+    pub fn drop_connection(&mut self) {
+        if let Some(conn) = self.conn.take() {
+            self.access.forget(&conn.thread());
+        }
+    }
+}
+
+impl Drop for StoreLink {
+    fn drop(&mut self) {
+        self.drop_connection();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_of_an_earlier_run_is_not_taken_for_one_with_its_id() {
+        let (old, new) = (Thread::of(1000, 12), Thread::of(2000, 12));
+        let access = StoreAccess::unreachable();
+        access.open.lock().extend([old.clone(), new.clone()]);
+        access.forget(&old);
+        assert_eq!(*access.open.lock(), [new]);
+    }
+}

@@ -1,0 +1,171 @@
+//! Messages between sessions, the engine's tasks and the keeper of the lease.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::shared::snapshot::EngineSnapshot;
+use crate::lock::name::{Key, Name};
+use crate::store::releases::ReleaseRequest;
+use crate::store::statement::{BatchWriter, Others};
+use crate::types::{ConnectionId, ProxyId};
+
+/// An event that the engine may send to a session at any time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEvent {
+    /// Locks of this incarnation can no longer be vouched for.
+    Fence(ProxyId),
+    /// An administrator takes the lock of this token away.
+    Revoke(u64),
+    /// The row of the lock of this token is gone, or says otherwise.
+    Lost(u64),
+    /// The proxy shuts down: end when the running statement has ended.
+    Drain,
+    /// The drain limit is over: end now.
+    Stop,
+    /// The server no longer works for this connection.
+    ServerDone,
+    /// Another session wants its lock at once: look whether the client is still there, and say so with
+    /// this number. If the client has left, the session calls `Engine::leaving`.
+    Look(u64),
+}
+
+/// The end of a session that receives its events.
+pub type EventSender = mpsc::UnboundedSender<SessionEvent>;
+
+/// How a wait for a lock ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Acquired {
+    /// Held now.
+    Granted(Grant),
+    /// Another session has it, and the time is over.
+    NotFree,
+    /// Waiting on would be in vain: its holder waits, in the end, for this session.
+    Deadlock,
+    /// The store failed; the text says how. The lock is not held.
+    Failed(String),
+}
+
+/// A lock that was granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// Fencing token.
+    pub token: u64,
+    /// Incarnation it was granted to.
+    pub proxy: ProxyId,
+}
+
+/// A session's request for a lock.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// The lock.
+    pub name: Name,
+    /// The client's connection id.
+    pub conn: ConnectionId,
+    /// user@host.
+    pub owner: Arc<[u8]>,
+    /// Answer at once when it is not free.
+    pub once: bool,
+    /// Whether the session holds other locks.
+    pub holds: bool,
+    /// How often it gave up to end a deadlock, where the server counts that.
+    pub weight: u32,
+    /// Receives the session's events, a lost lock for example.
+    pub events: EventSender,
+}
+
+/// The state of a key, for a session that does not hold it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Look {
+    /// No session holds it.
+    Free,
+    /// Held by this connection.
+    Used(ConnectionId),
+    /// The store failed.
+    Failed(String),
+}
+
+/// Requests to the engine's task.
+#[derive(Debug)]
+pub(super) enum EngineRequest {
+    Acquire {
+        id: u64,
+        claim: Claim,
+        reply: oneshot::Sender<Acquired>,
+    },
+    Cancel {
+        id: u64,
+        key: Key,
+    },
+    Release {
+        locks: Vec<(Key, u64)>,
+        proxy: ProxyId,
+        reply: oneshot::Sender<()>,
+    },
+    ReleaseWhenGone {
+        conn: ConnectionId,
+        locks: Vec<(Key, u64)>,
+        proxy: ProxyId,
+    },
+    /// The session that holds these ends, and they are released soon.
+    Leaving {
+        locks: Vec<(Key, u64)>,
+    },
+    /// The client of this connection is there, as this question wanted to know.
+    Present {
+        conn: ConnectionId,
+        question: u64,
+    },
+    /// Asks whether the server still works for the holder of this grant.
+    Serves {
+        lock: (Key, u64),
+    },
+    Look {
+        key: Key,
+        reply: oneshot::Sender<Look>,
+    },
+    /// These rows name the incarnation as holder. Those that no session here has are given back.
+    Reconcile {
+        proxy: ProxyId,
+        rows: Vec<(Key, u64)>,
+    },
+    /// The locks that are held for certain, to be compared with their rows.
+    Held {
+        proxy: ProxyId,
+        reply: oneshot::Sender<HeldNow>,
+    },
+    /// These held locks have no row any more.
+    Lost {
+        proxy: ProxyId,
+        locks: Vec<(Key, u64)>,
+    },
+    /// The engine's state, for administrators.
+    Snapshot {
+        reply: oneshot::Sender<EngineSnapshot>,
+    },
+    /// All releases asked for so far are done, gone sessions included.
+    Settled {
+        reply: oneshot::Sender<()>,
+    },
+}
+
+/// The locks of an incarnation whose grants are done and whose releases have not begun.
+#[derive(Debug, Default)]
+pub(super) struct HeldNow {
+    pub(super) locks: Vec<(Key, u64)>,
+    /// Greatest token known.
+    pub(super) last_token: u64,
+}
+
+/// An event from the keeper of the lease.
+#[derive(Debug)]
+pub(super) enum LeaseEvent {
+    /// A new incarnation is registered.
+    Joined(BatchWriter),
+    /// The incarnation is over; its locks are lost.
+    Fenced(ProxyId),
+    /// The other incarnations have changed.
+    Others(Others),
+    /// Administrators want these locks released.
+    Asked(Vec<ReleaseRequest>),
+}

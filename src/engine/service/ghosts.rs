@@ -1,0 +1,33 @@
+//! Rows that name this proxy as holder, and that no session of it has.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Service;
+use crate::lock::name::Key;
+use crate::types::ProxyId;
+
+impl Service {
+    /// Gives back rows that name this incarnation though no session here has the lock: a change of
+    /// unknown outcome or a defect may have left them.
+    pub(super) fn reconcile(&mut self, proxy: ProxyId, rows: Vec<(Key, u64)>) {
+        let Some(writer) = self.writer.clone().filter(|w| w.proxy == proxy) else {
+            return;
+        };
+        let known = |key: &Key, token: u64| {
+            // A grant or release under way decides about the row.
+            let in_flight = self.keys.get(key).is_some_and(|state| state.in_flight);
+            in_flight || self.keys.held_under(key, token).is_some()
+        };
+        let suspects: HashSet<(Key, u64)> =
+            rows.into_iter().filter(|(key, token)| !known(key, *token)).collect();
+        // Of a row read once, the release may have been under way.
+        let ghosts: Vec<_> = suspects.intersection(&self.suspects).cloned().collect();
+        self.suspects = suspects;
+        for (key, token) in ghosts {
+            tracing::warn!(token, "a lock row without a session is freed");
+            self.metrics.ghosts.inc();
+            self.pipes.give_back(Arc::clone(&writer), key, token);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Events from the keeper of the lease: a new incarnation, its end, and the other ones.
+
+use std::sync::Arc;
+
+use super::keys::Remote;
+use super::{Service, events};
+use crate::engine::messages::{LeaseEvent, SessionEvent};
+use crate::store::statement::Others;
+use crate::types::ProxyId;
+
+impl Service {
+    pub(super) fn lease_event(&mut self, event: LeaseEvent) {
+        match event {
+            LeaseEvent::Joined(writer) => {
+                self.writer = Some(Arc::new(writer));
+                self.keys.list_all();
+            }
+            LeaseEvent::Fenced(proxy) => self.fence(proxy),
+            LeaseEvent::Asked(locks) => self.release_by_force(locks),
+            LeaseEvent::Others(others) => self.see_others(others),
+        }
+    }
+
+    /// The incarnation is over: its locks are lost, and its sessions are told.
+    fn fence(&mut self, proxy: ProxyId) {
+        let writer = self.writer.take();
+        self.keys.unlist_all();
+        let mut unwanted = Vec::new();
+        for (key, state) in self.keys.iter_mut() {
+            // Its session may live on, which the row's takeover would end.
+            let token = state.release.take().map(|release| release.token);
+            unwanted.extend(token.filter(|_| !state.in_flight).map(|t| (key.clone(), t)));
+            // Its place in a row went with it.
+            state.remote = state.remote.take().map(|_| Remote::default());
+            if let Some(held) = state.held.take() {
+                events::ended(&self.metrics, key, &held, "lost with the lease");
+                // The session closes itself; if it is gone already, so are its bytes.
+                let _ = held.events.send(SessionEvent::Fence(proxy));
+            }
+        }
+        self.keys.forget_idle();
+        let Some(writer) = writer else { return };
+        for (key, token) in unwanted {
+            self.pipes.give_back(Arc::clone(&writer), key, token);
+        }
+    }
+
+    fn see_others(&mut self, others: Others) {
+        self.peers.send_replace(!others.waiting.is_empty());
+        self.others = Arc::new(others);
+        self.poll.hurry();
+    }
+}

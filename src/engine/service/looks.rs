@@ -1,0 +1,85 @@
+//! Keys whose rows are to be read, and the sessions that ask about them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::engine::io::reader::Lookup;
+use crate::engine::messages::Look;
+use crate::lock::name::Key;
+use crate::store::statement::Others;
+
+/// Keys in a read at most.
+const READ: usize = 1024;
+
+/// A session that asks about a key.
+pub(super) struct PendingLook {
+    pub(super) reply: oneshot::Sender<Look>,
+    /// Another proxy was seen to have it once already.
+    pub(super) again: bool,
+}
+
+/// Sessions that ask about keys; none for a key that a poll is for.
+type LooksByKey = HashMap<Key, Vec<PendingLook>>;
+
+/// The keys to be read, and those that are being read.
+pub(super) struct Looks {
+    reader: mpsc::Sender<Lookup>,
+    next: LooksByKey,
+    /// The keys of `next`, in the order in which their turn comes.
+    order: VecDeque<Key>,
+    /// Those of the read at the store: a session that asks later must not get an answer from before.
+    under_way: LooksByKey,
+}
+
+impl Looks {
+    pub(super) fn new(reader: mpsc::Sender<Lookup>) -> Self {
+        Self {
+            reader,
+            next: LooksByKey::new(),
+            order: VecDeque::new(),
+            under_way: LooksByKey::new(),
+        }
+    }
+
+    /// Has a key's row read when its turn comes.
+    pub(super) fn ask(&mut self, key: Key) -> &mut Vec<PendingLook> {
+        if !self.next.contains_key(&key) {
+            self.order.push_back(key.clone());
+        }
+        self.next.entry(key).or_default()
+    }
+
+    /// The same, for a session.
+    pub(super) fn ask_for(&mut self, key: Key, reply: oneshot::Sender<Look>) {
+        self.ask(key).push(PendingLook { reply, again: false });
+    }
+
+    /// The same, for a session that has seen another proxy hold the key.
+    pub(super) fn ask_again_for(&mut self, key: Key, reply: oneshot::Sender<Look>) {
+        self.ask(key).push(PendingLook { reply, again: true });
+    }
+
+    /// Takes the keys of the next read, if there is one and the reader is idle.
+    pub(super) fn next_read(&mut self) -> Option<Vec<Key>> {
+        if !self.under_way.is_empty() || self.next.is_empty() {
+            return None;
+        }
+        let some = self.order.len().min(READ);
+        let keys: Vec<Key> = self.order.drain(..some).collect();
+        self.under_way = keys.iter().filter_map(|k| self.next.remove_entry(k)).collect();
+        Some(keys)
+    }
+
+    /// Sends the read of these keys. `probed` are those of them that sessions here wait for.
+    pub(super) fn send(&self, keys: Vec<Key>, probed: Vec<Key>, others: Arc<Others>) {
+        // The reader is idle, so its channel of one has room.
+        let _ = self.reader.try_send(Lookup { keys, probed, others });
+    }
+
+    /// The sessions that asked about a key which was read.
+    pub(super) fn answered(&mut self, key: &Key) -> Vec<PendingLook> {
+        self.under_way.remove(key).unwrap_or_default()
+    }
+}

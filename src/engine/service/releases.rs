@@ -1,0 +1,49 @@
+//! Releases that sessions ask for, and when all of them are done.
+
+use tokio::sync::oneshot;
+
+use super::Service;
+use super::keys::{Countdown, PendingRelease};
+use crate::lock::name::Key;
+use crate::types::ProxyId;
+
+impl Service {
+    pub(super) fn release_all(
+        &mut self,
+        locks: Vec<(Key, u64)>,
+        proxy: ProxyId,
+        done: Option<&Countdown>,
+    ) {
+        // Locks of an earlier incarnation were lost with it; its takeover frees the rows.
+        if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) {
+            return;
+        }
+        for (key, token) in locks {
+            let Some(state) = self.keys.get_mut(&key) else {
+                continue;
+            };
+            if state.held.as_ref().is_none_or(|h| h.token != token) {
+                continue;
+            }
+            state.release = Some(PendingRelease { token, done: done.cloned() });
+            self.keys.list(&key);
+        }
+    }
+
+    /// Remembers a caller that waits until all releases asked for are done, gone sessions included.
+    pub(super) fn settle_later(&mut self, reply: oneshot::Sender<()>) {
+        self.settling.push(reply);
+    }
+
+    /// Tells the callers, if all are done.
+    pub(super) fn settle(&mut self) {
+        if !self.settling.is_empty()
+            && self.watched == 0
+            && self.keys.iter().all(|(_, s)| s.release.is_none() && !s.in_flight)
+        {
+            for reply in self.settling.drain(..) {
+                let _ = reply.send(());
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The service's task: how it is made, and the loop that owns its state.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::{spawn_local, yield_now};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::Service;
+use super::deadlocks::Deadlocks;
+use super::doubts::Doubts;
+use super::key_table::KeyTable;
+use super::keys::Countdown;
+use super::looks::Looks;
+use super::pipes::Pipes;
+use super::poll::Poll;
+use crate::engine::handle::Engine;
+use crate::engine::io::admin_queries::AdminQueries;
+use crate::engine::io::deadlock_detector::{self, Victim};
+use crate::engine::io::disconnects::{self, DeferredRelease};
+use crate::engine::io::held_locks;
+use crate::engine::io::link::StoreAccess;
+use crate::engine::io::pipe::FinishedBatch;
+use crate::engine::io::reader::{FinishedRead, run_reader};
+use crate::engine::io::wakeup::{self, WakeReason};
+use crate::engine::messages::{Acquired, EngineRequest, LeaseEvent};
+use crate::engine::shared::lease::Lease;
+use crate::engine::shared::wait_graph::Waits;
+use crate::seldom::Seldom;
+
+/// How often the oldest holds and waits are looked for.
+const SURVEY: Duration = Duration::from_secs(1);
+
+/// The service, and the channels that it receives from.
+pub(in crate::engine) struct ServiceTask {
+    service: Service,
+    requests: mpsc::UnboundedReceiver<EngineRequest>,
+    finished: mpsc::UnboundedReceiver<FinishedBatch>,
+    read: mpsc::UnboundedReceiver<FinishedRead>,
+    /// Ended sessions that the server no longer works for.
+    gone: mpsc::UnboundedReceiver<DeferredRelease>,
+    rung: mpsc::UnboundedReceiver<WakeReason>,
+    victims: mpsc::UnboundedReceiver<Victim>,
+}
+
+/// Makes the service and the handle to it. Must run inside a `LocalSet`.
+pub(in crate::engine) fn build(
+    access: &Arc<StoreAccess>,
+    lease: Arc<Lease>,
+) -> (ServiceTask, Engine) {
+    let (requests_in, requests) = mpsc::unbounded_channel();
+    let (finished_in, finished) = mpsc::unbounded_channel();
+    let pipes = Pipes::start(access, &finished_in);
+    let (reader, lookups) = mpsc::channel(1);
+    let (read_in, read) = mpsc::unbounded_channel();
+    tokio::spawn(run_reader(Arc::clone(access), lookups, read_in));
+    let (census, asked) = mpsc::unbounded_channel();
+    tokio::spawn(held_locks::answer(Arc::clone(access), asked));
+    let queries = AdminQueries::open(access);
+    let (endings, errands) = mpsc::unbounded_channel();
+    let (gone_in, gone) = mpsc::unbounded_channel();
+    tokio::spawn(disconnects::watch(Arc::clone(access), errands, gone_in));
+    let (listens, wanted) = watch::channel(false);
+    let (rung_in, rung) = mpsc::unbounded_channel();
+    tokio::spawn(wakeup::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
+    let (rings, whom) = mpsc::unbounded_channel();
+    tokio::spawn(wakeup::ring(Arc::clone(access), whom));
+    let waits = Waits::default();
+    let (peers, some_peers) = watch::channel(false);
+    let (victims_in, victims) = mpsc::unbounded_channel();
+    let (theirs, leased) = (Arc::clone(access), Arc::clone(&lease));
+    spawn_local(deadlock_detector::watch(theirs, leased, waits.clone(), some_peers, victims_in));
+    let service = Service {
+        lease: Arc::clone(&lease),
+        metrics: Arc::clone(&access.metrics),
+        writer: None,
+        others: Arc::default(),
+        keys: KeyTable::default(),
+        waits,
+        pipes,
+        looks: Looks::new(reader),
+        poll: Poll::default(),
+        doubts: Doubts::default(),
+        deadlocks: Deadlocks::new(Arc::clone(&access.metrics)),
+        suspects: HashSet::new(),
+        lost: HashSet::new(),
+        complained: false,
+        refusals: Seldom::default(),
+        listens,
+        peers,
+        rings,
+        last_token: 0,
+        queries: queries.clone(),
+        endings,
+        watched: 0,
+        settling: Vec::new(),
+    };
+    let task = ServiceTask { service, requests, finished, read, gone, rung, victims };
+    let stuck = Arc::clone(&access.stuck);
+    (task, Engine { requests: requests_in, lease, census, queries, stuck })
+}
+
+impl ServiceTask {
+    /// Runs until every handle is dropped.
+    pub(in crate::engine) async fn run(
+        mut self,
+        mut lease_events: mpsc::UnboundedReceiver<LeaseEvent>,
+    ) {
+        let service = &mut self.service;
+        let mut survey = interval(SURVEY);
+        survey.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let due = service.due();
+            tokio::select! {
+                biased;
+                Some(event) = lease_events.recv() => service.lease_event(event),
+                // Before what there may always be more of.
+                _ = survey.tick() => service.survey(),
+                Some(done) = self.finished.recv() => {
+                    // Changes that have gathered go out before the answers of this batch: the store
+                    // works while they are given.
+                    service.pipes.set_idle(done.pipe);
+                    service.dispatch();
+                    yield_now().await;
+                    service.finish(done);
+                }
+                request = self.requests.recv() => match request {
+                    Some(request) => service.request(request),
+                    None => return,
+                },
+                Some(read) = self.read.recv() => service.finish_read(read),
+                Some(ended) = self.gone.recv() => {
+                    service.watched -= 1;
+                    service.release_all(ended.locks, ended.proxy, None);
+                }
+                Some(look) = self.rung.recv() => service.hear_ring(look),
+                Some(victim) = self.victims.recv() => service.give_up(victim),
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    service.do_what_is_due();
+                }
+            }
+            // Take what else has come in before sending: it goes into the same batch.
+            while let Ok(request) = self.requests.try_recv() {
+                service.request(request);
+            }
+            service.dispatch();
+            service.dispatch_reads();
+            service.settle();
+        }
+    }
+
+    /// The service alone, without the channels that it receives from.
+    #[cfg(test)]
+    pub(super) fn into_service(self) -> Service {
+        self.service
+    }
+}
+
+impl Service {
+    pub(super) fn request(&mut self, request: EngineRequest) {
+        match request {
+            EngineRequest::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
+            EngineRequest::Cancel { id, key } => self.keys.leave(id, &key, Acquired::NotFree),
+            EngineRequest::Release { locks, proxy, reply } => {
+                self.release_all(locks, proxy, Some(&Countdown::new(reply)));
+            }
+            EngineRequest::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
+            EngineRequest::Leaving { locks } => self.leaving(&locks),
+            EngineRequest::Present { conn, question } => self.present(conn, question),
+            EngineRequest::Serves { lock: (key, token) } => self.ask_whether_served(&key, token),
+            EngineRequest::Look { key, reply } => self.look(key, reply),
+            EngineRequest::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
+            EngineRequest::Held { proxy, reply } => drop(reply.send(self.held_now(proxy))),
+            EngineRequest::Lost { proxy, locks } => self.lose(proxy, locks),
+            EngineRequest::Snapshot { reply } => {
+                let _ = reply.send(self.snapshot());
+            }
+            EngineRequest::Settled { reply } => self.settle_later(reply),
+        }
+    }
+
+    /// When there is something to do though nothing is heard.
+    fn due(&self) -> Option<Instant> {
+        // When a batch under way is found to take long, a smaller one is sent.
+        let patience = self.pipes.patience().filter(|_| self.keys.ready() > 0);
+        let due = [self.poll.due(), self.keys.retry_at(), self.doubts.due(), patience];
+        due.into_iter().flatten().min()
+    }
+
+    fn do_what_is_due(&mut self) {
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
+        if is_due(self.poll.due()) {
+            self.poll_remote();
+        }
+        if is_due(self.keys.retry_at()) {
+            self.keys.retry();
+        }
+        self.end_doubts();
+    }
+}

@@ -1,0 +1,6 @@
+//! State that the engine's tasks and the sessions share.
+
+pub mod lease;
+pub mod snapshot;
+pub mod stuck;
+pub(in crate::engine) mod wait_graph;

@@ -1,0 +1,85 @@
+//! Which server answers: its identity, which run of it, and why nothing may be written there.
+
+use crate::types::Flavour;
+
+/// The server's own identity, as text, evaluated on that server. A restart keeps it.
+pub fn ident_expression(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::MySql => "@@server_uuid",
+        // server_uid is made of port and network address: it survives a new data directory.
+        Flavour::MariaDb => "CONCAT(@@server_id,':',@@hostname,':',@@port)",
+    }
+}
+
+/// Why nothing may be written on the server that answers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Foreign {
+    /// It is not the one that meta names: a replica, or a copy.
+    #[error(
+        "another server answers: it is {server}, and its lock tables belong to {named}. If it is \
+         the primary now, run `lockstead adopt`"
+    )]
+    Identity {
+        /// The server that meta names.
+        named: String,
+        /// The one that answers.
+        server: String,
+    },
+    /// It is, in an epoch that is over: a former primary, or an old copy brought back.
+    #[error(
+        "a server of an earlier epoch answers: {epoch}, and this proxy knows {known}. If it is to \
+         be the primary again, run `lockstead adopt --above {known}`"
+    )]
+    Epoch {
+        /// The epoch in meta.
+        epoch: u64,
+        /// The greatest one known.
+        known: u64,
+    },
+}
+
+impl Foreign {
+    /// The values of the label `reason` in metrics.
+    pub const REASONS: [&str; 2] = ["identity", "epoch"];
+
+    /// The label `reason` in metrics.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Identity { .. } => Self::REASONS[0],
+            Self::Epoch { .. } => Self::REASONS[1],
+        }
+    }
+}
+
+/// A connection as the server knows it: ids mean nothing on another server, or in another run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    ident: Box<str>,
+    started: i64,
+    /// The server's id of it.
+    pub id: u64,
+}
+
+impl Thread {
+    /// One for tests.
+    #[cfg(test)]
+    pub(crate) fn of(started: i64, id: u64) -> Self {
+        Self { ident: "here".into(), started, id }
+    }
+
+    /// One of the server with this identity, which was started then.
+    pub(super) fn new(ident: &str, started: i64, id: u64) -> Self {
+        Self { ident: ident.into(), started, id }
+    }
+
+    /// Whether both are connections to the same run of the same server.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.ident == other.ident && same_run(self.started, other.started)
+    }
+}
+
+/// Whether two readings of a server's start are of one run of the server: they differ
+/// by at most two seconds then.
+pub fn same_run(a: i64, b: i64) -> bool {
+    (a - b).abs() <= 2
+}

@@ -1,0 +1,59 @@
+//! Other servers that hold copies of the lock tables, or may become primary.
+
+use super::connection::{StoreConnection, StoreError};
+use super::rows::column;
+use crate::types::Flavour;
+
+impl StoreConnection {
+    /// Whether this server is part of a replication set-up or a cluster, so that another server
+    /// may have been primary before.
+    pub async fn has_peers(&mut self) -> Result<bool, StoreError> {
+        let sessions = "SELECT COUNT(*) FROM information_schema.processlist WHERE \
+                        command LIKE 'Binlog Dump%' OR command LIKE 'Slave%' OR \
+                        (user='system user' AND state LIKE '%source%')";
+        let sql = match self.flavour() {
+            Flavour::MySql => {
+                let dumps = if self.lists_all_threads().await? {
+                    "performance_schema.threads WHERE processlist_command LIKE 'Binlog Dump%'"
+                } else if self.sees_all().await? {
+                    "information_schema.processlist WHERE command LIKE 'Binlog Dump%'"
+                } else {
+                    return Ok(true);
+                };
+                format!(
+                    "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration) \
+                     + (SELECT COUNT(*) FROM {dumps})"
+                )
+            }
+            Flavour::MariaDb => format!(
+                "SELECT ({sessions}) + (SELECT COUNT(*) FROM information_schema.global_status \
+                 WHERE variable_name='WSREP_CLUSTER_SIZE' AND CAST(variable_value AS SIGNED)>0)"
+            ),
+        };
+        let rows = self.query(sql, 1).await?;
+        Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
+    }
+
+    /// Whether the server takes changes over from another one; an error when that cannot be seen.
+    pub(super) async fn replicates(&mut self) -> Result<bool, StoreError> {
+        let rights = self.rights().await?;
+        if !rights.process || !rights.performance_schema {
+            return Err(StoreError::Blind);
+        }
+        let sql = match self.flavour() {
+            Flavour::MySql => {
+                "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_status \
+                 WHERE service_state<>'OFF') + (SELECT COUNT(*) FROM \
+                 performance_schema.replication_applier_status WHERE service_state<>'OFF')"
+            }
+            Flavour::MariaDb => {
+                "SELECT (SELECT COUNT(*) FROM information_schema.processlist \
+                 WHERE command LIKE 'Slave%') + (SELECT COUNT(*) FROM \
+                 information_schema.global_status WHERE CAST(variable_value AS SIGNED)>0 \
+                 AND variable_name IN ('SLAVES_RUNNING','WSREP_CLUSTER_SIZE'))"
+            }
+        };
+        let rows = self.query(sql.to_owned(), 1).await?;
+        Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
+    }
+}

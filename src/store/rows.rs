@@ -1,0 +1,101 @@
+//! Rows of the lock tables, as they are read.
+
+use crate::types::ProxyId;
+
+/// A lock row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockRow {
+    /// The key's bytes.
+    pub key: Vec<u8>,
+    /// Token of the last grant.
+    pub token: u64,
+    /// Incarnation of the holder; 0 for a free row.
+    pub holder: u64,
+    /// Grant id.
+    pub grant: u64,
+    /// The holder's connection id.
+    pub conn: u64,
+    /// Incarnation that waits; 0: none.
+    pub want: u64,
+    /// Token since which it waits.
+    pub ticket: u64,
+}
+
+/// The columns of a lock row, in the order in which they are read.
+pub(super) const LOCK_ROW: &str = "k,tok,holder,sess,conn,want,ticket";
+
+pub(super) fn to_row(row: &mysql_async::Row) -> LockRow {
+    LockRow {
+        key: column(row, 0),
+        token: column(row, 1),
+        holder: column(row, 2),
+        grant: column(row, 3),
+        conn: column(row, 4),
+        want: column(row, 5),
+        ticket: column(row, 6),
+    }
+}
+
+/// State of an incarnation; it only ever grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProxyState {
+    /// May grant.
+    Live,
+    /// Revoked: can neither renew nor grant, but its server sessions may still run.
+    Dead,
+    /// Its server sessions are gone: its locks may be taken.
+    Clean,
+}
+
+/// [`ProxyRow::server_start`] of a proxy whose row was deleted: its connections' ids may be of any
+/// run. (0, as `lockstead adopt` enters it, is none of this server's.)
+pub const UNKNOWN_RUN: i64 = -1;
+
+/// A row of `proxies`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyRow {
+    /// Incarnation.
+    pub id: ProxyId,
+    /// State.
+    pub state: ProxyState,
+    /// Version of the last renewal.
+    pub rvn: u64,
+    /// Its lease in milliseconds.
+    pub ttl_ms: u32,
+    /// Address where it listens.
+    pub addr: String,
+    /// Start of the server that its connection ids belong to, in seconds of the server's clock.
+    pub server_start: i64,
+    /// Ids of its own store connections.
+    pub conns: Vec<u64>,
+}
+
+/// The columns of a row of `proxies`, in the order in which they are read.
+pub(super) const PROXY_ROW: &str = "id,state,rvn,ttl_ms,addr,server_start,conns";
+
+pub(super) fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
+    let state = match column::<u8>(row, 1) {
+        1 => ProxyState::Live,
+        3 => ProxyState::Clean,
+        // An unknown state of a later version is treated as one that may still run.
+        _ => ProxyState::Dead,
+    };
+    let conns: String = column(row, 6);
+    ProxyRow {
+        id: ProxyId(column(row, 0)),
+        state,
+        rvn: column(row, 2),
+        ttl_ms: column(row, 3),
+        addr: column(row, 4),
+        server_start: column(row, 5),
+        conns: conns.split(',').filter_map(|n| n.parse().ok()).collect(),
+    }
+}
+
+/// A column of a row, or its type's default where the server sent NULL or another type.
+pub(super) fn column<T: mysql_async::prelude::FromValue + Default>(
+    row: &mysql_async::Row,
+    index: usize,
+) -> T {
+    row.get_opt::<T, usize>(index).and_then(Result::ok).unwrap_or_default()
+}
