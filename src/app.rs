@@ -1,19 +1,20 @@
 //! The application: everything is bound before anything runs, and ends in a written order.
 
+mod background;
 mod cluster;
 mod handover;
 mod inspect;
 mod observing;
 mod open_files;
+mod parts;
 mod reload;
 mod sockets;
 mod start_error;
 mod upgrade;
-mod work;
 
 pub use inspect::inspect;
 pub use observing::too_old;
-pub use reload::{SetFilter, Source};
+pub use reload::{ConfigSource, SetFilter};
 pub use start_error::StartError;
 
 use std::path::Path;
@@ -26,12 +27,12 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::admin::{self, Control, Entrance, Reloaded, Upgrade};
-use crate::app::cluster::Running;
-use crate::app::handover::Line;
+use crate::admin::{self, Control, Entrance, Reloaded, UpgradeRequest};
+use crate::app::cluster::RunningCluster;
+use crate::app::handover::UpgradeChannel;
 use crate::app::reload::Reload;
-use crate::app::sockets::{Bound, Sockets};
-use crate::app::upgrade::{Asked, Origin};
+use crate::app::sockets::{BoundSocket, Sockets};
+use crate::app::upgrade::{Origin, UpgradeRequests};
 use crate::config::{Http, Plan};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::accept::listener::{Listener, Workers, accept};
@@ -42,9 +43,9 @@ use crate::http::Windows;
 
 /// A proxy that is bound and ready to run.
 pub struct App {
-    clusters: Vec<Running>,
+    clusters: Vec<RunningCluster>,
     http: Option<(TcpListener, Windows)>,
-    admin: Option<Bound>,
+    admin: Option<BoundSocket>,
     port: Option<(TcpListener, Arc<Path>)>,
     registry: Registry,
     sockets: Sockets,
@@ -62,22 +63,23 @@ impl App {
         let http = http.map(|http| open_windows(http, names, &mut sockets)).transpose()?;
         let plan_admin = plan.process().admin.clone();
         let port = plan_admin.port.as_ref().map(|port| sockets.admin_port(port)).transpose()?;
-        let mut clusters: Vec<Running> = Vec::new();
+        let mut clusters: Vec<RunningCluster> = Vec::new();
         for cluster in plan.clusters {
-            let running = Running::start(cluster, &registry, &clusters, &mut sockets).await?;
+            let running =
+                RunningCluster::start(cluster, &registry, &clusters, &mut sockets).await?;
             clusters.push(running);
         }
-        // Behind the start of the engines, which makes the state directory.
+        // After the start of the engines, which makes the state directory.
         let admin = plan_admin.socket.map(|path| sockets.admin(&path)).transpose()?.flatten();
         Ok(Self { clusters, http, admin, port, registry, sockets })
     }
 
     /// Builds, and waits until it may serve: beside the process before this one, if there is one that
     /// hands over.
-    async fn begin(plan: Plan) -> Result<(Self, Option<Line>), StartError> {
+    async fn begin(plan: Plan) -> Result<(Self, Option<UpgradeChannel>), StartError> {
         let (inherited, line) = handover::inherit()?;
         let app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
-        let mut line = line.map(Line::new).transpose()?;
+        let mut line = line.map(UpgradeChannel::new).transpose()?;
         if let Some(line) = &mut line {
             for cluster in &app.clusters {
                 cluster.until_it_grants().await;
@@ -88,7 +90,7 @@ impl App {
     }
 
     /// Starts and serves until SIGTERM or SIGINT, then drains. A second signal ends at once.
-    pub async fn serve(plan: Plan, source: Source) -> Result<(), StartError> {
+    pub async fn serve(plan: Plan, source: ConfigSource) -> Result<(), StartError> {
         // First of all: a process without handlers ignores them where it is the first of a
         // container, and elsewhere leaves a row behind.
         let mut signals =
@@ -99,7 +101,7 @@ impl App {
         let (app, line) = tokio::select! {
             begun = Self::begin(plan) => begun?,
             () = signals.next() => {
-                tracing::info!("told to stop before anything was served");
+                tracing::info!("asked to stop before anything was served");
                 return Ok(());
             }
         };
@@ -120,12 +122,13 @@ impl App {
     /// Starts all that serves.
     fn start(
         self,
-        source: Source,
+        source: ConfigSource,
         origin: &Arc<Origin>,
         hangup: Signal,
     ) -> Result<Serving, StartError> {
         let Self { mut clusters, http, admin, port, registry, sockets } = self;
-        let contexts: Vec<_> = clusters.iter().flat_map(Running::contexts).cloned().collect();
+        let contexts: Vec<_> =
+            clusters.iter().flat_map(RunningCluster::contexts).cloned().collect();
         let settings = contexts[0].in_force.clone();
         let listeners = contexts.iter().map(|c| (c.cluster.clone(), c.in_force.clone())).collect();
         let keys = http.as_ref().map(|(_, windows)| windows.keys());
@@ -139,7 +142,7 @@ impl App {
         }
         let (upgrade, asked) = mpsc::channel(1);
         let (retire, retired) = watch::channel(false);
-        let all = clusters.iter().map(Running::for_admin).collect();
+        let all = clusters.iter().map(RunningCluster::for_admin).collect();
         let origin = Arc::clone(origin);
         let replaced = Arc::new(move || origin.replaced());
         let control = Control {
@@ -158,8 +161,8 @@ impl App {
             beside.spawn(admin::serve(entrance, control));
         }
         let mut accepting = JoinSet::new();
-        let mut bound: Vec<Bound> = Vec::new();
-        let listeners = clusters.iter_mut().flat_map(Running::take_sockets);
+        let mut bound: Vec<BoundSocket> = Vec::new();
+        let listeners = clusters.iter_mut().flat_map(RunningCluster::take_sockets);
         for (index, listener) in listeners.enumerate() {
             for mut socket in listener {
                 if let Some(listener) = socket.listener() {
@@ -184,7 +187,7 @@ impl App {
     }
 }
 
-/// What others than clients look into.
+/// The proxy's entrances beside those for clients.
 struct Open {
     pages: Option<JoinHandle<std::io::Result<()>>>,
     desk: Option<JoinHandle<std::io::Result<()>>>,
@@ -194,7 +197,7 @@ struct Open {
 
 /// A proxy that serves.
 struct Serving {
-    clusters: Vec<Running>,
+    clusters: Vec<RunningCluster>,
     /// Sessions live as long as these.
     workers: Arc<Workers>,
     registry: Registry,
@@ -202,17 +205,17 @@ struct Serving {
     beside: JoinSet<()>,
     windows: Open,
     /// Administrators who ask for an upgrade.
-    asked: mpsc::Receiver<Upgrade>,
+    asked: mpsc::Receiver<UpgradeRequest>,
     accepting: JoinSet<()>,
-    bound: Vec<Bound>,
+    bound: Vec<BoundSocket>,
     sockets: Sockets,
 }
 
 impl Serving {
-    /// Until it is told to stop, or another process has taken its place; then drains.
+    /// Runs until a signal or until another process has taken its place; then drains.
     async fn run(mut self, origin: &Arc<Origin>, mut signals: Signals, upgrades: Signal) {
         let lease = self.settings.config().lease;
-        let mut asked = Asked { administrators: self.asked, signal: upgrades };
+        let mut asked = UpgradeRequests { administrators: self.asked, signal: upgrades };
         let successor = tokio::select! {
             successor = upgrade::successor(origin, &self.sockets, &self.registry, lease, &mut asked) => Some(successor),
             () = signals.next() => None,
@@ -232,10 +235,10 @@ impl Serving {
                 none = left => if !none {
                     limit = LAST_MOMENT;
                 },
-                () = signals.next() => tracing::info!("told to stop: draining"),
+                () = signals.next() => tracing::info!("asked to stop: draining"),
             }
         } else {
-            tracing::info!("told to stop: draining");
+            tracing::info!("asked to stop: draining");
             drop((self.bound, self.sockets));
         }
         self.registry.tell(SessionEvent::Drain);
@@ -249,7 +252,7 @@ impl Serving {
         }
         drop(self.workers);
         if let Some(at) = handed_over {
-            // What was asked of the windows until then is still answered.
+            // HTTP requests that have come until then are still answered.
             sleep_until(at + LAST_MOMENT).await;
         }
         for window in self.windows.pages.into_iter().chain(self.windows.desk) {
@@ -269,14 +272,14 @@ fn open_windows(
 }
 
 /// Serves administrators; the socket goes with this.
-async fn serve_admin(mut socket: Bound, control: Control) -> std::io::Result<()> {
+async fn serve_admin(mut socket: BoundSocket, control: Control) -> std::io::Result<()> {
     if let Some(Listener::Unix(listener)) = socket.listener() {
         admin::serve(Entrance::Socket(listener), control).await;
     }
     Ok(())
 }
 
-/// What asks the process to end.
+/// Signals that end the process.
 struct Signals(Signal, Signal);
 
 impl Signals {
@@ -288,7 +291,7 @@ impl Signals {
     }
 }
 
-async fn drain(limit: Duration, registry: &Registry, clusters: &[Running]) {
+async fn drain(limit: Duration, registry: &Registry, clusters: &[RunningCluster]) {
     if !registry.emptied(limit).await {
         tracing::warn!(
             ?limit,

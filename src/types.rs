@@ -31,7 +31,7 @@ impl fmt::Display for ProxyId {
     }
 }
 
-/// Which family of servers stands behind the proxy; they differ in names, types and errors.
+/// The family of the server behind the proxy: they differ in names, types and errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Flavour {
     /// MySQL 8.x and 9.x.
@@ -67,7 +67,7 @@ impl Flavour {
 
 /// A version text as a number: 90704 for `9.7.4`, 101119 for `5.5.5-10.11.19-MariaDB`.
 pub fn version_number(text: &str) -> u32 {
-    // What MariaDB says to clients that know no version above 5.
+    // MariaDB's prefix for clients that know no version above 5.
     let text = text.strip_prefix("5.5.5-").unwrap_or(text);
     let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().unwrap_or(0));
     let mut next = || parts.next().unwrap_or(0u32).min(99);

@@ -8,14 +8,14 @@
 use std::ops::Range;
 
 use libfuzzer_sys::fuzz_target;
-use lockstead::sql::classify::argument::Argument;
+use lockstead::sql::expression::argument::Argument;
 use lockstead::sql::classify::{Statement, classify, classify_exactly};
 use lockstead::sql::expression::composite::{Call, Composite};
 use lockstead::sql::lexer::dialect::{Dialect, Multibyte};
 use lockstead::sql::find::finder::Finder;
 use lockstead::sql::classify::named::may_be_named;
 use lockstead::sql::find::prefilter::scan;
-use lockstead::sql::find::stream::{Found, Stream};
+use lockstead::sql::find::stream::{StreamFound, Stream};
 use lockstead::types::Flavour;
 
 const CHARSETS: [&str; 16] = [
@@ -79,7 +79,7 @@ fn stream(text: &[u8], dialect: Dialect, whole: &Finder, size: usize) {
         assert!(kept <= first + overwritten(&text[first..]), "a stream that goes on behind a call");
     }
     // Half a character at the end of a name may be a whole one in another character set.
-    if found == Some(Found::Call) && text.is_ascii() {
+    if found == Some(StreamFound::Call) && text.is_ascii() {
         let quoted = Dialect { ansi_quotes: true, ..dialect };
         let seen = [dialect, quoted].iter().any(|d| Finder::of(text, *d).first_call().is_some());
         assert!(seen, "a call in a stream only");

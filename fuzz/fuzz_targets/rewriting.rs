@@ -10,7 +10,7 @@ use lockstead::protocol::amend::Amend;
 use lockstead::protocol::capabilities::Capabilities;
 use lockstead::protocol::column::Column;
 use lockstead::protocol::frame::{FrameHeader, HEADER};
-use lockstead::protocol::refusal::Refusal;
+use lockstead::protocol::error_replacement::ErrorReplacement;
 use lockstead::protocol::renumber::Renumber;
 use lockstead::protocol::reply::ErrorReply;
 
@@ -39,7 +39,7 @@ fuzz_target!(|data: &[u8]| {
     counted(&amend().feed(bytes), 1);
     let error = ErrorReply { code: 1235, state: "42000", message: "no".to_owned() };
     same(bytes, [a, b], || {
-        let mut refusal = Refusal::new(error.clone());
+        let mut refusal = ErrorReplacement::new(error.clone());
         move |piece: &[u8]| refusal.feed(piece)
     });
     let renumber = || {

@@ -1,4 +1,4 @@
-//! Accounts of administrators who come over TCP: a file with a line `name:role:verifier` for each.
+//! Accounts of administrators who connect over TCP: a file with a line `name:role:verifier` for each.
 //!
 //! The verifier is what `caching_sha2_password` keeps for its fast path, SHA256(SHA256(password)) in
 //! hexadecimal digits: it proves a password, and cannot be used as one.
@@ -15,14 +15,14 @@ pub const MIN_PASSWORD: usize = 16;
 
 /// What an administrator may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum AdminRole {
     /// Ask.
     Viewer,
     /// Act, too.
     Operator,
 }
 
-impl Role {
+impl AdminRole {
     /// From its word.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
@@ -42,10 +42,10 @@ impl Role {
 
 /// All accounts.
 #[derive(Debug)]
-pub struct Accounts(HashMap<String, (Role, [u8; 32])>);
+pub struct Accounts(HashMap<String, (AdminRole, [u8; 32])>);
 
 impl Accounts {
-    /// Reads the file, which its owner alone may read; an error in words that tell no verifier.
+    /// Reads the file, which only its owner may read. Errors contain no verifier.
     pub fn load(path: &Path) -> Result<Self, String> {
         let wrong = |problem: String| format!("{}: {problem}", path.display());
         let mode = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.mode();
@@ -75,11 +75,11 @@ impl Accounts {
         Ok(Self(accounts))
     }
 
-    /// The role of whoever proves a password by `caching_sha2_password`'s answer to the nonce.
-    pub(super) fn check(&self, user: &[u8], nonce: &[u8; 20], proof: &[u8]) -> Option<Role> {
+    /// The role, if the proof is `caching_sha2_password`'s answer to the nonce.
+    pub(super) fn check(&self, user: &[u8], nonce: &[u8; 20], proof: &[u8]) -> Option<AdminRole> {
         let found = std::str::from_utf8(user).ok().and_then(|user| self.0.get(user));
         // As much work for a name that is not there.
-        let (role, verifier) = found.copied().unwrap_or((Role::Viewer, [0; 32]));
+        let (role, verifier) = found.copied().unwrap_or((AdminRole::Viewer, [0; 32]));
         let mask = Sha256::new().chain_update(verifier).chain_update(nonce).finalize();
         let proof: [u8; 32] = proof.try_into().ok()?;
         let hashed: Vec<u8> = proof.iter().zip(mask).map(|(a, b)| a ^ b).collect();
@@ -88,13 +88,13 @@ impl Accounts {
     }
 }
 
-fn parse(line: &str) -> Option<(String, (Role, [u8; 32]))> {
+fn parse(line: &str) -> Option<(String, (AdminRole, [u8; 32]))> {
     let mut parts = line.split(':');
     let (name, role, verifier) = (parts.next()?, parts.next()?, parts.next()?);
     let mut bytes = [0; 32];
     hex::decode_to_slice(verifier, &mut bytes).ok()?;
     let whole = parts.next().is_none() && is_name(name);
-    whole.then_some((name.to_owned(), (Role::parse(role)?, bytes)))
+    whole.then_some((name.to_owned(), (AdminRole::parse(role)?, bytes)))
 }
 
 fn is_name(name: &str) -> bool {
@@ -103,7 +103,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The line of an account.
-pub fn line(name: &str, role: Role, password: &str) -> Result<String, String> {
+pub fn line(name: &str, role: AdminRole, password: &str) -> Result<String, String> {
     if !is_name(name) {
         return Err(format!("{name:?} is no name: give up to 32 letters, digits, - _ and ."));
     }
@@ -123,12 +123,12 @@ mod tests {
 
     #[test]
     fn a_password_is_proved_and_nothing_else_is() {
-        let line = line("ops", Role::Operator, PASSWORD).expect("a line");
+        let line = line("ops", AdminRole::Operator, PASSWORD).expect("a line");
         let (name, account) = parse(&line).expect("an account");
         let accounts = Accounts(HashMap::from([(name, account)]));
         let nonce = [7; 20];
         let good = proof(b"caching_sha2_password", &nonce, PASSWORD);
-        assert_eq!(accounts.check(b"ops", &nonce, &good), Some(Role::Operator));
+        assert_eq!(accounts.check(b"ops", &nonce, &good), Some(AdminRole::Operator));
         for (user, nonce, proof) in [
             (&b"ops"[..], [8; 20], good.clone()),
             (b"nobody", nonce, good.clone()),
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn lines_that_are_no_accounts_are_refused() {
-        assert!(line("ops", Role::Viewer, "too short").is_err());
-        assert!(line("a:b", Role::Viewer, PASSWORD).is_err());
+        assert!(line("ops", AdminRole::Viewer, "too short").is_err());
+        assert!(line("a:b", AdminRole::Viewer, PASSWORD).is_err());
         let verifier = "00".repeat(32);
         assert!(parse(&format!("a:viewer:{verifier}")).is_some());
         for wrong in [

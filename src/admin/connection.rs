@@ -1,82 +1,96 @@
-//! One administrator's connection, behind its login: commands one by one.
+//! One administrator's connection after its login: commands one by one.
 
 use std::io;
 use std::sync::Arc;
 
 use tokio::time::timeout;
 
-use super::accounts::Role;
+use super::accounts::AdminRole;
 use super::command;
-use super::control::{Asker, Control, Reply};
-use super::desk::Desk;
+use super::connection_slots::ConnectionSlots;
+use super::control::{Caller, Control};
+use super::limits::{ANSWER, IDLE};
 use super::login::{Entered, read, say};
-use super::table::{Cell, Kind, NOTES, Table};
-use super::{ANSWER, IDLE};
-use crate::protocol::command::Command as Byte;
+use super::reply::AdminReply;
+use super::table::{AdminTable, Cell, ColumnKind, NOTES};
+use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reply::{ErrorReply, put_ok};
 use crate::protocol::serve::put_result_set;
 use crate::protocol::status::Status;
 
 /// Serves a connection to its end.
-pub(super) async fn serve(entered: Entered, control: Control, desk: Arc<Desk>) -> io::Result<()> {
-    let mut connection = Connection { entered, control, desk, notes: Vec::new() };
+pub(super) async fn serve(
+    entered: Entered,
+    control: Control,
+    slots: Arc<ConnectionSlots>,
+) -> io::Result<()> {
+    let mut connection = Connection { entered, control, slots, notes: Vec::new() };
     while let Ok(packet) = timeout(IDLE, read(&mut *connection.entered.stream)).await {
-        let goes_on = match packet {
+        let next = match packet {
             Ok(packet) => connection.answer(&packet).await?,
             Err(e) if e.kind() == io::ErrorKind::InvalidData => connection.too_long().await?,
             Err(e) => return Err(e),
         };
-        if !goes_on {
+        if next == AfterAnswer::Close {
             break;
         }
     }
     Ok(())
 }
 
+/// What follows an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AfterAnswer {
+    /// The next command.
+    Listen,
+    /// The end of the connection.
+    Close,
+}
+
 struct Connection {
     entered: Entered,
     control: Control,
-    desk: Arc<Desk>,
-    /// What SHOW WARNINGS tells of the answer before.
+    slots: Arc<ConnectionSlots>,
+    /// The warnings of the answer before, for SHOW WARNINGS.
     notes: Vec<String>,
 }
 
 impl Connection {
-    /// Answers a command. False when it was the last.
-    async fn answer(&mut self, frame: &[u8]) -> io::Result<bool> {
+    /// Answers a command.
+    async fn answer(&mut self, frame: &[u8]) -> io::Result<AfterAnswer> {
         let payload = &frame[HEADER..];
         let mut out = Vec::new();
-        self.desk.asked();
-        match payload.first().map(|byte| Byte(*byte)) {
-            Some(Byte::QUIT) => return Ok(false),
-            Some(Byte::PING | Byte::INIT_DB | Byte::RESET_CONNECTION) => {
+        self.slots.count_command();
+        match payload.first().map(|byte| Command(*byte)) {
+            Some(Command::QUIT) => return Ok(AfterAnswer::Close),
+            Some(Command::PING | Command::INIT_DB | Command::RESET_CONNECTION) => {
                 put_ok(&mut out, 1, Status(Status::AUTOCOMMIT));
             }
-            Some(Byte::STATISTICS) => put_frame(&mut out, 1, self.desk.statistics().as_bytes()),
-            Some(Byte::QUERY) => match std::str::from_utf8(&payload[1..]) {
+            Some(Command::STATISTICS) => put_frame(&mut out, 1, self.slots.statistics().as_bytes()),
+            Some(Command::QUERY) => match std::str::from_utf8(&payload[1..]) {
                 Ok(text) => self.query(text, &mut out).await,
                 Err(_) => wrong(&mut out, 1300, "the command is no text in UTF-8"),
             },
-            Some(Byte::STMT_PREPARE) => {
+            Some(Command::STMT_PREPARE) => {
                 wrong(&mut out, 1295, "commands of Lockstead's cannot be prepared");
             }
             _ => wrong(&mut out, 1047, "Unknown command"),
         }
         self.say(&out).await?;
-        Ok(true)
+        Ok(AfterAnswer::Listen)
     }
 
     /// ER_NET_PACKET_TOO_LARGE, and the end, as at a server.
-    async fn too_long(&mut self) -> io::Result<bool> {
+    async fn too_long(&mut self) -> io::Result<AfterAnswer> {
         let mut out = Vec::new();
         let message = "Got a packet bigger than 'max_allowed_packet' bytes".to_owned();
         ErrorReply { code: 1153, state: "08S01", message }.encode(&mut out, 1, false);
         self.say(&out).await?;
-        Ok(false)
+        Ok(AfterAnswer::Close)
     }
 
-    /// To a client that listens.
+    /// Fails if the client does not take it in time.
     async fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
         timeout(ANSWER, say(&mut *self.entered.stream, bytes)).await?
     }
@@ -89,51 +103,56 @@ impl Connection {
         let acts = command.acts();
         let notes = std::mem::take(&mut self.notes);
         let who = &self.entered.who;
-        let reply = if acts && who.role != Role::Operator {
+        let reply = if acts && who.role != AdminRole::Operator {
             Err(no_operator())
         } else {
-            self.control.run(command, &Asker { who, notes: &notes }).await
+            self.control.run(command, &Caller { who, notes: &notes }).await
         };
         if acts {
             let result = match &reply {
-                Ok(Reply::Did(_, what)) => what,
+                Ok(AdminReply::Did(_, what)) => what,
                 Ok(_) => "done",
                 Err(e) => &e.message,
             };
             tracing::info!(target: "lockstead::audit", who = who.name, command = text.trim(), result, "administration");
         }
         match reply {
-            Ok(Reply::Done | Reply::Did(None, _)) => put_ok(out, 1, Status(Status::AUTOCOMMIT)),
-            Ok(Reply::Rows(table) | Reply::Did(Some(table), _)) => {
+            Ok(AdminReply::Done | AdminReply::Did(None, _)) => {
+                put_ok(out, 1, Status(Status::AUTOCOMMIT))
+            }
+            Ok(AdminReply::Rows(table) | AdminReply::Did(Some(table), _)) => {
                 self.notes.extend(table.notes());
                 self.put(&table, out);
             }
-            Ok(Reply::Notes) => {
-                self.put(&Table { columns: NOTES, cut: false, old: None, rows: told(&notes) }, out);
+            Ok(AdminReply::Notes) => {
+                self.put(
+                    &AdminTable { columns: NOTES, cut: false, old: None, rows: told(&notes) },
+                    out,
+                );
                 self.notes = notes;
             }
-            Ok(Reply::Values(values)) => {
+            Ok(AdminReply::Values(values)) => {
                 let kind = |cell: &Cell| match cell {
-                    Cell::Number(_) => Kind::Number,
-                    _ => Kind::Text,
+                    Cell::Number(_) => ColumnKind::Number,
+                    _ => ColumnKind::Text,
                 };
                 let columns: Vec<_> =
                     values.iter().map(|(name, cell)| (name.as_str(), kind(cell))).collect();
                 let row: Vec<_> = values.iter().map(|(_, cell)| cell.written()).collect();
                 let row = row.iter().map(Option::as_deref).collect();
-                put_result_set(out, &columns, std::iter::once(row), (self.entered.capabilities, 0));
+                put_result_set(out, &columns, std::iter::once(row), self.entered.capabilities, 0);
                 self.notes = notes;
             }
             Err(error) => error.encode(out, 1, false),
         }
     }
 
-    fn put(&self, table: &Table, out: &mut Vec<u8>) {
+    fn put(&self, table: &AdminTable, out: &mut Vec<u8>) {
         let written: Vec<Vec<_>> =
             table.rows.iter().map(|row| row.iter().map(Cell::written).collect()).collect();
         let rows = written.iter().map(|row| row.iter().map(Option::as_deref).collect());
         let warnings = u16::from(table.cut) + u16::from(table.old.is_some());
-        put_result_set(out, table.columns, rows, (self.entered.capabilities, warnings));
+        put_result_set(out, table.columns, rows, self.entered.capabilities, warnings);
     }
 }
 

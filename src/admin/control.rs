@@ -1,18 +1,17 @@
-//! Carries commands out.
+//! Carries out commands.
 
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, mpsc, watch};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 
-use super::command::{Command, HELP, Own};
-use super::login::Who;
-use super::own;
-use super::table::{Cell, Kind, NOTES, Table};
-use super::upgrade::Upgrade;
+use super::administrator::Administrator;
+use super::client_queries;
+use super::command::{AdminCommand, ClientQuery, HELP};
+use super::reply::{AdminReply, empty, failed};
+use super::table::{AdminTable, Cell, ColumnKind, NOTES};
 use crate::backend::reach::Reach;
-use crate::config::Change;
+use crate::config::SettingChange;
 use crate::engine::handle::Engine;
-use crate::engine::io::query_error::QueryError;
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
@@ -23,7 +22,7 @@ use crate::types::ConnectionId;
 
 /// A cluster, as administrators see it.
 #[derive(Clone)]
-pub struct Cluster {
+pub struct ClusterView {
     /// Its name, where there may be several.
     pub name: Option<Arc<str>>,
     /// Its settings.
@@ -34,125 +33,92 @@ pub struct Cluster {
     pub metrics: Arc<Metrics>,
     /// Whether its server can be reached.
     pub reach: Reach,
-    /// What statements with lock calls came to.
+    /// Statements with lock calls, counted by shape.
     pub digests: Digests,
 }
 
-/// What was read again and what became of it, or why all stays as it was.
-pub type Reloaded = Result<Vec<Change>, String>;
+/// The changes that a reload found, with the result of each, or why nothing was changed.
+pub type Reloaded = Result<Vec<SettingChange>, String>;
 
-/// What is there in the program's place, if it is another one than the one that runs.
+/// The program on disk, if it is no longer the one that runs.
 pub type Replaced = Result<Option<String>, String>;
 
-/// What commands work on.
+/// Everything that commands work on.
 #[derive(Clone)]
 pub struct Control {
     /// At least one.
-    pub clusters: Arc<[Cluster]>,
+    pub clusters: Arc<[ClusterView]>,
     /// All sessions.
     pub registry: Registry,
-    /// Reads again what can be read again.
+    /// Reads the settings and certificates again.
     pub reload: Arc<dyn Fn() -> Reloaded + Send + Sync>,
-    /// Looks whether the program is another one by now.
+    /// Checks whether the program on disk is still the one that runs.
     pub replaced: Arc<dyn Fn() -> Replaced + Send + Sync>,
     /// Starts a new process.
-    pub upgrade: Arc<Mutex<mpsc::Sender<Upgrade>>>,
+    pub upgrade: Arc<Mutex<mpsc::Sender<UpgradeRequest>>>,
     /// Changes when another process takes this one's place.
     pub retired: watch::Receiver<bool>,
 }
 
-/// What a command comes to.
-#[derive(Debug)]
-pub(super) enum Reply {
-    /// Rows.
-    Rows(Table),
-    /// One row of what clients ask for themselves, under the names they asked by.
-    Values(Vec<(String, Cell)>),
-    /// What the answer before came with.
-    Notes,
-    /// Done.
-    Done,
-    /// Done, with the rows that there are, and what it came to in words for the audit log.
-    Did(Option<Table>, String),
-}
+/// An administrator asks for an upgrade. The answer is the new process's id, or why there is none.
+pub struct UpgradeRequest(pub oneshot::Sender<Result<u32, String>>);
 
-/// Who gives a command.
-pub(super) struct Asker<'a> {
-    pub(super) who: &'a Who,
-    /// Of the answer before.
+/// The administrator who gives a command.
+pub(super) struct Caller<'a> {
+    pub(super) who: &'a Administrator,
+    /// The warnings of the answer before.
     pub(super) notes: &'a [String],
 }
 
-/// `ER_UNKNOWN_ERROR`.
-pub fn failed(message: String) -> ErrorReply {
-    ErrorReply { code: 1105, state: "HY000", message }
-}
-
-/// `ER_EMPTY_QUERY`, as at a server.
-fn empty() -> ErrorReply {
-    ErrorReply { code: 1065, state: "42000", message: "Query was empty".to_owned() }
-}
-
-impl From<QueryError> for ErrorReply {
-    fn from(why: QueryError) -> Self {
-        let hint = match &why {
-            QueryError::Store(e) if e.is_silence() => {
-                ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
-            }
-            _ => "",
-        };
-        failed(format!("the lock tables do not answer: {why}{hint}"))
-    }
-}
-
 impl Control {
-    /// Carries a command of somebody's out.
+    /// Carries out a command.
     pub(super) async fn run(
         &self,
-        command: Command,
-        asker: &Asker<'_>,
-    ) -> Result<Reply, ErrorReply> {
-        Ok(Reply::Rows(match command {
-            Command::Locks(like) => self.locks(like.as_deref()).await?,
-            Command::Waiters => self.waiters().await,
-            Command::Sessions => self.sessions().await,
-            Command::Proxies => self.proxies().await?,
-            Command::Deadlocks => self.deadlocks().await,
-            Command::Digests => self.digests()?,
-            Command::Lease => self.lease(),
-            Command::Backends => self.backends(),
-            Command::Config => self.config(),
-            Command::Metrics => self.metrics(),
-            Command::Release { name, token, cluster } => {
-                let who = &asker.who.name;
+        command: AdminCommand,
+        caller: &Caller<'_>,
+    ) -> Result<AdminReply, ErrorReply> {
+        Ok(AdminReply::Rows(match command {
+            AdminCommand::Locks(like) => self.locks(like.as_deref()).await?,
+            AdminCommand::Waiters => self.waiters().await,
+            AdminCommand::Sessions => self.sessions().await,
+            AdminCommand::Proxies => self.proxies().await?,
+            AdminCommand::Deadlocks => self.deadlocks().await,
+            AdminCommand::Digests => self.digests()?,
+            AdminCommand::Lease => self.lease(),
+            AdminCommand::Backends => self.backends(),
+            AdminCommand::Config => self.config(),
+            AdminCommand::Metrics => self.metrics(),
+            AdminCommand::Release { name, token, cluster } => {
+                let who = &caller.who.name;
                 return self.release(&name, token, cluster.as_deref(), who).await;
             }
-            Command::Kill { id, cluster } => return self.kill(id, cluster.as_deref()).await,
-            Command::Drain => return Ok(self.set_aside(true)),
-            Command::Resume => return Ok(self.set_aside(false)),
-            Command::Reload => return Ok(Self::told(self.read_again()?)),
-            Command::Upgrade => return self.upgrade().await,
-            Command::UpgradeIfNeeded => return self.upgrade_if_needed().await,
-            Command::Help => help(),
-            Command::Own(Own::Set) => return Ok(Reply::Done),
-            Command::Own(Own::Empty) => return Err(empty()),
-            Command::Own(Own::Warnings) => return Ok(Reply::Notes),
-            Command::Own(Own::Errors) => {
-                Table { columns: NOTES, cut: false, old: None, rows: Vec::new() }
+            AdminCommand::Kill { id, cluster } => return self.kill(id, cluster.as_deref()).await,
+            AdminCommand::Drain => return Ok(self.set_aside(true)),
+            AdminCommand::Resume => return Ok(self.set_aside(false)),
+            AdminCommand::Reload => return Ok(Self::told(self.read_again()?)),
+            AdminCommand::Upgrade => return self.upgrade().await,
+            AdminCommand::UpgradeIfNeeded => return self.upgrade_if_needed().await,
+            AdminCommand::Help => help(),
+            AdminCommand::Client(ClientQuery::Set) => return Ok(AdminReply::Done),
+            AdminCommand::Client(ClientQuery::Empty) => return Err(empty()),
+            AdminCommand::Client(ClientQuery::Warnings) => return Ok(AdminReply::Notes),
+            AdminCommand::Client(ClientQuery::Errors) => {
+                AdminTable { columns: NOTES, cut: false, old: None, rows: Vec::new() }
             }
-            Command::Own(Own::Select(list)) => {
+            AdminCommand::Client(ClientQuery::Select(list)) => {
                 let value = |(what, name): (String, String)| {
-                    Ok((name, own::value(&what, asker.who, asker.notes.len())?))
+                    Ok((name, client_queries::value(&what, caller.who, caller.notes.len())?))
                 };
                 let values: Result<_, _> = list.into_iter().map(value).collect();
-                return values.map(Reply::Values);
+                return values.map(AdminReply::Values);
             }
         }))
     }
 
-    /// The clusters that are meant: all, or the one of this name.
-    pub(super) fn meant(&self, name: Option<&str>) -> Result<Vec<&Cluster>, ErrorReply> {
-        let of = |cluster: &&Cluster| name.is_none_or(|name| cluster.name.as_deref() == Some(name));
+    /// All clusters, or the one of this name.
+    pub(super) fn meant(&self, name: Option<&str>) -> Result<Vec<&ClusterView>, ErrorReply> {
+        let of =
+            |cluster: &&ClusterView| name.is_none_or(|name| cluster.name.as_deref() == Some(name));
         let meant: Vec<_> = self.clusters.iter().filter(of).collect();
         if meant.is_empty() {
             let names: Vec<_> = self.clusters.iter().filter_map(|c| c.name.as_deref()).collect();
@@ -167,34 +133,34 @@ impl Control {
     }
 
     pub(super) fn engines(&self) -> impl Iterator<Item = (Cell, &Engine)> {
-        let named = |c: &Cluster| Cell::text(c.name.as_deref());
+        let named = |c: &ClusterView| Cell::text(c.name.as_deref());
         self.clusters.iter().filter_map(move |c| Some((named(c), c.engine.as_ref()?)))
     }
 
     /// Load balancers that ask `/readyz` send no more clients.
-    fn set_aside(&self, aside: bool) -> Reply {
+    fn set_aside(&self, aside: bool) -> AdminReply {
         self.registry.set_aside(aside);
-        Reply::Done
+        AdminReply::Done
     }
 
-    pub(super) fn read_again(&self) -> Result<Vec<Change>, ErrorReply> {
+    pub(super) fn read_again(&self) -> Result<Vec<SettingChange>, ErrorReply> {
         (self.reload)().map_err(|e| failed(format!("all stays as it was: {e}")))
     }
 
-    pub(super) fn told(changes: Vec<Change>) -> Reply {
+    pub(super) fn told(changes: Vec<SettingChange>) -> AdminReply {
         let all: Vec<_> = changes.iter().map(|c| format!("{} {}", c.what, c.result)).collect();
-        let row = |change: Change| vec![Cell::Text(change.what), Cell::Text(change.result)];
-        let columns = &[("what", Kind::Text), ("result", Kind::Text)];
+        let row = |change: SettingChange| vec![Cell::Text(change.what), Cell::Text(change.result)];
+        let columns = &[("what", ColumnKind::Text), ("result", ColumnKind::Text)];
         let rows = changes.into_iter().map(row).collect();
-        Reply::Did(Some(Table { columns, cut: false, old: None, rows }), all.join("; "))
+        AdminReply::Did(Some(AdminTable { columns, cut: false, old: None, rows }), all.join("; "))
     }
 
-    /// Of two clusters' servers, connections may have the same id: then nobody is hit by chance.
-    async fn kill(&self, id: u64, cluster: Option<&str>) -> Result<Reply, ErrorReply> {
+    /// Two clusters' servers may both have a connection of this id: then none is killed by chance.
+    async fn kill(&self, id: u64, cluster: Option<&str>) -> Result<AdminReply, ErrorReply> {
         let conn = ConnectionId(id);
         let meant = self.meant(cluster)?;
         let sessions = self.registry.shown(usize::MAX);
-        let of = |cluster: &&Cluster| {
+        let of = |cluster: &&ClusterView| {
             let mut own = sessions.iter().filter(|session| session.cluster == cluster.name);
             own.find(|session| session.connection == conn).cloned()
         };
@@ -220,7 +186,7 @@ impl Control {
         };
         if engine.kill(conn).await? == KillResult::Accepted {
             let owner = String::from_utf8_lossy(&session.owner);
-            return Ok(Reply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
+            return Ok(AdminReply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
         }
         let message = "the store account may not end sessions of others: GRANT CONNECTION_ADMIN \
                        (MariaDB: CONNECTION ADMIN) ON *.* to it"
@@ -230,14 +196,14 @@ impl Control {
 }
 
 /// For the audit log, where there may be several.
-pub(super) fn in_cluster(cluster: &Cluster) -> String {
+pub(super) fn in_cluster(cluster: &ClusterView) -> String {
     cluster.name.as_ref().map(|name| format!(" in cluster {name}")).unwrap_or_default()
 }
 
-fn help() -> Table {
+fn help() -> AdminTable {
     let row = |(command, what): &(&str, &str)| {
         vec![Cell::Text((*command).to_owned()), Cell::Text((*what).to_owned())]
     };
-    let columns = &[("command", Kind::Text), ("what", Kind::Text)];
-    Table { columns, cut: false, old: None, rows: HELP.iter().map(row).collect() }
+    let columns = &[("command", ColumnKind::Text), ("what", ColumnKind::Text)];
+    AdminTable { columns, cut: false, old: None, rows: HELP.iter().map(row).collect() }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::control::Control;
-use super::table::{Cell, Kind, MOST, SEEN, Table};
+use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::engine::handle::Engine;
 use crate::engine::io::last_known::{Old, is_like};
 use crate::engine::shared::snapshot::{EngineSnapshot, HoldInfo};
@@ -15,18 +15,18 @@ use crate::types::ConnectionId;
 
 impl Control {
     /// Held locks, by whatever proxy; those whose names match a LIKE pattern.
-    pub async fn locks(&self, like: Option<&str>) -> Result<Table, ErrorReply> {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("name", Kind::Text),
-            ("token", Kind::Number),
-            ("proxy", Kind::Text),
-            ("proxy_state", Kind::Text),
-            ("connection_id", Kind::Number),
-            ("owner", Kind::Text),
-            ("since_utc", Kind::Text),
-            ("held_seconds", Kind::Fraction),
-            ("waiters_here", Kind::Number),
+    pub async fn locks(&self, like: Option<&str>) -> Result<AdminTable, ErrorReply> {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("name", ColumnKind::Text),
+            ("token", ColumnKind::Number),
+            ("proxy", ColumnKind::Text),
+            ("proxy_state", ColumnKind::Text),
+            ("connection_id", ColumnKind::Number),
+            ("owner", ColumnKind::Text),
+            ("since_utc", ColumnKind::Text),
+            ("held_seconds", ColumnKind::Fraction),
+            ("waiters_here", ColumnKind::Number),
             SEEN,
         ];
         let (mut rows, mut cut, mut old) = (Vec::new(), false, None);
@@ -34,7 +34,7 @@ impl Control {
             let known = engine.known_locks(like).await?;
             let sight = engine.snapshot().await;
             cut |= known.rows.len() >= MOST;
-            let mut locks: Vec<Seen> = known.rows.into_iter().map(Seen::now).collect();
+            let mut locks: Vec<LockSeen> = known.rows.into_iter().map(LockSeen::now).collect();
             if let Some(since) = &known.old {
                 remember(&mut locks, since, &sight, like);
                 self.complete(&mut locks, engine).await;
@@ -44,7 +44,7 @@ impl Control {
             for wait in &sight.waiting {
                 *waiting.entry(wait.key.as_bytes()).or_default() += 1;
             }
-            for Seen { lock, ago } in locks {
+            for LockSeen { lock, ago } in locks {
                 let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
                 rows.push(vec![
                     cluster.clone(),
@@ -61,18 +61,18 @@ impl Control {
                 ]);
             }
         }
-        Ok(Table { columns: COLUMNS, cut, old, rows })
+        Ok(AdminTable { columns: COLUMNS, cut, old, rows })
     }
 
-    /// Adds to rows that the engine alone has told of what is known elsewhere here.
-    async fn complete(&self, locks: &mut [Seen], engine: &Engine) {
+    /// Completes rows that come from the engine alone with what this process knows besides.
+    async fn complete(&self, locks: &mut [LockSeen], engine: &Engine) {
         let address = match (engine.lease().proxy(), engine.known_proxies().await) {
             (Some(me), Ok(proxies)) => proxies.rows.into_iter().find(|p| p.id == me.0),
             _ => None,
         };
         let address = address.map(|proxy| proxy.addr);
         let sessions = self.registry.shown(usize::MAX);
-        for Seen { lock, .. } in locks.iter_mut().filter(|seen| seen.lock.owner.is_empty()) {
+        for LockSeen { lock, .. } in locks.iter_mut().filter(|seen| seen.lock.owner.is_empty()) {
             let session = sessions.iter().find(|s| s.connection.0 == lock.conn);
             let owner = session.map(|s| String::from_utf8_lossy(&s.owner).into_owned());
             (lock.owner, lock.proxy) = (owner.unwrap_or_default(), address.clone());
@@ -81,23 +81,23 @@ impl Control {
 }
 
 /// A lock, and how long ago it was read; not at all: just now.
-struct Seen {
+struct LockSeen {
     lock: LockInfo,
     ago: Option<Duration>,
 }
 
-impl Seen {
+impl LockSeen {
     fn now(lock: LockInfo) -> Self {
         Self { lock, ago: None }
     }
 }
 
 /// Brings rows of before up to what the engine knows of this proxy's own locks.
-fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &EngineSnapshot, like: Option<&str>) {
+fn remember(locks: &mut Vec<LockSeen>, old: &Old, sight: &EngineSnapshot, like: Option<&str>) {
     let grant = |held: &HoldInfo| (held.key.as_bytes().to_vec(), held.token);
     let mut here: HashMap<_, &HoldInfo> =
         sight.held.iter().map(|held| (grant(held), held)).collect();
-    for Seen { lock, ago } in &mut *locks {
+    for LockSeen { lock, ago } in &mut *locks {
         if let Some(held) = here.remove(&(lock.key.clone(), lock.token)) {
             lock.held_ms = millis(held.held);
         } else {
@@ -109,7 +109,7 @@ fn remember(locks: &mut Vec<Seen>, old: &Old, sight: &EngineSnapshot, like: Opti
     for held in here.into_values() {
         let name = held.key.shown();
         if like.is_none_or(|pattern| is_like(&name, pattern)) {
-            locks.push(Seen::now(row(held, name)));
+            locks.push(LockSeen::now(row(held, name)));
         }
     }
     locks.sort_by(|a, b| a.lock.name.cmp(&b.lock.name));
@@ -156,7 +156,7 @@ mod tests {
         let of = |name: &str, token| {
             let mut lock = row(&held(name, token, 2), name.to_owned());
             lock.owner = "app@host".to_owned();
-            Seen::now(lock)
+            LockSeen::now(lock)
         };
         let old = Old { age: Duration::from_secs(3), why: String::new() };
         for (like, expected) in [

@@ -1,4 +1,4 @@
-//! How administrators get in: by the operating system's word, or by a password.
+//! The login of administrators: by their user id on this machine, or by a password.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,14 +12,16 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 
-use super::accounts::{Accounts, Role};
-use super::desk::Desk;
-use super::sources::Source;
-use super::{MAX_COMMAND, VERSION};
+use super::accounts::{Accounts, AdminRole};
+use super::administrator::Administrator;
+use super::connection_slots::ConnectionSlots;
+use super::limits::{MAX_COMMAND, VERSION};
+use super::sources::ClientSource;
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::{FrameHeader, HEADER, put_frame};
 use crate::protocol::handshake::Login;
+use crate::protocol::packet::packet;
 use crate::protocol::reply::{ErrorReply, put_ok};
 use crate::protocol::serve::{OFFERED, PLUGIN, greeting};
 use crate::protocol::status::Status;
@@ -29,39 +31,29 @@ use crate::seldom::Turn;
 const PENALTY: Duration = Duration::from_secs(1);
 
 /// Bytes of a client.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+pub(super) trait ClientStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> ClientStream for T {}
 
-/// Who comes to which door.
+/// How a connection reached the proxy.
 pub(super) enum Door {
-    /// A user of this machine, whom the operating system knows.
+    /// A user of this machine, known to the operating system.
     Socket { uid: u32 },
-    /// Anybody who reaches the port.
+    /// Over TCP.
     Port { peer: SocketAddr, accounts: Arc<Path>, tls: Option<Arc<rustls::ServerConfig>> },
 }
 
-/// Who has got in.
-#[derive(Debug, Clone)]
-pub(super) struct Who {
-    /// For the audit log.
-    pub(super) name: String,
-    /// As CURRENT_USER() tells it.
-    pub(super) account: String,
-    pub(super) role: Role,
-}
-
-/// A connection behind its login.
+/// A connection after its login.
 pub(super) struct Entered {
-    pub(super) stream: Box<dyn Stream>,
+    pub(super) stream: Box<dyn ClientStream>,
     pub(super) capabilities: Capabilities,
-    pub(super) who: Who,
+    pub(super) who: Administrator,
     /// Held to the end of the connection.
-    _place: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
-/// The next packet, header included. Of one that is too long nothing is kept, and the error is
-/// [`io::ErrorKind::InvalidData`]: the client listens when it has said all.
-pub(super) async fn read(stream: &mut dyn Stream) -> io::Result<Vec<u8>> {
+/// The next packet, header included. One that is too long is read and dropped; the error is then
+/// [`io::ErrorKind::InvalidData`], and the client still listens.
+pub(super) async fn read(stream: &mut dyn ClientStream) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; HEADER];
     stream.read_exact(&mut frame).await?;
     let header = FrameHeader::peek(&frame).ok_or(io::ErrorKind::InvalidData)?;
@@ -75,27 +67,24 @@ pub(super) async fn read(stream: &mut dyn Stream) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// Greets and hears who it is; an error ends the connection, which has been told.
+/// Greets the client and lets it log in. If that fails, the client has been told.
 pub(super) async fn enter(
-    mut stream: Box<dyn Stream>,
-    (source, door): (Source, Door),
-    desk: &Desk,
+    mut stream: Box<dyn ClientStream>,
+    source: ClientSource,
+    door: Door,
+    slots: &ConnectionSlots,
 ) -> io::Result<Entered> {
     if let Door::Port { peer, .. } = &door {
-        let wait = desk.sources.lock().wait(source, Instant::now());
+        let wait = slots.sources.lock().wait(source, Instant::now());
         if !wait.is_zero() {
-            desk.block();
+            slots.block();
             turn_away(&mut *stream, &blocked(*peer, wait)).await?;
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "refused"));
         }
     }
     let nonce: [u8; 20] = std::array::from_fn(|_| rand::rng().random_range(1..=127));
-    let id = rand::rng().random_range(1..=u32::MAX >> 1);
     let offers_tls = matches!(&door, Door::Port { tls: Some(_), .. });
-    let offered = if offers_tls { OFFERED.with(Capabilities::SSL) } else { OFFERED };
-    let mut out = Vec::new();
-    put_frame(&mut out, 0, &greeting(VERSION, id, &nonce, offered));
-    say(&mut *stream, &out).await?;
+    greet(&mut *stream, &nonce, offers_tls).await?;
     let mut frame = first(&mut *stream).await?;
     let mut encrypted = false;
     if let Door::Port { tls: Some(tls), .. } = &door
@@ -110,57 +99,144 @@ pub(super) async fn enter(
         return refuse(&mut *stream, seq, &codes::bad_handshake()).await;
     };
     let capabilities = login.capabilities.both(OFFERED);
-    let (who, place) = match door {
-        // A password that comes from an option file is not looked at.
-        Door::Socket { uid } => {
-            let proves = login.plugin == PLUGIN.as_bytes() && !matches!(login.proof, [] | [0]);
-            let account = "admin@localhost".to_owned();
-            let who = Who { name: format!("uid {uid}"), account, role: Role::Operator };
-            let place = match desk.place() {
-                Ok(place) => place,
-                Err(full) => return refuse(&mut *stream, seq, &full).await,
-            };
-            welcome(&mut *stream, seq, proves).await?;
-            (who, place)
-        }
+    let mut exchange = LoginExchange { stream: &mut *stream, seq, nonce, slots };
+    let (who, slot) = match door {
+        Door::Socket { uid } => exchange.local_user(uid, &login).await?,
         Door::Port { peer, accounts, .. } => {
             if !encrypted && !peer.ip().to_canonical().is_loopback() {
-                return refuse(&mut *stream, seq, &codes::tls_required()).await;
+                return exchange.refuse(&codes::tls_required()).await;
             }
-            let user = login.user.to_vec();
-            let (seq, proof) = if login.plugin == PLUGIN.as_bytes() {
-                (seq, login.proof.to_vec())
-            } else {
-                switch(&mut *stream, seq, &nonce).await?
-            };
-            let budget = desk.sources.lock().spend(source, Instant::now());
-            if let Err(wait) = budget {
-                desk.block();
-                return refuse(&mut *stream, seq, &blocked(peer, wait)).await;
-            }
-            let role = check(accounts, user.clone(), nonce, proof.clone(), desk).await?;
-            let shown = format!("{}@{}", shown(&user), peer.ip().to_canonical());
-            let Some(role) = role else {
-                if let Some(Turn { left_out }) = desk.refusals.turn() {
-                    tracing::warn!(target: "lockstead::audit", who = shown, left_out, "refused as an administrator");
-                }
-                sleep(PENALTY).await;
-                return refuse(&mut *stream, seq, &denied(&user, peer, &proof)).await;
-            };
-            desk.sources.lock().proved(source, Instant::now());
-            let place = match desk.place() {
-                Ok(place) => place,
-                Err(full) => return refuse(&mut *stream, seq, &full).await,
-            };
-            welcome(&mut *stream, seq, true).await?;
-            (Who { name: shown.clone(), account: shown, role }, place)
+            exchange.account(source, peer, accounts, &login).await?
         }
     };
-    Ok(Entered { stream, capabilities, who, _place: place })
+    Ok(Entered { stream, capabilities, who, _slot: slot })
 }
 
-/// What the client says to the greeting.
-async fn first(stream: &mut dyn Stream) -> io::Result<Vec<u8>> {
+async fn greet(
+    stream: &mut dyn ClientStream,
+    nonce: &[u8; 20],
+    offers_tls: bool,
+) -> io::Result<()> {
+    let id = rand::rng().random_range(1..=u32::MAX >> 1);
+    let offered = if offers_tls { OFFERED.with(Capabilities::SSL) } else { OFFERED };
+    say(stream, &packet(0, &[&greeting(VERSION, id, nonce, offered)])).await
+}
+
+/// A login whose first packet has been read.
+struct LoginExchange<'a> {
+    stream: &'a mut dyn ClientStream,
+    /// Of the next packet to the client.
+    seq: u8,
+    nonce: [u8; 20],
+    slots: &'a ConnectionSlots,
+}
+
+impl LoginExchange<'_> {
+    /// A user of this machine, known to the operating system. A password is not checked: it may come
+    /// from an option file.
+    async fn local_user(
+        &mut self,
+        uid: u32,
+        login: &Login<'_>,
+    ) -> io::Result<(Administrator, OwnedSemaphorePermit)> {
+        let slot = self.take_slot().await?;
+        let proves = login.plugin == PLUGIN.as_bytes() && !matches!(login.proof, [] | [0]);
+        self.welcome(proves).await?;
+        let account = "admin@localhost".to_owned();
+        Ok((Administrator { name: format!("uid {uid}"), account, role: AdminRole::Operator }, slot))
+    }
+
+    /// The holder of an account, who proves its password.
+    async fn account(
+        &mut self,
+        source: ClientSource,
+        peer: SocketAddr,
+        accounts: Arc<Path>,
+        login: &Login<'_>,
+    ) -> io::Result<(Administrator, OwnedSemaphorePermit)> {
+        let user = login.user.to_vec();
+        let proof = if login.plugin == PLUGIN.as_bytes() {
+            login.proof.to_vec()
+        } else {
+            self.switch_plugin().await?
+        };
+        let budget = self.slots.sources.lock().spend(source, Instant::now());
+        if let Err(wait) = budget {
+            self.slots.block();
+            return self.refuse(&blocked(peer, wait)).await;
+        }
+        let role = self.check(accounts, user.clone(), proof.clone()).await?;
+        let shown = format!("{}@{}", shown(&user), peer.ip().to_canonical());
+        let Some(role) = role else {
+            if let Some(Turn { left_out }) = self.slots.refusals.turn() {
+                tracing::warn!(target: "lockstead::audit", who = shown, left_out, "refused as an administrator");
+            }
+            sleep(PENALTY).await;
+            return self.refuse(&denied(&user, peer, &proof)).await;
+        };
+        self.slots.sources.lock().proved(source, Instant::now());
+        let slot = self.take_slot().await?;
+        self.welcome(true).await?;
+        Ok((Administrator { name: shown.clone(), account: shown, role }, slot))
+    }
+
+    async fn take_slot(&mut self) -> io::Result<OwnedSemaphorePermit> {
+        match self.slots.take() {
+            Ok(slot) => Ok(slot),
+            Err(full) => self.refuse(&full).await,
+        }
+    }
+
+    async fn refuse<T>(&mut self, error: &ErrorReply) -> io::Result<T> {
+        refuse(self.stream, self.seq, error).await
+    }
+
+    /// Sends OK; a client that proves a password first waits for the word that the proof is good.
+    async fn welcome(&mut self, proves: bool) -> io::Result<()> {
+        let mut out = Vec::new();
+        if proves {
+            put_frame(&mut out, self.seq, &[1, 3]);
+            self.seq = self.seq.wrapping_add(1);
+        }
+        put_ok(&mut out, self.seq, Status(Status::AUTOCOMMIT));
+        say(self.stream, &out).await
+    }
+
+    /// Asks a client that began with another plugin for the proof of this one.
+    async fn switch_plugin(&mut self) -> io::Result<Vec<u8>> {
+        let ask = [&[0xfe], PLUGIN.as_bytes(), &[0], &self.nonce[..], &[0]];
+        say(self.stream, &packet(self.seq, &ask)).await?;
+        let frame = read(self.stream).await?;
+        self.seq = frame[HEADER - 1].wrapping_add(1);
+        Ok(frame[HEADER..].to_vec())
+    }
+
+    /// Reads the file each time. A broken file lets nobody in.
+    async fn check(
+        &mut self,
+        accounts: Arc<Path>,
+        user: Vec<u8>,
+        proof: Vec<u8>,
+    ) -> io::Result<Option<AdminRole>> {
+        let nonce = self.nonce;
+        let path = PathBuf::from(&*accounts);
+        let checked = tokio::task::spawn_blocking(move || {
+            Accounts::load(&path).map(|accounts| accounts.check(&user, &nonce, &proof))
+        });
+        match checked.await.map_err(io::Error::other)? {
+            Ok(role) => Ok(role),
+            Err(e) => {
+                if let Some(Turn { left_out }) = self.slots.failures.turn() {
+                    tracing::error!(error = e, left_out, "no administrator gets in over TCP");
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The client's answer to the greeting.
+async fn first(stream: &mut dyn ClientStream) -> io::Result<Vec<u8>> {
     match read(stream).await {
         Err(e) if e.kind() == io::ErrorKind::InvalidData => {
             refuse(stream, 2, &codes::bad_handshake()).await
@@ -169,71 +245,30 @@ async fn first(stream: &mut dyn Stream) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Only tells why there is no greeting.
-pub(super) async fn turn_away(stream: &mut dyn Stream, refusal: &ErrorReply) -> io::Result<()> {
+/// Sends an error in place of the greeting.
+pub(super) async fn turn_away(
+    stream: &mut dyn ClientStream,
+    refusal: &ErrorReply,
+) -> io::Result<()> {
     let mut out = Vec::new();
     refusal.encode(&mut out, 0, true);
     say(stream, &out).await
 }
 
-/// Sends all of it; TLS may keep some back.
-pub(super) async fn say(stream: &mut dyn Stream, bytes: &[u8]) -> io::Result<()> {
+/// Sends all of it: without the flush TLS may keep some back.
+pub(super) async fn say(stream: &mut dyn ClientStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(bytes).await?;
     stream.flush().await
 }
 
-/// Who proves a password waits for the word that the proof is good.
-async fn welcome(stream: &mut dyn Stream, mut seq: u8, proves: bool) -> io::Result<()> {
-    let mut out = Vec::new();
-    if proves {
-        put_frame(&mut out, seq, &[1, 3]);
-        seq = seq.wrapping_add(1);
-    }
-    put_ok(&mut out, seq, Status(Status::AUTOCOMMIT));
-    say(stream, &out).await
-}
-
-/// Asks for the proof of another plugin than the client began with.
-async fn switch(stream: &mut dyn Stream, seq: u8, nonce: &[u8; 20]) -> io::Result<(u8, Vec<u8>)> {
-    let ask = [&[0xfe], PLUGIN.as_bytes(), &[0], &nonce[..], &[0]].concat();
-    let mut out = Vec::new();
-    put_frame(&mut out, seq, &ask);
-    say(stream, &out).await?;
-    let frame = read(stream).await?;
-    Ok((frame[HEADER - 1].wrapping_add(1), frame[HEADER..].to_vec()))
-}
-
-/// By the file as it is now. A file that is no good lets nobody in.
-async fn check(
-    accounts: Arc<Path>,
-    user: Vec<u8>,
-    nonce: [u8; 20],
-    proof: Vec<u8>,
-    desk: &Desk,
-) -> io::Result<Option<Role>> {
-    let path = PathBuf::from(&*accounts);
-    let checked = tokio::task::spawn_blocking(move || {
-        Accounts::load(&path).map(|accounts| accounts.check(&user, &nonce, &proof))
-    });
-    match checked.await.map_err(io::Error::other)? {
-        Ok(role) => Ok(role),
-        Err(e) => {
-            if let Some(Turn { left_out }) = desk.failures.turn() {
-                tracing::error!(error = e, left_out, "no administrator gets in over TCP");
-            }
-            Ok(None)
-        }
-    }
-}
-
-async fn refuse<T>(stream: &mut dyn Stream, seq: u8, error: &ErrorReply) -> io::Result<T> {
+async fn refuse<T>(stream: &mut dyn ClientStream, seq: u8, error: &ErrorReply) -> io::Result<T> {
     let mut out = Vec::new();
     error.encode(&mut out, seq, false);
     say(stream, &out).await?;
     Err(io::Error::new(io::ErrorKind::PermissionDenied, "refused"))
 }
 
-/// A name before it has proved anything: not at the length that it came in.
+/// A name before its password is proved, cut to a bounded length.
 fn shown(user: &[u8]) -> String {
     String::from_utf8_lossy(user).chars().take(64).collect()
 }

@@ -1,4 +1,4 @@
-//! RELEASE LOCK: a lock is taken from its holder, by the proxy whose session that is and nobody else.
+//! RELEASE LOCK: a lock is taken from its holder, and only by the proxy whose session that is.
 //!
 //! That proxy reads the request with its next renewal, closes the session, and frees the row when the
 //! server has stopped working for it. Nothing else ever frees the row of a proxy that lives, so a
@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::control::{Cluster, Control, Reply, failed, in_cluster};
-use super::table::{Cell, Kind, Table};
+use super::control::{ClusterView, Control, in_cluster};
+use super::reply::{AdminReply, failed};
+use super::table::{AdminTable, Cell, ColumnKind};
 use crate::engine::handle::Engine;
 use crate::lock::lease::Terms;
 use crate::protocol::reply::ErrorReply;
@@ -17,7 +18,7 @@ use crate::store::overview::{LockFilter, LockInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::rows::ProxyState;
 
-/// Between looks at what has become of it.
+/// Time between checks of the result.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long a takeover may take before the command says that it is under way.
 const DEAD_FOR: Duration = Duration::from_secs(3);
@@ -32,8 +33,8 @@ impl Control {
         token: Option<u64>,
         cluster: Option<&str>,
         who: &str,
-    ) -> Result<Reply, ErrorReply> {
-        let mut found: Vec<(&Cluster, &Engine, LockInfo)> = Vec::new();
+    ) -> Result<AdminReply, ErrorReply> {
+        let mut found: Vec<(&ClusterView, &Engine, LockInfo)> = Vec::new();
         for cluster in self.meant(cluster)? {
             let Some(engine) = &cluster.engine else { continue };
             let rows = engine.locks(LockFilter::Named(name.to_owned())).await?;
@@ -73,17 +74,20 @@ impl Control {
             Cell::Seconds(begun.elapsed().as_secs_f64()),
         ];
         let columns = &[
-            ("name", Kind::Text),
-            ("token", Kind::Number),
-            ("result", Kind::Text),
-            ("seconds", Kind::Fraction),
+            ("name", ColumnKind::Text),
+            ("token", ColumnKind::Number),
+            ("result", ColumnKind::Text),
+            ("seconds", ColumnKind::Fraction),
         ];
-        Ok(Reply::Did(Some(Table { columns, cut: false, old: None, rows: vec![row] }), told))
+        Ok(AdminReply::Did(
+            Some(AdminTable { columns, cut: false, old: None, rows: vec![row] }),
+            told,
+        ))
     }
 }
 
-fn ambiguous(found: &[(&Cluster, &Engine, LockInfo)]) -> ErrorReply {
-    let one = |(cluster, _, row): &(&Cluster, &Engine, LockInfo)| {
+fn ambiguous(found: &[(&ClusterView, &Engine, LockInfo)]) -> ErrorReply {
+    let one = |(cluster, _, row): &(&ClusterView, &Engine, LockInfo)| {
         format!("token {}{}", row.token, in_cluster(cluster))
     };
     let all: Vec<_> = found.iter().map(one).collect();
@@ -93,7 +97,7 @@ fn ambiguous(found: &[(&Cluster, &Engine, LockInfo)]) -> ErrorReply {
     failed(format!("several locks are shown by this name: {all}. Give the {say}"))
 }
 
-/// Waits until it is known what becomes of it.
+/// Waits until the lock is free, or it is known why not.
 async fn until_free(
     engine: &Engine,
     grant: GrantId,
@@ -108,12 +112,12 @@ async fn until_free(
         };
         let proxy = proxy.ok_or_else(|| {
             failed(
-                "somebody has deleted its proxy's row: the proxies declare it dead when it has been missed for the longest lease, and then free the lock"
+                "its proxy's row has been deleted: the other proxies declare it dead after the longest lease, and then free the lock"
                     .to_owned(),
             )
         })?;
         if proxy.state != ProxyState::Live {
-            // This proxy, too, is about to take it over, and tells soon what is in the way.
+            // This proxy, too, is about to take it over, and will soon know what prevents that.
             let stuck = engine.stuck().of(proxy.id);
             if stuck.is_none() && begun.elapsed() < DEAD_FOR {
                 sleep(PAUSE).await;
@@ -132,7 +136,7 @@ async fn until_free(
         // It renews each heartbeat, and reads the request then.
         if since.elapsed() >= terms.heartbeat() * 3 + PAUSE * 10 {
             return Err(failed(format!(
-                "owner silent: the proxy at {} has not renewed its lease for {:.1?}; the lock is free when that has run out, {:?} behind the last renewal, or when the proxy is back and has heard of the request",
+                "owner silent: the proxy at {} has not renewed its lease for {:.1?}; the lock is free when that has run out, {:?} after the last renewal, or when the proxy is back and has read the request",
                 proxy.addr,
                 since.elapsed(),
                 terms.ttl

@@ -1,5 +1,5 @@
-//! What each source may take of an entrance before anybody has logged in: passwords to be looked at, and
-//! logins under way. One source takes nothing from the others.
+//! Limits for each source of connections before login: how many passwords are checked, and how many
+//! logins are under way. One source takes nothing from the others.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,31 +7,31 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Wrong passwords that are looked at in a row,
+/// Wrong passwords that are checked in a row,
 const AT_ONCE: u32 = 10;
 /// and then one in this time.
 const EACH: Duration = Duration::from_secs(6);
-/// Sources that have a budget of their own; all others share one.
+/// Sources with a budget of their own; all others share one.
 const BUDGETS: usize = 4096;
 /// Sources that are remembered for a login that succeeded.
 const KNOWN: usize = 64;
-/// Logins under way of such a one that give way last.
+/// Logins under way of such a source that give way last.
 const KEPT: usize = 4;
 /// Logins that may end another one of their own source in a row,
 const TURNS: u32 = 200;
 /// and then one in this time: a flood costs little more than its connections.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Where somebody comes from.
+/// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Source {
+pub(super) enum ClientSource {
     /// A user of this machine.
     User(u32),
     /// An address, or the 64 bits that all addresses of one network of IPv6 begin with.
     Net(IpAddr),
 }
 
-impl Source {
+impl ClientSource {
     pub(super) fn of(address: IpAddr) -> Self {
         Self::Net(match address.to_canonical() {
             IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
@@ -40,17 +40,17 @@ impl Source {
     }
 }
 
-/// What is known of them.
+/// The budgets of all sources.
 #[derive(Debug)]
 pub(super) struct Sources {
     /// When each has all of its budget again.
-    spent: HashMap<Source, Instant>,
+    spent: HashMap<ClientSource, Instant>,
     /// The same for those that have no place of their own.
     rest: Instant,
     /// Those with a login that succeeded, the latest last.
-    known: VecDeque<Source>,
+    known: VecDeque<ClientSource>,
     /// When each may end as many of its own logins as at first.
-    turns: HashMap<Source, Instant>,
+    turns: HashMap<ClientSource, Instant>,
 }
 
 impl Sources {
@@ -63,8 +63,8 @@ impl Sources {
         }
     }
 
-    /// How long it is until a password of this source may be looked at.
-    pub(super) fn wait(&self, source: Source, now: Instant) -> Duration {
+    /// How long until a password of this source may be checked.
+    pub(super) fn wait(&self, source: ClientSource, now: Instant) -> Duration {
         let until = match self.spent.get(&source) {
             Some(until) => *until,
             None if self.shares(source) => self.rest,
@@ -73,8 +73,8 @@ impl Sources {
         (until.saturating_duration_since(now) + EACH).saturating_sub(EACH * AT_ONCE)
     }
 
-    /// Takes a password out of the budget, or says how long it is until that may be done.
-    pub(super) fn spend(&mut self, source: Source, now: Instant) -> Result<(), Duration> {
+    /// Takes a password out of the budget, or returns how long until that is possible.
+    pub(super) fn spend(&mut self, source: ClientSource, now: Instant) -> Result<(), Duration> {
         if self.spent.len() >= BUDGETS {
             self.spent.retain(|_, until| *until > now);
         }
@@ -92,14 +92,14 @@ impl Sources {
     }
 
     /// Whether it has no budget of its own.
-    fn shares(&self, source: Source) -> bool {
+    fn shares(&self, source: ClientSource) -> bool {
         self.spent.len() >= BUDGETS
             && !self.spent.contains_key(&source)
             && !self.known.contains(&source)
     }
 
     /// The password was right.
-    pub(super) fn proved(&mut self, source: Source, now: Instant) {
+    pub(super) fn proved(&mut self, source: ClientSource, now: Instant) {
         let spent = match self.spent.get_mut(&source) {
             Some(until) => until,
             None => &mut self.rest,
@@ -116,15 +116,15 @@ impl Sources {
     /// of the source that has the most. `None`: that is the newcomer itself.
     pub(super) fn gives_way(
         &mut self,
-        under_way: &[Source],
-        source: Source,
+        under_way: &[ClientSource],
+        source: ClientSource,
         now: Instant,
     ) -> Option<usize> {
         let which = self.has_most(under_way, source)?;
         (under_way[which] != source || self.takes_turn(source, now)).then_some(which)
     }
 
-    fn takes_turn(&mut self, source: Source, now: Instant) -> bool {
+    fn takes_turn(&mut self, source: ClientSource, now: Instant) -> bool {
         if self.turns.len() >= BUDGETS {
             self.turns.retain(|_, until| *until > now);
         }
@@ -137,8 +137,8 @@ impl Sources {
         takes
     }
 
-    fn has_most(&self, under_way: &[Source], source: Source) -> Option<usize> {
-        let mut weights: HashMap<Source, usize> = HashMap::new();
+    fn has_most(&self, under_way: &[ClientSource], source: ClientSource) -> Option<usize> {
+        let mut weights: HashMap<ClientSource, usize> = HashMap::new();
         for of in under_way.iter().chain([&source]) {
             *weights.entry(*of).or_default() += 1;
         }
@@ -148,7 +148,7 @@ impl Sources {
             }
         }
         let most = weights.values().copied().max()?;
-        // None of them where the newcomer's is the greatest alone.
+        // None if the newcomer's source alone has the most.
         under_way.iter().position(|of| weights.get(of) == Some(&most))
     }
 }
@@ -157,8 +157,8 @@ impl Sources {
 mod tests {
     use super::*;
 
-    fn net(address: &str) -> Source {
-        Source::of(address.parse().expect("an address"))
+    fn net(address: &str) -> ClientSource {
+        ClientSource::of(address.parse().expect("an address"))
     }
 
     #[test]
@@ -179,8 +179,8 @@ mod tests {
     fn a_right_password_costs_nothing() {
         let (mut sources, now) = (Sources::new(), Instant::now());
         for _ in 0..AT_ONCE * 3 {
-            assert_eq!(sources.spend(Source::User(1), now), Ok(()));
-            sources.proved(Source::User(1), now);
+            assert_eq!(sources.spend(ClientSource::User(1), now), Ok(()));
+            sources.proved(ClientSource::User(1), now);
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
         assert_ne!(net("2001:db8::1"), net("2001:db8:0:1::1"));
         assert_eq!(net("::ffff:192.0.2.1"), net("192.0.2.1"));
         let (mut sources, now) = (Sources::new(), Instant::now());
-        let nth = |n: usize| Source::User(u32::try_from(n).expect("small"));
+        let nth = |n: usize| ClientSource::User(u32::try_from(n).expect("small"));
         sources.proved(nth(BUDGETS * 2), now);
         let looked_at = (0..BUDGETS * 2).filter(|n| sources.spend(nth(*n), now).is_ok()).count();
         assert_eq!(looked_at, BUDGETS + AT_ONCE as usize, "the rest shares a budget");
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn the_source_with_the_most_logins_gives_way() {
         let (mut sources, now) = (Sources::new(), Instant::now());
-        let [a, b, c] = [1, 2, 3].map(Source::User);
+        let [a, b, c] = [1, 2, 3].map(ClientSource::User);
         assert_eq!(sources.gives_way(&[], a, now), None);
         assert_eq!(sources.gives_way(&[b, a, a, c], c, now), Some(1), "the oldest of two");
         assert_eq!(sources.gives_way(&[b, a, a, c], a, now), Some(1));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::engine::io::admin_queries;
 use crate::engine::io::last_known::Old;
 use crate::lock::name;
-pub use crate::protocol::serve::Kind;
+pub use crate::protocol::serve::ColumnKind;
 
 /// Up to here readers of JSON keep integers exact; beyond stand fencing tokens, as text.
 pub const EXACT: u64 = (1 << 53) - 1;
@@ -13,10 +13,10 @@ pub const EXACT: u64 = (1 << 53) - 1;
 /// Rows of a cluster that are shown at most.
 pub(super) const MOST: usize = admin_queries::MOST;
 /// How long ago a row was read, where that cannot be done now.
-pub(super) const SEEN: (&str, Kind) = ("seen_seconds_ago", Kind::Fraction);
+pub(super) const SEEN: (&str, ColumnKind) = ("seen_seconds_ago", ColumnKind::Fraction);
 /// Columns of SHOW WARNINGS and SHOW ERRORS.
-pub(super) const NOTES: &[(&str, Kind)] =
-    &[("Level", Kind::Text), ("Code", Kind::Number), ("Message", Kind::Text)];
+pub(super) const NOTES: &[(&str, ColumnKind)] =
+    &[("Level", ColumnKind::Text), ("Code", ColumnKind::Number), ("Message", ColumnKind::Text)];
 
 /// One value.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,9 +33,9 @@ pub enum Cell {
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct AdminTable {
     /// Names and kinds.
-    pub columns: &'static [(&'static str, Kind)],
+    pub columns: &'static [(&'static str, ColumnKind)],
     /// Whether there may be more rows than are shown.
     pub cut: bool,
     /// Whether some of it was read before, and cannot be read now.
@@ -44,7 +44,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
+impl AdminTable {
     /// Warnings that belong to the rows.
     pub fn notes(&self) -> Vec<String> {
         let cut =
@@ -89,7 +89,7 @@ impl Cell {
         Self::Text(name::shown(bytes))
     }
 
-    /// Bytes of some character set, for people.
+    /// Bytes in an unknown character set, for display.
     pub fn bytes(bytes: &[u8]) -> Self {
         Self::Text(String::from_utf8_lossy(bytes).into_owned())
     }

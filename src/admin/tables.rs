@@ -1,11 +1,12 @@
-//! What administrators are shown.
+//! The tables that administrators are shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::{Cluster, Control, failed};
-use super::table::{Cell, Kind, MOST, SEEN, Table};
+use super::control::{ClusterView, Control};
+use super::reply::failed;
+use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::clock;
 use crate::engine::handle::Engine;
 use crate::frontend::shared::digests::Digest;
@@ -17,15 +18,15 @@ use crate::types::ConnectionId;
 
 impl Control {
     /// Sessions of this proxy that wait for a lock, the longest wait first.
-    pub async fn waiters(&self) -> Table {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("name", Kind::Text),
-            ("connection_id", Kind::Number),
-            ("owner", Kind::Text),
-            ("waited_seconds", Kind::Fraction),
-            ("place", Kind::Number),
-            ("holder_here", Kind::Number),
+    pub async fn waiters(&self) -> AdminTable {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("name", ColumnKind::Text),
+            ("connection_id", ColumnKind::Number),
+            ("owner", ColumnKind::Text),
+            ("waited_seconds", ColumnKind::Fraction),
+            ("place", ColumnKind::Number),
+            ("holder_here", ColumnKind::Number),
         ];
         let (mut rows, mut cut) = (Vec::new(), false);
         for (cluster, engine) in self.engines() {
@@ -44,20 +45,20 @@ impl Control {
                 ]
             }));
         }
-        Table { columns: COLUMNS, cut, old: None, rows }
+        AdminTable { columns: COLUMNS, cut, old: None, rows }
     }
 
     /// Sessions of this proxy.
-    pub async fn sessions(&self) -> Table {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("connection_id", Kind::Number),
-            ("owner", Kind::Text),
-            ("client", Kind::Text),
-            ("tls", Kind::Text),
-            ("age_seconds", Kind::Fraction),
-            ("locks", Kind::Number),
-            ("waits_for", Kind::Text),
+    pub async fn sessions(&self) -> AdminTable {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("connection_id", ColumnKind::Number),
+            ("owner", ColumnKind::Text),
+            ("client", ColumnKind::Text),
+            ("tls", ColumnKind::Text),
+            ("age_seconds", ColumnKind::Fraction),
+            ("locks", ColumnKind::Number),
+            ("waits_for", ColumnKind::Text),
         ];
         // Of two clusters' servers, connections may have the same id.
         let mut locks: HashMap<(Option<Arc<str>>, ConnectionId), u64> = HashMap::new();
@@ -89,19 +90,19 @@ impl Control {
                 waits.get(&key).cloned().unwrap_or(Cell::Null),
             ]
         };
-        Table { columns: COLUMNS, cut, old: None, rows: sessions.iter().map(row).collect() }
+        AdminTable { columns: COLUMNS, cut, old: None, rows: sessions.iter().map(row).collect() }
     }
 
     /// All proxies that share the lock tables.
-    pub async fn proxies(&self) -> Result<Table, ErrorReply> {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("proxy", Kind::Text),
-            ("address", Kind::Text),
-            ("state", Kind::Text),
-            ("this_one", Kind::Text),
-            ("lease_seconds", Kind::Fraction),
-            ("epoch", Kind::Number),
+    pub async fn proxies(&self) -> Result<AdminTable, ErrorReply> {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("proxy", ColumnKind::Text),
+            ("address", ColumnKind::Text),
+            ("state", ColumnKind::Text),
+            ("this_one", ColumnKind::Text),
+            ("lease_seconds", ColumnKind::Fraction),
+            ("epoch", ColumnKind::Number),
             SEEN,
         ];
         let (mut rows, mut cut, mut old) = (Vec::new(), false, None);
@@ -131,19 +132,19 @@ impl Control {
                 ]);
             }
         }
-        Ok(Table { columns: COLUMNS, cut, old, rows })
+        Ok(AdminTable { columns: COLUMNS, cut, old, rows })
     }
 
     /// The last deadlocks that this proxy has ended: a row for each wait of the circle.
-    pub async fn deadlocks(&self) -> Table {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("at_utc", Kind::Text),
-            ("over", Kind::Text),
-            ("connection_id", Kind::Number),
-            ("waited_for", Kind::Text),
-            ("held_by", Kind::Number),
-            ("gave_up", Kind::Text),
+    pub async fn deadlocks(&self) -> AdminTable {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("at_utc", ColumnKind::Text),
+            ("over", ColumnKind::Text),
+            ("connection_id", ColumnKind::Number),
+            ("waited_for", ColumnKind::Text),
+            ("held_by", ColumnKind::Number),
+            ("gave_up", ColumnKind::Text),
         ];
         let mut rows = Vec::new();
         for (cluster, engine) in self.engines() {
@@ -164,29 +165,29 @@ impl Control {
                 }));
             }
         }
-        Table { columns: COLUMNS, cut: false, old: None, rows }
+        AdminTable { columns: COLUMNS, cut: false, old: None, rows }
     }
 
     /// Shapes of statements with lock calls, that with the most time first; NULL stands for all
     /// shapes beyond the setting.
-    pub fn digests(&self) -> Result<Table, ErrorReply> {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("statement", Kind::Text),
-            ("calls", Kind::Number),
-            ("one", Kind::Number),
-            ("zero", Kind::Number),
-            ("null", Kind::Number),
-            ("not_covered", Kind::Number),
-            ("total_seconds", Kind::Fraction),
-            ("longest_seconds", Kind::Fraction),
-            ("last_utc", Kind::Text),
+    pub fn digests(&self) -> Result<AdminTable, ErrorReply> {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("statement", ColumnKind::Text),
+            ("calls", ColumnKind::Number),
+            ("one", ColumnKind::Number),
+            ("zero", ColumnKind::Number),
+            ("null", ColumnKind::Number),
+            ("not_covered", ColumnKind::Number),
+            ("total_seconds", ColumnKind::Fraction),
+            ("longest_seconds", ColumnKind::Fraction),
+            ("last_utc", ColumnKind::Text),
         ];
         if self.clusters.iter().all(|cluster| cluster.in_force.config().digests == 0) {
             let how = "digests are off: set digests = 200 in the configuration, and reload";
             return Err(failed(how.to_owned()));
         }
-        let of = |cluster: &Cluster| {
+        let of = |cluster: &ClusterView| {
             let name = Cell::text(cluster.name.as_deref());
             let row = |(shape, digest): (Option<String>, Digest)| {
                 vec![
@@ -204,7 +205,7 @@ impl Control {
             };
             cluster.digests.shown().into_iter().map(row).collect::<Vec<_>>()
         };
-        Ok(Table {
+        Ok(AdminTable {
             columns: COLUMNS,
             cut: false,
             old: None,
@@ -213,19 +214,19 @@ impl Control {
     }
 
     /// Whether this proxy may grant locks, and for how long its own are certain.
-    pub fn lease(&self) -> Table {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("proxy", Kind::Text),
-            ("grants", Kind::Text),
-            ("ready", Kind::Text),
-            ("lease_seconds", Kind::Fraction),
-            ("renewed_seconds_ago", Kind::Fraction),
-            ("certain_for_seconds", Kind::Fraction),
-            ("problem", Kind::Text),
+    pub fn lease(&self) -> AdminTable {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("proxy", ColumnKind::Text),
+            ("grants", ColumnKind::Text),
+            ("ready", ColumnKind::Text),
+            ("lease_seconds", ColumnKind::Fraction),
+            ("renewed_seconds_ago", ColumnKind::Fraction),
+            ("certain_for_seconds", ColumnKind::Fraction),
+            ("problem", ColumnKind::Text),
         ];
         let aside = self.is_leaving().then_some("draining");
-        let row = |cluster: &Cluster| {
+        let row = |cluster: &ClusterView| {
             let lease = cluster.engine.as_ref()?.lease();
             let left = lease.deadline().saturating_sub(clock::now());
             let problem = cluster.health().err().or(aside.map(str::to_owned));
@@ -240,7 +241,7 @@ impl Control {
                 Cell::text(problem),
             ])
         };
-        Table {
+        AdminTable {
             columns: COLUMNS,
             cut: false,
             old: None,
@@ -248,21 +249,21 @@ impl Control {
         }
     }
 
-    /// Whether load balancers are to send no more clients.
+    /// Whether load balancers should send no more clients.
     pub fn is_leaving(&self) -> bool {
         self.registry.is_draining() || self.registry.is_aside()
     }
 
     /// Servers and lock tables.
-    pub fn backends(&self) -> Table {
-        const COLUMNS: &[(&str, Kind)] = &[
-            ("cluster", Kind::Text),
-            ("backend", Kind::Text),
-            ("backend_answers", Kind::Text),
-            ("lock_tables", Kind::Text),
-            ("store_answers", Kind::Text),
+    pub fn backends(&self) -> AdminTable {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("backend", ColumnKind::Text),
+            ("backend_answers", ColumnKind::Text),
+            ("lock_tables", ColumnKind::Text),
+            ("store_answers", ColumnKind::Text),
         ];
-        let row = |cluster: &Cluster| {
+        let row = |cluster: &ClusterView| {
             let config = cluster.in_force.config();
             let store = config.store.as_ref();
             let renews = cluster.metrics.store_up.get() == 1;
@@ -275,7 +276,7 @@ impl Control {
                 answers.map_or(Cell::Null, Cell::yes),
             ]
         };
-        Table {
+        AdminTable {
             columns: COLUMNS,
             cut: false,
             old: None,
@@ -283,18 +284,21 @@ impl Control {
         }
     }
 
-    /// What the proxy runs with; no password.
-    pub fn config(&self) -> Table {
-        const COLUMNS: &[(&str, Kind)] =
-            &[("cluster", Kind::Text), ("key", Kind::Text), ("value", Kind::Text)];
-        let of = |cluster: &Cluster| {
+    /// The settings in force, without passwords.
+    pub fn config(&self) -> AdminTable {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("key", ColumnKind::Text),
+            ("value", ColumnKind::Text),
+        ];
+        let of = |cluster: &ClusterView| {
             let name = Cell::text(cluster.name.as_deref());
             let row = |(key, value): (&str, String)| {
                 vec![name.clone(), Cell::Text(key.to_owned()), Cell::Text(value)]
             };
             cluster.in_force.config().shown.iter().cloned().map(row).collect::<Vec<_>>()
         };
-        Table {
+        AdminTable {
             columns: COLUMNS,
             cut: false,
             old: None,
@@ -302,16 +306,16 @@ impl Control {
         }
     }
 
-    /// What Prometheus is told.
-    pub fn metrics(&self) -> Table {
+    /// All metrics, as Prometheus reads them.
+    pub fn metrics(&self) -> AdminTable {
         let text = Metrics::render(self.clusters.iter().map(|cluster| &*cluster.metrics));
         let row = |line: &str| {
             let (series, value) = line.rsplit_once(' ')?;
             Some(vec![Cell::Text(series.to_owned()), Cell::Text(value.to_owned())])
         };
         let rows = text.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect();
-        Table {
-            columns: &[("series", Kind::Text), ("value", Kind::Text)],
+        AdminTable {
+            columns: &[("series", ColumnKind::Text), ("value", ColumnKind::Text)],
             cut: false,
             old: None,
             rows,
@@ -319,8 +323,8 @@ impl Control {
     }
 }
 
-impl Cluster {
-    /// Why its clients are not served as they should be; or how well it is.
+impl ClusterView {
+    /// `Ok` with its state if its clients are served as they should be; otherwise why not.
     pub fn health(&self) -> Result<&'static str, String> {
         let good = problem(self.engine.as_ref())?;
         match self.reach.problem(&self.in_force.config().backend) {
@@ -330,7 +334,7 @@ impl Cluster {
     }
 }
 
-/// Why locks are not granted; or how well it is. Who observes has no engine.
+/// `Ok` with its state if locks are granted; otherwise why not. A proxy that observes has no engine.
 fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
     let Some(lease) = engine.map(Engine::lease) else {
         return Ok("ok, observing");

@@ -1,31 +1,29 @@
-//! A new process takes this one's place: always, or if there is a reason.
+//! UPGRADE and UPGRADE IF NEEDED: a new process takes the place of this one.
 
 use tokio::sync::oneshot;
 
-use super::control::{Control, Reply, failed};
-use super::table::{Cell, Kind, Table};
-use crate::config::Change;
+use super::control::{Control, UpgradeRequest};
+use super::reply::{AdminReply, failed};
+use super::table::{AdminTable, Cell, ColumnKind};
+use crate::config::SettingChange;
 use crate::protocol::reply::ErrorReply;
 
-/// An administrator asks for an upgrade, and is told the new process's id, or why there is none.
-pub struct Upgrade(pub oneshot::Sender<Result<u32, String>>);
-
 impl Control {
-    pub(super) async fn upgrade(&self) -> Result<Reply, ErrorReply> {
+    pub(super) async fn upgrade(&self) -> Result<AdminReply, ErrorReply> {
         let process = self.next_process().await;
         let process =
             process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
-        let columns = &[("process", Kind::Number)];
+        let columns = &[("process", ColumnKind::Number)];
         let rows = vec![vec![Cell::Number(u64::from(process))]];
-        Ok(Reply::Did(
-            Some(Table { columns, cut: false, old: None, rows }),
+        Ok(AdminReply::Did(
+            Some(AdminTable { columns, cut: false, old: None, rows }),
             format!("process {process}"),
         ))
     }
 
-    /// Reads the settings again. There is a new process if one of them needs it, or if the program
-    /// is another one by now.
-    pub(super) async fn upgrade_if_needed(&self) -> Result<Reply, ErrorReply> {
+    /// Reads the settings again. Starts a new process if a changed setting needs a start, or if the
+    /// program on disk has changed.
+    pub(super) async fn upgrade_if_needed(&self) -> Result<AdminReply, ErrorReply> {
         let (late, mut changes): (Vec<_>, Vec<_>) =
             self.read_again()?.into_iter().partition(|change| change.at_start);
         let read = |e| failed(format!("no upgrade, but the settings are read again: {e}"));
@@ -35,13 +33,13 @@ impl Control {
         let reasons: Vec<_> = late.into_iter().chain(replaced).collect();
         if reasons.is_empty() {
             let why = "not needed: no changed setting needs a start, and the program is the one that runs";
-            changes.push(Change::of("upgrade", why));
+            changes.push(SettingChange::of("upgrade", why));
         } else {
             let why = reasons.join("; ");
             let process = self.next_process().await;
             let process = process.map_err(|e| read(format!("it is needed, as {why}; {e}")))?;
-            changes.push(Change::of("upgrade", &format!("done: {why}")));
-            changes.push(Change::of("process", &process.to_string()));
+            changes.push(SettingChange::of("upgrade", &format!("done: {why}")));
+            changes.push(SettingChange::of("process", &process.to_string()));
         }
         Ok(Self::told(changes))
     }
@@ -54,7 +52,7 @@ impl Control {
             return Err(message.to_owned());
         };
         let (tell, told) = oneshot::channel();
-        asked.send(Upgrade(tell)).await.map_err(|_| gone())?;
+        asked.send(UpgradeRequest(tell)).await.map_err(|_| gone())?;
         told.await.map_err(|_| gone())?
     }
 }

@@ -6,18 +6,18 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
+use super::background::Background;
 use super::inspect::Readiness;
-use super::sockets::{Bound, Sockets};
-use super::work::Work;
+use super::parts::Parts;
+use super::sockets::{BoundSocket, Sockets};
 use super::{StartError, inspect, observing};
 use crate::admin;
 use crate::backend::own::Credentials;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
-use crate::config::plan::Cluster;
+use crate::config::plan::ClusterPlan;
 use crate::config::{Config, Mode, StoreUrl};
 use crate::engine::handle::Engine;
-use crate::engine::io::gatekeeper::Gates;
 use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
 use crate::engine::start;
@@ -29,7 +29,6 @@ use crate::frontend::shared::registry::Registry;
 use crate::frontend::shared::shapes::Shapes;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
-use crate::observe::recorder::Observer;
 use crate::private;
 use crate::state::StateDir;
 use crate::types::Flavour;
@@ -40,40 +39,40 @@ const AGAIN: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A cluster that is bound and ready to be served.
-pub(super) struct Running {
-    /// What its lock tables are known by: the server's identity and the schema. None has those
-    /// who observe.
+pub(super) struct RunningCluster {
+    /// The server's identity and the schema of its lock tables. `None` if the cluster only
+    /// observes.
     tables: Option<(String, String)>,
     name: Option<String>,
-    listeners: Vec<(Context, Vec<Bound>)>,
-    work: Work,
+    listeners: Vec<(Context, Vec<BoundSocket>)>,
+    work: Background,
     account: Credentials,
 }
 
-/// What all its listeners share.
-pub(super) struct Parts {
-    pub(super) engine: Engine,
-    pub(super) gates: Gates,
-    pub(super) observer: Option<Observer>,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) spares: Spares,
-    pub(super) reach: Reach,
-    pub(super) work: Work,
-    pub(super) account: Credentials,
-    pub(super) tables: Option<(String, String)>,
-    /// `VERSION()`.
-    pub(super) server: String,
+/// An error, if one of the other clusters has the same lock tables.
+fn shares_tables(
+    others: &[RunningCluster],
+    name: Option<&str>,
+    tables: Option<&(String, String)>,
+) -> Option<StartError> {
+    let (_, schema) = tables?;
+    let other = others.iter().find(|other| other.tables.as_ref() == tables)?;
+    Some(StartError::Shared {
+        one: other.name.clone().unwrap_or_default(),
+        other: name.unwrap_or_default().to_owned(),
+        schema: schema.clone(),
+    })
 }
 
-impl Running {
+impl RunningCluster {
     /// Starts one; the others must not have the same lock tables.
     pub(super) async fn start(
-        cluster: Cluster,
+        cluster: ClusterPlan,
         registry: &Registry,
         others: &[Self],
         sockets: &mut Sockets,
     ) -> Result<Self, StartError> {
-        let Cluster { name, listeners } = cluster;
+        let ClusterPlan { name, listeners } = cluster;
         let mut bound = Vec::new();
         for config in &listeners {
             let in_force = InForce::load(config.clone())?;
@@ -82,7 +81,7 @@ impl Running {
             bound.push((in_force, listen?));
         }
         let addresses: Vec<_> =
-            bound.iter().flat_map(|(_, sockets)| sockets).map(Bound::address).collect();
+            bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect();
         let config = &listeners[0];
         let parts = match config.mode {
             Mode::Observe => observing::parts(config, name.as_deref()).await?,
@@ -100,13 +99,9 @@ impl Running {
             tables,
             server,
         } = parts;
-        if let Some((one, schema)) = tables.as_ref().and_then(|tables| {
-            others.iter().find(|other| other.tables.as_ref() == Some(tables)).zip(Some(&tables.1))
-        }) {
-            let called = |name: &Option<String>| name.clone().unwrap_or_default();
+        if let Some(shared) = shares_tables(others, name.as_deref(), tables.as_ref()) {
             work.stop().await;
-            let (one, other) = (called(&one.name), called(&name));
-            return Err(StartError::Shared { one, other, schema: schema.clone() });
+            return Err(shared);
         }
         tracing::info!(
             cluster = name,
@@ -121,7 +116,7 @@ impl Running {
         let flavour = Flavour::from_version(&server).name();
         metrics.server_info.with_label_values(&[flavour]).set(1);
         let (now, hops) = bound[0].0.both();
-        // Without TLS, a login of the proxy's own tells no more than a greeting does.
+        // Without TLS, a login of the proxy's own shows no more than a greeting does.
         if reach.problem(&now.backend).is_none() && hops.guard().mode().demands() {
             reach.look(&now, hops.guard(), &account).await;
             if let Some(why) = reach.problem(&now.backend) {
@@ -157,7 +152,7 @@ impl Running {
     }
 
     /// Those of each listener.
-    pub(super) fn take_sockets(&mut self) -> impl Iterator<Item = Vec<Bound>> {
+    pub(super) fn take_sockets(&mut self) -> impl Iterator<Item = Vec<BoundSocket>> {
         self.listeners.iter_mut().map(|(_, sockets)| std::mem::take(sockets))
     }
 
@@ -169,7 +164,7 @@ impl Running {
         &self.any().engine
     }
 
-    /// What goes on beside the sessions; runs as long as the process.
+    /// Work beside the sessions; runs as long as the process.
     pub(super) fn tend(&self) -> impl Future<Output = ()> + use<> {
         let Context { spares, reach, in_force, .. } = self.any();
         let settings = |in_force: &InForce| {
@@ -183,11 +178,11 @@ impl Running {
         async { tokio::join!(tended, watched).0 }
     }
 
-    /// What administrators see of it.
-    pub(super) fn for_admin(&self) -> admin::Cluster {
+    /// The view of it for administrators.
+    pub(super) fn for_admin(&self) -> admin::ClusterView {
         let Context { metrics, engine, observer, in_force, cluster, reach, digests, .. } =
             self.any();
-        admin::Cluster {
+        admin::ClusterView {
             name: cluster.clone(),
             in_force: in_force.clone(),
             engine: Some(engine.clone()).filter(|_| observer.is_none()),
@@ -197,7 +192,7 @@ impl Running {
         }
     }
 
-    /// Waits until it grants locks. Who observes has none to grant.
+    /// Waits until it grants locks; not at all if it only observes.
     pub(super) async fn until_it_grants(&self) {
         while self.any().observer.is_none() && !self.engine().lease().is_good() {
             sleep(LOOK).await;
@@ -214,7 +209,7 @@ impl Running {
     }
 }
 
-/// What the start finds out, as soon as nobody has the lock tables locked.
+/// Inspects the store, as soon as nobody has the lock tables locked.
 async fn readiness(config: &Config, name: Option<&str>) -> Result<Readiness, StartError> {
     let mut said = false;
     loop {
@@ -263,14 +258,14 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         reach: Reach::new(readiness.unreachable, metrics.backend_up.clone()),
         spares: Spares::new(readiness.connect_timeout),
         metrics,
-        work: Work::Locks(threads),
+        work: Background::Locks(threads),
         account,
         tables: Some((readiness.meta.ident, store.schema)),
         server: readiness.version,
     })
 }
 
-/// The state directory, if there is one to be had.
+/// The state directory, if there can be one.
 fn open_state(config: &Config, store: &StoreUrl) -> Option<StateDir> {
     let Some(path) = config.state_dir.as_deref() else {
         tracing::info!(

@@ -22,13 +22,13 @@ use tokio::net::UnixStream;
 
 /// In the environment of a process that takes another's place.
 pub(super) const TAKES_OVER: &str = "LOCKSTEAD_UPGRADE";
-/// Behind the last socket.
+/// After the last socket.
 const END: &[u8] = b"end";
 /// The new process has all it needs to serve.
 const READY: &[u8] = b"ready";
 /// The sockets are its own as well.
 const YOURS: &[u8] = b"yours";
-/// They are, and load balancers are to send nobody, as an administrator has said.
+/// They are, but load balancers should send no clients: an administrator has said DRAIN.
 const ASIDE: &[u8] = b"yours, aside";
 /// It accepts.
 const SERVES: &[u8] = b"serving";
@@ -38,7 +38,7 @@ const LONGEST: usize = 512;
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A listening socket and what it is for.
-pub(super) type Named = (String, OwnedFd);
+pub(super) type NamedSocket = (String, OwnedFd);
 
 /// Both ends. Messages do not run together, and an end that is gone is seen.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -52,7 +52,7 @@ pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Hands sockets over.
-pub(super) fn send(line: &OwnedFd, sockets: &[Named]) -> io::Result<()> {
+pub(super) fn send(line: &OwnedFd, sockets: &[NamedSocket]) -> io::Result<()> {
     for (name, socket) in sockets {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -66,7 +66,7 @@ pub(super) fn send(line: &OwnedFd, sockets: &[Named]) -> io::Result<()> {
 }
 
 /// Takes what was handed over.
-fn receive(line: &OwnedFd) -> io::Result<Vec<Named>> {
+fn receive(line: &OwnedFd) -> io::Result<Vec<NamedSocket>> {
     let mut sockets = Vec::new();
     loop {
         let mut text = [0; LONGEST];
@@ -89,9 +89,9 @@ fn receive(line: &OwnedFd) -> io::Result<Vec<Named>> {
 }
 
 /// The other process.
-pub(super) struct Line(UnixStream);
+pub(super) struct UpgradeChannel(UnixStream);
 
-impl Line {
+impl UpgradeChannel {
     /// Over this end, from now on within a runtime.
     pub(super) fn new(end: OwnedFd) -> io::Result<Self> {
         let stream = StdStream::from(end);
@@ -111,14 +111,14 @@ impl Line {
     }
 
     /// The new process's side of it: it is ready, and waits for its word. An old process that is
-    /// gone meanwhile has no use for the sockets. True if load balancers are to send nobody.
+    /// gone meanwhile has no use for the sockets. True if load balancers should send no clients.
     pub(super) async fn take(&mut self) -> bool {
         self.0.write_all(READY).await.is_ok() && self.hear().await.is_ok_and(|said| said == ASIDE)
     }
 
     /// It accepts.
     pub(super) async fn serves(mut self) {
-        // There may be nobody left to tell.
+        // The other process may be gone.
         let _ = self.0.write_all(SERVES).await;
     }
 
@@ -132,7 +132,7 @@ impl Line {
 
 /// What the process before this one has handed over, and the line to it; nothing where this one was
 /// started by itself.
-pub(super) fn inherit() -> io::Result<(Vec<Named>, Option<OwnedFd>)> {
+pub(super) fn inherit() -> io::Result<(Vec<NamedSocket>, Option<OwnedFd>)> {
     if std::env::var_os(TAKES_OVER).is_none() {
         return Ok((Vec::new(), None));
     }

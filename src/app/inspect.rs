@@ -7,38 +7,40 @@ use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, StoreUrl};
 use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::facts::ServerSettings;
 use crate::store::identity::same_run;
 use crate::store::meta::Meta;
 use crate::store::rights::Rights;
 use crate::store::schema::VERSION;
-use crate::types::version_number;
+use crate::types::{Flavour, version_number};
 
-/// What the start found out about the store.
+/// Facts about the store that the start needs.
 #[derive(Debug)]
 pub struct Readiness {
     /// The schema was created just now.
     pub fresh: bool,
     /// Seconds the server waits for a handshake.
     pub connect_timeout: Duration,
-    /// What the account may do.
+    /// The account's rights.
     pub rights: Rights,
     /// `VERSION()`.
     pub version: String,
     /// Whose the lock tables are.
     pub meta: Meta,
-    /// Why `backend` cannot be reached, as far as that was tried: not where it is the store itself.
+    /// Why `backend` cannot be reached. Not tried if it is the store itself.
     pub unreachable: Option<String>,
     /// Why no client can log in, by the server's settings.
     pub closed: Option<String>,
-    /// What works less well than it could, and how to mend it.
+    /// What works less well than it could, and how to fix it.
     pub warnings: Vec<String>,
 }
 
 const HOW_TO_INSTALL: &str = "Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA";
 
-const NO_TLS: &str = "the server has require_secure_transport=ON and lets nobody in without TLS, and backend_tls = \"off\" uses none";
+const NO_TLS: &str =
+    "the server requires TLS (require_secure_transport=ON), and backend_tls = \"off\" uses none";
 
-/// Connects to the store and finds out whether it can hold locks; creates the schema if told to.
+/// Connects to the store and checks whether it can hold locks; creates the schema if configured.
 pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let store = config.store()?;
     let refuse = |problem: String| StartError::Store { url: format!("{store:?}"), problem };
@@ -47,20 +49,10 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         .map_err(|e| refuse(connect_advice(&e)))?;
     let fail = |e: StoreError| refuse(e.to_string());
     let settings = conn.read_settings().await.map_err(fail)?;
-    let (oldest, name) = conn.flavour().oldest();
-    if version_number(&settings.version) < oldest {
-        let version = settings.version;
-        return Err(refuse(format!("the server is {version}; locks need {name} or later")));
+    if let Some(problem) = unfit(&settings, conn.flavour()) {
+        return Err(refuse(problem));
     }
     let mut warnings = Vec::new();
-    if settings.binlog && settings.binlog_format.eq_ignore_ascii_case("STATEMENT") {
-        return Err(refuse(
-            "binlog_format is STATEMENT, under which lock batches fail with error 1665; set it to ROW".into(),
-        ));
-    }
-    if settings.read_only {
-        return Err(refuse("the server is read-only; the lock tables live on the primary".into()));
-    }
     let locked = |e: &StoreError| {
         e.is_retryable()
             .then(|| StartError::Locked { url: format!("{store:?}"), problem: e.to_string() })
@@ -83,7 +75,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
                 store.schema
             ),
         },
-        // Which of both it is, a server tells nobody without rights.
+        // Without rights, the server does not say which of both it is.
         StoreError::Refused { code: 1142 | 1044, message } => refuse(format!(
             "{message}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{}`.* (`lockstead grants`). If the tables are missing: {HOW_TO_INSTALL}",
             store.schema
@@ -123,8 +115,26 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     })
 }
 
+/// Why locks cannot be kept at a server with these settings.
+fn unfit(settings: &ServerSettings, flavour: Flavour) -> Option<String> {
+    let (oldest, name) = flavour.oldest();
+    if version_number(&settings.version) < oldest {
+        let version = &settings.version;
+        return Some(format!("the server is {version}; locks need {name} or later"));
+    }
+    if settings.binlog && settings.binlog_format.eq_ignore_ascii_case("STATEMENT") {
+        return Some(
+            "binlog_format is STATEMENT, under which lock batches fail with error 1665; set it to ROW".to_owned(),
+        );
+    }
+    settings
+        .read_only
+        .then(|| "the server is read-only; the lock tables live on the primary".to_owned())
+}
+
 /// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must
-/// be one server. A warning where that cannot be seen, and why not, if it is that nobody answers.
+/// be one server. Returns a warning if this cannot be checked, and the error if the server is
+/// unreachable.
 async fn compare_servers(
     config: &Config,
     url: &StoreUrl,
@@ -134,7 +144,7 @@ async fn compare_servers(
     if (host, *port) == (&url.host, url.port) {
         return Ok(None);
     }
-    // What is demanded there counts as well: it is the same account.
+    // The store's demands count as well: it is the same account.
     let demanded = config.backend_tls.of_everybody(&config.tls).or_stricter(&url.tls);
     let tls = demanded.for_store();
     let there = StoreUrl { host: host.clone(), port: *port, tls, ..url.clone() };
@@ -163,8 +173,8 @@ async fn compare_servers(
 
 fn tables_advice(e: &StoreError, schema: &str) -> String {
     match e {
-        // Made anew beside the others, the table would not know of the locks that are held, nor of
-        // the tokens that were given.
+        // A new table beside the others would know neither the locks that are held nor the tokens
+        // that were given.
         StoreError::Refused { code: 1146, message } => format!(
             "the lock schema `{schema}` is not whole: {message}. Stop all proxies, DROP DATABASE `{schema}`, and install it again, which frees all locks. {HOW_TO_INSTALL}"
         ),

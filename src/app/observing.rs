@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::StartError;
-use super::cluster::Parts;
-use super::work::Work;
+use super::background::Background;
+use super::parts::Parts;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::backend::own::Credentials;
 use crate::backend::reach::Reach;
@@ -15,7 +15,7 @@ use crate::engine::start;
 use crate::metrics::Metrics;
 use crate::observe::recorder::Recorder;
 
-/// What servers wait for each packet of a login by default; what this one does is not known here.
+/// How long servers wait for each packet of a login by default; this server's setting is not known.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Looks for the server, goes on with the report.
@@ -42,7 +42,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
         report = %dir.display(),
         "observing: lock calls stay the server's own"
     );
-    // A greeting that nobody answers would be an error at the server.
+    // The server counts a greeting without an answer as an error.
     spares.keep(greeted);
     Ok(Parts {
         engine,
@@ -51,7 +51,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
         metrics,
         spares,
         reach,
-        work: Work::Report(recorder),
+        work: Background::Report(recorder),
         account: Credentials::nobody(),
         tables: None,
         server,
@@ -71,7 +71,7 @@ async fn greet(config: &Config) -> Result<Greeted, StartError> {
     })
 }
 
-/// What keeps Lockstead from holding locks at this server later.
+/// Why Lockstead could not hold locks at this server later.
 pub fn too_old(greeted: &Greeted) -> Option<String> {
     let greeting = &greeted.greeting;
     let (oldest, name) = greeting.flavour.oldest();

@@ -6,7 +6,7 @@ use tokio::signal::unix::Signal;
 
 use super::open_files;
 use crate::admin::Reloaded;
-use crate::config::{Change, ConfigError, Plan};
+use crate::config::{ConfigError, Plan, SettingChange};
 use crate::frontend::shared::live_config::InForce;
 use crate::http::Keys;
 use crate::net::certificates::TlsError;
@@ -15,16 +15,16 @@ use crate::net::certificates::TlsError;
 pub type SetFilter = Box<dyn Fn(&str) -> Result<(), ConfigError> + Send + Sync>;
 
 /// Where the settings come from, now and later.
-pub struct Source {
+pub struct ConfigSource {
     /// Reads file, environment and flags, as at the start.
     pub read: Box<dyn Fn() -> Result<Plan, ConfigError> + Send + Sync>,
     /// Lets logs through by another filter.
     pub filter: SetFilter,
 }
 
-/// What settings are put into.
+/// The places that take new settings.
 pub(super) struct Reload {
-    pub(super) source: Source,
+    pub(super) source: ConfigSource,
     /// Each listener, with its cluster's name.
     pub(super) listeners: Vec<(Option<Arc<str>>, InForce)>,
     /// Of the windows.
@@ -61,9 +61,9 @@ impl Reload {
             tracing::warn!("{warning}");
         }
         if changes.is_empty() {
-            changes.push(Change::of("configuration", "unchanged"));
+            changes.push(SettingChange::of("configuration", "unchanged"));
         }
-        changes.push(Change::of("certificates", "read again"));
+        changes.push(SettingChange::of("certificates", "read again"));
         Ok(changes)
     }
 }
@@ -73,7 +73,7 @@ pub(super) async fn when_told(reload: Arc<dyn Fn() -> Reloaded + Send + Sync>, m
     while hangup.recv().await.is_some() {
         match reload() {
             Ok(changes) => {
-                for Change { what, result, .. } in changes {
+                for SettingChange { what, result, .. } in changes {
                     tracing::info!("{what}: {result}");
                 }
             }

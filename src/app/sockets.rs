@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use super::StartError;
-use super::handover::Named;
+use super::handover::NamedSocket;
 use crate::admin::accounts::Accounts;
 use crate::config::Listen;
 use crate::frontend::accept::listener::Listener;
@@ -23,15 +23,15 @@ use crate::frontend::accept::listener::Listener;
 /// Binds, or takes what the process before this one has bound; and keeps all for the next.
 #[derive(Debug)]
 pub(super) struct Sockets {
-    inherited: Vec<Named>,
-    all: Vec<Named>,
+    inherited: Vec<NamedSocket>,
+    all: Vec<NamedSocket>,
     /// Whether this process is the one that serves: it removes files then.
     ours: Arc<AtomicBool>,
 }
 
 impl Sockets {
-    /// Nothing is this process's own before it has been told so, if it has inherited.
-    pub(super) fn new(inherited: Vec<Named>, ours: bool) -> Self {
+    /// If sockets were inherited, they become this process's own only when the old process says so.
+    pub(super) fn new(inherited: Vec<NamedSocket>, ours: bool) -> Self {
         Self { inherited, all: Vec::new(), ours: Arc::new(AtomicBool::new(ours)) }
     }
 
@@ -52,14 +52,14 @@ impl Sockets {
     }
 
     /// All of them, for the next process.
-    pub(super) fn copies(&self) -> io::Result<Vec<Named>> {
-        let copy = |(name, socket): &Named| Ok((name.clone(), socket.try_clone()?));
+    pub(super) fn copies(&self) -> io::Result<Vec<NamedSocket>> {
+        let copy = |(name, socket): &NamedSocket| Ok((name.clone(), socket.try_clone()?));
         self.all.iter().map(copy).collect()
     }
 
     /// Binds for administrators: for those alone who may write into the file system's socket. A
     /// proxy serves without them, but not where their orders would reach another one.
-    pub(super) fn admin(&mut self, path: &Path) -> Result<Option<Bound>, StartError> {
+    pub(super) fn admin(&mut self, path: &Path) -> Result<Option<BoundSocket>, StartError> {
         match self.unix("admin", path, 0o600) {
             Ok(bound) => {
                 tracing::debug!(path = %path.display(), "administrators connect here");
@@ -76,14 +76,14 @@ impl Sockets {
     }
 
     /// Binds for clients.
-    pub(super) fn clients(&mut self, listen: &Listen) -> Result<Bound, StartError> {
+    pub(super) fn clients(&mut self, listen: &Listen) -> Result<BoundSocket, StartError> {
         let bound = match listen {
-            Listen::Tcp(addr) => self.tcp("clients", *addr).map(|tcp| Bound {
+            Listen::Tcp(addr) => self.tcp("clients", *addr).map(|tcp| BoundSocket {
                 listener: Some(Listener::Tcp(tcp)),
                 file: None,
                 ours: Arc::clone(&self.ours),
             }),
-            // As the servers' own: who may log in is for accounts to say.
+            // Like the servers' own sockets: accounts decide who may log in.
             Listen::Unix(path) => self.unix("clients", path, 0o777),
         };
         let addr = listen.to_string();
@@ -121,7 +121,7 @@ impl Sockets {
         Ok(listener)
     }
 
-    fn unix(&mut self, what: &str, path: &Path, mode: u32) -> io::Result<Bound> {
+    fn unix(&mut self, what: &str, path: &Path, mode: u32) -> io::Result<BoundSocket> {
         let name = format!("{what} unix:{}", path.display());
         let listener = match self.inherited(&name) {
             Some(socket) => {
@@ -134,7 +134,7 @@ impl Sockets {
         self.keep(name, listener.as_fd())?;
         let file = Some((path.to_owned(), identity(path)));
         let listener = Some(Listener::Unix(listener));
-        Ok(Bound { listener, file, ours: Arc::clone(&self.ours) })
+        Ok(BoundSocket { listener, file, ours: Arc::clone(&self.ours) })
     }
 
     fn inherited(&mut self, name: &str) -> Option<OwnedFd> {
@@ -150,14 +150,14 @@ impl Sockets {
 
 /// A bound socket. One in the file system is removed when this is dropped, unless another process
 /// has taken it over.
-pub(super) struct Bound {
+pub(super) struct BoundSocket {
     listener: Option<Listener>,
     /// Its file, and which one that was when it was bound.
     file: Option<(PathBuf, Option<Identity>)>,
     ours: Arc<AtomicBool>,
 }
 
-impl Bound {
+impl BoundSocket {
     /// Where that is, now that the system has chosen a port where it was to.
     pub(super) fn address(&self) -> String {
         match &self.listener {
@@ -168,13 +168,13 @@ impl Bound {
         }
     }
 
-    /// What accepts; once.
+    /// The listener; only once.
     pub(super) fn listener(&mut self) -> Option<Listener> {
         self.listener.take()
     }
 }
 
-impl Drop for Bound {
+impl Drop for BoundSocket {
     fn drop(&mut self) {
         let Some((path, file)) = self.file.as_ref().filter(|_| self.ours.load(Ordering::Relaxed))
         else {
@@ -202,7 +202,7 @@ fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(4096)
 }
 
-/// A socket that another process left behind is taken over; one that somebody listens on is not.
+/// A socket file left by a process that has ended is taken over; one that a process listens on is not.
 fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     // Between the look and the bind, another start would take ours for one left behind.
     let _alone = alone_in(path);

@@ -1,4 +1,4 @@
-//! Why a start is refused, in words for who started it.
+//! Why a start is refused, and what to do about it.
 
 use std::path::PathBuf;
 
@@ -34,9 +34,9 @@ pub enum StartError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// Its lock tables are locked by somebody else.
+    /// Its lock tables are locked by another session.
     #[error(
-        "the lock store {url}: somebody else has locked the lock tables (LOCK TABLES, ALTER TABLE, a backup): {problem}"
+        "the lock store {url}: another session has locked the lock tables (LOCK TABLES, ALTER TABLE, a backup): {problem}"
     )]
     Locked {
         /// Where, without the password.

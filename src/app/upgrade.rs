@@ -17,10 +17,10 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::cluster::Running;
-use super::handover::{self, Line, Named, PATIENCE, TAKES_OVER};
+use super::cluster::RunningCluster;
+use super::handover::{self, NamedSocket, PATIENCE, TAKES_OVER, UpgradeChannel};
 use super::sockets::Sockets;
-use crate::admin::{Replaced, Upgrade};
+use crate::admin::{Replaced, UpgradeRequest};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::accept::listener::Workers;
 use crate::frontend::session::close::LAST_MOMENT;
@@ -54,7 +54,7 @@ impl Origin {
         Ok(Self { program, arguments: arguments.collect() })
     }
 
-    /// What is there in its place, if it is another file than the one that runs.
+    /// The file in its place, if it is no longer the one that runs.
     pub(super) fn replaced(&self) -> Replaced {
         let program = self.program.display();
         match runs(&self.program) {
@@ -64,8 +64,8 @@ impl Origin {
         }
     }
 
-    /// Starts it anew, and hands the sockets over.
-    fn start(&self, sockets: &[Named]) -> Result<(Process, OwnedFd, io::Result<()>), String> {
+    /// Starts it again, and hands the sockets over.
+    fn start(&self, sockets: &[NamedSocket]) -> Result<(Process, OwnedFd, io::Result<()>), String> {
         let (line, theirs) = handover::pair().map_err(|e| e.to_string())?;
         let child = Command::new(&self.program)
             .args(&self.arguments)
@@ -125,24 +125,24 @@ impl Drop for Process {
 /// A new process that serves.
 pub(super) struct Successor {
     process: Process,
-    answer: Option<Answer>,
+    answer: Option<UpgradeAnswer>,
 }
 
-/// Where it is told what became of it: to who has asked.
-type Answer = oneshot::Sender<Result<u32, String>>;
+/// Takes the result: the new process's id, or why there is none.
+type UpgradeAnswer = oneshot::Sender<Result<u32, String>>;
 
-/// Waits until somebody asks and a new process serves. One that fails changes nothing.
+/// Waits for a request and until a new process serves. If that fails, nothing changes.
 pub(super) async fn successor(
     origin: &Arc<Origin>,
     sockets: &Sockets,
     registry: &Registry,
     lease: Duration,
-    asked: &mut Asked,
+    asked: &mut UpgradeRequests,
 ) -> Successor {
     loop {
         let answer = asked.next().await;
         let copies = sockets.copies().map_err(|e| e.to_string());
-        let limits = (START + lease * 2, PATIENCE);
+        let limits = StartLimits { ready: START + lease * 2, serves: PATIENCE };
         let started = match copies {
             Ok(copies) => start(origin, copies, registry, limits).await,
             Err(e) => Err(e),
@@ -151,19 +151,28 @@ pub(super) async fn successor(
             Ok(process) => return Successor { process, answer },
             Err(e) => {
                 tracing::error!(error = %e, "no upgrade: this process serves on");
-                // Who has asked may not have waited.
+                // The caller may not have waited.
                 let _ = answer.map(|answer| answer.send(Err(e)));
             }
         }
     }
 }
 
-/// Starts a process, and waits until it is ready, and then until it serves, beside this one.
+/// How long a new process may take.
+#[derive(Debug, Clone, Copy)]
+struct StartLimits {
+    /// To be ready.
+    ready: Duration,
+    /// To serve once it is told to.
+    serves: Duration,
+}
+
+/// Starts a process beside this one, and waits until it is ready and serves.
 async fn start(
     origin: &Arc<Origin>,
-    sockets: Vec<Named>,
+    sockets: Vec<NamedSocket>,
     registry: &Registry,
-    (ready, serves): (Duration, Duration),
+    limits: StartLimits,
 ) -> Result<Process, String> {
     if std::process::id() == 1 {
         return Err(
@@ -179,15 +188,16 @@ async fn start(
     if let Err(e) = sent {
         return Err(format!("it does not take the sockets ({e}): {}", process.failed().await));
     }
-    let mut line = Line::new(line).map_err(|e| e.to_string())?;
-    match timeout(ready, line.is_ready()).await {
+    let mut line = UpgradeChannel::new(line).map_err(|e| e.to_string())?;
+    match timeout(limits.ready, line.is_ready()).await {
         Ok(true) => {}
         Ok(false) => return Err(process.failed().await),
         Err(_) => {
+            let ready = limits.ready;
             return Err(format!("the new process is not ready after {ready:?}, and is ended"));
         }
     }
-    match timeout(serves, line.gives(registry.is_aside())).await {
+    match timeout(limits.serves, line.gives(registry.is_aside())).await {
         Ok(true) => Ok(process),
         Ok(false) => Err(process.failed().await),
         Err(_) => Err("the new process is ready and does not serve, and is ended".to_owned()),
@@ -199,7 +209,7 @@ impl Successor {
     pub(super) fn let_go(mut self) {
         let id = self.process.id();
         self.process.let_go();
-        // Under systemd, this is what it follows now. Elsewhere nobody listens.
+        // systemd follows this process from now on. Elsewhere nobody listens.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::MainPid(id)]);
         tracing::info!(
             process = id,
@@ -209,15 +219,15 @@ impl Successor {
     }
 }
 
-/// Who asks for an upgrade: administrators, and a signal.
-pub(super) struct Asked {
-    pub(super) administrators: mpsc::Receiver<Upgrade>,
+/// The sources of requests for an upgrade: administrators, and a signal.
+pub(super) struct UpgradeRequests {
+    pub(super) administrators: mpsc::Receiver<UpgradeRequest>,
     pub(super) signal: Signal,
 }
 
-impl Asked {
+impl UpgradeRequests {
     /// The next one, with where an answer goes.
-    pub(super) async fn next(&mut self) -> Option<Answer> {
+    pub(super) async fn next(&mut self) -> Option<UpgradeAnswer> {
         tokio::select! {
             Some(asked) = self.administrators.recv() => Some(asked.0),
             told = self.signal.recv() => match told {
@@ -234,9 +244,9 @@ pub(super) async fn linger(
     limit: Duration,
     registry: &Registry,
     workers: &Workers,
-    clusters: &[Running],
+    clusters: &[RunningCluster],
 ) -> bool {
-    // Who was accepted last may not be registered yet.
+    // The last accepted clients may not be registered yet.
     let ended = async {
         while !registry.emptied(limit).await || !workers.are_idle() {
             sleep(LOOK).await;
@@ -274,7 +284,7 @@ mod tests {
     async fn a_new_process_that_is_never_ready_is_ended() {
         let argument = format!("600.{}", rand::random::<u32>());
         let origin = Origin { program: "sleep".into(), arguments: vec![argument.clone().into()] };
-        let limits = (LOOK, LOOK);
+        let limits = StartLimits { ready: LOOK, serves: LOOK };
         let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), limits).await;
         assert!(started.is_err_and(|e| e.contains("is not ready after 5ms, and is ended")));
         assert!(!is_there(&argument));
@@ -286,7 +296,7 @@ mod tests {
         let script = format!("printf ready >&0; exec sleep {argument}");
         let arguments = vec!["-c".into(), script.into()];
         let origin = Origin { program: "sh".into(), arguments };
-        let limits = (START, LOOK);
+        let limits = StartLimits { ready: START, serves: LOOK };
         let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), limits).await;
         assert!(
             started

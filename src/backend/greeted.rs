@@ -8,9 +8,9 @@ use tokio::time::timeout;
 
 use crate::clock;
 use crate::config::HostPort;
-use crate::net::announce;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
+use crate::net::proxy_protocol;
 use crate::net::socket::Socket;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::Greeting;
@@ -57,7 +57,8 @@ pub async fn connect(
     let opened = clock::now();
     let greet = async {
         let stream = TcpStream::connect((backend.host.as_str(), backend.port)).await?;
-        let header = client.map(|client| stream.peer_addr().map(|to| announce::header(client, to)));
+        let header =
+            client.map(|client| stream.peer_addr().map(|to| proxy_protocol::header(client, to)));
         let socket = Socket::Tcp(stream);
         socket.set_options()?;
         let mut leg = Leg::new(socket);

@@ -22,7 +22,7 @@ use crate::protocol::auth::{self, NOBODY};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::handshake::{Greeting, LOGIN_HEAD};
-use crate::protocol::tame;
+use crate::protocol::host_block_guard;
 
 /// How long such a login may take.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -228,16 +228,16 @@ async fn exchange(
                 plugin = rest[..end].to_vec();
                 let nonce = rest.get(end + 1..).unwrap_or_default();
                 let proof = auth::proof(&plugin, nonce, password.unwrap_or_default());
-                tame::answer(&plugin, false, proof)
+                host_block_guard::answer(&plugin, false, proof)
             }
             // Full authentication: the password itself, which nothing but TLS protects.
             [1, 4] if plugin == b"caching_sha2_password" => {
                 let secure = server.tls().is_some();
                 let said = password.filter(|_| secure).map(|p| [p.as_bytes(), &[0]].concat());
-                tame::answer(&plugin, true, said.unwrap_or_default())
+                host_block_guard::answer(&plugin, true, said.unwrap_or_default())
             }
-            [1, ..] => tame::answer(&plugin, false, Vec::new()),
-            _ => return Err(io::Error::other("the server sent no valid answer to a login").into()),
+            [1, ..] => host_block_guard::answer(&plugin, false, Vec::new()),
+            _ => return Err(io::Error::other("the server's answer to a login is none").into()),
         };
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::print::print_line;
-use crate::admin::accounts::{Role, line};
+use crate::admin::accounts::{AdminRole, line};
 
 #[derive(Debug, Args)]
 pub(super) struct AdminAccount {
@@ -21,7 +21,7 @@ pub(super) struct AdminAccount {
     password_file: Option<PathBuf>,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It prints a line for the file of `admin_accounts`, which has no password in it but what proves one:
   openssl rand -base64 24 >pw
@@ -31,7 +31,7 @@ Exit status: 0 printed, 2 wrong usage";
 
 pub(super) fn run(account: AdminAccount) -> ExitCode {
     let AdminAccount { name, role, password_file } = account;
-    let printed = match Role::parse(&role) {
+    let printed = match AdminRole::parse(&role) {
         None => Err(format!("--role {role:?} is neither viewer nor operator")),
         Some(role) => password(password_file).and_then(|password| line(&name, role, &password)),
     };

@@ -8,8 +8,10 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use tokio::time::sleep;
 
+use super::logs;
 use super::print::try_print;
-use super::{Settings, failed, logs, runtime, usage};
+use super::process::{failed, runtime, usage};
+use super::settings_args::SettingsArgs;
 use crate::clock;
 use crate::config::{Config, StoreUrl};
 use crate::lock::lease::Terms;
@@ -26,10 +28,10 @@ pub(super) struct Adopt {
     #[arg(long, value_name = "EPOCH", value_parser = value_parser!(u64).range(..(1 << 33) - 1))]
     above: Option<u64>,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It waits one lease, the longest known, so that every proxy has let go of the locks that it held on
 the server before. Then it opens a new epoch on the server that `store` leads to. Running proxies
@@ -44,7 +46,7 @@ Exit status:
 
 /// Why there is no new epoch.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum AdoptError {
     #[error("nothing to adopt: {0}")]
     Needless(String),
     #[error("{0}")]
@@ -57,7 +59,7 @@ enum Refusal {
     Io(#[from] std::io::Error),
 }
 
-impl Refusal {
+impl AdoptError {
     fn code(&self) -> u8 {
         match self {
             Self::Needless(_) => 3,
@@ -92,7 +94,7 @@ pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> ExitCode {
     }
 }
 
-async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Result<(), Refusal> {
+async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Result<(), AdoptError> {
     let schema = &store.schema;
     let mut conn = StoreConnection::open(store, config.connect_timeout).await?;
     let mut from = look(&mut conn, schema).await?;
@@ -118,9 +120,11 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     let who = who();
     let opening = Opening { from: &from, epoch, who: &who };
     if !open(config, store, &mut conn, opening).await? {
-        return Err(Refusal::Unfit("something has changed in the last moment: begin again".into()));
+        return Err(AdoptError::Unfit(
+            "something has changed in the last moment: begin again".into(),
+        ));
     }
-    // It is done, whoever hears of it; the log tells, too.
+    // It is done, even if the output is lost; the log has it, too.
     let _ = say(format_args!("adopted         epoch {epoch}, by {who}"));
     tracing::warn!(
         epoch,
@@ -138,9 +142,9 @@ fn say(line: Arguments<'_>) -> io::Result<()> {
     try_print(format_args!("{line}\n"))
 }
 
-async fn look(conn: &mut StoreConnection, schema: &str) -> Result<EpochBasis, Refusal> {
+async fn look(conn: &mut StoreConnection, schema: &str) -> Result<EpochBasis, AdoptError> {
     conn.standing(schema).await.map_err(|e| match e {
-        StoreError::Refused { code: 1049 | 1146, message } => Refusal::Unfit(format!(
+        StoreError::Refused { code: 1049 | 1146, message } => AdoptError::Unfit(format!(
             "{message}. There is no lock schema to adopt here: run `lockstead schema install` for an empty one, if no proxy holds locks elsewhere"
         )),
         e => e.into(),
@@ -152,9 +156,9 @@ async fn check(
     schema: &str,
     from: &EpochBasis,
     above: u64,
-) -> Result<(), Refusal> {
+) -> Result<(), AdoptError> {
     if from.meta.judge(above).is_ok() {
-        return Err(Refusal::Needless(format!(
+        return Err(AdoptError::Needless(format!(
             "the lock tables belong to this server, in epoch {}. If proxies know a later one, give it with --above",
             from.meta.epoch
         )));
@@ -162,14 +166,14 @@ async fn check(
     unfit(from)?;
     conn.check_tables(schema).await?;
     if conn.passes_read_only().await? {
-        return Err(Refusal::Unfit(
+        return Err(AdoptError::Unfit(
             "the store account may write on a read-only server (READ ONLY ADMIN, ALL PRIVILEGES), so a replica would not refuse it: take an account with the rights in the README".into(),
         ));
     }
     Ok(())
 }
 
-fn unfit(from: &EpochBasis) -> Result<(), Refusal> {
+fn unfit(from: &EpochBasis) -> Result<(), AdoptError> {
     let why = if from.replicates {
         "the server replicates from another one, or is in a cluster: stop that first (STOP REPLICA, RESET REPLICA ALL)"
     } else if from.read_only {
@@ -177,12 +181,12 @@ fn unfit(from: &EpochBasis) -> Result<(), Refusal> {
     } else {
         return Ok(());
     };
-    Err(Refusal::Unfit(why.to_owned()))
+    Err(AdoptError::Unfit(why.to_owned()))
 }
 
-fn confirm() -> Result<(), Refusal> {
+fn confirm() -> Result<(), AdoptError> {
     if !stdin().is_terminal() {
-        return Err(Refusal::Unconfirmed("standard input is no terminal to ask at: give --yes"));
+        return Err(AdoptError::Unconfirmed("standard input is no terminal to ask at: give --yes"));
     }
     say(format_args!(
         "\nLocks that were held on the old server end. This is right only if this server is the\n\
@@ -191,16 +195,20 @@ fn confirm() -> Result<(), Refusal> {
     try_print("Type yes to go on: ")?;
     let mut answer = String::new();
     stdin().lock().read_line(&mut answer)?;
-    if answer.trim() == "yes" { Ok(()) } else { Err(Refusal::Unconfirmed("nothing was changed")) }
+    if answer.trim() == "yes" {
+        Ok(())
+    } else {
+        Err(AdoptError::Unconfirmed("nothing was changed"))
+    }
 }
 
-/// Waits until nobody can hold a lease any more, as an observer does, and looks on meanwhile.
+/// Waits, as an observer does, until no proxy can hold a lease any more, and keeps checking meanwhile.
 async fn wait(
     conn: &mut StoreConnection,
     schema: &str,
     from: &EpochBasis,
     terms: Terms,
-) -> Result<(), Refusal> {
+) -> Result<(), AdoptError> {
     let began = clock::now();
     let end = terms.revocable(began);
     let step = (end.saturating_sub(began) / 10).max(Duration::from_secs(1));
@@ -216,12 +224,12 @@ async fn wait(
         let now = look(conn, schema).await?;
         unfit(&now)?;
         if now.alive().map(|p| (p.id, p.rvn)).ne(from.alive().map(|p| (p.id, p.rvn))) {
-            return Err(Refusal::Unfit(
+            return Err(AdoptError::Unfit(
                 "a proxy renews its lease on this server: it is in use, or still replicates".into(),
             ));
         }
         if now != *from {
-            return Err(Refusal::Unfit(
+            return Err(AdoptError::Unfit(
                 "the lock tables have changed meanwhile: begin again".into(),
             ));
         }
@@ -236,12 +244,12 @@ async fn open(
     store: &StoreUrl,
     conn: &mut StoreConnection,
     opening: Opening<'_>,
-) -> Result<bool, Refusal> {
+) -> Result<bool, AdoptError> {
     let schema = &store.schema;
     match conn.open_epoch(schema, opening).await {
         Err(e) if e.is_unknown() => {
             let doubt = |e: StoreError| {
-                Refusal::Unfit(format!(
+                AdoptError::Unfit(format!(
                     "cannot know whether the epoch was opened: {e}. Run it again"
                 ))
             };

@@ -11,14 +11,15 @@ use mysql_async::{Conn, OptsBuilder, Value};
 use serde_json::{Map, Number};
 use tokio::time::timeout;
 
-use super::place::Place;
-use super::plain::{plain, safe};
+use super::admin_socket::AdminSocketArgs;
 use super::print::print;
-use super::{failed, runtime, table, usage};
+use super::process::{failed, runtime, usage};
+use super::table;
+use super::terminal_text::{plain, safe};
 use crate::admin::EXACT;
 use crate::store::quoting::quoted_text;
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It asks the proxy that runs on this machine, and needs to be root or the user that the proxy runs
 as. docs/administration.md explains the columns.
@@ -40,34 +41,34 @@ const UPGRADE: Duration = Duration::from_hours(3);
 /// A question or an order.
 #[derive(Debug, Subcommand)]
 pub(super) enum Ask {
-    /// Show the locks that are held, by whatever proxy
+    /// Show the held locks of all proxies
     #[command(after_help = HELP)]
     Locks {
         /// Those whose names match, as in SQL: % for any text, _ for a character
         #[arg(long, value_name = "PATTERN")]
         like: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: AdminSocketArgs,
     },
     /// Show the sessions of the proxy that wait for a lock
     #[command(after_help = HELP)]
-    Waiters(Place),
+    Waiters(AdminSocketArgs),
     /// Show the sessions of the proxy
     #[command(after_help = HELP)]
-    Sessions(Place),
+    Sessions(AdminSocketArgs),
     /// Show all proxies that share the lock tables
     #[command(after_help = HELP)]
-    Proxies(Place),
+    Proxies(AdminSocketArgs),
     /// Show the last deadlocks that the proxy has ended
     #[command(after_help = HELP)]
-    Deadlocks(Place),
+    Deadlocks(AdminSocketArgs),
     /// Show statements with lock calls by shape: calls, answers, times
     #[command(after_help = HELP)]
-    Digests(Place),
+    Digests(AdminSocketArgs),
     /// Show whether the proxy may grant locks, and for how long its own are certain
     #[command(after_help = HELP)]
-    Lease(Place),
-    /// Take a lock from its holder, whose session is closed, at whatever proxy
+    Lease(AdminSocketArgs),
+    /// Take a lock from its holder at any proxy; the holder's session is closed
     #[command(after_help = HELP)]
     Release {
         /// As `lockstead locks` shows it
@@ -79,7 +80,7 @@ pub(super) enum Ask {
         #[arg(long, value_name = "NAME")]
         cluster: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: AdminSocketArgs,
     },
     /// End a session of the proxy at the server; its locks are freed
     #[command(after_help = HELP)]
@@ -90,17 +91,17 @@ pub(super) enum Ask {
         #[arg(long, value_name = "NAME")]
         cluster: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: AdminSocketArgs,
     },
     /// Have /readyz say no, so that load balancers send no more clients
     #[command(after_help = HELP)]
-    Drain(Place),
+    Drain(AdminSocketArgs),
     /// End what `lockstead drain` began
     #[command(after_help = HELP)]
-    Resume(Place),
+    Resume(AdminSocketArgs),
     /// Have configuration and certificates read again
     #[command(after_help = HELP)]
-    Reload(Place),
+    Reload(AdminSocketArgs),
     /// Have a new process of the program take the proxy's place
     #[command(after_help = HELP)]
     Upgrade {
@@ -108,13 +109,13 @@ pub(super) enum Ask {
         #[arg(long)]
         if_needed: bool,
         #[command(flatten)]
-        place: Place,
+        place: AdminSocketArgs,
     },
 }
 
 impl Ask {
     /// The command in words of the administration, and where to say it.
-    fn into_command(self) -> (String, Place) {
+    fn into_command(self) -> (String, AdminSocketArgs) {
         match self {
             Self::Locks { like: None, place } => ("SHOW LOCKS".to_owned(), place),
             Self::Locks { like: Some(pattern), place } => {
@@ -180,7 +181,7 @@ pub(super) fn run(ask: Ask) -> ExitCode {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoAnswer {
+pub(super) enum AskError {
     /// It said so, or the connection failed.
     #[error(transparent)]
     Failed(#[from] mysql_async::Error),
@@ -189,8 +190,8 @@ pub(super) enum NoAnswer {
     Silent(Duration),
 }
 
-impl NoAnswer {
-    /// What the proxy itself says, if it says something.
+impl AskError {
+    /// The proxy's own error, if it sent one.
     pub(super) fn refusal(&self) -> Option<String> {
         match self {
             Self::Failed(mysql_async::Error::Server(refused)) => Some(plain(&refused.message)),
@@ -200,22 +201,22 @@ impl NoAnswer {
 }
 
 /// Says why there is no answer.
-pub(super) fn told(socket: &Path, error: NoAnswer) -> ExitCode {
+pub(super) fn told(socket: &Path, error: AskError) -> ExitCode {
     let socket = socket.display();
     match error {
-        NoAnswer::Failed(mysql_async::Error::Server(refused)) => {
+        AskError::Failed(mysql_async::Error::Server(refused)) => {
             eprintln!("lockstead: {}", plain(&refused.message));
             // Refused at the door.
             if refused.code == 1045 { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
-        NoAnswer::Failed(e) => {
+        AskError::Failed(e) => {
             eprintln!(
                 "lockstead: no proxy answers at unix:{socket}: {e}. Does it run on this machine, and as this user? \
                  --config or --admin say where it is",
             );
             ExitCode::from(2)
         }
-        e @ NoAnswer::Silent(_) => {
+        e @ AskError::Silent(_) => {
             eprintln!(
                 "lockstead: the proxy at unix:{socket} does not answer: {e}. Is it stopped, or overloaded? \
                  What it was told to do it may still do",
@@ -226,26 +227,26 @@ pub(super) fn told(socket: &Path, error: NoAnswer) -> ExitCode {
 }
 
 /// Rows under named columns.
-pub(super) struct Answer {
+pub(super) struct AdminAnswer {
     columns: Vec<(String, bool)>,
     rows: Vec<Vec<Value>>,
-    /// What it was warned with.
+    /// Its warnings.
     pub(super) notes: Vec<String>,
 }
 
 /// A connection to the proxy that listens there.
-pub(super) async fn connect(socket: &Path) -> Result<Conn, NoAnswer> {
+pub(super) async fn connect(socket: &Path) -> Result<Conn, AskError> {
     let options = OptsBuilder::default()
         .socket(Some(socket.display().to_string()))
         .user(Some("admin"))
-        // What is too long the proxy says.
+        // The proxy reports a command that is too long.
         .max_allowed_packet(Some(1 << 24))
         .prefer_socket(true);
     let connected = timeout(CONNECT, Conn::new(options)).await;
-    Ok(connected.map_err(|_| NoAnswer::Silent(CONNECT))??)
+    Ok(connected.map_err(|_| AskError::Silent(CONNECT))??)
 }
 
-async fn ask_at(socket: &Path, command: &str) -> Result<Answer, NoAnswer> {
+async fn ask_at(socket: &Path, command: &str) -> Result<AdminAnswer, AskError> {
     let mut conn = connect(socket).await?;
     let answer = ask(&mut conn, command).await?;
     // Only for politeness.
@@ -254,7 +255,7 @@ async fn ask_at(socket: &Path, command: &str) -> Result<Answer, NoAnswer> {
 }
 
 /// Asks once.
-pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<Answer, NoAnswer> {
+pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<AdminAnswer, AskError> {
     let limit = patience(command);
     let asked = timeout(limit, async {
         let mut answer = rows(conn, command).await?;
@@ -264,10 +265,10 @@ pub(super) async fn ask(conn: &mut Conn, command: &str) -> Result<Answer, NoAnsw
         }
         Ok(answer)
     });
-    asked.await.unwrap_or(Err(NoAnswer::Silent(limit)))
+    asked.await.unwrap_or(Err(AskError::Silent(limit)))
 }
 
-async fn rows(conn: &mut Conn, command: &str) -> Result<Answer, mysql_async::Error> {
+async fn rows(conn: &mut Conn, command: &str) -> Result<AdminAnswer, mysql_async::Error> {
     let mut result = conn.query_iter(command).await?;
     let number =
         |kind| matches!(kind, ColumnType::MYSQL_TYPE_LONGLONG | ColumnType::MYSQL_TYPE_DOUBLE);
@@ -275,7 +276,7 @@ async fn rows(conn: &mut Conn, command: &str) -> Result<Answer, mysql_async::Err
     let columns = columns.map(|c| (c.name_str().into_owned(), number(c.column_type()))).collect();
     let rows: Vec<mysql_async::Row> = result.collect().await?;
     let rows = rows.into_iter().map(mysql_async::Row::unwrap).collect();
-    Ok(Answer { columns, rows, notes: Vec::new() })
+    Ok(AdminAnswer { columns, rows, notes: Vec::new() })
 }
 
 fn shown(value: &Value) -> Option<String> {
@@ -285,8 +286,8 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-impl Answer {
-    /// Two columns are left out where they have no value: who has one cluster is not shown its name, nor
+impl AdminAnswer {
+    /// Two columns are left out if they have no value: the cluster's name if there is only one, and
     /// the age of rows that were read just now.
     pub(super) fn text(&self) -> String {
         if self.columns.is_empty() {

@@ -1,23 +1,25 @@
 //! `lockstead check`
 
 mod files;
+mod findings;
 
-use std::fmt::Display;
 use std::process::ExitCode;
 
+use self::findings::Findings;
 use super::print::print_line;
-use super::{Settings, failed, runtime, usage};
+use super::process::{failed, runtime, usage};
+use super::settings_args::SettingsArgs;
 use crate::app::{StartError, inspect, too_old};
 use crate::backend::greeted::{Greeted, connect};
 use crate::backend::own::{Credentials, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
 use crate::config::{Config, Mode};
 use crate::frontend::shared::leg_options::Hops;
-use crate::net::dates;
+use crate::net::certificate_dates;
 use crate::net::peer::Peer;
 use crate::protocol::capabilities::Capabilities;
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 Exit status, by the worst that is found:
   0  all is well, but perhaps for warnings
@@ -26,27 +28,7 @@ Exit status, by the worst that is found:
 
 const LOGIN: &str = "backend login";
 
-/// What was found: a line each.
-struct Findings {
-    good: bool,
-}
-
-impl Findings {
-    fn fine(label: &str, what: impl Display) {
-        print_line(format_args!("{label:<16}{what}"));
-    }
-
-    fn warn(what: impl Display) {
-        print_line(format_args!("warning: {what}"));
-    }
-
-    fn failed(&mut self, label: &str, why: impl Display) {
-        self.good = false;
-        Self::fine(label, format_args!("FAILED: {why}"));
-    }
-}
-
-pub(super) fn run(settings: Settings) -> ExitCode {
+pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     let one = settings.cluster.clone();
     let warning = settings.warning();
     let plan = match settings.plan().and_then(|plan| plan.only_cluster(one.as_deref())) {
@@ -79,7 +61,7 @@ pub(super) fn run(settings: Settings) -> ExitCode {
     })
 }
 
-/// Whether the files for TLS are good. What the proxy makes itself is not made here.
+/// Whether the files for TLS are good. Files that the proxy would make are not made here.
 fn certificates(config: &Config, findings: &mut Findings) {
     let makes_one = config.tls.pair.is_none();
     let state_dir = config.state_dir.clone().filter(|_| !makes_one);
@@ -113,7 +95,7 @@ async fn check(config: Config, creates: bool, findings: &mut Findings) {
         Mode::Observe => observing(&config),
         Mode::Durable => store(&config, creates, findings).await,
     }
-    // Behind the store: a server that has seen the account asks for its proof alone.
+    // After the store: a server that has seen the account asks only for its proof.
     if let Some(greeted) = greeted {
         logins(&config, greeted, findings).await;
     }
@@ -124,7 +106,7 @@ async fn check(config: Config, creates: bool, findings: &mut Findings) {
 async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
     let offered = greeted.greeting.capabilities.has(Capabilities::SSL);
     let guards = (Guard::of_clients(config, offered), Guard::load(config));
-    // Certificates that cannot be read have been told of.
+    // Certificates that cannot be read have been reported.
     let (Ok(clients), Ok(own)) = guards else {
         return leave(greeted).await;
     };
@@ -144,12 +126,12 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
                     BackendMode::VerifyCa => {
                         "ok: TLS, with a certificate that backend_tls_ca vouches for"
                     }
-                    BackendMode::Required => "ok: TLS, with whatever certificate there is",
+                    BackendMode::Required => "ok: TLS, without checking the certificate",
                     BackendMode::Match | BackendMode::Off => "ok: no TLS",
                 },
             );
             if let Some(shown) = shown {
-                files::warn_of(&dates::of(&shown), "the server's certificate");
+                files::warn_of(&certificate_dates::of(&shown), "the server's certificate");
             }
         }
     }
@@ -193,7 +175,7 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
     }
 }
 
-/// What there is to say of a proxy that only observes.
+/// The findings for a proxy that only observes.
 fn observing(config: &Config) {
     Findings::fine("mode", "observe: lock calls stay the server's own, and are reported");
     Findings::fine(

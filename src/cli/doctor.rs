@@ -8,12 +8,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::plain::{plain, safe};
 use super::print::{print, print_line};
-use super::{Settings, runtime, usage};
+use super::process::{runtime, usage};
+use super::settings_args::SettingsArgs;
+use super::terminal_text::{plain, safe};
 use crate::app::inspect;
-use crate::cli::doctor::calls::{Line, Verdict, judge};
-use crate::cli::doctor::report::{Finding, Place, Report, Severity};
+use crate::cli::doctor::calls::{CallLine, DefinitionVerdict, judge};
+use crate::cli::doctor::report::{DoctorReport, Finding, FoundObject, Severity};
 use crate::config::{Config, StoreUrl};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::definitions::Object;
@@ -29,13 +30,13 @@ pub(super) struct Doctor {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
 /// Where the password of `--account` is, if not in it.
 const PASSWORD: &str = "LOCKSTEAD_ACCOUNT_PASSWORD";
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It reads, and changes nothing. A password that is not in --account is taken from
 LOCKSTEAD_ACCOUNT_PASSWORD. Which rights the account needs, and what each finding means, is in
@@ -50,8 +51,8 @@ Exit status:
 const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
 
 const CALLS: &str =
-    "takes the server's own locks here. They exclude nobody who locks through Lockstead";
-const CALLS_ADVICE: &str = "move the call into the client, as a statement of its own in front of what runs this. It may stay where all who take this lock take it in here, and need no durable one";
+    "takes the server's own locks here. They do not exclude sessions that lock through Lockstead";
+const CALLS_ADVICE: &str = "move the call into the client, as a statement of its own before the one that runs this. It may stay if every user of this lock takes it here and none needs a durable one";
 const MAY_CALL: &str =
     "prepares statements, and has a lock function's name in a string here: it may call it";
 const MAY_CALL_ADVICE: &str = "see what is prepared; if it calls, do as for calls";
@@ -115,7 +116,7 @@ fn told(e: &StoreError) -> String {
     }
 }
 
-async fn look(config: &Config, account: &StoreUrl) -> Result<Report, StoreError> {
+async fn look(config: &Config, account: &StoreUrl) -> Result<DoctorReport, StoreError> {
     let mut conn = StoreConnection::open(account, config.connect_timeout).await?;
     let flavour = conn.flavour();
     let mut facts = conn.facts().await?;
@@ -136,7 +137,7 @@ async fn look(config: &Config, account: &StoreUrl) -> Result<Report, StoreError>
         facts.insert("events".to_owned(), events.join(", "));
     }
     facts.insert("server".to_owned(), conn.ident().to_owned());
-    // Who only observes may have none yet.
+    // A proxy that observes may have none yet.
     if let Some(url) = &config.store {
         findings.extend(store(config, url, &mut facts).await);
     }
@@ -147,18 +148,18 @@ async fn look(config: &Config, account: &StoreUrl) -> Result<Report, StoreError>
         Flavour::MySql => "MySQL",
         Flavour::MariaDb => "MariaDB",
     };
-    Ok(Report::new([server, format!("{name} {version}"), account.user.clone()], findings))
+    Ok(DoctorReport::new([server, format!("{name} {version}"), account.user.clone()], findings))
 }
 
 /// A finding for each object that calls.
 fn definitions(objects: &[Object], flavour: Flavour, version: &str) -> Vec<Finding> {
     let version = version_number(version);
-    let finding = |code, object: &Object, lines: Vec<Line>, text: &str, advice: &str| Finding {
+    let finding = |code, object: &Object, lines: Vec<CallLine>, text: &str, advice: &str| Finding {
         severity: Severity::Problem,
         code,
         text: text.to_owned(),
         advice: advice.to_owned(),
-        object: Some(Place {
+        object: Some(FoundObject {
             kind: object.kind.clone(),
             schema: plain(&object.schema),
             name: plain(&object.name),
@@ -168,9 +169,11 @@ fn definitions(objects: &[Object], flavour: Flavour, version: &str) -> Vec<Findi
     objects
         .iter()
         .filter_map(|object| match judge(object.definition.as_ref()?, flavour, version) {
-            Verdict::Nothing => None,
-            Verdict::Calls(lines) => Some(finding("calls", object, lines, CALLS, CALLS_ADVICE)),
-            Verdict::MayCall(lines) => {
+            DefinitionVerdict::Nothing => None,
+            DefinitionVerdict::Calls(lines) => {
+                Some(finding("calls", object, lines, CALLS, CALLS_ADVICE))
+            }
+            DefinitionVerdict::MayCall(lines) => {
                 Some(finding("may-call", object, lines, MAY_CALL, MAY_CALL_ADVICE))
             }
         })
@@ -182,7 +185,7 @@ fn events(findings: &[Finding]) -> Vec<String> {
     places.filter(|p| p.kind == "event").map(|p| format!("{}.{}", p.schema, p.name)).collect()
 }
 
-/// What the store's own account says of its server and of itself: as `lockstead check`, which
+/// What the store's own account sees of its server and its rights: like `lockstead check`, which
 /// needs no more than these rights.
 async fn store(config: &Config, url: &StoreUrl, facts: &mut Facts) -> Vec<Finding> {
     let schema = &url.schema;

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::print::print;
-use super::{Cli, failed};
+use super::process::failed;
 
 #[derive(Debug, Args)]
 pub(super) struct Completions {
-    /// Whose
+    /// The shell
     shell: Shell,
 }
 
@@ -22,15 +22,14 @@ pub(super) struct Man {
     out: Option<PathBuf>,
 }
 
-pub(super) fn completions(Completions { shell }: Completions) -> ExitCode {
+pub(super) fn completions(Completions { shell }: Completions, mut command: Command) -> ExitCode {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "lockstead", &mut text);
+    clap_complete::generate(shell, &mut command, "lockstead", &mut text);
     print(String::from_utf8_lossy(&text));
     ExitCode::SUCCESS
 }
 
-pub(super) fn man(Man { out }: Man) -> ExitCode {
-    let command = Cli::command();
+pub(super) fn man(Man { out }: Man, command: Command) -> ExitCode {
     let written = if let Some(folder) = out {
         clap_mangen::generate_to(command, folder)
     } else {

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::print::print as put;
+use super::process::runtime;
 use super::schema::{Family, NO_NAME, is_name};
-use super::{Settings, runtime};
+use super::settings_args::SettingsArgs;
 use crate::backend::greeted::{GreetError, connect};
 use crate::backend::own::leave;
 use crate::config::Config;
@@ -32,10 +33,10 @@ pub(super) struct Grants {
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It prints, and changes nothing. An administrator runs the output:
   lockstead grants --flavour mysql --account lockstead@10.0.0.% --password-file pw | mysql
@@ -45,15 +46,15 @@ the greeting of `backend` tells it, for which no account is needed.
 
 Exit status: 0 printed, 1 the server does not answer, 2 wrong usage or configuration";
 
-/// What is asked of the settings, or known without them.
-struct Known {
+/// Facts from the settings or the command line.
+struct KnownServer {
     flavour: Flavour,
     schema: String,
     user: String,
     create_schema: bool,
 }
 
-enum Refusal {
+enum GrantsError {
     Usage(String),
     Server(String),
 }
@@ -64,34 +65,34 @@ pub(super) fn run(grants: Grants) -> ExitCode {
             put(sql);
             ExitCode::SUCCESS
         }
-        Err(Refusal::Usage(problem)) => {
+        Err(GrantsError::Usage(problem)) => {
             eprintln!("lockstead: {problem}");
             ExitCode::from(2)
         }
-        Err(Refusal::Server(problem)) => {
+        Err(GrantsError::Server(problem)) => {
             eprintln!("lockstead: {problem}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn print(grants: Grants) -> Result<String, Refusal> {
+fn print(grants: Grants) -> Result<String, GrantsError> {
     let Grants { flavour, schema, account, viewer, password_file, settings } = grants;
-    let usage = |option: &'static str| move |e: String| Refusal::Usage(format!("{option} {e}"));
+    let usage = |option: &'static str| move |e: String| GrantsError::Usage(format!("{option} {e}"));
     let secret = password_file.as_deref().map(read_password).transpose()?;
     let password = password(secret.as_deref()).map_err(usage("the password"))?;
     let known = match flavour {
-        Some(family) => Known {
+        Some(family) => KnownServer {
             flavour: family.into(),
             schema: "lockstead".to_owned(),
             user: "lockstead".to_owned(),
             create_schema: settings.raw.create_schema.unwrap_or_default(),
         },
-        None => ask(&settings.load().map_err(|e| Refusal::Usage(e.to_string()))?)?,
+        None => ask(&settings.load().map_err(|e| GrantsError::Usage(e.to_string()))?)?,
     };
     let schema = schema.unwrap_or(known.schema);
     if !is_name(&schema) {
-        return Err(Refusal::Usage(NO_NAME.to_owned()));
+        return Err(GrantsError::Usage(NO_NAME.to_owned()));
     }
     let store = match account {
         Some(text) => Account::parse(&text),
@@ -112,16 +113,16 @@ fn print(grants: Grants) -> Result<String, Refusal> {
     Ok(format!("-- For {}, to be run by an administrator.\n{note}{sql}", known.flavour.name()))
 }
 
-fn read_password(path: &Path) -> Result<String, Refusal> {
+fn read_password(path: &Path) -> Result<String, GrantsError> {
     let text = std::fs::read_to_string(path)
-        .map_err(|e| Refusal::Usage(format!("--password-file {}: {e}", path.display())))?;
+        .map_err(|e| GrantsError::Usage(format!("--password-file {}: {e}", path.display())))?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-fn ask(config: &Config) -> Result<Known, Refusal> {
-    let store = config.store().map_err(|e| Refusal::Usage(e.to_string()))?;
-    let runtime = runtime().map_err(|e| Refusal::Server(e.to_string()))?;
+fn ask(config: &Config) -> Result<KnownServer, GrantsError> {
+    let store = config.store().map_err(|e| GrantsError::Usage(e.to_string()))?;
+    let runtime = runtime().map_err(|e| GrantsError::Server(e.to_string()))?;
     let asked = runtime.block_on(async {
         let greeted = connect(&config.backend, config.connect_timeout, None).await?;
         let version = greeted.greeting.version.clone();
@@ -129,12 +130,12 @@ fn ask(config: &Config) -> Result<Known, Refusal> {
         Ok(version)
     });
     let version = asked.map_err(|e: GreetError| {
-        Refusal::Server(format!(
+        GrantsError::Server(format!(
             "the server {}: {e}. --flavour prints without asking it",
             config.backend
         ))
     })?;
-    Ok(Known {
+    Ok(KnownServer {
         flavour: Flavour::from_version(&version),
         schema: store.schema.clone(),
         user: store.user.clone(),

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Stderr, Write, stderr};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-use super::plain::{is_hidden, plain, safe};
+use super::terminal_text::{is_hidden, plain, safe};
 use crate::app::SetFilter;
 use crate::config::{Config, ConfigError, LogFormat};
 
@@ -17,7 +17,7 @@ pub(super) fn start(config: &Config) -> Result<SetFilter, ConfigError> {
     Ok(match config.log_format {
         LogFormat::Text => {
             let form = if stderr().is_terminal() { Form::Coloured } else { Form::Text };
-            let logs = logs.with_writer(move || Lines { form, to: stderr() });
+            let logs = logs.with_writer(move || LogWriter { form, to: stderr() });
             let logs = logs.with_ansi(form == Form::Coloured).with_filter_reloading();
             let handle = logs.reload_handle();
             logs.init();
@@ -25,7 +25,7 @@ pub(super) fn start(config: &Config) -> Result<SetFilter, ConfigError> {
             Box::new(move |level| filter(level).map(|new| drop(handle.reload(new))))
         }
         LogFormat::Json => {
-            let logs = logs.with_writer(|| Lines { form: Form::Json, to: stderr() });
+            let logs = logs.with_writer(|| LogWriter { form: Form::Json, to: stderr() });
             let logs = logs.json().with_filter_reloading();
             let handle = logs.reload_handle();
             logs.init();
@@ -59,12 +59,12 @@ enum Form {
 }
 
 /// Takes one event at a time, whole.
-struct Lines<W = Stderr> {
+struct LogWriter<W = Stderr> {
     form: Form,
     to: W,
 }
 
-impl<W: Write> Write for Lines<W> {
+impl<W: Write> Write for LogWriter<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let line = text.strip_suffix('\n').unwrap_or(&text);
@@ -115,7 +115,7 @@ mod tests {
             ),
             (Form::Json, "{\"a\":\"\u{61c}\u{9b}\"}\n", "{\"a\":\"\\u061c\\u009b\"}\n"),
         ] {
-            let mut lines = Lines { form, to: Vec::new() };
+            let mut lines = LogWriter { form, to: Vec::new() };
             lines.write_all(event.as_bytes()).expect("written");
             assert_eq!(String::from_utf8(lines.to).expect("text"), written);
         }

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod admin_account;
+mod admin_socket;
 mod adopt;
 mod ask;
 mod check;
@@ -8,26 +9,23 @@ mod doctor;
 mod generated;
 mod grants;
 mod logs;
-mod place;
-mod plain;
 mod print;
+mod process;
 mod report;
 mod schema;
 mod serve;
+mod settings_args;
 mod table;
+mod terminal_text;
 mod top;
 
-use std::fmt::Display;
 use std::io::{Write, stdout};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::cli::plain::lines;
 use crate::cli::print::print_line;
-use crate::config::{Config, ConfigError, Plan, Raw};
-use crate::private;
+use crate::cli::settings_args::SettingsArgs;
 
 /// A MySQL proxy that turns GET_LOCK() into durable rows.
 ///
@@ -38,23 +36,23 @@ use crate::private;
 #[command(name = "lockstead", version, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Subcommands,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum Subcommands {
     /// Run the proxy
     #[command(
         after_help = "Example:\n  lockstead serve --listen 127.0.0.1:6033 --backend 127.0.0.1:3306 \\\n    --store mysql://lockstead:secret@127.0.0.1:3306/lockstead --lease 30s --create-schema"
     )]
-    Serve(Settings),
+    Serve(SettingsArgs),
     /// Check the configuration, the servers and the store account's rights, then exit
     #[command(after_help = check::HELP)]
-    Check(Settings),
+    Check(SettingsArgs),
     /// Look for lock calls that no proxy sees, and for settings that make locks unsafe
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::Doctor),
-    /// Show which locks were seen in mode observe, who uses them, and what the switch would change
+    /// Show the locks seen in mode observe, their users, and what the switch would change
     #[command(after_help = report::HELP)]
     Report(Box<report::Arguments>),
     /// Make the server that answers the one whose locks are kept, after a failover or a restore
@@ -74,51 +72,12 @@ enum Command {
     /// Show locks and waits of the proxy, live
     #[command(after_help = top::HELP)]
     Top(top::Top),
-    /// Print what completes commands in a shell
+    /// Print the completion script of a shell
     Completions(generated::Completions),
     /// Print the manual page, or write those of all commands
     Man(generated::Man),
     /// Print the version
     Version,
-}
-
-/// Where settings come from: flags, then LOCKSTEAD_* variables, then the file.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Settings {
-    /// Configuration file (TOML); every key is also a flag
-    #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
-    config: Option<PathBuf>,
-    /// Which one, where the file has several
-    #[arg(long, value_name = "NAME")]
-    cluster: Option<String>,
-    #[command(flatten)]
-    raw: Raw,
-}
-
-impl Settings {
-    /// All that a process serves.
-    fn plan(self) -> Result<Plan, ConfigError> {
-        Plan::load(self.config.as_deref(), self.raw)
-    }
-
-    /// A warning, if the file has a password and everybody may read it.
-    fn warning(&self) -> Option<String> {
-        let path = self.config.as_deref()?;
-        let readable = private::readable(&std::fs::metadata(path).ok()?)?;
-        let text = std::fs::read_to_string(path).ok()?;
-        let has_password =
-            text.lines().filter(|line| line.trim_start().starts_with("store")).any(|line| {
-                let account = line.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
-                account.is_some_and(|(account, _)| account.contains(':'))
-            });
-        has_password.then(|| format!("{} has the password of `store`: {readable}", path.display()))
-    }
-
-    /// One cluster.
-    fn load(self) -> Result<Config, ConfigError> {
-        let name = self.cluster.clone();
-        self.plan()?.choose(name.as_deref())
-    }
 }
 
 /// Parses the arguments and runs the subcommand. Exit codes: 0 done, 1 failed, 2 wrong usage or
@@ -134,35 +93,21 @@ pub fn run() -> ExitCode {
         }
     };
     match cli.command {
-        Command::Serve(settings) => serve::run(settings),
-        Command::Check(settings) => check::run(settings),
-        Command::Doctor(arguments) => doctor::run(arguments),
-        Command::Report(arguments) => report::run(*arguments),
-        Command::Adopt(arguments) => adopt::run(arguments),
-        Command::Grants(arguments) => grants::run(*arguments),
-        Command::AdminAccount(account) => admin_account::run(account),
-        Command::Ask(ask) => ask::run(ask),
-        Command::Schema(command) => schema::run(command),
-        Command::Top(top) => top::run(top),
-        Command::Completions(shell) => generated::completions(shell),
-        Command::Man(out) => generated::man(out),
-        Command::Version => {
+        Subcommands::Serve(settings) => serve::run(settings),
+        Subcommands::Check(settings) => check::run(settings),
+        Subcommands::Doctor(arguments) => doctor::run(arguments),
+        Subcommands::Report(arguments) => report::run(*arguments),
+        Subcommands::Adopt(arguments) => adopt::run(arguments),
+        Subcommands::Grants(arguments) => grants::run(*arguments),
+        Subcommands::AdminAccount(account) => admin_account::run(account),
+        Subcommands::Ask(ask) => ask::run(ask),
+        Subcommands::Schema(command) => schema::run(command),
+        Subcommands::Top(top) => top::run(top),
+        Subcommands::Completions(shell) => generated::completions(shell, Cli::command()),
+        Subcommands::Man(out) => generated::man(out, Cli::command()),
+        Subcommands::Version => {
             print_line(format_args!("lockstead {}", env!("CARGO_PKG_VERSION")));
             ExitCode::SUCCESS
         }
     }
-}
-
-fn usage(e: &impl Display) -> ExitCode {
-    eprintln!("lockstead: {}", lines(&e.to_string()));
-    ExitCode::from(2)
-}
-
-fn failed(e: &impl Display) -> ExitCode {
-    eprintln!("lockstead: {}", lines(&e.to_string()));
-    ExitCode::FAILURE
-}
-
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

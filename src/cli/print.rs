@@ -1,11 +1,11 @@
-//! What the program says on standard output.
+//! Output of the program on standard output.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write, stdout};
 
-use super::plain::lines;
+use super::terminal_text::lines;
 
-/// Prints a text; the program ends where nobody takes it: quietly if a reader has seen enough, else
+/// Prints a text. If that fails, the program ends: quietly if the reader has closed, else
 /// with a message.
 pub(super) fn print(text: impl Display) {
     if let Err(e) = try_print(text) {
@@ -13,12 +13,12 @@ pub(super) fn print(text: impl Display) {
     }
 }
 
-/// The same with an end of line. What servers say in it does nothing to a terminal.
+/// The same with an end of line. Text from servers in it does nothing to a terminal.
 pub(super) fn print_line(text: impl Display) {
     print(lines(&text.to_string()) + "\n");
 }
 
-/// For who has something to finish.
+/// For callers with work to finish.
 pub(super) fn try_print(text: impl Display) -> io::Result<()> {
     let mut out = stdout().lock();
     write!(out, "{text}")?;

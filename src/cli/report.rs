@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::plain::safe;
 use super::print::{print, print_line};
-use super::{Settings, failed, usage};
+use super::process::{failed, usage};
+use super::settings_args::SettingsArgs;
+use super::terminal_text::safe;
 use crate::cli::report::tables::Tables;
 use crate::config::Plan;
 use crate::observe::file::read;
@@ -19,10 +20,10 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    settings: Settings,
+    settings: SettingsArgs,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It reads the report in `state_dir`, also while the proxy runs, which writes it every ten seconds.
 Of the settings only `state_dir`, and `listen` where that is \"auto\", matter. What it shows, and

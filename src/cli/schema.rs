@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::{Subcommand, ValueEnum};
 
 use super::print::print_line;
-use super::{Settings, failed, runtime, usage};
+use super::process::{failed, runtime, usage};
+use super::settings_args::SettingsArgs;
 use crate::app::inspect;
 use crate::config::Config;
 use crate::store::schema::statements;
@@ -23,7 +24,7 @@ pub(super) enum Schema {
         flavour: Family,
     },
     /// Create the lock tables with the store account (needs CREATE and CREATE VIEW)
-    Install(Box<Settings>),
+    Install(Box<SettingsArgs>),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -63,7 +64,7 @@ pub(super) fn run(command: Schema) -> ExitCode {
     }
 }
 
-fn install(settings: Settings) -> ExitCode {
+fn install(settings: SettingsArgs) -> ExitCode {
     let config = match settings.load() {
         Ok(config) => Config { create_schema: true, ..config },
         Err(e) => return usage(&e),

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
-use super::{Settings, failed, logs, runtime, usage};
-use crate::app::{App, Source};
+use super::logs;
+use super::process::{failed, runtime, usage};
+use super::settings_args::SettingsArgs;
+use crate::app::{App, ConfigSource};
 
-pub(super) fn run(settings: Settings) -> ExitCode {
+pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     let again = settings.clone();
     let plan = match settings.plan() {
         Ok(plan) => plan,
@@ -18,7 +20,7 @@ pub(super) fn run(settings: Settings) -> ExitCode {
     if let Some(warning) = again.warning() {
         tracing::warn!("{warning}");
     }
-    let source = Source { read: Box::new(move || again.clone().plan()), filter };
+    let source = ConfigSource { read: Box::new(move || again.clone().plan()), filter };
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(e) => return failed(&e),

@@ -18,10 +18,11 @@ use crossterm::{execute, queue};
 
 use mysql_async::Conn;
 
-use super::ask::{self, NoAnswer};
-use super::place::Place;
-use super::plain::plain;
-use super::{failed, runtime, table, usage};
+use super::admin_socket::AdminSocketArgs;
+use super::ask::{self, AskError};
+use super::process::{failed, runtime, usage};
+use super::table;
+use super::terminal_text::plain;
 
 /// Between looks at what has come.
 const TICK: Duration = Duration::from_millis(500);
@@ -34,10 +35,10 @@ pub(super) struct Top {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=60))]
     every: u64,
     #[command(flatten)]
-    place: Place,
+    place: AdminSocketArgs,
 }
 
-/// What stands behind the options in --help.
+/// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 q ends it. It asks the proxy that runs on this machine, and needs to be root or the user that the
 proxy runs as.
@@ -92,8 +93,8 @@ struct Looker {
 }
 
 impl Looker {
-    /// Looks now and then until nobody wants to know any more.
-    fn start(socket: PathBuf, every: Duration) -> Receiver<Result<String, NoAnswer>> {
+    /// Reads at intervals until the receiver is gone.
+    fn start(socket: PathBuf, every: Duration) -> Receiver<Result<String, AskError>> {
         let (seen, looks) = sync_channel(1);
         std::thread::spawn(move || {
             let Ok(runtime) = runtime() else { return };
@@ -107,7 +108,7 @@ impl Looker {
         looks
     }
 
-    async fn look(&mut self) -> Result<String, NoAnswer> {
+    async fn look(&mut self) -> Result<String, AskError> {
         let mut conn = match self.conn.take() {
             Some(conn) => conn,
             None => ask::connect(&self.socket).await?,
@@ -119,7 +120,7 @@ impl Looker {
     }
 }
 
-async fn tables(conn: &mut Conn) -> Result<String, NoAnswer> {
+async fn tables(conn: &mut Conn) -> Result<String, AskError> {
     let mut text = String::new();
     for (title, command) in [
         ("", "SHOW LEASE"),
@@ -146,10 +147,10 @@ async fn tables(conn: &mut Conn) -> Result<String, NoAnswer> {
     Ok(text)
 }
 
-/// Draws until somebody has seen enough.
+/// Draws until the user quits.
 fn watch(
     first: String,
-    looks: &Receiver<Result<String, NoAnswer>>,
+    looks: &Receiver<Result<String, AskError>>,
     every: Duration,
 ) -> io::Result<()> {
     let _screen = Screen::open()?;
@@ -167,7 +168,7 @@ fn watch(
     }
 }
 
-/// What is to be known of a picture that is not the present.
+/// The note on a picture that is out of date.
 fn age(since: Duration, every: Duration, problem: Option<&str>) -> String {
     if problem.is_none() && since <= every + LATE {
         return String::new();
@@ -189,7 +190,7 @@ fn draw(text: &str, age: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Whether somebody says so within the time.
+/// Whether the user quits within the time.
 fn is_enough(within: Duration) -> io::Result<bool> {
     let end = Instant::now() + within;
     loop {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::error::WrongValue;
 use super::raw::Raw;
 
 /// Where administrators connect.
@@ -17,11 +18,8 @@ pub struct Admin {
 /// The socket's name in its folder.
 const SOCKET: &str = "admin.sock";
 
-/// A key and what is wrong with it.
-type Wrong = (&'static str, String);
-
 /// Reads both; `tls` says whether clients are offered TLS.
-pub(super) fn read(raw: &Raw, state_dir: Option<&Path>, tls: bool) -> Result<Admin, Wrong> {
+pub(super) fn read(raw: &Raw, state_dir: Option<&Path>, tls: bool) -> Result<Admin, WrongValue> {
     let socket = socket(raw.admin.as_deref(), state_dir).map_err(|e| ("admin", e))?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let port = match (given(&raw.admin_listen), given(&raw.admin_accounts)) {

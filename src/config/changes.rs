@@ -1,44 +1,22 @@
-//! What of a configuration that was read again differs, and what of that needs a restart.
+//! The differences of a configuration that was read again, and which of them need a restart.
 
-use super::plan::{OF_CLUSTER, OF_LISTENER};
-use super::{Config, Listen, Plan};
-
-/// Keys that only a start applies: of what is bound, registered or running.
-const AT_START: [&str; 20] = [
-    "listen",
-    "backend",
-    "store",
-    "store_tls",
-    "mode",
-    "http",
-    "http_page",
-    "http_token_file",
-    "http_tls_cert",
-    "http_tls_key",
-    "metrics_locks",
-    "admin",
-    "admin_listen",
-    "admin_accounts",
-    "lease",
-    "collect_after",
-    "state_dir",
-    "create_schema",
-    "workers",
-    "log_format",
-];
+use super::addresses::Listen;
+use super::keys::{ConfigKey, Effect, Owner};
+use super::plan::Plan;
+use super::validated::Config;
 
 /// One difference, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct SettingChange {
     /// A setting, or what is bound.
     pub what: String,
-    /// What has become of it.
+    /// What was done about it.
     pub result: String,
     /// Whether only a start applies it.
     pub at_start: bool,
 }
 
-impl Change {
+impl SettingChange {
     /// Something that is so already.
     pub fn of(what: &str, result: &str) -> Self {
         Self { what: what.to_owned(), result: result.to_owned(), at_start: false }
@@ -49,13 +27,12 @@ impl Change {
     }
 }
 
-/// A listener as it is in force, with its cluster's name.
-pub(crate) type Named<'a> = (Option<&'a str>, &'a Config);
+/// The settings of a listener that runs, with its cluster's name.
+pub(crate) type ListenerInForce<'a> = (Option<&'a str>, &'a Config);
 
 impl Plan {
-    /// What becomes of the listeners in force: the settings of each from now on, in their order,
-    /// and what has changed.
-    pub(crate) fn over(mut self, now: &[Named<'_>]) -> (Vec<Config>, Vec<Change>) {
+    /// The settings of each running listener from now on, in their order, and what has changed.
+    pub(crate) fn over(mut self, now: &[ListenerInForce<'_>]) -> (Vec<Config>, Vec<SettingChange>) {
         let mut changes = Vec::new();
         let alone = now.len() == 1;
         let mut settings = Vec::new();
@@ -65,17 +42,17 @@ impl Plan {
                 old.changed_to(new, *cluster, alone, &mut changes)
             } else {
                 let gone = format!("is gone; {RESTART}");
-                changes.push(Change::at_start(label(*cluster, old), gone));
+                changes.push(SettingChange::at_start(label(*cluster, old), gone));
                 (*old).clone()
             });
         }
         for cluster in &self.clusters {
             for new in &cluster.listeners {
                 let label = label(cluster.name.as_deref(), new);
-                changes.push(Change::at_start(label, format!("is new; {RESTART}")));
+                changes.push(SettingChange::at_start(label, format!("is new; {RESTART}")));
             }
         }
-        // What concerns a process or a cluster has changed for each of its listeners.
+        // A key of the process or a cluster has changed for each of its listeners: report it once.
         let mut told = Vec::new();
         for change in changes {
             if !told.contains(&change) {
@@ -103,17 +80,17 @@ fn label(cluster: Option<&str>, config: &Config) -> String {
 }
 
 impl Config {
-    /// The other's settings, as far as they can be had without a restart.
+    /// The new settings, except those that only a restart applies.
     fn changed_to(
         &self,
         new: Self,
         cluster: Option<&str>,
         alone: bool,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<SettingChange>,
     ) -> Self {
         let mut shown = Vec::new();
         for ((key, old_value), (_, new_value)) in self.shown.iter().zip(&new.shown) {
-            let late = AT_START.contains(key);
+            let late = ConfigKey::find(key).is_some_and(|key| key.effect == Effect::AtStart);
             // A password does not show.
             let differs =
                 old_value != new_value || (*key == "store" && self.password() != new.password());
@@ -127,7 +104,7 @@ impl Config {
                     false => format!("{}, was {}", word(new_value), word(old_value)),
                 };
                 let what = self.place(key, cluster, alone);
-                changes.push(Change { what, result: said, at_start: late });
+                changes.push(SettingChange { what, result: said, at_start: late });
             }
         }
         let old = self.clone();
@@ -154,11 +131,11 @@ impl Config {
         self.store.as_ref().map(|store| store.password.as_str())
     }
 
-    /// A key with what it belongs to, where that has a name.
+    /// A key with its cluster's or listener's name, if there are several.
     fn place(&self, key: &str, cluster: Option<&str>, alone: bool) -> String {
-        match cluster {
-            _ if !alone && OF_LISTENER.contains(&key) => format!("{}: {key}", label(cluster, self)),
-            Some(name) if OF_CLUSTER.contains(&key) => format!("{name}: {key}"),
+        match (ConfigKey::find(key).map(|key| key.owner), cluster) {
+            (Some(Owner::Listener), _) if !alone => format!("{}: {key}", label(cluster, self)),
+            (Some(Owner::Cluster), Some(name)) => format!("{name}: {key}"),
             _ => key.to_owned(),
         }
     }
@@ -170,7 +147,7 @@ fn word(value: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Raw;
+    use super::super::raw::Raw;
     use super::*;
 
     fn load(text: &str) -> Plan {
@@ -184,7 +161,7 @@ mod tests {
     /// Settings and differences, as text.
     fn over(new: &str, old: &str) -> (Vec<Config>, Vec<String>) {
         let old = load(old);
-        let mut now: Vec<Named<'_>> = Vec::new();
+        let mut now: Vec<ListenerInForce<'_>> = Vec::new();
         for cluster in &old.clusters {
             now.extend(cluster.listeners.iter().map(|l| (cluster.name.as_deref(), l)));
         }
@@ -239,13 +216,6 @@ mod tests {
         assert_eq!(now.max_connections, 7);
         let shown = |key| now.shown.iter().find(|(k, _)| *k == key).expect("a key").1.as_str();
         assert_eq!((shown("listen"), shown("max_connections")), ("127.0.0.1:6033", "7"));
-    }
-
-    #[test]
-    fn what_needs_a_restart_are_keys() {
-        for key in AT_START {
-            assert!(Raw::KEYS.contains(&key), "{key}");
-        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::error::WrongValue;
 use super::parse::choice;
 use super::raw::Raw;
 use super::tls::{Pair, pair};
@@ -28,8 +29,8 @@ impl Http {
     }
 }
 
-/// Who serves the page to others than this machine, serves it to those who know the token, encrypted.
-pub(super) fn read(raw: &Raw) -> Result<Option<Http>, (&'static str, String)> {
+/// If other machines can reach the page, a token and TLS are required.
+pub(super) fn read(raw: &Raw) -> Result<Option<Http>, WrongValue> {
     let text = raw.http.as_deref().unwrap_or("127.0.0.1:6080");
     if text == "off" {
         return Ok(None);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::parse::parse_duration;
+use super::error::WrongValue;
 use super::raw::Raw;
 use crate::lock::lease::MIN_TTL;
 
-/// What cannot be in less time, whatever is connected to.
+/// The least time for a connection, whatever the server.
 const BLINK: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -25,10 +25,8 @@ pub(super) struct Limits {
     pub(super) digests: usize,
 }
 
-type Wrong = (&'static str, String);
-
 /// Reads them; or the key of one that is outside, and the bounds.
-pub(super) fn read(raw: &Raw) -> Result<Limits, Wrong> {
+pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let (connect, login) = (raw.connect_timeout.as_deref(), raw.login_timeout.as_deref());
     let (collect, drain) = (raw.collect_after.as_deref(), raw.drain_timeout.as_deref());
@@ -58,8 +56,13 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, Wrong> {
     })
 }
 
-fn time(key: &'static str, text: &str, least: Duration, most: Duration) -> Result<Duration, Wrong> {
-    let value = parse_duration(text).ok_or_else(|| {
+fn time(
+    key: &'static str,
+    text: &str,
+    least: Duration,
+    most: Duration,
+) -> Result<Duration, WrongValue> {
+    let value = humantime::parse_duration(text).map_err(|_| {
         (key, format!("{text:?} is no duration; give for example 30s, 500ms or 2m"))
     })?;
     if value < least || value > most {
@@ -69,7 +72,7 @@ fn time(key: &'static str, text: &str, least: Duration, most: Duration) -> Resul
     Ok(value)
 }
 
-fn number(key: &'static str, value: usize, least: usize, most: usize) -> Result<usize, Wrong> {
+fn number(key: &'static str, value: usize, least: usize, most: usize) -> Result<usize, WrongValue> {
     if (least..=most).contains(&value) {
         Ok(value)
     } else {

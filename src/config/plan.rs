@@ -7,60 +7,30 @@ use std::path::{Path, PathBuf};
 
 use toml::Table;
 
-use super::parse::state_dir;
-use super::raw::{Raw, Source};
-use super::{Config, ConfigError, LISTEN};
-
-/// Keys of a cluster.
-pub(super) const OF_CLUSTER: [&str; 17] = [
-    "backend",
-    "store",
-    "mode",
-    "unsupported",
-    "lease",
-    "collect_after",
-    "state_dir",
-    "create_schema",
-    "fast_path",
-    "backend_tls",
-    "backend_tls_ca",
-    "backend_tls_cert",
-    "backend_tls_key",
-    "backend_tls_local",
-    "store_tls",
-    "backend_compression",
-    "backend_proxy_protocol",
-];
-/// Keys of a listener.
-pub(super) const OF_LISTENER: [&str; 9] = [
-    "listen",
-    "proxy_protocol",
-    "tls",
-    "tls_cert",
-    "tls_key",
-    "tls_min_version",
-    "tls_client_ca",
-    "tls_client_cert",
-    "compression",
-];
+use super::admin;
+use super::error::ConfigError;
+use super::keys::{ConfigKey, Owner};
+use super::parse::{LISTEN, state_dir};
+use super::raw::{Raw, RawFile};
+use super::validated::Config;
 
 /// All that a process serves.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// At least one.
-    pub clusters: Vec<Cluster>,
+    pub clusters: Vec<ClusterPlan>,
 }
 
 /// Servers that share lock tables, and where their clients connect.
 #[derive(Debug, Clone)]
-pub struct Cluster {
+pub struct ClusterPlan {
     /// Its name, where there may be several.
     pub name: Option<String>,
     /// At least one; what concerns the cluster is equal in all.
     pub listeners: Vec<Config>,
 }
 
-impl Cluster {
+impl ClusterPlan {
     /// Its settings.
     pub fn config(&self) -> &Config {
         &self.listeners[0]
@@ -72,7 +42,7 @@ impl Plan {
     pub fn load(file: Option<&Path>, over: Raw) -> Result<Self, ConfigError> {
         let (mut raw, source) = match file {
             Some(path) => Raw::read(path)?,
-            None => (Raw::default(), Source::default()),
+            None => (Raw::default(), RawFile::default()),
         };
         let source = source.under(&over);
         raw.put_over(over);
@@ -80,23 +50,24 @@ impl Plan {
         let listeners = std::mem::take(&mut raw.listener);
         if clusters.is_empty() && listeners.is_empty() {
             let only = Config::validate(raw, None, &source)?;
-            return Ok(Self { clusters: vec![Cluster { name: None, listeners: vec![only] }] });
+            return Ok(Self { clusters: vec![ClusterPlan { name: None, listeners: vec![only] }] });
         }
-        let mut elsewhere = OF_LISTENER.to_vec();
-        if !clusters.is_empty() {
-            elsewhere.extend(OF_CLUSTER);
-        }
-        if let Some(key) = raw.given().into_iter().find(|key| elsewhere.contains(key)) {
-            let table = if OF_LISTENER.contains(&key) { "[[listener]]" } else { "[[cluster]]" };
+        let given = raw.given().into_iter().filter_map(ConfigKey::find);
+        let misplaced = given.filter_map(|key| match key.owner {
+            Owner::Listener => Some((key.name, "[[listener]]")),
+            Owner::Cluster if !clusters.is_empty() => Some((key.name, "[[cluster]]")),
+            Owner::Cluster | Owner::Process => None,
+        });
+        if let Some((key, table)) = misplaced.into_iter().next() {
             let problem = format!("belongs into a {table}, where there are such tables");
             return Err(ConfigError::Value { place: source.place(key), key, problem });
         }
         let plan = Sections { raw, clusters, listeners, source }.plan();
         plan.map_err(|problem| match problem {
-            Problem::Table(table, problem) => {
+            PlanProblem::Table(table, problem) => {
                 ConfigError::Value { place: String::new(), key: table, problem }
             }
-            Problem::Value(e) => e,
+            PlanProblem::Value(e) => e,
         })
     }
 
@@ -142,7 +113,7 @@ impl Plan {
         Ok(self.clusters.remove(found).listeners.remove(0))
     }
 
-    /// A state directory alone, for who needs nothing else.
+    /// Only the state directory, without validating the rest.
     pub fn state_dir(
         file: Option<&Path>,
         over: Raw,
@@ -158,7 +129,7 @@ impl Plan {
         Ok(state_dir(raw.state_dir.as_deref(), listen))
     }
 
-    /// The administrators' socket alone, for who needs nothing else.
+    /// Only the administrators' socket, without validating the rest.
     pub fn admin(file: Option<&Path>, over: Raw) -> Result<Option<PathBuf>, ConfigError> {
         let (mut raw, source) = file.map(Raw::read).transpose()?.unwrap_or_default();
         raw.put_over(over.clone());
@@ -167,13 +138,15 @@ impl Plan {
         }
         let listen = raw.listen.as_ref().and_then(|list| list.0.first());
         let dir = state_dir(raw.state_dir.as_deref(), listen.map_or(LISTEN, String::as_str));
-        super::admin::socket(raw.admin.as_deref(), dir.as_deref()).map_err(|problem| {
-            ConfigError::Value { place: source.place("admin"), key: "admin", problem }
+        admin::socket(raw.admin.as_deref(), dir.as_deref()).map_err(|problem| ConfigError::Value {
+            place: source.place("admin"),
+            key: "admin",
+            problem,
         })
     }
 }
 
-enum Problem {
+enum PlanProblem {
     Table(&'static str, String),
     Value(ConfigError),
 }
@@ -183,15 +156,15 @@ struct Sections {
     raw: Raw,
     clusters: Vec<Table>,
     listeners: Vec<Table>,
-    source: Source,
+    source: RawFile,
 }
 
 impl Sections {
-    fn plan(self) -> Result<Plan, Problem> {
+    fn plan(self) -> Result<Plan, PlanProblem> {
         let Self { raw, clusters, listeners, source } = self;
         let mut named: Vec<(Option<String>, Raw, Vec<Config>)> = Vec::new();
         for mut table in clusters {
-            let wrong = |problem: String| Problem::Table("[[cluster]]", problem);
+            let wrong = |problem: String| PlanProblem::Table("[[cluster]]", problem);
             let name = text(&mut table, "name").map_err(wrong)?;
             let good = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
             if name.is_empty() || name.len() > 64 || !good {
@@ -200,14 +173,14 @@ impl Sections {
             if named.iter().any(|(other, ..)| other.as_deref() == Some(&name)) {
                 return Err(wrong(format!("name = {name:?} is there twice")));
             }
-            let own = read(table, &OF_CLUSTER, &raw).map_err(wrong)?;
+            let own = read(table, Owner::Cluster, &raw).map_err(wrong)?;
             named.push((Some(name), own, Vec::new()));
         }
         if named.is_empty() {
             named.push((None, raw, Vec::new()));
         }
         for mut table in listeners {
-            let wrong = |problem: String| Problem::Table("[[listener]]", problem);
+            let wrong = |problem: String| PlanProblem::Table("[[listener]]", problem);
             let cluster = match named.as_mut_slice() {
                 [only] if !table.contains_key("cluster") => only,
                 _ => {
@@ -219,9 +192,9 @@ impl Sections {
             if !table.contains_key("listen") {
                 return Err(wrong("listen is missing".to_owned()));
             }
-            let own = read(table, &OF_LISTENER, &cluster.1).map_err(wrong)?;
+            let own = read(table, Owner::Listener, &cluster.1).map_err(wrong)?;
             let place = cluster.0.as_deref();
-            cluster.2.push(Config::validate(own, place, &source).map_err(Problem::Value)?);
+            cluster.2.push(Config::validate(own, place, &source).map_err(PlanProblem::Value)?);
         }
         let clusters: Result<Vec<_>, _> = named
             .into_iter()
@@ -229,9 +202,9 @@ impl Sections {
                 if listeners.is_empty() {
                     let name = name.unwrap_or_default();
                     let problem = format!("name = {name:?}: no [[listener]] names it");
-                    return Err(Problem::Table("[[cluster]]", problem));
+                    return Err(PlanProblem::Table("[[cluster]]", problem));
                 }
-                Ok(Cluster { name, listeners })
+                Ok(ClusterPlan { name, listeners })
             })
             .collect();
         Ok(Plan { clusters: clusters? })
@@ -248,8 +221,9 @@ fn text(table: &mut Table, key: &str) -> Result<String, String> {
 }
 
 /// A table's keys over those above it.
-fn read(table: Table, allowed: &[&str], above: &Raw) -> Result<Raw, String> {
-    if let Some(key) = table.keys().find(|key| !allowed.contains(&key.as_str())) {
+fn read(table: Table, owner: Owner, above: &Raw) -> Result<Raw, String> {
+    if let Some(key) = table.keys().find(|key| !ConfigKey::names_of(owner).any(|name| name == *key))
+    {
         return Err(format!("{key} does not belong here"));
     }
     let mut all = above.clone();

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use super::ConfigError;
+use super::error::ConfigError;
 
 /// Every key, as text or number; absent keys take their default in [`super::Config`].
 ///
@@ -27,7 +27,7 @@ pub struct Raw {
     /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
     #[arg(long, value_name = "URL", env = "LOCKSTEAD_STORE", hide_env_values = true)]
     pub store: Option<String>,
-    /// Keep locks in the tables ("durable"), or let all pass and report who locks what ("observe") [default: durable]
+    /// Keep locks in the tables ("durable"), or leave them to the server and report their users ("observe") [default: durable]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_MODE")]
     pub mode: Option<String>,
     /// Refuse statements with lock calls that are not covered ("refuse"), or let the server run them
@@ -94,10 +94,10 @@ pub struct Raw {
     /// Sessions that wait for locks at most, 0 for any number; one more gets error 1226 [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_WAITERS")]
     pub max_waiters: Option<u32>,
-    /// Limit of a connect to the server [default: 5s]
+    /// Time limit for a connection to the server [default: 5s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_CONNECT_TIMEOUT")]
     pub connect_timeout: Option<String>,
-    /// Limit of a client's login [default: 10s]
+    /// Time limit for a client's login [default: 10s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_TIMEOUT")]
     pub login_timeout: Option<String>,
     /// How long running statements may take to end at shutdown [default: 30s]
@@ -109,7 +109,7 @@ pub struct Raw {
     /// TLS for clients: "prefer", "require" or "off" [default: prefer]
     #[arg(long, value_name = "WHEN", env = "LOCKSTEAD_TLS")]
     pub tls: Option<String>,
-    /// Certificate for clients, PEM, with those that vouch for it [default: one made at first start]
+    /// Certificate for clients, PEM, with its chain [default: one made at first start]
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_CERT")]
     pub tls_cert: Option<String>,
     /// Its key, PEM
@@ -118,7 +118,7 @@ pub struct Raw {
     /// Oldest TLS for clients: "1.2" or "1.3" [default: 1.2]
     #[arg(long, value_name = "VERSION", env = "LOCKSTEAD_TLS_MIN_VERSION")]
     pub tls_min_version: Option<String>,
-    /// Who signs clients' certificates, PEM
+    /// CA that signs clients' certificates, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_CLIENT_CA")]
     pub tls_client_ca: Option<String>,
     /// Ask clients for a certificate: "off", "request" or "require" [default: off]
@@ -128,7 +128,7 @@ pub struct Raw {
     /// "verify-identity" or "off" [default: match]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_BACKEND_TLS")]
     pub backend_tls: Option<String>,
-    /// Who signs the server's certificate, PEM
+    /// CA that signs the server's certificate, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CA")]
     pub backend_tls_ca: Option<String>,
     /// Certificates for the server, each on behalf of clients that have shown it, PEM, with commas
@@ -183,27 +183,27 @@ impl<'de> Deserialize<'de> for OneOrMore {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a text or a list of texts")]
-        enum Written {
+        enum TextOrList {
             One(String),
             More(Vec<String>),
         }
-        Ok(match Written::deserialize(deserializer)? {
-            Written::One(text) => text.parse().unwrap_or_default(),
-            Written::More(list) => Self(list),
+        Ok(match TextOrList::deserialize(deserializer)? {
+            TextOrList::One(text) => text.parse().unwrap_or_default(),
+            TextOrList::More(list) => Self(list),
         })
     }
 }
 
-/// The file's text, to say where a refused key stands.
+/// The text of the file, to name the line of a refused key.
 #[derive(Debug, Default)]
-pub struct Source {
+pub struct RawFile {
     path: String,
     text: String,
     over: Vec<&'static str>,
 }
 
-impl Source {
-    /// With keys that have their values from elsewhere.
+impl RawFile {
+    /// With keys whose values flags or variables replace.
     pub fn under(self, over: &Raw) -> Self {
         Self { over: over.given(), ..self }
     }
@@ -222,7 +222,7 @@ impl Source {
 
 impl Raw {
     /// Reads a TOML file.
-    pub fn read(path: &Path) -> Result<(Self, Source), ConfigError> {
+    pub fn read(path: &Path) -> Result<(Self, RawFile), ConfigError> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
@@ -241,7 +241,7 @@ impl Raw {
                 message: format!("`{}`: {message}", key.trim()),
             }
         })?;
-        Ok((raw, Source { path: shown, text, over: Vec::new() }))
+        Ok((raw, RawFile { path: shown, text, over: Vec::new() }))
     }
 
     /// The keys of a `[[cluster]]` or `[[listener]]`.
@@ -253,74 +253,3 @@ impl Raw {
         })
     }
 }
-
-macro_rules! keys {
-    ($($key:ident),*) => {
-        impl Raw {
-            /// All keys.
-            pub const KEYS: &[&str] = &[$(stringify!($key)),*];
-
-            /// Every key `over` has replaces this one's.
-            pub fn put_over(&mut self, over: Self) {
-                $( if over.$key.is_some() { self.$key = over.$key; } )*
-            }
-
-            /// The keys that are there.
-            pub fn given(&self) -> Vec<&'static str> {
-                let mut all = Vec::new();
-                $( if self.$key.is_some() { all.push(stringify!($key)); } )*
-                all
-            }
-        }
-    };
-}
-
-keys!(
-    listen,
-    proxy_protocol,
-    backend,
-    store,
-    mode,
-    unsupported,
-    http,
-    http_page,
-    http_token_file,
-    http_tls_cert,
-    http_tls_key,
-    metrics_locks,
-    digests,
-    admin,
-    admin_listen,
-    admin_accounts,
-    lease,
-    collect_after,
-    state_dir,
-    create_schema,
-    workers,
-    max_connections,
-    max_login_rate,
-    max_session_locks,
-    max_session_memory,
-    max_waiters,
-    connect_timeout,
-    login_timeout,
-    drain_timeout,
-    fast_path,
-    tls,
-    tls_cert,
-    tls_key,
-    tls_min_version,
-    tls_client_ca,
-    tls_client_cert,
-    backend_tls,
-    backend_tls_ca,
-    backend_tls_cert,
-    backend_tls_key,
-    backend_tls_local,
-    store_tls,
-    compression,
-    backend_compression,
-    backend_proxy_protocol,
-    log_format,
-    log_level
-);

@@ -1,12 +1,13 @@
-//! The settings in force, as text: what was given, and the defaults as the commented sample has them.
+//! The settings in force as text: given values, and defaults from the commented sample.
 
-use super::StoreUrl;
+use super::addresses::StoreUrl;
+use super::keys::KEYS;
 use super::raw::Raw;
 
-/// The sample, in which each key that has a default stands behind a `#`.
+/// The sample: each key with a default is a comment there.
 const SAMPLE: &str = include_str!("../../config/lockstead.toml");
 
-/// Each key with its value; nothing for one that has none. The store's password is left out.
+/// Each key with its value, empty if it has none. The store's password is left out.
 pub(super) fn shown(raw: &Raw, store: Option<&StoreUrl>) -> Vec<(&'static str, String)> {
     let given = toml::Table::try_from(raw).unwrap_or_default();
     let value = |key: &'static str| match given.get(key) {
@@ -19,7 +20,7 @@ pub(super) fn shown(raw: &Raw, store: Option<&StoreUrl>) -> Vec<(&'static str, S
         Some(other) => other.to_string(),
         None => default(key),
     };
-    Raw::KEYS.iter().map(|key| (*key, value(key))).collect()
+    KEYS.iter().map(|key| (key.name, value(key.name))).collect()
 }
 
 fn default(key: &str) -> String {

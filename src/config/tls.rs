@@ -2,23 +2,25 @@
 
 use std::path::PathBuf;
 
+pub use super::addresses::StoreTls;
+use super::error::WrongValue;
 use super::parse::choice;
 use super::raw::{OneOrMore, Raw};
 
-/// What clients are offered.
+/// What encryption clients are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     /// Nothing.
     Off,
-    /// TLS, to those who want it.
+    /// TLS, to clients that want it.
     Prefer,
-    /// TLS, without which nobody gets in.
+    /// TLS, which clients must use.
     Require,
 }
 
 /// Whether clients are asked for a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum ClientCertificate {
     /// No.
     Off,
     /// Those that have none get in.
@@ -39,16 +41,16 @@ pub struct Pair {
 /// TLS with clients.
 #[derive(Debug, Clone)]
 pub struct ClientTls {
-    /// What they are offered.
+    /// The offer.
     pub offer: Offer,
-    /// What the proxy shows; `None`: one that it makes itself.
+    /// The proxy's certificate; `None`: one that it makes itself.
     pub pair: Option<Pair>,
     /// TLS 1.2 is not good enough.
     pub only_13: bool,
-    /// Who signs clients' certificates.
+    /// The CA that signs clients' certificates.
     pub ca: Option<PathBuf>,
     /// Whether they are asked for one.
-    pub asked: Asked,
+    pub asked: ClientCertificate,
 }
 
 /// When the connection to the server is encrypted, and what is checked.
@@ -56,9 +58,9 @@ pub struct ClientTls {
 pub enum BackendMode {
     /// As the client's is.
     Match,
-    /// Always; whoever answers.
+    /// Always, without checking the certificate.
     Required,
-    /// Always; who answers has a certificate signed by the CA.
+    /// Always, with a certificate signed by the CA.
     VerifyCa,
     /// Always, and it is for this host.
     VerifyIdentity,
@@ -71,7 +73,7 @@ pub enum BackendMode {
 pub struct BackendTls {
     /// When.
     pub mode: BackendMode,
-    /// Who signs the server's certificate. Checked in mode match too, if given.
+    /// The CA that signs the server's certificate. Checked in mode match too, if given.
     pub ca: Option<PathBuf>,
     /// Clients' certificates: the proxy shows the server the one that a client has shown it.
     pub pairs: Vec<Pair>,
@@ -79,22 +81,8 @@ pub struct BackendTls {
     pub local: bool,
 }
 
-/// TLS of the proxy's own connections to the lock tables.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum StoreTls {
-    /// None.
-    #[default]
-    Off,
-    /// With whoever answers.
-    Required,
-    /// The server's certificate is signed by this CA.
-    VerifyCa(PathBuf),
-    /// And it is for this host.
-    VerifyIdentity(PathBuf),
-}
-
 impl BackendMode {
-    /// Whether there is TLS, whoever the client is.
+    /// Whether there is TLS for every client.
     pub fn demands(self) -> bool {
         !matches!(self, Self::Match | Self::Off)
     }
@@ -116,7 +104,7 @@ impl BackendTls {
     #[must_use]
     pub fn of_everybody(&self, clients: &ClientTls) -> Self {
         // Then the client's leg always has TLS.
-        let always = clients.offer == Offer::Require || clients.asked == Asked::Require;
+        let always = clients.offer == Offer::Require || clients.asked == ClientCertificate::Require;
         let mode = match (self.mode, &self.ca) {
             (BackendMode::Match, None) if always => BackendMode::Required,
             (BackendMode::Match, Some(_)) if always => BackendMode::VerifyCa,
@@ -156,7 +144,7 @@ impl StoreTls {
 }
 
 /// Reads that of the store.
-pub(super) fn store(raw: &Raw) -> Result<StoreTls, Wrong> {
+pub(super) fn store(raw: &Raw) -> Result<StoreTls, WrongValue> {
     let ca = raw.backend_tls_ca.as_ref().filter(|file| !file.is_empty()).map(PathBuf::from);
     let words = [("off", 0), ("required", 1), ("verify-ca", 2), ("verify-identity", 3)];
     match (choice(raw.store_tls.as_deref(), &words).map_err(|e| ("store_tls", e))?, ca) {
@@ -168,21 +156,22 @@ pub(super) fn store(raw: &Raw) -> Result<StoreTls, Wrong> {
     }
 }
 
-fn no_ca() -> Wrong {
+fn no_ca() -> WrongValue {
     ("backend_tls_ca", "is missing: the server's certificate is checked by it".to_owned())
 }
 
-/// A key and what is wrong with it.
-type Wrong = (&'static str, String);
-
 /// Reads both.
-pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), Wrong> {
+pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), WrongValue> {
     let offers = [("prefer", Offer::Prefer), ("require", Offer::Require), ("off", Offer::Off)];
     let offer = choice(raw.tls.as_deref(), &offers).map_err(|e| ("tls", e))?;
     let versions = [("1.2", false), ("1.3", true)];
     let only_13 =
         choice(raw.tls_min_version.as_deref(), &versions).map_err(|e| ("tls_min_version", e))?;
-    let asking = [("off", Asked::Off), ("request", Asked::Request), ("require", Asked::Require)];
+    let asking = [
+        ("off", ClientCertificate::Off),
+        ("request", ClientCertificate::Request),
+        ("require", ClientCertificate::Require),
+    ];
     let asked =
         choice(raw.tls_client_cert.as_deref(), &asking).map_err(|e| ("tls_client_cert", e))?;
     let modes = [
@@ -210,12 +199,12 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), Wrong> {
     agree(&client, &backend).map(|()| (client, backend))
 }
 
-fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), Wrong> {
-    if client.asked != Asked::Off && client.ca.is_none() {
+fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), WrongValue> {
+    if client.asked != ClientCertificate::Off && client.ca.is_none() {
         let problem = "is missing: the certificates of clients are checked by it";
         return Err(("tls_client_ca", problem.to_owned()));
     }
-    if client.asked != Asked::Off && client.offer == Offer::Off {
+    if client.asked != ClientCertificate::Off && client.offer == Offer::Off {
         let problem = "asks for certificates where tls = \"off\" leaves no way to show one";
         return Err(("tls_client_cert", problem.to_owned()));
     }
@@ -223,14 +212,14 @@ fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), Wrong> {
     if verifies && backend.ca.is_none() {
         return Err(no_ca());
     }
-    if !backend.pairs.is_empty() && client.asked == Asked::Off {
+    if !backend.pairs.is_empty() && client.asked == ClientCertificate::Off {
         let problem = "is shown to the server on behalf of clients that have shown it, but tls_client_cert = \"off\" asks for none";
         return Err(("backend_tls_cert", problem.to_owned()));
     }
     Ok(())
 }
 
-fn pairs(certs: Option<&OneOrMore>, keys: Option<&OneOrMore>) -> Result<Vec<Pair>, Wrong> {
+fn pairs(certs: Option<&OneOrMore>, keys: Option<&OneOrMore>) -> Result<Vec<Pair>, WrongValue> {
     let files = |list: Option<&OneOrMore>| list.map_or(&[][..], |list| &list.0[..]).to_vec();
     let (certs, keys) = (files(certs), files(keys));
     if certs.len() != keys.len() {
@@ -245,7 +234,7 @@ pub(super) fn pair(
     [cert_key, key_key]: [&'static str; 2],
     cert: Option<String>,
     key: Option<String>,
-) -> Result<Option<Pair>, Wrong> {
+) -> Result<Option<Pair>, WrongValue> {
     match (cert, key) {
         (None, None) => Ok(None),
         (Some(cert), Some(key)) => Ok(Some(Pair { cert: cert.into(), key: key.into() })),

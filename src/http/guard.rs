@@ -1,4 +1,4 @@
-//! Who may see the page and the API: anybody on this machine, or who has the token.
+//! Access to the page and the API: from this machine, or with the token.
 
 use std::net::IpAddr;
 
@@ -13,14 +13,14 @@ use tokio::sync::watch;
 
 use super::keys::Keys;
 
-/// A page of somebody else's, whose name leads here, must not be answered.
+/// Protects from DNS rebinding: another site's page, whose name leads here, gets no answer.
 const ELSEWHERE: (StatusCode, &str) = (
     StatusCode::MISDIRECTED_REQUEST,
     "this page is for this machine alone: ask for it as localhost or by its address\n",
 );
 
-/// Lets a request for metrics through, but not if they are private and a name of somebody
-/// else's led here. Every browser says the name.
+/// Lets a request for metrics through, unless they are private and the request names another host
+/// (DNS rebinding). Every browser sends the name.
 pub(super) async fn host(State(private): State<bool>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     if private && headers.contains_key(header::HOST) && !is_local(headers) {
@@ -29,7 +29,7 @@ pub(super) async fn host(State(private): State<bool>, request: Request, next: Ne
     next.run(request).await
 }
 
-/// Has connections end when another process serves, so that their clients come to that.
+/// Ends connections when another process serves, so that their clients reconnect to it.
 pub(super) async fn send_on(
     State(retired): State<watch::Receiver<bool>>,
     request: Request,
@@ -42,8 +42,8 @@ pub(super) async fn send_on(
     response
 }
 
-/// Lets a request through, or refuses it; says of each answer what a browser may do with it. Without
-/// a token the page is for this machine alone.
+/// Lets a request through or refuses it, and sets the security headers of each answer. Without a
+/// token the page is served to this machine alone.
 pub(super) async fn watch(State(keys): State<Keys>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let refusal = match &keys.token() {
@@ -94,7 +94,7 @@ fn knows(headers: &HeaderMap, token: &str) -> bool {
     verify_slices_are_equal(&word, token.as_bytes()).is_ok()
 }
 
-/// Whether a browser was told `localhost` or an address, not a name that somebody else gives out.
+/// Whether the request names `localhost` or an address, not a name that others control.
 fn is_local(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(header::HOST).and_then(|value| value.to_str().ok()) else {
         return false;

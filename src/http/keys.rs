@@ -7,22 +7,22 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
 
-use super::HttpError;
+use super::error::HttpError;
 use crate::config::Http;
 use crate::net::certificates::http_config;
 
 /// Shortest token taken, in bytes.
 const TOKEN: usize = 16;
 
-/// What is asked for and shown now. All clones change together.
+/// The token and certificate in force. All clones change together.
 #[derive(Clone)]
 pub struct Keys {
     files: Arc<Http>,
-    now: Arc<ArcSwap<Read>>,
+    now: Arc<ArcSwap<LoadedKeys>>,
 }
 
-/// What the files say.
-pub struct Read {
+/// The contents of the files.
+pub struct LoadedKeys {
     token: Option<Arc<str>>,
     tls: Option<Arc<ServerConfig>>,
 }
@@ -35,16 +35,16 @@ impl Keys {
     }
 
     /// Reads the same files again.
-    pub fn again(&self) -> Result<Read, HttpError> {
+    pub fn again(&self) -> Result<LoadedKeys, HttpError> {
         read(&self.files)
     }
 
     /// Has what was read again in force.
-    pub fn put(&self, read: Read) {
+    pub fn put(&self, read: LoadedKeys) {
         self.now.store(Arc::new(read));
     }
 
-    /// What who wants to see the page must know.
+    /// The token that requests for the page must have.
     pub(super) fn token(&self) -> Option<Arc<str>> {
         self.now.load().token.clone()
     }
@@ -55,10 +55,10 @@ impl Keys {
     }
 }
 
-fn read(settings: &Http) -> Result<Read, HttpError> {
+fn read(settings: &Http) -> Result<LoadedKeys, HttpError> {
     let token = settings.token.as_deref().map(read_token).transpose()?;
     let tls = settings.tls.as_ref().map(http_config).transpose()?.map(Arc::new);
-    Ok(Read { token, tls })
+    Ok(LoadedKeys { token, tls })
 }
 
 /// A file that its owner alone may read, with one line.

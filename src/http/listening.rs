@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::crowd::{Crowd, Place, Seat};
+use super::connection_limit::{Crowd, CrowdPlace, Seat};
 use super::keys::Keys;
 
 /// Connections that have done their handshakes and wait to be served.
@@ -36,19 +36,19 @@ const REQUEST: Duration = Duration::from_secs(10);
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection that counts, and that ends in time.
-pub(super) struct Counted {
+pub(super) struct TimedStream {
     stream: TcpStream,
     answering: bool,
     end: Pin<Box<Sleep>>,
-    place: Place,
+    place: CrowdPlace,
 }
 
-impl Counted {
-    fn new(stream: TcpStream, place: Place) -> Self {
+impl TimedStream {
+    fn new(stream: TcpStream, place: CrowdPlace) -> Self {
         Self { stream, answering: false, end: Box::pin(sleep(REQUEST)), place }
     }
 
-    /// What came of reading or writing, or that it has taken too long, or gives way.
+    /// The result of reading or writing, or an error if it took too long or must give way.
     fn judge<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -67,7 +67,7 @@ impl Counted {
     }
 }
 
-impl AsyncRead for Counted {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -78,7 +78,7 @@ impl AsyncRead for Counted {
     }
 }
 
-impl AsyncWrite for Counted {
+impl AsyncWrite for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -125,10 +125,10 @@ impl Plain {
 }
 
 impl Listener for Plain {
-    type Io = Counted;
+    type Io = TimedStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Counted, SocketAddr) {
+    async fn accept(&mut self) -> (TimedStream, SocketAddr) {
         let Self { listener, retired, crowd } = self;
         loop {
             let Some(listening) = listener.as_ref() else { return std::future::pending().await };
@@ -142,7 +142,7 @@ impl Listener for Plain {
             match accepted {
                 None => *listener = None,
                 Some(Ok((stream, peer))) => {
-                    return (Counted::new(stream, crowd.enter().await), peer);
+                    return (TimedStream::new(stream, crowd.enter().await), peer);
                 }
                 Some(Err(e)) => {
                     tracing::debug!(error = %e, "cannot accept for http");
@@ -158,9 +158,9 @@ impl Listener for Plain {
     }
 }
 
-/// Handshakes go on beside each other: one that stands still holds nobody up.
+/// Handshakes run beside each other: a stalled one delays no other.
 pub(super) struct Encrypted {
-    ready: mpsc::Receiver<(TlsStream<Counted>, SocketAddr)>,
+    ready: mpsc::Receiver<(TlsStream<TimedStream>, SocketAddr)>,
     address: Option<SocketAddr>,
     accepting: JoinHandle<()>,
 }
@@ -183,7 +183,7 @@ impl Drop for Encrypted {
 async fn accept(
     mut listener: Plain,
     keys: Keys,
-    ready: mpsc::Sender<(TlsStream<Counted>, SocketAddr)>,
+    ready: mpsc::Sender<(TlsStream<TimedStream>, SocketAddr)>,
 ) {
     loop {
         let (stream, peer) = listener.accept().await;
@@ -203,13 +203,13 @@ async fn accept(
 }
 
 impl Listener for Encrypted {
-    type Io = TlsStream<Counted>;
+    type Io = TlsStream<TimedStream>;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, SocketAddr) {
         match self.ready.recv().await {
             Some(accepted) => accepted,
-            // Whoever accepts has ended; so does the process.
+            // The acceptor has ended; so does the process.
             None => std::future::pending().await,
         }
     }

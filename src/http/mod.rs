@@ -1,9 +1,10 @@
 //! Windows: `/metrics`, `/livez`, `/readyz`, the status page, and the administration's tables as JSON.
 //! Nothing here changes anything.
 
-mod crowd;
+mod answer_cache;
+mod connection_limit;
+mod error;
 mod guard;
-mod kept;
 mod keys;
 mod listening;
 mod rates;
@@ -23,48 +24,32 @@ use tokio::task::JoinSet;
 
 use crate::admin::Control;
 use crate::config::Http;
-use crate::http::crowd::Seat;
-use crate::http::kept::Answers;
+use crate::http::answer_cache::Answers;
+use crate::http::connection_limit::Seat;
+pub use crate::http::error::HttpError;
 pub use crate::http::keys::Keys;
 use crate::http::listening::{Encrypted, Plain};
 use crate::http::rates::Rates;
-use crate::http::status::{Status, error};
+use crate::http::status::{PageStatus, error};
 use crate::metrics::Metrics;
-use crate::net::certificates::TlsError;
-
-/// Why the windows cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpError {
-    /// The token's file is no good.
-    #[error("http_token_file {path}: {problem}")]
-    Token {
-        /// The file.
-        path: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// There is no TLS as the settings want it.
-    #[error("http: {0}")]
-    Tls(#[from] TlsError),
-}
 
 /// Windows that are ready to be opened.
 pub struct Windows {
     page: bool,
-    /// Metrics are for who asks by this machine's own name.
+    /// Metrics are served only to requests by this machine's own name.
     private: bool,
     keys: Keys,
 }
 
 impl Windows {
-    /// Reads the files that the settings name. If metrics name locks, and are for this machine alone, they
-    /// are for no page of somebody else's whose name leads here.
+    /// Reads the files that the settings name. Metrics that name locks, and are served to this machine
+    /// alone, are private: they are protected from DNS rebinding.
     pub fn load(settings: &Http, names: bool) -> Result<Self, HttpError> {
         let private = names && settings.is_local();
         Ok(Self { page: settings.page, private, keys: Keys::load(settings)? })
     }
 
-    /// What they are guarded by.
+    /// Token and certificate.
     pub fn keys(&self) -> Keys {
         self.keys.clone()
     }
@@ -89,7 +74,7 @@ impl Windows {
         }
         let retired = control.retired.clone();
         let router = router.layer(middleware::from_fn_with_state(retired, guard::send_on));
-        let router = router.layer(middleware::from_fn(crowd::keep));
+        let router = router.layer(middleware::from_fn(connection_limit::keep));
         let router = router.into_make_service_with_connect_info::<Seat>();
         let listener = Plain::new(listener, control.retired);
         if self.keys.tls().is_none() {
@@ -104,7 +89,7 @@ fn page(control: Control, rates: Vec<Rates>, keys: Keys) -> Router {
     let shown = |kind: &'static str, text: &'static str| {
         get(move || async move { ([(header::CONTENT_TYPE, kind)], text) })
     };
-    let answers = Answers::new(control.clone(), Status::new(control, rates));
+    let answers = Answers::new(control.clone(), PageStatus::new(control, rates));
     Router::new()
         .route("/", shown("text/html; charset=utf-8", include_str!("page/index.html")))
         .route("/page.css", shown("text/css; charset=utf-8", include_str!("page/page.css")))

@@ -1,4 +1,4 @@
-//! What happened over the last minutes, for pages: a sample each two seconds.
+//! Rates over the last minutes, for the page: a sample every two seconds.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! What the page and scripts are told: the administration's tables as JSON.
+//! The administration's tables as JSON, for the page and for scripts.
 
 use serde_json::{Map, Value, json};
 
 use super::rates::Rates;
-use crate::admin::{Control, Table};
+use crate::admin::{AdminTable, Control};
 use crate::protocol::reply::ErrorReply;
 
 /// Rows of locks, waits and contended locks in a status.
@@ -13,12 +13,12 @@ const CONTENDED: usize = 8;
 const DEADLOCKS: usize = 20;
 
 /// Makes statuses.
-pub(super) struct Status {
+pub(super) struct PageStatus {
     control: Control,
     rates: Vec<Rates>,
 }
 
-impl Status {
+impl PageStatus {
     pub(super) fn new(control: Control, rates: Vec<Rates>) -> Self {
         Self { control, rates }
     }
@@ -76,7 +76,7 @@ fn cut(mut rows: Vec<Value>, most: usize) -> Vec<Value> {
 
 /// The rows; and why they are not of this moment, with their age if there are any, when the store does
 /// not answer.
-fn told(table: Result<Table, ErrorReply>) -> (Vec<Value>, Option<(String, Option<u64>)>) {
+fn told(table: Result<AdminTable, ErrorReply>) -> (Vec<Value>, Option<(String, Option<u64>)>) {
     match table {
         Ok(table) => {
             let old = table.old.as_ref();

@@ -1,9 +1,5 @@
-//! Values of labels that are known beforehand: their counters stand at 0 from the start, so that the
-//! first event is seen as an increase.
-
-use super::Metrics;
-use super::named::Named;
-use crate::lock::function::Function;
+//! Values of labels that are known in advance. Their counters start at 0, so that the first event is
+//! seen as an increase.
 
 /// How a lock call ended: the label `outcome`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,9 +10,9 @@ pub enum CallOutcome {
     Zero,
     /// Answered NULL.
     Null,
-    /// Given to the server as it stood, since it takes nothing there.
+    /// Passed to the server unchanged, since it takes no lock there.
     Native,
-    /// Refused as not yet supported.
+    /// Refused as not supported.
     Unsupported,
     /// Ended by the server: KILL QUERY, or a time limit.
     Ended,
@@ -26,7 +22,7 @@ pub enum CallOutcome {
 
 impl CallOutcome {
     /// All of them.
-    const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::One,
         Self::Zero,
         Self::Null,
@@ -50,7 +46,7 @@ impl CallOutcome {
 }
 
 /// Limits, most of them of the configuration: the label `limit`.
-const LIMITS: &[&str] = &[
+pub(super) const LIMITS: &[&str] = &[
     "admin_connections",
     "admin_passwords",
     "max_connections",
@@ -62,7 +58,7 @@ const LIMITS: &[&str] = &[
 ];
 
 /// Why the proxy refuses or ends a session: the label `reason`.
-const CLOSED: &[&str] = &[
+pub(super) const CLOSED: &[&str] = &[
     "backend_tls",
     "bad_handshake",
     "broken",
@@ -81,50 +77,11 @@ const CLOSED: &[&str] = &[
     "too_many_connections",
 ];
 
-impl Metrics {
-    /// With series of the locks whose names match one of these patterns.
-    pub fn naming(mut self, patterns: &[String]) -> Result<Self, prometheus::Error> {
-        if !patterns.is_empty() {
-            self.named = Some(Named::new(&self.registry, patterns)?);
-        }
-        Ok(self)
-    }
-
-    /// Calls of a function that came to an outcome.
-    pub fn counted(&self, function: Function, outcome: CallOutcome) -> u64 {
-        self.calls.with_label_values(&[function.label(), outcome.label()]).get()
-    }
-
-    /// Shows the counters of all known values.
-    pub(super) fn start(&self) {
-        for function in Function::ALL {
-            for outcome in CallOutcome::ALL {
-                self.calls.with_label_values(&[function.label(), outcome.label()]);
-            }
-        }
-        for of in ["proxy", "session"] {
-            self.stuck.with_label_values(&[of]);
-        }
-        for (counters, values) in [
-            (&self.sessions_closed, CLOSED),
-            (&self.store_errors, &["connect", "lost", "refused"]),
-            (&self.limits, LIMITS),
-            (&self.rings, &["rung", "not_reached"]),
-            (&self.deadlocks, &["here", "across"]),
-            (&self.unsupported, &["refused", "native"]),
-        ] {
-            for value in values {
-                counters.with_label_values(&[*value]);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Words behind `before` in the source of the login and of a session's end.
+    /// Words after `before` in the source of the login and of a session's end.
     fn reasons<'a>(text: &'a str, before: &'a str) -> impl Iterator<Item = &'a str> {
         text.split(before).skip(1).filter_map(|rest| rest.split('"').next())
     }

@@ -15,7 +15,7 @@ pub const REST: &str = "…";
 
 /// Counters with the label `lock`.
 #[derive(Debug)]
-pub struct Named {
+pub struct NamedLocks {
     patterns: Vec<WildMatch>,
     known: Mutex<HashSet<String>>,
     grants: IntCounterVec,
@@ -24,7 +24,7 @@ pub struct Named {
     kept: CounterVec,
 }
 
-impl Named {
+impl NamedLocks {
     /// For names that match one of `patterns`, in which `*` is any text and `?` any character.
     pub(super) fn new(r: &Registry, patterns: &[String]) -> Result<Self, prometheus::Error> {
         let seconds = |name: &str, help: &str| {
@@ -38,22 +38,22 @@ impl Named {
             grants: counter_vec(
                 r,
                 "named_lock_grants_total",
-                "Grants of locks that metrics_locks names.",
+                "Grants of locks named by metrics_locks.",
                 &["lock"],
             )?,
             held: gauge_vec(
                 r,
                 "named_locks_held",
-                "Locks that metrics_locks names, held by sessions of this proxy.",
+                "Locks named by metrics_locks, held by sessions of this proxy.",
                 &["lock"],
             )?,
             waited: seconds(
                 "named_lock_wait_seconds_total",
-                "Time that sessions waited for locks that metrics_locks names, and got them.",
+                "Time that sessions waited for locks named by metrics_locks that they got.",
             )?,
             kept: seconds(
                 "named_lock_hold_seconds_total",
-                "Time that locks were held that metrics_locks names, told when they are released.",
+                "Time that locks named by metrics_locks were held, counted at their release.",
             )?,
         })
     }
@@ -74,7 +74,7 @@ impl Named {
         Some(name.to_owned())
     }
 
-    /// A lock was granted behind a wait of so many seconds.
+    /// A lock was granted after a wait of so many seconds.
     pub fn granted(&self, name: &str, waited: f64) {
         if let Some(label) = self.label(name) {
             let label = &[label.as_str()];
@@ -111,7 +111,7 @@ mod tests {
     fn names_that_match_have_series_up_to_a_cap() {
         let registry = Registry::new();
         let patterns = ["job:*".to_owned(), "nightly".to_owned()];
-        let named = Named::new(&registry, &patterns).expect("metrics");
+        let named = NamedLocks::new(&registry, &patterns).expect("metrics");
         for name in ["other", "nightly2", "a job:1"] {
             named.granted(name, 1.0);
         }

@@ -2,11 +2,10 @@
 
 use prometheus::{Histogram, IntCounterVec, Registry};
 
-use super::{SECONDS, counter_vec, histogram};
+use super::register::{SECONDS, counter_vec, histogram};
 use crate::lock::function::Function;
 
-/// What is shown of the metrics that are not about observing: the rest is about locks that
-/// Lockstead holds.
+/// Metrics that are shown besides those of observing. The rest is about locks that Lockstead holds.
 const SHOWN: [&str; 10] = [
     "lockstead_build_info",
     "lockstead_certificate_end_seconds",
@@ -31,9 +30,9 @@ pub struct Observed {
     pub wait_seconds: Histogram,
     /// Time locks were held.
     pub hold_seconds: Histogram,
-    /// What was counted without a place of its own in the report.
+    /// Counted without an entry of its own in the report.
     pub overflow: IntCounterVec,
-    /// What could not be observed, by why.
+    /// What could not be observed, by reason.
     pub missed: IntCounterVec,
 }
 
@@ -50,7 +49,7 @@ impl Observed {
             statements: counter_vec(
                 r,
                 "observed_statements_total",
-                "Statements with lock calls that were seen, by what Lockstead would make of them.",
+                "Statements with lock calls that were seen, by what Lockstead would do with them.",
                 &["verdict"],
             )?,
             wait_seconds: histogram(
@@ -74,7 +73,7 @@ impl Observed {
             missed: counter_vec(
                 r,
                 "observed_missed_total",
-                "What could not be observed, by why.",
+                "What could not be observed, by reason.",
                 &["reason"],
             )?,
         };

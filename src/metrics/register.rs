@@ -7,6 +7,17 @@ use prometheus::{
 
 pub(super) const NAMESPACE: &str = "lockstead";
 
+/// Bounds of histograms, from a loopback commit to a lock that is held for days. They lie above round
+/// numbers, since timeouts are round: waits that end with theirs are all just below a bound, and a
+/// quantile says so.
+pub(super) const SECONDS: [f64; 30] = [
+    0.0006, 0.0012, 0.0025, 0.006, 0.012, 0.025, 0.06, 0.12, 0.25, 0.55, 1.1, 2.1, 3.2, 5.3, 10.5,
+    15.5, 21.0, 31.0, 46.0, 63.0, 95.0, 125.0, 185.0, 310.0, 620.0, 930.0, 1850.0, 3700.0,
+    22_000.0, 90_000.0,
+];
+/// How many of them suit durations that reach seconds only when something is wrong.
+pub(super) const SHORT: usize = 16;
+
 pub(super) fn gauge(r: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
     let g = IntGauge::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
     r.register(Box::new(g.clone()))?;
@@ -65,4 +76,22 @@ pub(super) fn histogram(
     let h = Histogram::with_opts(opts)?;
     r.register(Box::new(h.clone()))?;
     Ok(h)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_that_end_with_their_timeout_are_told_by_a_quantile() {
+        for timeout in
+            [1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0, 3600.0]
+        {
+            let waited = timeout + 0.02;
+            let above = SECONDS.into_iter().find(|bound| *bound >= waited).expect("a bucket");
+            // A quantile lies in the bucket, the highest ones at its upper end.
+            assert!(above < timeout * 1.11, "waits of {timeout} s look like {above} s");
+        }
+        assert!(SECONDS.is_sorted());
+    }
 }

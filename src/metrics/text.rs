@@ -6,7 +6,8 @@ use std::collections::btree_map::Entry;
 use prometheus::proto::MetricFamily;
 use prometheus::{Encoder, TextEncoder};
 
-use super::{Metrics, observed};
+use super::observed;
+use super::table::Metrics;
 
 impl Metrics {
     /// Those of all clusters in Prometheus' text format.

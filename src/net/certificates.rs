@@ -1,8 +1,8 @@
-//! What the proxy shows to clients, and what it takes from servers.
+//! Certificates: the proxy's own for clients, and the checks of servers'.
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
@@ -19,32 +19,9 @@ use rustls::{
 use super::leg::Leg;
 use super::self_signed;
 use super::tls::Tls;
-use crate::config::tls::{Asked, BackendMode, BackendTls, ClientTls, Pair};
+pub use super::tls_error::TlsError;
+use crate::config::tls::{BackendMode, BackendTls, ClientCertificate, ClientTls, Pair};
 use crate::private;
-
-/// Why there is no TLS.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file cannot be read as what it should be.
-    #[error("{path}: {problem}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Certificate and key, or a CA, are refused.
-    #[error("{0}")]
-    Refused(String),
-    /// The disk is full or may not be written now: with the same settings a later start may succeed.
-    #[error("{path}: {problem}")]
-    Disk {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-}
 
 fn in_file(path: &Path, problem: &dyn ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), problem: problem.to_string() }
@@ -62,7 +39,7 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 #[derive(Debug)]
 pub struct Acceptor {
     config: Arc<ServerConfig>,
-    /// The same for clients of the server: whoever has no certificate is told so in its language.
+    /// The same for database clients: a client without a certificate gets an error of the protocol.
     clients: Arc<ServerConfig>,
 }
 
@@ -71,16 +48,16 @@ impl Acceptor {
     pub fn load(settings: &ClientTls, state_dir: Option<&Path>) -> Result<Self, TlsError> {
         let config = Arc::new(server_config(settings, state_dir)?);
         let clients = match settings.asked {
-            Asked::Require => {
-                let asked = ClientTls { asked: Asked::Request, ..settings.clone() };
+            ClientCertificate::Require => {
+                let asked = ClientTls { asked: ClientCertificate::Request, ..settings.clone() };
                 Arc::new(server_config(&asked, state_dir)?)
             }
-            Asked::Request | Asked::Off => Arc::clone(&config),
+            ClientCertificate::Request | ClientCertificate::Off => Arc::clone(&config),
         };
         Ok(Self { config, clients })
     }
 
-    /// What is shown now.
+    /// The configuration in force.
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
     }
@@ -104,11 +81,11 @@ fn server_config(tls: &ClientTls, state_dir: Option<&Path>) -> Result<ServerConf
         .with_protocol_versions(versions)
         .map_err(|e| refused(&e))?;
     let builder = match (tls.asked, &tls.ca) {
-        (Asked::Off, _) | (_, None) => builder.with_no_client_auth(),
+        (ClientCertificate::Off, _) | (_, None) => builder.with_no_client_auth(),
         (asked, Some(ca)) => {
             let verifier = WebPkiClientVerifier::builder_with_provider(read_roots(ca)?, provider());
             let verifier = match asked {
-                Asked::Require => verifier,
+                ClientCertificate::Require => verifier,
                 _ => verifier.allow_unauthenticated(),
             };
             builder.with_client_cert_verifier(verifier.build().map_err(|e| in_file(ca, &e))?)
@@ -134,10 +111,10 @@ pub fn http_config(pair: &Pair) -> Result<ServerConfig, TlsError> {
 /// Why a leg to the server is not encrypted as it must be.
 #[derive(Debug, thiserror::Error)]
 pub enum NoTls {
-    /// The connection broke: nothing can be told to the peer any more.
+    /// The connection broke: no error can be sent to the peer any more.
     #[error("{0}")]
     Broken(#[from] io::Error),
-    /// It is encrypted, but the peer has not shown that it is the server: no secret may be told to it.
+    /// It is encrypted, but the peer has not proved that it is the server: no secret may be sent to it.
     #[error("{0}")]
     Untrusted(rustls::Error),
 }
@@ -238,10 +215,10 @@ fn read_roots(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
     Ok(Arc::new(roots))
 }
 
-/// What is demanded of the server's certificate.
+/// The checks of the server's certificate.
 #[derive(Debug)]
 struct Trust {
-    /// Without a CA any certificate will do, as for clients that are not told what to trust.
+    /// Without a CA any certificate is accepted, as by clients without a CA.
     ca: Option<Arc<WebPkiServerVerifier>>,
     /// The host that it must be for. Not the name that is asked for: that one is the client's.
     host: Option<ServerName<'static>>,

@@ -182,7 +182,7 @@ impl Codec {
         let mut from = 0;
         let mut at = new;
         while at < bytes.len() {
-            let Part { len: n, starts, number } = self.pieces.next_part(&bytes[at..]);
+            let FramePart { len: n, starts, number } = self.pieces.next_part(&bytes[at..]);
             if let Some(number) = number {
                 bytes.to_mut()[at + n - 1] = number;
             }
@@ -234,7 +234,7 @@ impl Codec {
 }
 
 /// Bytes of a frame's header, or of its payload.
-struct Part {
+struct FramePart {
     len: usize,
     /// With which id a piece begins here, if one must.
     starts: Option<u8>,
@@ -242,7 +242,7 @@ struct Part {
     number: Option<u8>,
 }
 
-/// Sequence ids of pieces. They count on from the peer's last one, and begin anew with each
+/// Sequence ids of pieces. They continue from the peer's last one, and start again with each
 /// command and its response.
 #[derive(Debug)]
 struct Pieces {
@@ -259,7 +259,7 @@ struct Pieces {
     head: Vec<u8>,
     /// A result ended with the last frame, and another follows, or a file was heard.
     flushed: bool,
-    /// What frames are counted on from there, above their own ids.
+    /// The offset of frames' ids from their own.
     shift: u8,
     /// The last frame's own sequence id, and whether its packet goes on.
     last: u8,
@@ -288,13 +288,13 @@ impl Pieces {
     }
 
     /// The bytes that belong together.
-    fn next_part(&mut self, bytes: &[u8]) -> Part {
+    fn next_part(&mut self, bytes: &[u8]) -> FramePart {
         let answers = std::mem::take(&mut self.heard);
         let mut starts = answers.then(|| self.last_heard.wrapping_add(1));
         if self.left > 0 {
             let n = self.left.min(bytes.len());
             self.left -= n;
-            return Part { len: n, starts, number: None };
+            return FramePart { len: n, starts, number: None };
         }
         let mut number = None;
         let n = (HEADER - self.head.len()).min(bytes.len());
@@ -303,7 +303,7 @@ impl Pieces {
         if let Some(frame) = FrameHeader::peek(&self.head) {
             if whole && !self.goes_on {
                 starts = match self.role {
-                    // Ids wrap: 0 behind 255 goes on with an upload, on which no word was heard.
+                    // Ids wrap: 0 after 255 continues an upload, which got no response.
                     Role::Client if frame.seq == 0 && (answers || self.last != 255) => Some(0),
                     // The next of several commands that the client did not wait between.
                     Role::Server if frame.seq == 1 && self.last != 0 && !answers => {
@@ -323,7 +323,7 @@ impl Pieces {
             self.goes_on = frame.continued();
             self.head.clear();
         }
-        Part { len: n, starts, number }
+        FramePart { len: n, starts, number }
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Leg {
     socket: Socket,
     tls: Option<Box<Tls>>,
     codec: Option<Box<Codec>>,
-    /// What was sent and is not yet with the socket, compressed if that is done here.
+    /// Bytes that were sent and not yet taken by the socket, compressed if that is done here.
     unsent: Vec<u8>,
     /// The last read filled its room: the layers may hold more, of which the socket does not know.
     more: bool,
@@ -67,7 +67,7 @@ impl Leg {
         self.codec.is_some()
     }
 
-    /// Whether nobody between can listen, as clients and servers judge it: a password may pass.
+    /// Whether the leg is safe for a password, by the rules of clients and servers.
     pub fn is_secure(&self) -> bool {
         self.tls.is_some() || matches!(self.socket, Socket::Unix(_))
     }
@@ -133,7 +133,7 @@ impl Leg {
         Ok(())
     }
 
-    /// Sends bytes: what the socket takes goes out at once, the rest is kept. Who sends more
+    /// Sends bytes: as many as the socket takes at once, the rest is kept. A caller that sends more
     /// should look first whether [`is_flushed`](Self::is_flushed).
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Some(codec) = &mut self.codec {
@@ -196,7 +196,7 @@ impl Leg {
         Ok(())
     }
 
-    /// Forgets what the socket has not taken; nobody reads it any more.
+    /// Drops the bytes that the socket has not taken; nobody reads them any more.
     pub fn discard(&mut self) {
         self.unsent = Vec::new();
     }

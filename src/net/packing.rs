@@ -9,13 +9,13 @@ use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer, ResetDirectiv
 
 /// Bytes that are read or unpacked at once.
 pub(super) const RAW: usize = 16 * 1024;
-/// What a piece of this size wants for a window.
+/// The window that a piece of this size needs.
 const WINDOW_LOG: u32 = 17;
 /// A higher level that a client asks for would keep the others on its thread waiting.
 const MAX_LEVEL: u8 = 9;
 /// A peer cannot have the unpacking hold more than two to this many bytes: a piece is shorter.
 const MAX_WINDOW_LOG: u32 = 24;
-/// What an unpacker may keep between two pieces: a long piece may have made it large.
+/// Bytes that an unpacker may keep between two pieces: a long piece may have made it large.
 pub(super) const KEEP: usize = 256 * 1024;
 /// A window up to this is a session's own, as zlib's is.
 const OWN_WINDOW: usize = 32 * 1024;
@@ -89,12 +89,12 @@ pub(super) enum Unpacker {
 pub(super) struct Frame {
     context: DCtx<'static>,
     room: Room,
-    /// What its window takes.
+    /// The memory of its window.
     lent: Option<Lent>,
-    progress: Progress,
+    progress: FrameProgress,
 }
 
-enum Progress {
+enum FrameProgress {
     /// Its header, as far as it is there.
     Header(Vec<u8>),
     Blocks,
@@ -103,7 +103,7 @@ enum Progress {
 
 impl Frame {
     fn new(room: &Room) -> io::Result<Self> {
-        let progress = Progress::Header(Vec::new());
+        let progress = FrameProgress::Header(Vec::new());
         Ok(Self { context: zstd_unpacker()?, room: room.clone(), lent: None, progress })
     }
 
@@ -115,7 +115,7 @@ impl Frame {
             self.context.reset(ResetDirective::SessionOnly).map_err(failed)?;
         }
         self.lent = None;
-        self.progress = Progress::Header(Vec::new());
+        self.progress = FrameProgress::Header(Vec::new());
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl Frame {
 
     fn run(&mut self, input: &[u8], space: &mut [u8]) -> io::Result<(usize, usize)> {
         let mut taken = 0;
-        if let Progress::Header(header) = &mut self.progress {
+        if let FrameProgress::Header(header) = &mut self.progress {
             let window = loop {
                 if let Some(window) = window(header)? {
                     break window;
@@ -139,14 +139,14 @@ impl Frame {
                 self.lent = Some(self.room.lend(window)?);
             }
             let header = std::mem::take(header);
-            self.progress = Progress::Blocks;
+            self.progress = FrameProgress::Blocks;
             if self.blocks(&header, &mut [])?.0 < header.len() {
                 return Err(broken("a compressed packet cannot be unpacked"));
             }
         }
         let (more, given) = match self.progress {
-            // What follows belongs to nothing.
-            Progress::Ended => (0, 0),
+            // The bytes after it belong to nothing.
+            FrameProgress::Ended => (0, 0),
             _ => self.blocks(&input[taken..], space)?,
         };
         Ok((taken + more, given))
@@ -156,13 +156,13 @@ impl Frame {
         let (mut input, mut output) = (InBuffer::around(input), OutBuffer::around(space));
         let left = self.context.decompress_stream(&mut output, &mut input);
         if left.map_err(|_| broken("a compressed packet cannot be unpacked"))? == 0 {
-            self.progress = Progress::Ended;
+            self.progress = FrameProgress::Ended;
         }
         Ok((input.pos(), output.pos()))
     }
 }
 
-/// How large a window a frame wants that begins so; `None` until that is told.
+/// The window that a frame with this beginning needs; `None` until its header is complete.
 /// <https://datatracker.ietf.org/doc/html/rfc8878#section-3.1.1>
 fn window(header: &[u8]) -> io::Result<Option<usize>> {
     let Some((magic, [descriptor, fields @ ..])) = header.split_first_chunk::<4>() else {
@@ -212,7 +212,7 @@ impl Unpacker {
         })
     }
 
-    /// Before a piece, and behind it: nothing of it is needed any more.
+    /// Before a piece and after it: nothing of it is needed any more.
     pub(super) fn reset(&mut self) -> io::Result<()> {
         match self {
             Self::Zlib(unpacker) => {

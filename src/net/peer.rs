@@ -1,4 +1,4 @@
-//! Who is at the other end.
+//! The address of a client.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

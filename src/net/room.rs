@@ -13,7 +13,7 @@ const ALL: usize = 256 << 20;
 /// A window may take this part of what is left: many peers get small ones when a few have large ones.
 const PART: usize = 8;
 
-/// What is left.
+/// Bytes that are left.
 #[derive(Debug, Clone)]
 pub struct Room(Arc<Mutex<usize>>);
 

@@ -11,7 +11,7 @@ use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::certificates::TlsError;
+use super::tls_error::TlsError;
 use crate::private;
 
 const CERT: &str = "tls-cert.pem";
@@ -56,7 +56,7 @@ fn advice(problem: &dyn ToString) -> String {
     )
 }
 
-/// Space comes back by itself, or by somebody who does not know of the proxy; rights do not.
+/// Space may come back by itself; rights do not.
 fn not_written(dir: &Path, error: &io::Error) -> TlsError {
     use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let (path, problem) = (dir.to_owned(), advice(error));
@@ -78,7 +78,7 @@ fn read(
 fn make() -> Result<(String, String), rcgen::Error> {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
     params.distinguished_name.push(DnType::CommonName, "Lockstead (made by itself)");
-    // Nobody trusts it by its date.
+    // Its date does not matter: nobody verifies it.
     params.not_before = rcgen::date_time_ymd(2000, 1, 1);
     params.not_after = rcgen::date_time_ymd(2100, 1, 1);
     let key = KeyPair::generate()?;

@@ -60,7 +60,7 @@ impl Socket {
     pub fn read(&self, buffer: &mut impl BufMut, room: usize) -> io::Result<Option<usize>> {
         let mut read = Err(io::ErrorKind::WouldBlock.into());
         // A read that leaves room has emptied the socket: saying so spares the next call, which
-        // would only find that out. An end of the stream stays visible all the same.
+        // would only find that out. An end of the stream stays visible nevertheless.
         let tried = |read: &io::Result<usize>| match read {
             Ok(n) if 0 < *n && *n < room => Err(io::ErrorKind::WouldBlock.into()),
             _ => Ok(()),

@@ -57,7 +57,7 @@ impl Tls {
         self.peer_certificates().first()
     }
 
-    /// The same, and behind it those that vouch for it.
+    /// The same, followed by the certificates that vouch for it.
     pub fn peer_certificates(&self) -> &[CertificateDer<'static>] {
         self.connection.peer_certificates().unwrap_or_default()
     }
@@ -86,7 +86,7 @@ impl Tls {
             match self.take_in(socket) {
                 Ok(true) => {}
                 Ok(false) => break,
-                // What came before is whole; the error comes again.
+                // The bytes before it are whole; the error comes again.
                 Err(_) if buffer.len() > before => break,
                 Err(e) => return Err(e),
             }
@@ -179,7 +179,7 @@ impl Tls {
     /// Tells the peer that nothing more comes.
     pub fn say_goodbye(&mut self, socket: &Socket) {
         self.connection.send_close_notify();
-        // Best effort: the socket is closed behind it.
+        // Best effort: the socket is closed next.
         let _ = self.flush(socket);
     }
 }

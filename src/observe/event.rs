@@ -1,4 +1,4 @@
-//! What sessions tell of lock calls.
+//! Observations of lock calls, sent by sessions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use crate::sql::report::coverage::Coverage;
 /// Bytes of a name that are kept: no server takes a longer name of a lock.
 const LONGEST: usize = 192;
 
-/// Who runs statements.
+/// The user who runs statements.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Who {
+pub struct StatementUser {
     /// The account's user.
     pub user: Arc<str>,
     /// Where the client is.
     pub host: Arc<str>,
-    /// What the client says it is.
+    /// The client's name of itself.
     pub program: Arc<str>,
     /// The default schema; empty for none.
     pub schema: Arc<str>,
@@ -24,14 +24,14 @@ pub struct Who {
 
 /// A statement with lock calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
+pub struct SeenStatement {
     /// Without its literals.
     pub text: String,
-    /// What Lockstead would make of it.
+    /// What Lockstead would do with it.
     pub coverage: Coverage,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// 1, or another number.
@@ -42,7 +42,7 @@ pub enum Outcome {
     Null,
     /// An error.
     Error,
-    /// The response does not tell.
+    /// The response does not show it.
     Untold,
 }
 
@@ -66,7 +66,7 @@ pub struct Made {
     pub function: Function,
     /// The lock's name as people are to see it.
     pub name: Arc<str>,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// How long GET_LOCK took, where that could be measured.
     pub wait: Option<Duration>,
@@ -77,7 +77,7 @@ pub struct Made {
 pub enum Missed {
     /// A call in a statement too long to be looked at in one piece.
     Long,
-    /// A wait, or an execution, that was sent behind others without waiting for their responses.
+    /// A wait, or an execution, that was sent after others without waiting for their responses.
     Pipelined,
     /// How long a lock was held.
     Hold,
@@ -103,7 +103,7 @@ impl Missed {
         }
     }
 
-    /// The same for people.
+    /// The same as a phrase.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Long => "lock calls in statements longer than 64 KiB, whose names were not read",
@@ -117,13 +117,13 @@ impl Missed {
     }
 }
 
-/// What a session tells.
+/// An observation of a session.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum ObservedEvent {
     /// A statement was prepared, and not run yet.
-    Prepared(Who, Arc<Statement>),
+    Prepared(StatementUser, Arc<SeenStatement>),
     /// A statement was run.
-    Ran(Who, Arc<Statement>, Vec<Made>),
+    Ran(StatementUser, Arc<SeenStatement>, Vec<Made>),
     /// A lock was held so long.
     Held(Arc<str>, Duration),
     /// Something could not be observed, so many times.
@@ -132,7 +132,7 @@ pub enum Event {
     Stop,
 }
 
-/// Bytes for people: cut, and without characters that a terminal would obey.
+/// Bytes as text for display: cut, and without control characters.
 pub fn shown(bytes: &[u8]) -> Arc<str> {
     let cut = &bytes[..bytes.len().min(LONGEST)];
     let plain = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };

@@ -1,4 +1,4 @@
-//! What a session holds, as its calls and their outcomes tell, and since when.
+//! The locks of a session, by its calls and their outcomes, and since when.
 //!
 //! Where they leave a doubt, nothing is measured until the session certainly holds nothing.
 
@@ -18,7 +18,7 @@ pub struct Lock {
 }
 
 #[derive(Debug)]
-struct Holding {
+struct HeldLock {
     lock: Lock,
     since: Instant,
     count: u64,
@@ -30,7 +30,7 @@ pub type Ended = (Arc<str>, Instant);
 /// The locks of a session.
 #[derive(Debug, Default)]
 pub struct Holds {
-    held: Vec<Holding>,
+    held: Vec<HeldLock>,
     /// It may hold others than these.
     doubtful: bool,
 }
@@ -51,7 +51,7 @@ impl Holds {
         if (unknown && !self.held.is_empty()) || self.held.len() >= MOST {
             return self.doubt() + 1;
         }
-        self.held.push(Holding { lock, since: now, count: 1 });
+        self.held.push(HeldLock { lock, since: now, count: 1 });
         0
     }
 
@@ -78,11 +78,11 @@ impl Holds {
         if self.held[at].count > 0 {
             return Ok(None);
         }
-        let Holding { lock, since, .. } = self.held.swap_remove(at);
+        let HeldLock { lock, since, .. } = self.held.swap_remove(at);
         Ok(Some((lock.name, since)))
     }
 
-    /// What is held can no longer be told. Returns how many holds cannot be measured because of it.
+    /// The held locks are no longer known. Returns how many holds cannot be measured because of it.
     pub fn doubt(&mut self) -> u64 {
         self.doubtful = true;
         self.held.drain(..).count() as u64

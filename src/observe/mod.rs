@@ -1,6 +1,6 @@
 //! Observing: who uses which locks of the server's own, before Lockstead takes them over.
 //!
-//! Sessions tell what they see as events of one closed enum; a thread of its own counts them and
+//! Sessions send their observations as events of one closed enum; a thread of its own counts them and
 //! keeps the report. A session never waits for it.
 
 pub mod event;

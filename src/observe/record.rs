@@ -5,20 +5,20 @@ use std::time::{Duration, SystemTime};
 
 use humantime::format_rfc3339_seconds;
 
-use super::event::{Event, Made, Missed, Outcome, Statement as Seen, Who};
-use super::report::{FORMAT, Lock, Outcomes, Report, Statement};
+use super::event::{Made, Missed, ObservedEvent, Outcome, SeenStatement, StatementUser};
+use super::report::{FORMAT, LockRecord, Outcomes, Report, StatementRecord};
 use crate::sql::report::coverage::Coverage;
 
-/// Names of locks that are told apart, and as many statements.
+/// Names of locks with entries of their own, and as many statements.
 pub const MOST: usize = 2000;
-/// Users told of one lock.
+/// Users listed for one lock.
 const USERS: usize = 16;
-/// Locks told of one statement.
+/// Locks listed for one statement.
 const LOCKS: usize = 8;
 
-/// What tells statements apart.
+/// The identity of a statement in the report.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct StatementKey {
     statement: String,
     user: String,
     host: String,
@@ -28,15 +28,15 @@ struct Key {
     why: String,
 }
 
-/// What is counted of one.
+/// The counts of a statement.
 #[derive(Debug, Default)]
-struct Counted {
+struct StatementCounts {
     count: u64,
     locks: Vec<String>,
     more_locks: bool,
 }
 
-/// What an event did not find a place of its own for.
+/// Counts of an event without entries of their own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overflow {
     /// Calls of locks beyond the most.
@@ -49,9 +49,9 @@ pub struct Overflow {
 #[derive(Debug)]
 pub struct Record {
     since: String,
-    locks: HashMap<String, Lock>,
-    others: Lock,
-    statements: HashMap<Key, Counted>,
+    locks: HashMap<String, LockRecord>,
+    others: LockRecord,
+    statements: HashMap<StatementKey, StatementCounts>,
     other_statements: BTreeMap<String, u64>,
     overflow: u64,
     unobserved: BTreeMap<String, u64>,
@@ -70,11 +70,11 @@ pub fn verdict(coverage: Coverage) -> (&'static str, &'static str) {
 }
 
 impl Record {
-    /// Begins anew, or goes on with what was counted before.
+    /// Begins empty, or continues an earlier report.
     pub fn new(before: Option<Report>) -> Self {
         let fresh = || Report { since: now(), ..Report::default() };
         let report = before.unwrap_or_else(fresh);
-        let key = |s: &Statement| Key {
+        let key = |s: &StatementRecord| StatementKey {
             statement: s.statement.clone(),
             user: s.user.clone(),
             host: s.host.clone(),
@@ -84,13 +84,13 @@ impl Record {
             why: s.why.clone(),
         };
         let statements = report.statements.into_iter().take(MOST).map(|s| {
-            (key(&s), Counted { count: s.count, locks: s.locks, more_locks: s.more_locks })
+            (key(&s), StatementCounts { count: s.count, locks: s.locks, more_locks: s.more_locks })
         });
         Self {
             since: report.since,
             statements: statements.collect(),
             locks: report.locks.into_iter().take(MOST).map(|l| (l.name.clone(), l)).collect(),
-            others: Lock { name: "others".to_owned(), ..report.other_locks },
+            others: LockRecord { name: "others".to_owned(), ..report.other_locks },
             other_statements: report.other_statements,
             overflow: report.overflow,
             unobserved: report.unobserved,
@@ -99,21 +99,21 @@ impl Record {
     }
 
     /// Counts an event.
-    pub fn count(&mut self, event: &Event) -> Overflow {
+    pub fn count(&mut self, event: &ObservedEvent) -> Overflow {
         let mut over = Overflow::default();
         match event {
-            Event::Prepared(who, statement) => {
+            ObservedEvent::Prepared(who, statement) => {
                 over.statements += self.statement(who, statement, &[], 0);
             }
-            Event::Ran(who, statement, calls) => {
+            ObservedEvent::Ran(who, statement, calls) => {
                 over.statements += self.statement(who, statement, calls, 1);
                 for made in calls {
                     over.locks += self.call(who, made);
                 }
             }
-            Event::Held(name, time) => self.lock(name).holds.add(*time),
-            Event::Missed(what, times) => self.missed(*what, *times),
-            Event::Stop => {}
+            ObservedEvent::Held(name, time) => self.lock(name).holds.add(*time),
+            ObservedEvent::Missed(what, times) => self.missed(*what, *times),
+            ObservedEvent::Stop => {}
         }
         self.overflow += over.locks + over.statements;
         over
@@ -125,19 +125,19 @@ impl Record {
     }
 
     /// The entry of a name, or of all that have none.
-    fn lock(&mut self, name: &str) -> &mut Lock {
+    fn lock(&mut self, name: &str) -> &mut LockRecord {
         if !self.locks.contains_key(name) {
             if self.locks.len() >= MOST {
                 return &mut self.others;
             }
-            let lock = Lock { name: name.to_owned(), ..Lock::default() };
+            let lock = LockRecord { name: name.to_owned(), ..LockRecord::default() };
             self.locks.insert(name.to_owned(), lock);
         }
         // It is there.
         self.locks.get_mut(name).unwrap_or(&mut self.others)
     }
 
-    fn call(&mut self, who: &Who, made: &Made) -> u64 {
+    fn call(&mut self, who: &StatementUser, made: &Made) -> u64 {
         let lock = self.lock(&made.name);
         let user = format!("{}@{}", who.user, who.host);
         if !lock.users.contains(&user) {
@@ -155,9 +155,15 @@ impl Record {
         u64::from(!self.locks.contains_key(&*made.name))
     }
 
-    fn statement(&mut self, who: &Who, statement: &Seen, calls: &[Made], runs: u64) -> u64 {
+    fn statement(
+        &mut self,
+        who: &StatementUser,
+        statement: &SeenStatement,
+        calls: &[Made],
+        runs: u64,
+    ) -> u64 {
         let (verdict, why) = verdict(statement.coverage);
-        let key = Key {
+        let key = StatementKey {
             statement: statement.text.clone(),
             user: who.user.to_string(),
             host: who.host.to_string(),
@@ -186,9 +192,9 @@ impl Record {
 
     /// The report, after so long in this process.
     pub fn report(&self, observed: Duration) -> Report {
-        let mut locks: Vec<Lock> = self.locks.values().cloned().collect();
+        let mut locks: Vec<LockRecord> = self.locks.values().cloned().collect();
         locks.sort_by(|a, b| b.count().cmp(&a.count()).then_with(|| a.name.cmp(&b.name)));
-        let statement = |(key, counted): (&Key, &Counted)| Statement {
+        let statement = |(key, counted): (&StatementKey, &StatementCounts)| StatementRecord {
             statement: key.statement.clone(),
             user: key.user.clone(),
             host: key.host.clone(),
@@ -200,12 +206,12 @@ impl Record {
             locks: counted.locks.clone(),
             more_locks: counted.more_locks,
         };
-        let mut statements: Vec<Statement> = self.statements.iter().map(statement).collect();
-        let rank = |s: &Statement| {
+        let mut statements: Vec<StatementRecord> = self.statements.iter().map(statement).collect();
+        let rank = |s: &StatementRecord| {
             ["refused", "perhaps", "passed", "covered"].iter().position(|v| *v == s.verdict)
         };
         statements.sort_by(|a, b| {
-            let place = |s: &Statement| (s.statement.clone(), s.user.clone(), s.host.clone());
+            let place = |s: &StatementRecord| (s.statement.clone(), s.user.clone(), s.host.clone());
             let by_count = || b.count.cmp(&a.count).then_with(|| place(a).cmp(&place(b)));
             rank(a).cmp(&rank(b)).then_with(by_count)
         });
@@ -224,7 +230,7 @@ impl Record {
     }
 }
 
-/// The date, for people.
+/// The date, for display.
 #[expect(clippy::disallowed_methods, reason = "nothing is decided by it")]
 fn now() -> String {
     format_rfc3339_seconds(SystemTime::now()).to_string()
@@ -247,34 +253,36 @@ mod tests {
     use super::*;
     use crate::lock::function::Function;
 
-    fn who(user: &str) -> Who {
+    fn who(user: &str) -> StatementUser {
         let [user, host, program, schema] =
             [user, "10.0.0.1", "app", "shop"].map(|s| Arc::from(s.to_owned()));
-        Who { user, host, program, schema }
+        StatementUser { user, host, program, schema }
     }
 
-    fn ran(user: &str, text: &str, name: &str) -> Event {
+    fn ran(user: &str, text: &str, name: &str) -> ObservedEvent {
         let coverage = Coverage::Refused("a reason");
-        let statement = Arc::new(Seen { text: text.to_owned(), coverage });
+        let statement = Arc::new(SeenStatement { text: text.to_owned(), coverage });
         let made = Made {
             function: Function::GetLock,
             name: name.into(),
             outcome: Outcome::One,
             wait: Some(Duration::from_millis(5)),
         };
-        Event::Ran(who(user), statement, vec![made])
+        ObservedEvent::Ran(who(user), statement, vec![made])
     }
 
     #[test]
     fn a_record_goes_on_where_its_report_ended() {
         let mut record = Record::new(None);
-        for event in [ran("a", "s", "x"), ran("b", "s", "x"), Event::Missed(Missed::Long, 2)] {
+        for event in
+            [ran("a", "s", "x"), ran("b", "s", "x"), ObservedEvent::Missed(Missed::Long, 2)]
+        {
             record.count(&event);
         }
         let report = record.report(Duration::from_secs(7));
         let mut again = Record::new(Some(report.clone()));
         again.count(&ran("a", "s", "x"));
-        again.count(&Event::Held("x".into(), Duration::from_secs(3)));
+        again.count(&ObservedEvent::Held("x".into(), Duration::from_secs(3)));
         let later = again.report(Duration::from_secs(2));
         assert_eq!((later.since, later.observed_seconds), (report.since, 9));
         assert_eq!(later.locks.len(), 1);
@@ -294,7 +302,7 @@ mod tests {
             assert_eq!(over, if n < MOST { (0, 0) } else { (1, 1) });
         }
         record.count(&ran("a", "s0", "n0"));
-        record.count(&Event::Held("n2001".into(), Duration::from_secs(1)));
+        record.count(&ObservedEvent::Held("n2001".into(), Duration::from_secs(1)));
         let report = record.report(Duration::ZERO);
         assert_eq!((report.locks.len(), report.statements.len()), (MOST, MOST));
         assert_eq!(report.locks[0].name, "n0");

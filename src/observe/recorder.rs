@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::event::{Event, Missed};
+use super::event::{Missed, ObservedEvent};
 use super::file::{FileError, ReportFile};
 use super::record::{Record, verdict};
 use crate::metrics::observed::Observed;
@@ -19,17 +19,17 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// And where nothing has: it says for how long there was nothing.
 const IDLE: Duration = Duration::from_mins(5);
 
-/// Where sessions tell what they observe; cheap to clone.
+/// Where sessions send their observations; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Observer {
-    events: SyncSender<Event>,
+    events: SyncSender<ObservedEvent>,
     /// Events that found no room.
     busy: Arc<AtomicU64>,
 }
 
 impl Observer {
     /// Tells, without ever waiting.
-    pub fn tell(&self, event: Event) {
+    pub fn tell(&self, event: ObservedEvent) {
         if self.events.try_send(event).is_err() {
             self.busy.fetch_add(1, Ordering::Relaxed);
         }
@@ -39,7 +39,7 @@ impl Observer {
 /// The thread.
 #[derive(Debug)]
 pub struct Recorder {
-    events: SyncSender<Event>,
+    events: SyncSender<ObservedEvent>,
     thread: JoinHandle<()>,
 }
 
@@ -52,7 +52,7 @@ impl Recorder {
         let (events, inbox) = sync_channel(WAITING);
         let busy = Arc::new(AtomicU64::new(0));
         let observer = Observer { events: events.clone(), busy: Arc::clone(&busy) };
-        let counting = Counting { file, record, metrics, busy, began: Instant::now() };
+        let counting = ReportWriter { file, record, metrics, busy, began: Instant::now() };
         let thread = std::thread::Builder::new()
             .name("observer".into())
             .spawn(move || counting.run(&inbox))
@@ -60,15 +60,15 @@ impl Recorder {
         Ok((observer, Self { events, thread }))
     }
 
-    /// Counts what was told so far, and writes the report.
+    /// Counts all observations so far, and writes the report.
     pub fn stop(self) {
         // There is room as soon as the thread has counted one.
-        let _ = self.events.send(Event::Stop);
+        let _ = self.events.send(ObservedEvent::Stop);
         let _ = self.thread.join();
     }
 }
 
-struct Counting {
+struct ReportWriter {
     file: ReportFile,
     record: Record,
     metrics: Observed,
@@ -76,8 +76,8 @@ struct Counting {
     began: Instant,
 }
 
-impl Counting {
-    fn run(mut self, inbox: &Receiver<Event>) {
+impl ReportWriter {
+    fn run(mut self, inbox: &Receiver<ObservedEvent>) {
         let mut saved = Instant::now();
         let mut changed = false;
         let mut complained = false;
@@ -85,7 +85,7 @@ impl Counting {
             let due = saved + if changed { PERIOD } else { IDLE };
             let left = due.saturating_duration_since(Instant::now());
             let stop = match inbox.recv_timeout(left.min(PERIOD)) {
-                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => true,
+                Ok(ObservedEvent::Stop) | Err(RecvTimeoutError::Disconnected) => true,
                 Ok(event) => {
                     self.count(&event);
                     changed = true;
@@ -95,7 +95,7 @@ impl Counting {
             };
             let busy = self.busy.swap(0, Ordering::Relaxed);
             if busy > 0 {
-                self.count(&Event::Missed(Missed::Busy, busy));
+                self.count(&ObservedEvent::Missed(Missed::Busy, busy));
                 changed = true;
             }
             if !stop && Instant::now() < due {
@@ -116,14 +116,14 @@ impl Counting {
         }
     }
 
-    fn count(&mut self, event: &Event) {
+    fn count(&mut self, event: &ObservedEvent) {
         let over = self.record.count(event);
         let metrics = &self.metrics;
         for (of, n) in [("lock", over.locks), ("statement", over.statements)] {
             metrics.overflow.with_label_values(&[of]).inc_by(n);
         }
         match event {
-            Event::Ran(_, statement, calls) => {
+            ObservedEvent::Ran(_, statement, calls) => {
                 metrics.statements.with_label_values(&[verdict(statement.coverage).0]).inc();
                 for made in calls {
                     metrics
@@ -135,11 +135,11 @@ impl Counting {
                     }
                 }
             }
-            Event::Held(_, time) => metrics.hold_seconds.observe(time.as_secs_f64()),
-            Event::Missed(what, times) => {
+            ObservedEvent::Held(_, time) => metrics.hold_seconds.observe(time.as_secs_f64()),
+            ObservedEvent::Missed(what, times) => {
                 metrics.missed.with_label_values(&[what.label()]).inc_by(*times);
             }
-            Event::Prepared(..) | Event::Stop => {}
+            ObservedEvent::Prepared(..) | ObservedEvent::Stop => {}
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The report: what was observed, as it stands in its file.
+//! The report of mode observe, as its file holds it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Times {
     }
 }
 
-/// What came of the calls of a function.
+/// The outcomes of the calls of a function.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcomes {
     /// 1, or another number.
@@ -58,7 +58,7 @@ pub struct Outcomes {
     pub null: u64,
     /// An error.
     pub error: u64,
-    /// The response did not tell.
+    /// The response did not show it.
     pub untold: u64,
 }
 
@@ -71,7 +71,7 @@ impl Outcomes {
 
 /// A lock.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lock {
+pub struct LockRecord {
     /// Its name.
     pub name: String,
     /// Calls, by function.
@@ -80,13 +80,13 @@ pub struct Lock {
     pub waits: Times,
     /// How long it was held.
     pub holds: Times,
-    /// user@host of those who called.
+    /// user@host of the callers.
     pub users: Vec<String>,
     /// There were more.
     pub more_users: bool,
 }
 
-impl Lock {
+impl LockRecord {
     /// All calls.
     pub fn count(&self) -> u64 {
         self.calls.values().map(Outcomes::all).sum()
@@ -95,14 +95,14 @@ impl Lock {
 
 /// A statement with lock calls, of one user, host, program and schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Statement {
+pub struct StatementRecord {
     /// Its text, with ? for literals.
     pub statement: String,
     /// The account's user.
     pub user: String,
     /// Where the client is.
     pub host: String,
-    /// What the client says it is.
+    /// The client's name of itself.
     pub program: String,
     /// The default schema.
     pub schema: String,
@@ -131,11 +131,11 @@ pub struct Report {
     /// For how long a proxy observed in between.
     pub observed_seconds: u64,
     /// By name, those with most calls first.
-    pub locks: Vec<Lock>,
-    /// What was counted for names beyond the most that are kept.
-    pub other_locks: Lock,
+    pub locks: Vec<LockRecord>,
+    /// Counts for names beyond the limit.
+    pub other_locks: LockRecord,
     /// Those that would not be covered first, then by count.
-    pub statements: Vec<Statement>,
+    pub statements: Vec<StatementRecord>,
     /// Runs of statements beyond the most that are kept, by verdict.
     pub other_statements: BTreeMap<String, u64>,
     /// How often something was counted for one of the others.

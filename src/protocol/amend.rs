@@ -1,43 +1,27 @@
 //! Changes a response on its way to the client: other column definitions, the flag that says that
 //! more results follow, and sequence ids that go on from an earlier response.
 //!
-//! Rows pass as they come; nothing but the head of a packet, and definitions that are replaced, is
-//! held back.
+//! Rows pass at once; only the head of each packet, and definitions that are replaced, are held back.
 
 use super::capabilities::Capabilities;
 use super::column::Column;
-use super::frame::{FrameHeader, HEADER, MAX_PAYLOAD, put_frame};
-use super::reader::Reader;
+use super::command::Shape;
+use super::frame::{FrameHeader, HEADER, put_frame};
+use super::grammar::{Grammar, HEAD, Progress, status_at};
 use super::status::Status;
 
-/// Payload bytes in which the status flags of an OK packet end: a header, two lengths of up to nine
-/// bytes, the flags.
-const HEAD: usize = 21;
 /// A definition that is longer is not replaced: none is.
 const MAX_DEFINITION: usize = 64 * 1024;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The first packet of a result.
-    First,
-    /// Column definitions that are still to come.
-    Columns(u64),
-    ColumnsEnd,
-    Rows,
-    /// Behind the response.
-    Done,
-}
 
 /// Amends the responses to one command's text.
 #[derive(Debug)]
 pub struct Amend {
-    capabilities: Capabilities,
+    grammar: Grammar,
     /// The columns of the next result set.
     columns: Vec<Column>,
     /// Another statement's response follows.
     more: bool,
     seq: u8,
-    state: State,
     /// A frame of which too little is there yet.
     head: Vec<u8>,
     /// Payload bytes of the current frame that pass.
@@ -51,11 +35,10 @@ impl Amend {
     /// For one response.
     pub fn new(capabilities: Capabilities) -> Self {
         Self {
-            capabilities,
+            grammar: results(capabilities),
             columns: Vec::new(),
             more: false,
             seq: 1,
-            state: State::First,
             head: Vec::new(),
             skip: 0,
             continues: false,
@@ -67,7 +50,7 @@ impl Amend {
     pub fn next(&mut self, more: bool) {
         self.columns.clear();
         self.more = more;
-        self.state = State::First;
+        self.grammar.begin(Shape::Results);
     }
 
     /// How the columns of the next result set are to be described.
@@ -107,7 +90,7 @@ impl Amend {
         let Some(frame) = FrameHeader::peek(&self.head) else {
             return HEADER;
         };
-        let defines = matches!(self.state, State::Columns(_))
+        let defines = self.grammar.columns_left().is_some()
             && !self.columns.is_empty()
             && frame.len <= MAX_DEFINITION;
         HEADER + if defines { frame.len } else { frame.len.min(HEAD) }
@@ -121,12 +104,10 @@ impl Amend {
         head[HEADER - 1] = self.seq;
         self.seq = self.seq.wrapping_add(1);
         self.skip = HEADER + frame.len - head.len();
-        let continued = std::mem::replace(&mut self.continues, frame.len == MAX_PAYLOAD);
+        let continued = std::mem::replace(&mut self.continues, frame.continued());
         if !continued {
-            let index = match self.state {
-                State::Columns(left) => self.columns.len().checked_sub(as_index(left)),
-                _ => None,
-            };
+            let left = self.grammar.columns_left();
+            let index = left.and_then(|left| self.columns.len().checked_sub(as_index(left)));
             self.packet(&mut head[HEADER..], frame.len);
             let whole = self.skip == 0;
             let column = index.filter(|_| whole).and_then(|i| self.columns.get(i));
@@ -139,80 +120,29 @@ impl Amend {
 
     /// Looks at the head of a packet, and moves on.
     fn packet(&mut self, head: &mut [u8], len: usize) {
-        let first = head.first().copied();
-        let old_eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
-        self.state = match (self.state, first) {
-            (State::Done, _) => State::Done,
-            // A report of progress.
-            (state, Some(0xff))
-                if head.get(1..3) == Some(&[0xff, 0xff])
-                    && self.capabilities.has(Capabilities::MARIADB_PROGRESS) =>
-            {
-                state
-            }
-            (State::First | State::Rows, Some(0xff)) => {
-                self.failed = true;
-                State::Done
-            }
-            (State::First, Some(0)) => self.end(head, false),
-            (State::First, Some(0xfe)) => self.end(head, true),
-            (State::First, Some(0xfb)) => State::First,
-            (State::First, _) => self.columns(head),
-            (State::Columns(left), _) if left > 1 => State::Columns(left - 1),
-            (State::Columns(_), _) if old_eof => State::ColumnsEnd,
-            (State::ColumnsEnd, _) => {
-                self.end(head, true);
-                State::Rows
-            }
-            (State::Rows, Some(0xfe)) if old_eof && len < 9 => self.end(head, true),
-            (State::Rows, Some(0xfe)) if !old_eof && len < MAX_PAYLOAD => self.end(head, false),
-            (State::Columns(_) | State::Rows, _) => State::Rows,
-        };
+        if !self.grammar.is_active() {
+            return;
+        }
+        let kind = self.grammar.kind(len, head);
+        let progress = self.grammar.packet(len, head);
+        match progress {
+            Some(Progress::NextResult) => self.columns.clear(),
+            Some(Progress::Ended(ending)) => self.failed |= ending.is_error(),
+            Some(Progress::Continue | Progress::WantsFile) | None => {}
+        }
+        let flags = status_at(kind, head).and_then(|at| head.get_mut(at..at + 2));
+        if let Some(flags) = flags.filter(|_| self.more) {
+            let status = u16::from_le_bytes([flags[0], flags[1]]) | Status::MORE_RESULTS;
+            flags.copy_from_slice(&status.to_le_bytes());
+        }
     }
+}
 
-    fn columns(&self, head: &[u8]) -> State {
-        let mut r = Reader::new(head);
-        let count = r.lenenc().unwrap_or(0);
-        let optional = self.capabilities.has(Capabilities::OPTIONAL_METADATA)
-            || self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
-        let follows = !optional || r.u8() != Some(0);
-        if follows && count > 0 {
-            State::Columns(count)
-        } else if self.capabilities.has(Capabilities::DEPRECATE_EOF) {
-            State::Rows
-        } else {
-            State::ColumnsEnd
-        }
-    }
-
-    /// OK or EOF: sets the flag, and says what follows.
-    fn end(&mut self, head: &mut [u8], eof: bool) -> State {
-        let mut r = Reader::new(head);
-        r.u8();
-        if eof {
-            r.u16();
-        } else {
-            r.lenenc();
-            r.lenenc();
-        }
-        let at = r.position();
-        let Some(flags) = head.get_mut(at..at + 2) else {
-            return State::Done;
-        };
-        let status = Status(u16::from_le_bytes([flags[0], flags[1]]));
-        if self.more {
-            let amended = status.0 | Status::MORE_RESULTS;
-            flags.copy_from_slice(&amended.to_le_bytes());
-        }
-        if status.has(Status::MORE_RESULTS) {
-            if !matches!(self.state, State::ColumnsEnd) {
-                self.columns.clear();
-            }
-            State::First
-        } else {
-            State::Done
-        }
-    }
+/// A grammar that is at the first packet of results.
+fn results(capabilities: Capabilities) -> Grammar {
+    let mut grammar = Grammar::new(capabilities);
+    grammar.begin(Shape::Results);
+    grammar
 }
 
 /// A count of columns, which no server lets grow beyond some thousands.

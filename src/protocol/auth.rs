@@ -114,7 +114,7 @@ impl OwnKey {
         Ok(Self { private: OaepPrivateDecryptingKey::new(private)?, pem })
     }
 
-    /// What clients get to see.
+    /// What clients see.
     pub fn pem(&self) -> &[u8] {
         &self.pem
     }

@@ -1,4 +1,4 @@
-//! What client and server agree to speak: the capability bits of the handshake.
+//! The capability bits of the handshake, on which client and server agree.
 
 /// MySQL's 32 capability bits, and MariaDB's extended ones in the upper half.
 ///
@@ -31,7 +31,7 @@ impl Capabilities {
     pub const MARIADB_EXTENDED_METADATA: Self = Self(1 << 35);
     pub const MARIADB_CACHE_METADATA: Self = Self(1 << 36);
 
-    /// What is agreed upon between the proxy and each of its neighbours: how bytes are wrapped.
+    /// Bits that the proxy negotiates separately with each side: how bytes are wrapped.
     pub const HOPS: Self = Self(Self::SSL.0 | Self::COMPRESS.0 | Self::ZSTD.0);
 
     pub fn has(self, bits: Self) -> bool {

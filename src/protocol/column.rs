@@ -56,7 +56,7 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
 /// Length, type, flags and decimals in a definition.
 pub type TypeBytes = [u8; 8];
 
-/// Behind length and type.
+/// After length and type.
 const FLAGS_AT: usize = 5;
 
 /// How a column is to be described.
@@ -123,7 +123,7 @@ fn flags_at(payload: &[u8]) -> Option<usize> {
     type_at(payload).map(|at| at + 5)
 }
 
-/// Behind the type are two bytes that are always zero.
+/// After the type are two bytes that are always zero.
 fn type_at(payload: &[u8]) -> Option<usize> {
     payload.len().checked_sub(10)
 }

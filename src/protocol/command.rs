@@ -51,7 +51,7 @@ impl Command {
         }
     }
 
-    /// What the server will answer.
+    /// The shape of the server's response.
     pub fn response(self) -> Shape {
         match self {
             Self::QUIT | Self::STMT_SEND_LONG_DATA | Self::STMT_CLOSE => Shape::Nothing,

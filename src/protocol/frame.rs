@@ -7,7 +7,7 @@ pub const HEADER: usize = 4;
 /// A payload of this length is continued in the next frame.
 pub const MAX_PAYLOAD: usize = 0x00ff_ffff;
 
-/// A frame header as it stands on the wire.
+/// A frame header on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Bytes of payload that follow.

@@ -12,7 +12,7 @@ use crate::types::{ConnectionId, Flavour, version_number};
 /// The connection attribute that tags every server session with the proxy that owns it.
 pub const TAG_ATTRIBUTE: &[u8] = b"_lockstead";
 
-/// What the proxy needs to know of a greeting.
+/// The parts of a greeting that the proxy needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
     /// The server's version text.
@@ -21,7 +21,7 @@ pub struct Greeting {
     pub flavour: Flavour,
     /// The server's thread id, which the client will see.
     pub connection: ConnectionId,
-    /// What the server offers.
+    /// The server's offer.
     pub capabilities: Capabilities,
     /// The scramble's 20 bytes.
     pub nonce: Vec<u8>,
@@ -85,7 +85,7 @@ impl Greeting {
 /// A client's answer to the greeting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Login<'a> {
-    /// What the client asks for.
+    /// The client's request.
     pub capabilities: Capabilities,
     /// The client's first collation.
     pub collation: u8,
@@ -102,7 +102,7 @@ pub struct Login<'a> {
     /// From the start of the packet to the attributes: kept verbatim.
     body: &'a [u8],
     attributes: &'a [u8],
-    /// What follows the attributes (zstd level).
+    /// The bytes after the attributes (zstd level).
     tail: &'a [u8],
 }
 
@@ -226,7 +226,7 @@ impl<'a> Login<'a> {
     }
 }
 
-/// A proof as it stands in a packet.
+/// A proof as written in a packet.
 fn counted_proof(proof: &[u8], lenenc: bool, counted: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(proof.len() + 9);
     match u8::try_from(proof.len()) {
@@ -255,9 +255,9 @@ pub struct ChangeUser<'a> {
     /// The first answer to the scramble.
     pub proof: &'a [u8],
     proof_at: Range<usize>,
-    /// The proof has a length in front, instead of a NUL behind it.
+    /// The proof has a length before it, instead of a NUL after it.
     counted: bool,
-    /// Behind a plugin's name, so that attributes may follow.
+    /// After a plugin's name, so that attributes may follow.
     named: bool,
     body: &'a [u8],
     attributes: &'a [u8],

@@ -43,9 +43,9 @@ pub struct Execute {
     pub types: Vec<u16>,
     /// One value a parameter.
     pub values: Vec<Value>,
-    /// The values as they stand in the payload; nothing for NULL, and for what was sent ahead.
+    /// The ranges of the values in the payload; empty for NULL and for long data.
     pub raw: Vec<Range<usize>>,
-    /// Query attributes: types, names and values as they stand in the payload.
+    /// Query attributes: types, and the ranges of names and values in the payload.
     pub attributes: Vec<Attribute>,
     /// Where the types would stand in the payload, if it binds none, and how many.
     unbound: Option<(usize, usize)>,
@@ -131,7 +131,7 @@ impl Execute {
         let (at, count) = self.unbound?;
         let mut out = payload[..at - 1].to_vec();
         out.push(1);
-        // Of values beyond the parameters, nobody knows the type: they are NULL.
+        // The types of values beyond the parameters are not known: they are NULL.
         for kind in self.types.iter().chain(std::iter::repeat(&6)).take(count) {
             out.extend_from_slice(&kind.to_le_bytes());
             if query_attributes {
@@ -143,7 +143,7 @@ impl Execute {
     }
 }
 
-/// What stands in front of the values.
+/// The part before the values.
 struct Bindings<'a> {
     id: u32,
     flags: u8,

@@ -18,7 +18,7 @@ impl<'a> Reader<'a> {
         self.len - self.rest.len()
     }
 
-    /// What has not been read.
+    /// The bytes that have not been read.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -1,6 +1,6 @@
 //! Sequence ids of packets that came over a compressed leg, as they are without compression.
 //!
-//! On a compressed connection a server counts the pieces, and counts packets anew from a piece where
+//! On a compressed connection a server counts the pieces, and counts packets again from a piece where
 //! it has flushed. The client's leg has other pieces, or none: then clients check the ids.
 
 use super::frame::{FrameHeader, HEADER};
@@ -17,7 +17,7 @@ pub struct Renumber {
 }
 
 impl Renumber {
-    /// A response begins, or goes on behind a file, with this id.
+    /// A response begins, or continues after a file, with this id.
     pub fn begin(&mut self, seq: u8) {
         self.next = seq;
     }

@@ -87,14 +87,14 @@ pub struct OneValue<'a> {
     pub between: Status,
     /// Status flags of the session.
     pub status: Status,
-    /// Warnings, counted behind the rows only.
+    /// Warnings, counted after the rows only.
     pub warnings: u16,
     /// How the row comes.
     pub delivery: Delivery,
     /// Whether the column's definition is sent, which matters only to clients that negotiated
     /// to do without.
     pub metadata: bool,
-    /// The server's own last packet, an OK in the place of an EOF: it may tell of tracked state.
+    /// The server's own last packet, an OK in place of an EOF: it may carry tracked state.
     pub end: Option<&'a [u8]>,
 }
 
@@ -130,7 +130,7 @@ impl OneValue<'_> {
             seq += 1;
         }
         match self.end {
-            // Behind its header, and two counts of zero, are the status flags.
+            // The status flags follow its header and two counts of zero.
             Some(&[header, 0, 0, low, high, ref rest @ ..]) => {
                 let shown = Status(u16::from_le_bytes([low, high]) | shown).0.to_le_bytes();
                 put_frame(out, seq, &[&[header, 0, 0], &shown[..], rest].concat());
@@ -171,7 +171,7 @@ impl OneValue<'_> {
     }
 }
 
-/// What ends definitions and rows: an EOF, or an OK in its place.
+/// The end of definitions or rows: an EOF, or an OK in its place.
 fn end(status: Status, warnings: u16, capabilities: Capabilities) -> Vec<u8> {
     let [status, warnings] = [status.0, warnings].map(u16::to_le_bytes);
     if capabilities.has(Capabilities::DEPRECATE_EOF) {

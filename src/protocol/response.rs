@@ -6,102 +6,21 @@
 use super::capabilities::Capabilities;
 use super::command::Shape;
 use super::frame::{FrameHeader, HEADER};
-use super::reader::Reader;
-use super::status::Status;
+use super::grammar::{Grammar, HEAD};
 
-/// Payload bytes needed to read an OK packet's status and warnings.
-const HEAD: usize = 23;
-
-/// What [`Tracker::feed`] found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// All bytes belong to the response, and more will come.
-    Continue,
-    /// A result ended behind the bytes consumed, and another follows.
-    NextResult,
-    /// The response ended behind the bytes consumed.
-    Ended(Ending),
-    /// The server asked for the client's file (LOCAL INFILE) and waits.
-    WantsFile,
-}
-
-/// How a response ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// OK or EOF, with its status flags and warning count.
-    Ok {
-        /// Status flags.
-        status: Status,
-        /// Number of warnings.
-        warnings: u16,
-    },
-    /// ERR, with its number.
-    Err {
-        /// The server's error number.
-        code: u16,
-    },
-    /// A packet that carries no status (`COM_STATISTICS`).
-    Plain,
-}
-
-impl Ending {
-    /// Whether the server refused.
-    pub fn is_error(self) -> bool {
-        matches!(self, Self::Err { .. })
-    }
-}
-
-/// The head of a `COM_STMT_PREPARE` response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PrepareOk {
-    /// The server's statement id.
-    pub id: u32,
-    /// Result columns.
-    pub columns: u16,
-    /// Parameters.
-    pub params: u16,
-}
-
-impl PrepareOk {
-    /// Reads the first packet of the response.
-    pub fn parse(payload: &[u8]) -> Option<Self> {
-        let mut r = Reader::new(payload);
-        if r.u8()? != 0 {
-            return None;
-        }
-        Some(Self { id: r.u32()?, columns: r.u16()?, params: r.u16()? })
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Idle,
-    /// First packet of a result.
-    First,
-    /// Column definitions still to come; then perhaps an EOF; then rows.
-    Columns(u64),
-    ColumnsEof,
-    Rows,
-    PrepareFirst,
-    /// Parameter and column definitions of a PREPARE, counted with their EOFs.
-    PrepareDefinitions(u32),
-    FieldList,
-    OnePacket,
-    Endless,
-}
+pub use super::grammar::{Ending, PrepareOk, Progress};
 
 /// Tracks one response after the other.
 #[derive(Debug)]
 pub struct Tracker {
-    capabilities: Capabilities,
-    state: State,
+    grammar: Grammar,
     head: [u8; HEADER + HEAD],
     head_len: usize,
     /// Payload bytes of the current frame that are still to be skipped.
     skip: usize,
     /// The next frame continues the current packet.
     continues: bool,
-    /// What to say when the current packet is complete.
+    /// The result when the current packet is complete.
     verdict: Option<Progress>,
     /// Of the last frame.
     seq: u8,
@@ -111,8 +30,7 @@ impl Tracker {
     /// A tracker for a connection that negotiated `capabilities`.
     pub fn new(capabilities: Capabilities) -> Self {
         Self {
-            capabilities,
-            state: State::Idle,
+            grammar: Grammar::new(capabilities),
             head: [0; HEADER + HEAD],
             head_len: 0,
             skip: 0,
@@ -124,20 +42,12 @@ impl Tracker {
 
     /// Starts on the response to a command.
     pub fn begin(&mut self, shape: Shape) {
-        self.state = match shape {
-            Shape::Nothing => State::Idle,
-            Shape::Results => State::First,
-            Shape::Prepare => State::PrepareFirst,
-            Shape::Rows => State::Rows,
-            Shape::FieldList => State::FieldList,
-            Shape::OnePacket => State::OnePacket,
-            Shape::Endless => State::Endless,
-        };
+        self.grammar.begin(shape);
     }
 
-    /// Whether a response is under way, be it with the rest of its last packet.
+    /// Whether a response is under way; the rest of its last packet counts.
     pub fn active(&self) -> bool {
-        self.state != State::Idle || self.verdict.is_some()
+        self.grammar.is_active() || self.verdict.is_some()
     }
 
     /// Whether the last byte fed ended a packet.
@@ -152,7 +62,7 @@ impl Tracker {
 
     /// Consumes bytes up to the end of the response, or all of them.
     pub fn feed(&mut self, bytes: &[u8]) -> (usize, Progress) {
-        if self.state == State::Endless {
+        if self.grammar.is_endless() {
             return (bytes.len(), Progress::Continue);
         }
         let mut at = 0;
@@ -220,168 +130,10 @@ impl Tracker {
         self.seq = frame.seq;
         self.skip = frame.len - head.len();
         if !self.continues {
-            self.verdict = self.packet(frame.len, head);
+            self.verdict = self.grammar.packet(frame.len, head);
         }
         self.continues = frame.continued();
     }
-
-    fn packet(&mut self, len: usize, head: &[u8]) -> Option<Progress> {
-        let first = head.first().copied().unwrap_or(0);
-        if first == 0xff && self.state != State::OnePacket {
-            return self.error(head);
-        }
-        match self.state {
-            State::First => self.first(first, head),
-            State::Columns(n) if n > 1 => {
-                self.state = State::Columns(n - 1);
-                None
-            }
-            State::Columns(_) => {
-                self.state = self.after_columns();
-                None
-            }
-            State::ColumnsEof => {
-                let ending = eof_ending(head);
-                // The rows behind a cursor are fetched by commands of their own.
-                if matches!(ending, Ending::Ok { status, .. } if status.has(Status::CURSOR_EXISTS))
-                {
-                    return Some(self.result_end(ending));
-                }
-                self.state = State::Rows;
-                None
-            }
-            State::Rows => self.row(first, len, head),
-            State::PrepareFirst => self.prepare_first(head),
-            State::PrepareDefinitions(n) if n > 1 => {
-                self.state = State::PrepareDefinitions(n - 1);
-                None
-            }
-            State::PrepareDefinitions(_) => {
-                let ending = if self.deprecates_eof() { Ending::Plain } else { eof_ending(head) };
-                Some(self.end(ending))
-            }
-            State::FieldList if first == 0xfe => {
-                let ending = self.terminator(head);
-                Some(self.end(ending))
-            }
-            State::OnePacket => Some(self.end(Ending::Plain)),
-            State::FieldList | State::Idle | State::Endless => None,
-        }
-    }
-
-    fn first(&mut self, first: u8, head: &[u8]) -> Option<Progress> {
-        match first {
-            0x00 => Some(self.result_end(ok_ending(head))),
-            0xfe => Some(self.result_end(eof_ending(head))),
-            0xfb => Some(Progress::WantsFile),
-            _ => {
-                let mut r = Reader::new(head);
-                let columns = r.lenenc().unwrap_or(0);
-                let optional = self.capabilities.has(Capabilities::OPTIONAL_METADATA)
-                    || self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
-                let follows = !optional || r.u8() != Some(0);
-                self.state = if columns > 0 && follows {
-                    State::Columns(columns)
-                } else {
-                    self.after_columns()
-                };
-                None
-            }
-        }
-    }
-
-    fn row(&mut self, first: u8, len: usize, head: &[u8]) -> Option<Progress> {
-        // 0xfe also starts a row whose first value is longer than a frame.
-        let limit = if self.deprecates_eof() { 0x00ff_ffff } else { 9 };
-        if first == 0xfe && len < limit {
-            let ending = self.terminator(head);
-            return Some(self.result_end(ending));
-        }
-        None
-    }
-
-    fn prepare_first(&mut self, head: &[u8]) -> Option<Progress> {
-        let Some(ok) = PrepareOk::parse(head) else {
-            return Some(self.end(Ending::Plain));
-        };
-        // Behind id, columns, params, filler and warnings: whether metadata follows.
-        let follows = !self.capabilities.has(Capabilities::OPTIONAL_METADATA)
-            || head.get(12).is_none_or(|&f| f != 0);
-        let eofs = u32::from(!self.deprecates_eof());
-        // Definitions may be left out; the EOFs behind them are not.
-        let count = |n: u16| if n > 0 { u32::from(follows) * u32::from(n) + eofs } else { 0 };
-        let definitions = count(ok.params) + count(ok.columns);
-        if definitions == 0 {
-            return Some(self.end(Ending::Plain));
-        }
-        self.state = State::PrepareDefinitions(definitions);
-        None
-    }
-
-    fn error(&mut self, head: &[u8]) -> Option<Progress> {
-        let code = head.get(1..3).map_or(0, |c| u16::from_le_bytes([c[0], c[1]]));
-        // MariaDB reports progress as an error packet with the number 0xffff.
-        if code == 0xffff && self.capabilities.has(Capabilities::MARIADB_PROGRESS) {
-            return None;
-        }
-        Some(self.end(Ending::Err { code }))
-    }
-
-    fn terminator(&self, head: &[u8]) -> Ending {
-        if self.deprecates_eof() { ok_ending(head) } else { eof_ending(head) }
-    }
-
-    fn after_columns(&self) -> State {
-        if self.deprecates_eof() { State::Rows } else { State::ColumnsEof }
-    }
-
-    fn deprecates_eof(&self) -> bool {
-        self.capabilities.has(Capabilities::DEPRECATE_EOF)
-    }
-
-    /// Ends the response, unless the status says that another result follows.
-    fn result_end(&mut self, ending: Ending) -> Progress {
-        if let Ending::Ok { status, .. } = ending
-            && status.has(Status::MORE_RESULTS)
-        {
-            self.state = State::First;
-            return Progress::NextResult;
-        }
-        self.end(ending)
-    }
-
-    fn end(&mut self, ending: Ending) -> Progress {
-        self.state = State::Idle;
-        Progress::Ended(ending)
-    }
-}
-
-/// Reads status and warnings of an OK packet (header 0x00 or 0xfe).
-fn ok_ending(head: &[u8]) -> Ending {
-    let mut r = Reader::new(head);
-    let parsed = (|| {
-        r.u8()?;
-        r.lenenc()?;
-        r.lenenc()?;
-        Some((r.u16()?, r.u16().unwrap_or(0)))
-    })();
-    let (status, warnings) = parsed.unwrap_or((0, 0));
-    Ending::Ok { status: Status(status), warnings }
-}
-
-/// Reads an EOF packet: header, warnings, status. A longer one is an OK packet in disguise.
-fn eof_ending(head: &[u8]) -> Ending {
-    if head.len() >= 7 {
-        return ok_ending(head);
-    }
-    let mut r = Reader::new(head);
-    let parsed = (|| {
-        r.u8()?;
-        let warnings = r.u16()?;
-        Some((r.u16()?, warnings))
-    })();
-    let (status, warnings) = parsed.unwrap_or((0, 0));
-    Ending::Ok { status: Status(status), warnings }
 }
 
 #[cfg(test)]

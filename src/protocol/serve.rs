@@ -1,13 +1,13 @@
-//! What a server says, as far as the proxy is one itself: a greeting, and result sets of text.
+//! Packets of a server, for the proxy's own administration port: a greeting, and result sets of text.
 
 use super::capabilities::Capabilities;
 use super::frame::put_frame;
 use super::reader::put_lenenc_bytes;
 use super::status::Status;
 
-/// What clients are asked for.
+/// The authentication plugin that clients are asked for.
 pub const PLUGIN: &str = "caching_sha2_password";
-/// What is offered: nothing that changes how packets look but the newer end of rows.
+/// The offered capabilities: of those that change packets only the newer end of rows.
 pub const OFFERED: Capabilities = Capabilities(
     Capabilities::MYSQL.0
         | Capabilities::CONNECT_WITH_DB.0
@@ -52,7 +52,7 @@ pub fn greeting(
 
 /// The kind of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Text in utf8mb4.
     Text,
     /// An integer without a sign.
@@ -64,9 +64,10 @@ pub enum Kind {
 /// Appends a result set in the text protocol, the answer to packet 0, that comes with so many warnings.
 pub fn put_result_set<'a>(
     out: &mut Vec<u8>,
-    columns: &[(&str, Kind)],
+    columns: &[(&str, ColumnKind)],
     rows: impl Iterator<Item = Vec<Option<&'a [u8]>>>,
-    (capabilities, warnings): (Capabilities, u16),
+    capabilities: Capabilities,
+    warnings: u16,
 ) {
     let mut seq = 0_u8;
     let mut put = |payload: &[u8]| {
@@ -101,15 +102,15 @@ pub fn put_result_set<'a>(
     }
 }
 
-fn definition(name: &str, kind: Kind) -> Vec<u8> {
+fn definition(name: &str, kind: ColumnKind) -> Vec<u8> {
     /// Of a number: its character set is that of bytes.
     const BINARY: u8 = 63;
     const UNSIGNED: u16 = 32;
     const NUMBER: u16 = 1 << 15;
     let (byte, charset, length, flags, decimals) = match kind {
-        Kind::Text => (253, UTF8MB4, 1024_u32, 0, 0),
-        Kind::Number => (8, BINARY, 20, UNSIGNED | NUMBER, 0),
-        Kind::Fraction => (5, BINARY, 22, NUMBER, 31),
+        ColumnKind::Text => (253, UTF8MB4, 1024_u32, 0, 0),
+        ColumnKind::Number => (8, BINARY, 20, UNSIGNED | NUMBER, 0),
+        ColumnKind::Fraction => (5, BINARY, 22, NUMBER, 31),
     };
     let mut p = Vec::new();
     for text in ["def", "", "", "", name, ""] {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
+
 use super::classify::Judging;
 use super::lexer::dialect::Dialect;
 use super::report::digest_text::normalise;
@@ -53,11 +55,11 @@ fn many_passes(size: usize) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Processor time of this thread: a busy machine makes a long computation wait, and a short one not.
-pub(crate) fn processor_time() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let nanos = u32::try_from(now.tv_nsec).unwrap_or_default();
-    Duration::new(u64::try_from(now.tv_sec).unwrap_or_default(), nanos)
+/// The time this thread has worked: others on the machine do not count.
+pub(crate) fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
 }
 
 /// The best of a few.
@@ -69,9 +71,9 @@ fn longest_step(text: &[u8]) -> Duration {
     let mut judging = Judging::of(text, Dialect::MARIADB);
     let mut longest = Duration::ZERO;
     loop {
-        let began = processor_time();
+        let began = worked();
         let done = judging.step().is_some();
-        longest = longest.max(processor_time() - began);
+        longest = longest.max(worked() - began);
         if done {
             return longest;
         }
@@ -79,10 +81,10 @@ fn longest_step(text: &[u8]) -> Duration {
 }
 
 fn normalised(text: &[u8]) -> Duration {
-    let began = processor_time();
+    let began = worked();
     let shown = normalise(text, Dialect::MARIADB, 1024);
     assert!(shown.len() < 2000);
-    processor_time() - began
+    worked() - began
 }
 
 #[test]

@@ -190,7 +190,7 @@ fn a_start_waits_for_who_has_locked_the_tables(server: &Server) {
         other.run("UNLOCK TABLES");
         start.join().expect("started")
     });
-    assert!(proxy.log().contains("somebody else has locked the lock tables"), "{}", proxy.log());
+    assert!(proxy.log().contains("another session has locked the lock tables"), "{}", proxy.log());
     Session::at(proxy.port).lock("k");
     drop(proxy);
     server.root().run(&format!("DROP DATABASE {schema}"));

@@ -9,7 +9,7 @@ mod texts;
 use lockstead::sql::classify::{Statement, classify, classify_exactly};
 use lockstead::sql::find::finder::Finder;
 use lockstead::sql::find::prefilter::scan;
-use lockstead::sql::find::stream::{Found, Stream};
+use lockstead::sql::find::stream::{Stream, StreamFound};
 use lockstead::sql::lexer::dialect::{Dialect, Multibyte};
 use lockstead::types;
 
@@ -214,7 +214,7 @@ fn streams(
             Some(format!("missed in chunks of {size}"))
         }
         // A name in quotes may be one in other modes; in these it makes a syntax error.
-        (None, Some(Found::Call)) if truth.error.is_none() => {
+        (None, Some(StreamFound::Call)) if truth.error.is_none() => {
             Some(format!("no call, but one in chunks of {size}"))
         }
         _ => None,

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use humantime::format_rfc3339_seconds;
 
-use super::Findings;
+use super::findings::Findings;
 use crate::config::{Config, Mode};
-use crate::net::dates::{self, Standing};
+use crate::net::certificate_dates::{self, Validity};
 use crate::private;
 
 const DATES: &str = "certificates";
@@ -39,16 +39,16 @@ pub(super) fn certificates(config: &Config, findings: &mut Findings) {
 
 /// None of what is shown may be out of its time.
 fn shown(key: &str, path: &Path, findings: &mut Findings) {
-    // A file that cannot be read is told of with the others that TLS needs.
-    for standing in dates::of_file(path).unwrap_or_default() {
+    // A file that cannot be read is reported with the others that TLS needs.
+    for standing in certificate_dates::of_file(path).unwrap_or_default() {
         tell(&standing, &named(key, path), findings);
     }
 }
 
 /// Of several that may vouch, one that is good suffices.
 fn vouching(key: &str, path: &Path, findings: &mut Findings) {
-    let all = dates::of_file(path).unwrap_or_default();
-    let good = |standing: &Standing| matches!(standing, Standing::Good | Standing::EndsSoon(_));
+    let all = certificate_dates::of_file(path).unwrap_or_default();
+    let good = |standing: &Validity| matches!(standing, Validity::Good | Validity::EndsSoon(_));
     let one_is_good = all.iter().any(good);
     for standing in &all {
         if one_is_good {
@@ -63,32 +63,32 @@ fn named(key: &str, path: &Path) -> String {
     format!("{key}, {}", path.display())
 }
 
-fn tell(standing: &Standing, whose: &str, findings: &mut Findings) {
+fn tell(standing: &Validity, whose: &str, findings: &mut Findings) {
     match standing {
-        Standing::Expired(_) | Standing::NotYet(_) => {
+        Validity::Expired(_) | Validity::NotYet(_) => {
             findings.failed(DATES, said(standing, whose).unwrap_or_default());
         }
-        Standing::Good | Standing::EndsSoon(_) => warn_of(standing, whose),
+        Validity::Good | Validity::EndsSoon(_) => warn_of(standing, whose),
     }
 }
 
-/// The same where it keeps nobody out.
-pub(super) fn warn_of(standing: &Standing, whose: &str) {
+/// The same for a certificate whose end shuts nobody out.
+pub(super) fn warn_of(standing: &Validity, whose: &str) {
     if let Some(said) = said(standing, whose) {
         Findings::warn(said);
     }
 }
 
-fn said(standing: &Standing, whose: &str) -> Option<String> {
+fn said(standing: &Validity, whose: &str) -> Option<String> {
     Some(match *standing {
-        Standing::Good => return None,
-        Standing::EndsSoon(end) => {
+        Validity::Good => return None,
+        Validity::EndsSoon(end) => {
             format!("{whose}: expires at {}, renew it", format_rfc3339_seconds(end))
         }
-        Standing::Expired(end) => {
+        Validity::Expired(end) => {
             format!("{whose}: expired at {}, renew it", format_rfc3339_seconds(end))
         }
-        Standing::NotYet(begin) => format!(
+        Validity::NotYet(begin) => format!(
             "{whose}: is not good before {}; is the clock right?",
             format_rfc3339_seconds(begin)
         ),
@@ -126,7 +126,7 @@ fn try_to_write(dir: &Path) -> io::Result<()> {
     fs::remove_file(&file)
 }
 
-/// Makes another one in its place: what is made of the way to it cannot be told from what was there.
+/// Makes another one beside it: directories made on the way could not be told from existing ones.
 fn try_to_make(dir: &Path) -> io::Result<()> {
     let mut above = dir.to_path_buf();
     while !above.exists() && above.pop() {}

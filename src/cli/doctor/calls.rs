@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::plain::plain;
+use crate::cli::terminal_text::plain;
 use crate::lock::function::Function;
 use crate::sql::find::finder::Finder;
 use crate::sql::lexer::dialect::{Dialect, Multibyte};
@@ -12,37 +12,37 @@ use crate::types::Flavour;
 
 /// A line of a definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Line {
+pub(crate) struct CallLine {
     /// Counted from 1.
     pub(crate) line: usize,
-    /// What stands there, or the part of it around the name.
+    /// Its text, or the part of it around the name.
     pub(crate) source: String,
 }
 
-/// What a definition does.
+/// What a definition does with locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum DefinitionVerdict {
     /// It calls a lock function in these lines.
-    Calls(Vec<Line>),
+    Calls(Vec<CallLine>),
     /// It prepares statements, and has strings with the name of a lock function in these lines.
-    MayCall(Vec<Line>),
+    MayCall(Vec<CallLine>),
     /// Neither.
     Nothing,
 }
 
 /// Judges a definition.
-pub(crate) fn judge(definition: &Definition, flavour: Flavour, version: u32) -> Verdict {
+pub(crate) fn judge(definition: &Definition, flavour: Flavour, version: u32) -> DefinitionVerdict {
     let text = &definition.text;
     let dialect = dialect(&definition.sql_mode, flavour, version);
     let finder = Finder::of(text, dialect);
     if !finder.calls().is_empty() {
-        return Verdict::Calls(lines(text, finder.calls().iter().map(|c| c.start)));
+        return DefinitionVerdict::Calls(lines(text, finder.calls().iter().map(|c| c.start)));
     }
     let named = strings_with_a_name(text, dialect);
     if named.is_empty() || finder.prepares_behind().is_none() {
-        return Verdict::Nothing;
+        return DefinitionVerdict::Nothing;
     }
-    Verdict::MayCall(lines(text, named.into_iter()))
+    DefinitionVerdict::MayCall(lines(text, named.into_iter()))
 }
 
 /// The server gives the text in UTF-8, whatever it was written in.
@@ -78,12 +78,12 @@ const SHOWN: usize = 100;
 const BEFORE: usize = 40;
 
 /// The lines at these places, each once.
-fn lines(text: &[u8], places: impl Iterator<Item = usize>) -> Vec<Line> {
-    let mut all: Vec<Line> = Vec::new();
+fn lines(text: &[u8], places: impl Iterator<Item = usize>) -> Vec<CallLine> {
+    let mut all: Vec<CallLine> = Vec::new();
     for at in places {
         let line = memchr::memchr_iter(b'\n', &text[..at]).count() + 1;
         if all.last().is_none_or(|l| l.line != line) {
-            all.push(Line { line, source: excerpt(text, at) });
+            all.push(CallLine { line, source: excerpt(text, at) });
         }
     }
     all
@@ -107,15 +107,17 @@ fn excerpt(text: &[u8], at: usize) -> String {
 mod tests {
     use super::*;
 
-    fn verdict(text: &str, sql_mode: &str) -> Verdict {
+    fn verdict(text: &str, sql_mode: &str) -> DefinitionVerdict {
         let definition = Definition { text: text.into(), sql_mode: sql_mode.to_owned() };
         judge(&definition, Flavour::MariaDb, 101_119)
     }
 
     fn found(text: &str) -> Vec<(usize, String)> {
         match verdict(text, "") {
-            Verdict::Calls(lines) => lines.into_iter().map(|l| (l.line, l.source)).collect(),
-            Verdict::MayCall(_) | Verdict::Nothing => vec![],
+            DefinitionVerdict::Calls(lines) => {
+                lines.into_iter().map(|l| (l.line, l.source)).collect()
+            }
+            DefinitionVerdict::MayCall(_) | DefinitionVerdict::Nothing => vec![],
         }
     }
 
@@ -138,17 +140,17 @@ mod tests {
             ("SELECT [GET_LOCK]('a',0)", "MSSQL,ANSI_QUOTES", true),
         ] {
             let judged = verdict(text, mode);
-            assert_eq!(matches!(judged, Verdict::Calls(_)), calls, "{text}: {judged:?}");
+            assert_eq!(matches!(judged, DefinitionVerdict::Calls(_)), calls, "{text}: {judged:?}");
         }
     }
 
     #[test]
     fn a_name_in_a_string_counts_only_beside_a_prepare() {
         let text = "BEGIN\n SET @s = 'SELECT Release_Lock(1)';\n PREPARE s FROM @s; END";
-        let line = Line { line: 2, source: "SET @s = 'SELECT Release_Lock(1)';".to_owned() };
-        assert_eq!(verdict(text, ""), Verdict::MayCall(vec![line]));
-        assert_eq!(verdict(&text.replace("PREPARE", "-- PREPARE"), ""), Verdict::Nothing);
-        assert_eq!(verdict("EXECUTE IMMEDIATE CONCAT('SELECT 1')", ""), Verdict::Nothing);
+        let line = CallLine { line: 2, source: "SET @s = 'SELECT Release_Lock(1)';".to_owned() };
+        assert_eq!(verdict(text, ""), DefinitionVerdict::MayCall(vec![line]));
+        assert_eq!(verdict(&text.replace("PREPARE", "-- PREPARE"), ""), DefinitionVerdict::Nothing);
+        assert_eq!(verdict("EXECUTE IMMEDIATE CONCAT('SELECT 1')", ""), DefinitionVerdict::Nothing);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! What is looked at beside definitions, as data: settings of the server, rights of the account.
+//! Checks beside definitions, as data: settings of the server, rights of the account.
 
 use super::report::{Finding, Severity};
-use crate::cli::plain::plain;
+use crate::cli::terminal_text::plain;
 use crate::store::definitions::Object;
 use crate::store::facts::{Facts, GrantLine};
 use crate::types::Flavour;
@@ -31,7 +31,7 @@ const CHECKS: [Check; 13] = [
         severity: Severity::Problem,
         code: "elsewhere",
         found: |f| f.contains_key("store_server") && f.get("store_server") != f.get("server"),
-        text: "the account leads to {server}, the lock tables are on {store_server}: what is told here is not of the server that keeps the locks",
+        text: "the account leads to {server}, the lock tables are on {store_server}: these findings are not about the server that keeps the locks",
         advice: "give --account the host and port of `store`, and run it again",
     },
     Check {
@@ -59,7 +59,7 @@ const CHECKS: [Check; 13] = [
         severity: Severity::Note,
         code: "binlog-mixed",
         found: |f| is(f, "log_bin", &ON) && is(f, "binlog_format", &["MIXED"]),
-        text: "binlog_format is MIXED: lock batches are logged as rows all the same, since they run at READ COMMITTED",
+        text: "binlog_format is MIXED: lock batches are logged as rows nevertheless, since they run at READ COMMITTED",
         advice: "nothing; ROW says what is meant",
     },
     Check {
@@ -98,14 +98,14 @@ const CHECKS: [Check; 13] = [
         code: "group",
         found: |f| is(f, "group", &["yes"]) && is(f, "group_replication_single_primary_mode", &ON),
         text: "the server is in a replication group with one primary. The server's own locks can be taken on every member at once; Lockstead's belong to the primary of now: the next one grants none by itself",
-        advice: "let `store` and `backend` lead to the primary; run `lockstead adopt` behind a change (docs/failover.md)",
+        advice: "let `store` and `backend` lead to the primary; run `lockstead adopt` after a change (docs/failover.md)",
     },
     Check {
         severity: Severity::Note,
         code: "galera",
         found: |f| is(f, "wsrep_on", &ON) && is_other(f, "wsrep_provider", &["", "none"]),
         text: "the server is a node of a Galera cluster. The server's own locks can be taken on every node at once; Lockstead's belong to one node, and the others grant none",
-        advice: "let `store` and `backend` of all proxies lead to the same node; run `lockstead adopt` behind a change (docs/failover.md)",
+        advice: "let `store` and `backend` of all proxies lead to the same node; run `lockstead adopt` after a change (docs/failover.md)",
     },
     Check {
         severity: Severity::Note,
@@ -143,7 +143,7 @@ pub(super) fn settings(facts: &Facts) -> Vec<Finding> {
 }
 
 /// Rights without which definitions are not seen.
-struct Need {
+struct NeededRights {
     code: &'static str,
     what: &'static str,
     kinds: &'static [&'static str],
@@ -152,8 +152,8 @@ struct Need {
     mariadb: &'static [(&'static [&'static str], &'static str)],
 }
 
-const NEEDS: [Need; 4] = [
-    Need {
+const NEEDS: [NeededRights; 4] = [
+    NeededRights {
         code: "hidden-routines",
         what: "procedures and functions",
         kinds: &["procedure", "function", "package", "package body"],
@@ -165,21 +165,21 @@ const NEEDS: [Need; 4] = [
             (&["SHOW CREATE ROUTINE"], "*.*"),
         ],
     },
-    Need {
+    NeededRights {
         code: "hidden-triggers",
         what: "triggers",
         kinds: &["trigger"],
         mysql: &[(&["TRIGGER"], "*.*")],
         mariadb: &[(&["TRIGGER"], "*.*")],
     },
-    Need {
+    NeededRights {
         code: "hidden-events",
         what: "events",
         kinds: &["event"],
         mysql: &[(&["EVENT"], "*.*")],
         mariadb: &[(&["EVENT"], "*.*")],
     },
-    Need {
+    NeededRights {
         code: "hidden-views",
         what: "views",
         kinds: &["view"],
@@ -188,7 +188,7 @@ const NEEDS: [Need; 4] = [
     },
 ];
 
-/// What the account is not shown.
+/// Objects that the account cannot see.
 pub(super) fn hidden(objects: &[Object], grants: &[GrantLine], flavour: Flavour) -> Vec<Finding> {
     let gives = |right: &str, on: &str| grants.iter().any(|g| g.on == on && g.gives(right));
     let mut findings = Vec::new();

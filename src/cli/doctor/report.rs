@@ -1,10 +1,10 @@
-//! Findings, for people and for scripts.
+//! Findings, as text and as JSON.
 
 use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
-use super::calls::Line;
+use super::calls::CallLine;
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -23,26 +23,26 @@ pub(crate) struct Finding {
     pub(crate) severity: Severity,
     /// A name that stays as it is.
     pub(crate) code: &'static str,
-    /// What was found.
+    /// The finding.
     pub(crate) text: String,
-    /// What to do about it.
+    /// The advice.
     pub(crate) advice: String,
     /// Where.
-    pub(crate) object: Option<Place>,
+    pub(crate) object: Option<FoundObject>,
 }
 
 /// A stored program, a view or a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct FoundObject {
     pub(crate) kind: String,
     pub(crate) schema: String,
     pub(crate) name: String,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<CallLine>,
 }
 
 /// All that was found, and where.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct DoctorReport {
     pub(crate) server: String,
     pub(crate) version: String,
     pub(crate) account: String,
@@ -51,7 +51,7 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
 }
 
-impl Report {
+impl DoctorReport {
     /// Problems first, those of one code together.
     pub(crate) fn new([server, version, account]: [String; 3], mut findings: Vec<Finding>) -> Self {
         findings.sort_by_key(|f| (f.severity == Severity::Note, f.code));
@@ -61,7 +61,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DoctorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "server   {} at {}, looked at as {}", self.version, self.server, self.account)?;
         for group in self.findings.chunk_by(|a, b| (a.code, &a.text) == (b.code, &b.text)) {
@@ -82,10 +82,10 @@ impl fmt::Display for Report {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FoundObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = format!("           {} {}.{}\n", self.kind, self.schema, self.name);
-        for Line { line, source } in &self.lines {
+        for CallLine { line, source } in &self.lines {
             writeln!(out, "             line {line}: {source}")?;
         }
         f.write_str(&out)
@@ -103,11 +103,11 @@ mod tests {
             code,
             text: format!("about {code}"),
             advice: "do".to_owned(),
-            object: name.map(|name| Place {
+            object: name.map(|name| FoundObject {
                 kind: "view".to_owned(),
                 schema: "s".to_owned(),
                 name: name.to_owned(),
-                lines: vec![Line { line: 1, source: "x".to_owned() }],
+                lines: vec![CallLine { line: 1, source: "x".to_owned() }],
             }),
         };
         let findings = vec![
@@ -115,7 +115,7 @@ mod tests {
             finding(Severity::Problem, "b", Some("v")),
             finding(Severity::Problem, "b", Some("w")),
         ];
-        let report = Report::new(["h", "v", "a"].map(str::to_owned), findings);
+        let report = DoctorReport::new(["h", "v", "a"].map(str::to_owned), findings);
         let text = report.to_string();
         assert_eq!(text.matches("about b").count(), 1, "{text}");
         assert!(text.find("view s.w") < text.find("note     a: about a"), "{text}");

@@ -1,13 +1,13 @@
-//! The report as tables for people.
+//! The report as tables.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::cli::plain::plain;
 use crate::cli::table;
+use crate::cli::terminal_text::plain;
 use crate::lock::function::Function;
 use crate::observe::event::Missed;
-use crate::observe::report::{Lock, Report, Statement, Times};
+use crate::observe::report::{LockRecord, Report, StatementRecord, Times};
 
 /// Users shown of a lock.
 const USERS: usize = 3;
@@ -24,7 +24,7 @@ impl fmt::Display for Tables<'_> {
         self.verdicts(f)?;
         self.locks(f)?;
         for title in ["refused", "perhaps", "passed", "covered"] {
-            let of: Vec<&Statement> =
+            let of: Vec<&StatementRecord> =
                 report.statements.iter().filter(|s| s.verdict == title).collect();
             statements(f, title, &of)?;
         }
@@ -96,7 +96,7 @@ impl Tables<'_> {
     }
 }
 
-fn row(lock: &Lock) -> Vec<String> {
+fn row(lock: &LockRecord) -> Vec<String> {
     let get = lock.calls.get(Function::GetLock.label()).cloned().unwrap_or_default();
     let mut row = vec![plain(&lock.name), lock.count().to_string()];
     row.extend([get.one, get.zero, get.null, get.error, get.untold].map(|n| n.to_string()));
@@ -133,7 +133,7 @@ fn some(all: &[String], shown: usize, more: bool) -> String {
     }
 }
 
-fn statements(f: &mut fmt::Formatter<'_>, verdict: &str, all: &[&Statement]) -> fmt::Result {
+fn statements(f: &mut fmt::Formatter<'_>, verdict: &str, all: &[&StatementRecord]) -> fmt::Result {
     if all.is_empty() {
         return Ok(());
     }
@@ -169,13 +169,13 @@ mod tests {
 
     #[test]
     fn people_see_locks_with_times_and_statements_with_reasons() {
-        let mut lock = Lock { name: "nightly".to_owned(), ..Lock::default() };
+        let mut lock = LockRecord { name: "nightly".to_owned(), ..LockRecord::default() };
         lock.calls
             .insert("get_lock".to_owned(), Outcomes { one: 3, zero: 1, ..Outcomes::default() });
         lock.waits.add(Duration::from_millis(5));
         lock.holds.add(Duration::from_mins(2));
         lock.users = vec!["app@10.0.0.1".to_owned()];
-        let statement = |verdict: &str, why: &str| Statement {
+        let statement = |verdict: &str, why: &str| StatementRecord {
             statement: "SELECT GET_LOCK(?, ?)".to_owned(),
             user: "app".to_owned(),
             host: "10.0.0.1".to_owned(),
@@ -183,7 +183,7 @@ mod tests {
             why: why.to_owned(),
             count: 4,
             locks: vec!["nightly".to_owned()],
-            ..Statement::default()
+            ..StatementRecord::default()
         };
         let report = Report {
             since: "2026-01-01T00:00:00Z".to_owned(),

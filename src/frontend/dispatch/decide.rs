@@ -18,11 +18,11 @@ use crate::frontend::state::statements::Statements;
 use crate::lock::codes;
 use crate::net::buffers::BUFFER;
 use crate::protocol::command::{Command, Shape};
+use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
-use crate::protocol::refusal::Refusal;
 use crate::sql::classify::named::may_be_named;
 use crate::sql::find::prefilter::scan;
-use crate::sql::find::stream::{Found, Stream};
+use crate::sql::find::stream::{Stream, StreamFound};
 
 /// A session's parts, lent while client bytes are looked at.
 pub(crate) struct Dispatcher<'a> {
@@ -126,7 +126,7 @@ impl Dispatch for Dispatcher<'_> {
         seen.filter(|_| shape != Shape::Nothing).map_or(Recipient::Client, Recipient::Watched)
     }
 
-    fn found(&mut self, link: &Link, found: Found) -> Option<Refusal> {
+    fn found(&mut self, link: &Link, found: StreamFound) -> Option<ErrorReplacement> {
         let what = refusal(found);
         if let Some(watch) = self.watch {
             watch.long(what);
@@ -137,7 +137,7 @@ impl Dispatch for Dispatcher<'_> {
         let dialect = self.view.dialect(link.status());
         // Its text is long gone.
         note_uncovered(self.context, self.identity, dialect, what, b"", decision);
-        (!native).then(|| Refusal::new(codes::unsupported(what)))
+        (!native).then(|| ErrorReplacement::new(codes::unsupported(what)))
     }
 
     fn waits(&mut self, dropped: Option<Dropped>) {
@@ -222,13 +222,13 @@ impl Dispatcher<'_> {
     }
 }
 
-fn refusal(found: Found) -> &'static str {
+fn refusal(found: StreamFound) -> &'static str {
     match found {
-        Found::Call => "a lock function in a statement longer than 64 KiB",
-        Found::PerhapsCall => {
+        StreamFound::Call => "a lock function in a statement longer than 64 KiB",
+        StreamFound::PerhapsCall => {
             "text that is a call of a lock function in some SQL modes or character sets, in a \
              statement longer than 64 KiB"
         }
-        Found::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
+        StreamFound::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
     }
 }

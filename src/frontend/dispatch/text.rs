@@ -19,8 +19,8 @@ use crate::frontend::statements::uncovered::pass_or_refuse;
 use crate::lock::codes;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
-use crate::sql::classify::argument::Argument;
 use crate::sql::classify::{BareCall, Statement};
+use crate::sql::expression::argument::Argument;
 
 /// What became of a text.
 pub(crate) enum Answered {

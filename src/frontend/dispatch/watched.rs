@@ -10,7 +10,7 @@ use crate::frontend::observe::statement::{Text, TooManyReadings};
 use crate::frontend::state::server_view::ServerView;
 use crate::net::buffers::BUFFER;
 use crate::net::peer::Peer;
-use crate::observe::event::{Who, shown};
+use crate::observe::event::{StatementUser, shown};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -23,8 +23,8 @@ use crate::sql::report::coverage::{By, Coverage};
 /// The attributes in which clients say what they are, the best first.
 const PROGRAM: [&[u8]; 2] = [b"program_name", b"_client_name"];
 
-/// Who logs in.
-pub(crate) fn who_logs_in(login: &Login<'_>, peer: Peer) -> Who {
+/// StatementUser logs in.
+pub(crate) fn who_logs_in(login: &Login<'_>, peer: Peer) -> StatementUser {
     who(login.user, login.database, peer, |key| login.attribute(key))
 }
 
@@ -33,9 +33,9 @@ fn who<'a>(
     database: &[u8],
     peer: Peer,
     attribute: impl Fn(&[u8]) -> Option<&'a [u8]>,
-) -> Who {
+) -> StatementUser {
     let program = PROGRAM.iter().find_map(|key| attribute(key)).unwrap_or_default();
-    Who {
+    StatementUser {
         user: shown(user),
         host: peer.host().into(),
         program: shown(program),

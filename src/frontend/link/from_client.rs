@@ -5,9 +5,9 @@ use super::close_reason::CloseReason;
 use super::input::{ClientInput, Dropped};
 use super::pending::{Pending, Recipient};
 use crate::protocol::command::{Command, Shape};
+use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
-use crate::protocol::refusal::Refusal;
-use crate::sql::find::stream::{Found, Stream};
+use crate::sql::find::stream::{Stream, StreamFound};
 
 /// What to do with a command.
 pub(crate) enum CommandAction {
@@ -31,7 +31,7 @@ pub(crate) trait Dispatch {
 
     /// A lock call was found in a statement of which most is at the server. Its rest was spoilt, so
     /// that the server refuses it: what the client hears instead, if the session refuses it.
-    fn found(&mut self, link: &Link, found: Found) -> Option<Refusal>;
+    fn found(&mut self, link: &Link, found: StreamFound) -> Option<ErrorReplacement>;
 
     /// A command waits to be answered: in the inbox, or as a packet that was dropped.
     fn waits(&mut self, dropped: Option<Dropped>);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::observe::pending_response::Seen;
 use crate::protocol::command::Shape;
-use crate::protocol::refusal::Refusal;
+use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::response::Ending;
 
 /// A response that the server owes.
@@ -35,7 +35,7 @@ pub(crate) enum Recipient {
     /// The client, for a command that its session's observer was shown.
     Watched(Box<Seen>),
     /// The client, for a statement that was spoilt on its way: the server's refusal is replaced.
-    Refused(Box<Refusal>),
+    Refused(Box<ErrorReplacement>),
     /// Nobody: the proxy asked, and only the end matters.
     Nobody,
     /// Nobody: the proxy repeats this packet some times if it fails. A KILL QUERY for the client's

@@ -9,7 +9,7 @@ use crate::lock::name::{self, Name};
 use crate::lock::timeout::{BoundNumber, Timeout};
 use crate::protocol::params::Value;
 use crate::protocol::response::Ending;
-use crate::sql::classify::argument::Argument;
+use crate::sql::expression::argument::Argument;
 use crate::types::Flavour;
 
 /// An argument, from text or bound.

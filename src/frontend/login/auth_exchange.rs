@@ -12,8 +12,8 @@ use crate::lock::codes;
 use crate::net::leg::Leg;
 use crate::protocol::auth::{Method, OwnKey, encrypted_password};
 use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
-use crate::protocol::tame;
 
 /// Largest login packet taken: names, a proof, 64 KiB of attributes.
 pub(crate) const MAX_LOGIN: usize = 80 * 1024;
@@ -119,7 +119,7 @@ impl<'a> Exchange<'a> {
         }
         let translated = translated?;
         let said = translated.as_deref().unwrap_or(proof);
-        let tamed = match tame::proof(plugin, said.into()) {
+        let tamed = match host_block_guard::proof(plugin, said.into()) {
             Cow::Owned(tamed) => Some(tamed),
             Cow::Borrowed(_) => None,
         };
@@ -294,7 +294,7 @@ impl<'a> Exchange<'a> {
     }
 
     async fn answer_server(&mut self, answer: Vec<u8>) -> io::Result<()> {
-        let answer = tame::answer(&self.method.plugin, self.in_full, answer);
+        let answer = host_block_guard::answer(&self.method.plugin, self.in_full, answer);
         self.tell_server(&answer).await
     }
 

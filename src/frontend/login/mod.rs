@@ -19,18 +19,18 @@ use super::shared::leg_options::{Hops, compression};
 use super::shared::turned_away::TurnedAway;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::lock::codes;
-use crate::net::announce;
 use crate::net::compression::Role;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
+use crate::net::proxy_protocol;
 use crate::net::socket::Socket;
-use crate::observe::event::Who;
+use crate::observe::event::StatementUser;
 use crate::protocol::auth::Method;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{Greeting, Login};
+use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
-use crate::protocol::tame;
 use crate::seldom::Turn;
 use crate::types::ProxyId;
 
@@ -51,8 +51,8 @@ pub struct Authenticated {
     pub capabilities: Capabilities,
     /// user@host.
     pub owner: Arc<[u8]>,
-    /// Who that is, for the observer.
-    pub who: Option<Who>,
+    /// StatementUser that is, for the observer.
+    pub who: Option<StatementUser>,
     /// What proved it.
     pub method: Method,
     /// The OK that ended the login. The client has it.
@@ -111,7 +111,7 @@ pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Opt
         turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
         return None;
     };
-    if let Some(error) = tame::refusal(&login, &greeted.greeting) {
+    if let Some(error) = host_block_guard::refusal(&login, &greeted.greeting) {
         context.spares.keep(greeted);
         let refusal = TurnedAway::of("bad_handshake", error);
         turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
@@ -261,14 +261,14 @@ async fn authenticated(
     })
 }
 
-/// Who the client is: what stands before the proxy may have to say.
+/// StatementUser the client is: what stands before the proxy may have to say.
 async fn announced(client: &mut Leg, peer: Peer, context: &Context) -> io::Result<Peer> {
     let networks = &context.config.proxy_protocol;
     let Some(address) = peer.0.filter(|a| networks.iter().any(|n| n.contains(&peer_ip(a)))) else {
         return Ok(peer);
     };
     let limit = context.config.login_timeout;
-    let told = timeout(limit, announce::read(client)).await;
+    let told = timeout(limit, proxy_protocol::read(client)).await;
     let told = told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
     Ok(Peer(Some(told.unwrap_or(address))))
 }

@@ -8,7 +8,9 @@ use super::pending_response::{About, Seen, one_value};
 use super::statement::{MAX_PARAMS, Prepared, Text, bound};
 use crate::lock::function::Function;
 use crate::lock::name::{is_plain, plain};
-use crate::observe::event::{Event, Made, Missed, Outcome, Statement, Who, shown};
+use crate::observe::event::{
+    Made, Missed, ObservedEvent, Outcome, SeenStatement, StatementUser, shown,
+};
 use crate::observe::holds::{Ended, Holds, Lock};
 use crate::observe::recorder::Observer;
 use crate::protocol::frame::HEADER;
@@ -26,7 +28,7 @@ const BAD_FIELD: u16 = 1054;
 #[derive(Debug)]
 pub(crate) struct Watch {
     observer: Observer,
-    who: Who,
+    who: StatementUser,
     flavour: Flavour,
     holds: Holds,
     statements: HashMap<u32, Prepared>,
@@ -39,7 +41,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(observer: Observer, who: Who, flavour: Flavour) -> Self {
+    pub(crate) fn new(observer: Observer, who: StatementUser, flavour: Flavour) -> Self {
         Self {
             observer,
             who,
@@ -166,15 +168,15 @@ impl Watch {
 
     /// A call may be in a statement that is not looked at.
     pub(crate) fn unread(&mut self, shown: &str, coverage: Coverage) {
-        let statement = Arc::new(Statement { text: shown.to_owned(), coverage });
-        self.observer.tell(Event::Ran(self.who.clone(), statement, Vec::new()));
+        let statement = Arc::new(SeenStatement { text: shown.to_owned(), coverage });
+        self.observer.tell(ObservedEvent::Ran(self.who.clone(), statement, Vec::new()));
         self.miss(Missed::Long, 1);
         // It may have taken or released any.
         self.doubt(1);
     }
 
     /// The session begins anew, perhaps as somebody else.
-    pub(crate) fn anew(&mut self, who: Option<Who>) {
+    pub(crate) fn anew(&mut self, who: Option<StatementUser>) {
         self.end_holds();
         self.statements.clear();
         self.latest = None;
@@ -210,7 +212,7 @@ impl Watch {
                     made.push(Made { function: call.function, name, outcome, wait });
                 }
                 let statement = Arc::clone(&text.statement);
-                self.observer.tell(Event::Ran(self.who.clone(), statement, made));
+                self.observer.tell(ObservedEvent::Ran(self.who.clone(), statement, made));
                 for (call, lock) in text.uses.calls.iter().zip(locks) {
                     self.follow(call.function, lock, outcome, alone, now);
                 }
@@ -224,7 +226,7 @@ impl Watch {
             return;
         }
         let statement = Arc::clone(&text.statement);
-        self.observer.tell(Event::Prepared(self.who.clone(), statement));
+        self.observer.tell(ObservedEvent::Prepared(self.who.clone(), statement));
         let Some(ok) = reply.get(HEADER..).and_then(PrepareOk::parse) else { return };
         if self.statements.len() >= MAX_STATEMENTS {
             self.miss(Missed::Statement, 1);
@@ -308,13 +310,13 @@ impl Watch {
 
     fn told(&self, ended: impl IntoIterator<Item = Ended>, now: Instant) {
         for (name, since) in ended {
-            self.observer.tell(Event::Held(name, now - since));
+            self.observer.tell(ObservedEvent::Held(name, now - since));
         }
     }
 
     fn miss(&self, what: Missed, times: u64) {
         if times > 0 {
-            self.observer.tell(Event::Missed(what, times));
+            self.observer.tell(ObservedEvent::Missed(what, times));
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::observe::event::Statement;
+use crate::observe::event::SeenStatement;
 use crate::protocol::params::{Execute, Value};
+use crate::sql::find::readings::Readings;
 use crate::sql::find::words::mentions;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::readings::Readings;
 use crate::sql::report::call_names::{Uses, Written, uses};
 use crate::sql::report::coverage::{By, Coverage, coverage};
 use crate::sql::report::digest_text::normalise;
@@ -22,7 +22,7 @@ const SHOWN: usize = 1024;
 /// What is known of a text with lock calls.
 #[derive(Debug)]
 pub(crate) struct Text {
-    pub statement: Arc<Statement>,
+    pub statement: Arc<SeenStatement>,
     pub uses: Uses,
 }
 
@@ -48,14 +48,14 @@ impl Text {
             uses.calls.clear();
             uses.alone = None;
         }
-        let statement = Statement { text: normalise(text, dialect, SHOWN), coverage };
+        let statement = SeenStatement { text: normalise(text, dialect, SHOWN), coverage };
         Ok(Some(Self { statement: Arc::new(statement), uses }))
     }
 
     /// The same text, run in a way that Lockstead would refuse.
     pub(crate) fn refused(&self, why: &'static str) -> Self {
         let coverage = Coverage::Refused(why);
-        let statement = Statement { coverage, ..Statement::clone(&self.statement) };
+        let statement = SeenStatement { coverage, ..SeenStatement::clone(&self.statement) };
         let uses = Uses { alone: None, ..self.uses.clone() };
         Self { statement: Arc::new(statement), uses }
     }
@@ -105,7 +105,7 @@ pub(crate) fn bound(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::work::{MOST, best, many_readings, plain, processor_time};
+    use crate::sql::work::{MOST, best, many_readings, plain, worked};
     use crate::types::Flavour;
 
     #[test]
@@ -114,9 +114,9 @@ mod tests {
         let dialect = Dialect::of(Flavour::MariaDb);
         let by = By::Query { several: true };
         let read = |text: &[u8]| {
-            let began = processor_time();
+            let began = worked();
             let read = Text::read(text, dialect, by);
-            (processor_time() - began, read)
+            (worked() - began, read)
         };
         let text = plain(SIZE);
         let usual = best(|| read(&text).0);

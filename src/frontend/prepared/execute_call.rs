@@ -22,7 +22,7 @@ use crate::protocol::params::{Execute, Value};
 use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok};
 use crate::protocol::response::Ending;
 use crate::sql::classify::BareCall;
-use crate::sql::classify::argument::Argument;
+use crate::sql::expression::argument::Argument;
 use crate::types::Flavour;
 
 /// What is executed.

@@ -17,7 +17,7 @@ use crate::frontend::statements::statement::{CallStatement, columns_of_native};
 use crate::protocol::command::Command;
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
-use crate::sql::classify::named::Value;
+use crate::sql::classify::named::UsingValue;
 use crate::sql::expression::composite::{Back, Composite};
 use crate::sql::lexer::dialect::Multibyte;
 use crate::types::Flavour;
@@ -27,7 +27,7 @@ pub(crate) async fn execute_text(
     cx: &mut CallContext<'_>,
     request: &Request<'_>,
     named: &NamedStatement,
-    using: &[Value],
+    using: &[UsingValue],
 ) -> Result<(), CloseReason> {
     let NamedStatement { text, composite, context } = named;
     if using.len() != composite.params.len() {

@@ -20,7 +20,7 @@ use crate::frontend::state::named_statements::{NameMeaning, NamedStatement};
 use crate::frontend::statements::uncovered::{note_definition, try_prepare};
 use crate::protocol::command::{Command, Shape};
 use crate::sql::classify;
-use crate::sql::classify::named::{Name, Named, Source};
+use crate::sql::classify::named::{Named, StatementName, TextSource};
 use crate::sql::expression::composite::Composite;
 
 /// What a statement's text holds.
@@ -85,8 +85,8 @@ pub(crate) async fn run_named(
 async fn prepare_named(
     cx: &mut CallContext<'_>,
     request: &Request<'_>,
-    name: &Name,
-    source: &Source,
+    name: &StatementName,
+    source: &TextSource,
 ) -> Result<(), CloseReason> {
     let text = match text_of_source(cx, request.text, source).await? {
         Text::Known(text) => text,
@@ -117,7 +117,7 @@ async fn prepare_named(
 async fn uncovered_prepare(
     cx: &mut CallContext<'_>,
     request: &Request<'_>,
-    name: &Name,
+    name: &StatementName,
     why: &str,
 ) -> Result<(), CloseReason> {
     if !runs_uncovered(cx.context) {
@@ -141,7 +141,7 @@ fn may_mean_another(cx: &CallContext<'_>, named: &Named) -> bool {
 async fn pass_prepare(
     cx: &mut CallContext<'_>,
     request: &Request<'_>,
-    name: &Name,
+    name: &StatementName,
     statement: Option<NamedStatement>,
 ) -> Result<(), CloseReason> {
     let was_known = cx.statements.named.get(&name.folded).is_some();

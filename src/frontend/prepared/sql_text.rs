@@ -3,7 +3,7 @@
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::protocol::command::Command;
-use crate::sql::classify::named::Source;
+use crate::sql::classify::named::TextSource;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::words;
 
@@ -47,7 +47,7 @@ const WIDE: [&str; 5] = ["ucs2", "utf16", "utf16le", "utf32", "swe7"];
 pub(crate) async fn text_of_source(
     cx: &mut CallContext<'_>,
     text: &[u8],
-    source: &Source,
+    source: &TextSource,
 ) -> Result<Text, CloseReason> {
     let expression = &text[source.span.clone()];
     let names = words::mentions(expression);

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::turned_away::TurnedAway;
 use crate::backend::own::{self, Guard};
 use crate::config::Config;
-use crate::config::tls::{Asked, BackendMode, Offer};
+use crate::config::tls::{BackendMode, ClientCertificate, Offer};
 use crate::lock::codes;
+use crate::net::certificate_expiry::Ends;
 use crate::net::certificates::{Acceptor, Connector, NoTls, TlsError};
 use crate::net::compression::Compression;
-use crate::net::expiry::Ends;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::protocol::auth::OwnKey;
@@ -113,7 +113,7 @@ impl Hops {
         let mode = config.backend_tls.mode;
         let why = if mode.demands() {
             "the server offers none, and backend_tls demands it"
-        } else if mode == BackendMode::Match && config.tls.asked == Asked::Require {
+        } else if mode == BackendMode::Match && config.tls.asked == ClientCertificate::Require {
             "the server offers none, tls_client_cert demands it of clients, and with backend_tls = \"match\" clients get what the server offers"
         } else {
             return None;
@@ -127,7 +127,7 @@ impl Hops {
             return Some(TurnedAway::of("no_tls", codes::tls_required()));
         }
         let certified = client.tls().is_some_and(|tls| tls.peer_certificate().is_some());
-        (config.tls.asked == Asked::Require && !certified)
+        (config.tls.asked == ClientCertificate::Require && !certified)
             .then(|| TurnedAway::of("no_certificate", codes::certificate_required()))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::protocol::reply::ColumnType;
 use crate::sql::classify::BareCall;
-use crate::sql::classify::argument::Argument;
+use crate::sql::expression::argument::Argument;
 use crate::sql::expression::composite::Composite;
 
 /// Long data kept for a parameter: more than any name or timeout needs.

@@ -7,8 +7,8 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
 use crate::seldom::Turn;
+use crate::sql::classify::at_prepare::preparing_evaluates;
 use crate::sql::classify::{self, Statement};
-use crate::sql::expression::early::preparing_evaluates;
 
 /// Forwards or refuses a text that is no bare call.
 pub(crate) async fn pass_or_refuse(

@@ -1,7 +1,8 @@
-//! What a statement that calls a lock function is: one bare call that the proxy can answer, the
+//! Classifies a statement that calls a lock function: one bare call that the proxy can answer, the
 //! definition of a stored program, or something else.
 
-pub mod argument;
+pub mod at_prepare;
+mod bare;
 pub(in crate::sql) mod definition;
 pub mod named;
 pub mod split;
@@ -12,15 +13,17 @@ use super::expression::composite::{self, Composite};
 use super::expression::listing;
 use super::find::finder::Finder;
 use super::find::mentions::mention;
+use super::find::readings::Readings;
 use super::lexer::dialect::Dialect;
-use super::lexer::readings::Readings;
-use super::lexer::scanner::{Kind, Scanner, Token, is_space};
-use crate::lock::function::Function;
-use crate::sql::classify::argument::{Argument, Cursor};
+use super::lexer::scanner::Kind;
+use super::lexer::tokens::tokens;
+use bare::Bare;
+pub use bare::{Alias, BareCall};
+
 use crate::sql::classify::definition::{event_body, is_definition, is_table};
 use crate::sql::classify::named::Named;
 
-/// Bytes of readings that differ, after which more are the work of somebody who wants them.
+/// Bytes of differing readings that are judged; only a crafted statement has more.
 const MAX_JUDGED: usize = 512 * 1024;
 
 /// The verdict on a statement.
@@ -50,48 +53,6 @@ pub enum Statement {
     Other,
     /// The reading depends on settings that only the server knows.
     Ambiguous,
-}
-
-/// `SELECT|DO fn(arguments) [[AS] alias] [FROM DUAL] [LIMIT 1] [;]`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BareCall {
-    /// DO instead of SELECT: an OK packet instead of rows.
-    pub is_do: bool,
-    /// The function.
-    pub function: Function,
-    /// Its arguments.
-    pub arguments: Vec<Argument>,
-    /// The call's source text, which names its column.
-    pub call: Range<usize>,
-    /// The alias.
-    pub alias: Alias,
-    /// The column's name is not simply the call's source text.
-    pub odd: bool,
-    /// What must surround an expression in the call's place: half a versioned comment, if one
-    /// begins or ends in the call.
-    pub around: (&'static str, &'static str),
-    /// Where a LIMIT would begin, and what makes the statement one without rows there.
-    pub none: (usize, &'static str),
-    /// An optimizer hint, which may set variables for the statement.
-    pub hint: bool,
-    /// A hint or something behind the semicolon: only the server's own reply will do.
-    pub special: bool,
-}
-
-/// A column alias.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Alias {
-    /// None: the source text is the name.
-    None,
-    /// A name that needs no conversion. A bare word may be reserved, which only the server knows.
-    Simple {
-        /// The alias's text.
-        text: Range<usize>,
-        /// Not quoted.
-        bare: bool,
-    },
-    /// Any other: the server names the column.
-    Complex,
 }
 
 /// Judges a statement that passed the prefilter.
@@ -133,7 +94,7 @@ impl<'a> Judging<'a> {
         if self.silent { 0 } else { self.readings.work() }
     }
 
-    /// Looks at one more reading; the verdict behind the last one.
+    /// Looks at one more reading; returns the verdict after the last one.
     pub fn step(&mut self) -> Option<Statement> {
         if self.silent {
             return Some(Statement::NoCall);
@@ -188,9 +149,12 @@ pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     }
     if whole
         && sites.len() == 1
-        && let Some(bare) = bare(text, &tokens)
+        && let Some(bare) = bare::read(text, &tokens)
     {
-        return bare;
+        return match bare {
+            Bare::Call(call) => Statement::Bare(call),
+            Bare::WrongCount => Statement::WrongCount,
+        };
     }
     if sites.is_empty()
         && whole
@@ -235,141 +199,6 @@ fn lists(text: &[u8], dialect: Dialect) -> Option<Composite> {
         composite::read(text, &tokens, dialect)
     } else {
         None
-    }
-}
-
-/// All tokens, and whether the text ends outside strings and comments.
-pub(super) fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool) {
-    let mut tokens = Vec::new();
-    let mut keep = |token, _: &[u8]| {
-        tokens.push(token);
-        false
-    };
-    let mut scanner = Scanner::new(dialect);
-    scanner.feed(text, 0, &mut keep);
-    let whole = scanner.finish(&mut keep);
-    (tokens, whole)
-}
-
-fn bare(text: &[u8], tokens: &[Token]) -> Option<Statement> {
-    let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
-    let marks: Vec<Token> = tokens.iter().copied().filter(|t| t.kind == Kind::Versioned).collect();
-    let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
-    let tokens: Vec<Token> = tokens.iter().copied().filter(code).collect();
-    let inside = |at: usize| {
-        let before = marks.partition_point(|m| m.start < at);
-        marks[..before].last().is_some_and(|m| m.opens(text))
-    };
-    let mut c = Cursor::new(text, &tokens);
-    let is_do = c.word("DO");
-    if !is_do && !c.word("SELECT") {
-        return None;
-    }
-    let brace = c.punct(b'{');
-    if brace.is_some() && !c.word("fn") {
-        return None;
-    }
-    let name = c.next()?;
-    let unquoted = match name.kind {
-        Kind::Quoted => text.get(name.start + 1..name.end - 1)?,
-        _ => c.bytes(name),
-    };
-    let function = Function::from_name(unquoted)?;
-    c.punct(b'(')?;
-    let mut arguments = Vec::new();
-    let close = loop {
-        if let Some(close) = c.punct(b')') {
-            break close;
-        }
-        if !arguments.is_empty() {
-            c.punct(b',')?;
-        }
-        let argument = c.argument()?;
-        // An expression of its own, which half a comment would break.
-        if let Argument::Literal(span) = &argument
-            && holds(&marks, span)
-        {
-            return None;
-        }
-        arguments.push(argument);
-    };
-    let call = match brace {
-        Some(brace) => brace.start..c.punct(b'}')?.end,
-        None => name.start..close.end,
-    };
-    // Versioned comments are left out of the column's name.
-    let comment = |c: &&[u8]| memchr::memmem::find(&text[call.clone()], c).is_some();
-    let odd = brace.is_some() || !marks.is_empty() || [&b"/*!"[..], b"/*M!"].iter().any(comment);
-    let alias = if is_do { Alias::None } else { alias(&mut c)? };
-    if !is_do && c.word("FROM") && !c.word("DUAL") {
-        return None;
-    }
-    let body = tokens[..tokens.len() - c.left()].last().map_or(0, |t| t.end);
-    if !is_do && c.word("LIMIT") && !c.word("1") {
-        return None;
-    }
-    // What stands behind a semicolon may be an empty statement with a result of its own.
-    let tail = c.peek().map_or(text.len(), |t| t.end);
-    let more = !text[tail..].iter().all(|b| is_space(*b));
-    while c.punct(b';').is_some() || c.punct(0).is_some() {}
-    if c.peek().is_some() {
-        return None;
-    }
-    if arguments.len() != function.arity() {
-        return Some(Statement::WrongCount);
-    }
-    let (opens, closes) = match (inside(call.start), inside(call.end)) {
-        (true, false) => ("", "*/"),
-        (false, true) => ("/*!", ""),
-        (true, true) | (false, false) => ("", ""),
-    };
-    Some(Statement::Bare(BareCall {
-        is_do,
-        function,
-        arguments,
-        call,
-        alias,
-        odd,
-        around: (opens, closes),
-        none: (body, if inside(body) { " LIMIT 0 */" } else { " LIMIT 0" }),
-        hint,
-        special: hint || more || odd,
-    }))
-}
-
-/// Whether half a versioned comment stands in a part of the text.
-pub(super) fn holds(marks: &[Token], span: &Range<usize>) -> bool {
-    let next = marks.partition_point(|m| m.start < span.start);
-    marks.get(next).is_some_and(|m| m.start < span.end)
-}
-
-fn alias(c: &mut Cursor<'_>) -> Option<Alias> {
-    let with_as = c.word("AS");
-    let Some(t) = c.peek() else {
-        return (!with_as).then_some(Alias::None);
-    };
-    let word = c.bytes(t);
-    match t.kind {
-        Kind::Word => {
-            let keyword = ["FROM", "LIMIT"].iter().any(|k| k.as_bytes().eq_ignore_ascii_case(word));
-            if !with_as && keyword {
-                return Some(Alias::None);
-            }
-            c.next();
-            let text = t.start..t.end;
-            let simple = word.iter().all(u8::is_ascii) && word.len() <= 64;
-            Some(if simple { Alias::Simple { text, bare: true } } else { Alias::Complex })
-        }
-        Kind::Quoted | Kind::String => {
-            c.next();
-            let text = t.start + 1..t.end - 1;
-            let inner = &c.bytes(t)[1..word.len() - 1];
-            let simple = (1..=64).contains(&inner.len())
-                && inner.iter().all(|b| b.is_ascii_alphanumeric() || b"_$-.:".contains(b));
-            Some(if simple { Alias::Simple { text, bare: false } } else { Alias::Complex })
-        }
-        _ if with_as => None,
-        _ => Some(Alias::None),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::argument::{Argument, Cursor};
-use crate::sql::expression::early::behind_settings;
+use crate::sql::expression::argument::{Argument, argument};
 use crate::sql::expression::effects::is_repeatable;
+use crate::sql::expression::settings::behind_settings;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token, is_space};
+use crate::sql::lexer::tokens::TokenCursor;
 use crate::types::Flavour;
 
 /// One such statement.
@@ -15,58 +16,58 @@ pub enum Named {
     /// `PREPARE name FROM source`
     Prepare {
         /// The statement's name.
-        name: Name,
+        name: StatementName,
         /// Its text.
-        source: Source,
+        source: TextSource,
     },
     /// `EXECUTE name [USING values]`
     Execute {
         /// The statement's name.
-        name: Name,
-        /// What is bound to its parameters.
-        using: Vec<Value>,
+        name: StatementName,
+        /// The values for its parameters.
+        using: Vec<UsingValue>,
     },
     /// `EXECUTE IMMEDIATE source [USING values]`
     Immediate {
         /// The text.
-        source: Source,
-        /// What is bound to its parameters.
-        using: Vec<Value>,
+        source: TextSource,
+        /// The values for its parameters.
+        using: Vec<UsingValue>,
     },
     /// `DEALLOCATE PREPARE name`, `DROP PREPARE name`
     Deallocate {
         /// The statement's name.
-        name: Name,
+        name: StatementName,
     },
 }
 
-/// A name as it is compared: servers do not tell case and accents apart.
+/// A name as servers compare it: case and accents do not matter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct StatementName {
     /// In lower case.
     pub folded: Vec<u8>,
     /// Of letters, digits, `_` and `$`, which fold in one way only.
     pub plain: bool,
-    /// Behind `SET STATEMENT … FOR`.
+    /// It follows `SET STATEMENT … FOR`.
     pub set: bool,
 }
 
 /// An expression that gives a statement's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct TextSource {
     /// Its own text.
     pub span: Range<usize>,
     /// One string, which says what it is.
     pub literal: bool,
     /// It may be evaluated once more.
     pub repeatable: bool,
-    /// Behind `SET STATEMENT … FOR`.
+    /// It follows `SET STATEMENT … FOR`.
     pub set: bool,
 }
 
-/// An expression behind USING.
+/// An expression after USING.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value {
+pub struct UsingValue {
     /// Its text.
     pub span: Range<usize>,
     /// The literal that it is, if it is one.
@@ -85,7 +86,7 @@ pub fn may_be_named(text: &[u8], known: bool) -> bool {
         start.is_some_and(|start| {
             matches!(
                 text[at + start..],
-                // `-`, `#`, `/` and `*`: behind a comment, or half a versioned one.
+                // `-`, `#`, `/` and `*`: after a comment, or half a versioned one.
                 [b'p' | b'P' | b'e' | b'E' | b'd' | b'D' | b'/' | b'#' | b'-' | b'*', ..]
                     // SET STATEMENT … FOR
                     | [b's' | b'S', b'e' | b'E', b't' | b'T', ..]
@@ -137,7 +138,7 @@ pub(in crate::sql) fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> O
     }
     let behind = if flavour == Flavour::MariaDb { behind_settings(text, code) } else { 0 };
     let set = behind > 0;
-    let mut c = Cursor::new(text, code.get(behind..)?);
+    let mut c = TokenCursor::new(text, code.get(behind..)?);
     if c.word("PREPARE") {
         let name = name(&mut c, set)?;
         c.word("FROM").then_some(())?;
@@ -158,7 +159,7 @@ pub(in crate::sql) fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> O
     Some(Named::Execute { name, using: using(text, c, dialect)? })
 }
 
-fn name(c: &mut Cursor<'_>, set: bool) -> Option<Name> {
+fn name(c: &mut TokenCursor<'_>, set: bool) -> Option<StatementName> {
     let token = c.next()?;
     let bytes = c.bytes(token);
     let bytes = match token.kind {
@@ -167,11 +168,11 @@ fn name(c: &mut Cursor<'_>, set: bool) -> Option<Name> {
         _ => return None,
     };
     let plain = bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$'));
-    Some(Name { folded: bytes.to_ascii_lowercase(), plain, set })
+    Some(StatementName { folded: bytes.to_ascii_lowercase(), plain, set })
 }
 
 /// MySQL takes a string or a user variable, MariaDB any expression.
-fn source(text: &[u8], c: &mut Cursor<'_>, dialect: Dialect, set: bool) -> Option<Source> {
+fn source(text: &[u8], c: &mut TokenCursor<'_>, dialect: Dialect, set: bool) -> Option<TextSource> {
     let mut taken = Vec::new();
     let mut depth = 0;
     while let Some(token) = c.peek() {
@@ -191,7 +192,7 @@ fn source(text: &[u8], c: &mut Cursor<'_>, dialect: Dialect, set: bool) -> Optio
     let simple = literal || is_variable(&taken);
     let span = taken.first()?.start..taken.last()?.end;
     let repeatable = simple || is_repeatable(text, &taken, dialect);
-    (simple || dialect.flavour == Flavour::MariaDb).then_some(Source {
+    (simple || dialect.flavour == Flavour::MariaDb).then_some(TextSource {
         span,
         literal,
         repeatable,
@@ -210,7 +211,7 @@ fn is_variable(tokens: &[Token]) -> bool {
         && tokens.windows(2).all(|two| two[0].end == two[1].start)
 }
 
-fn using(text: &[u8], mut c: Cursor<'_>, dialect: Dialect) -> Option<Vec<Value>> {
+fn using(text: &[u8], mut c: TokenCursor<'_>, dialect: Dialect) -> Option<Vec<UsingValue>> {
     if c.peek().is_none() {
         return Some(Vec::new());
     }
@@ -230,9 +231,9 @@ fn using(text: &[u8], mut c: Cursor<'_>, dialect: Dialect) -> Option<Vec<Value>>
                     return None;
                 }
                 let span = item.first()?.start..item.last()?.end;
-                let mut cursor = Cursor::new(text, &item);
-                let literal = cursor.argument().filter(|_| cursor.left() == 0);
-                values.push(Value {
+                let mut cursor = TokenCursor::new(text, &item);
+                let literal = argument(&mut cursor).filter(|_| cursor.left() == 0);
+                values.push(UsingValue {
                     span,
                     literal,
                     repeatable: is_repeatable(text, &item, dialect),
@@ -266,7 +267,7 @@ mod tests {
     fn parts(flavour: Flavour, sql: &str) -> Option<Vec<String>> {
         let Statement::Named(named) = judge(flavour, sql) else { return None };
         let text = |span: &Range<usize>| sql[span.clone()].to_owned();
-        let name = |name: &Name| String::from_utf8_lossy(&name.folded).into_owned();
+        let name = |name: &StatementName| String::from_utf8_lossy(&name.folded).into_owned();
         Some(match &named {
             Named::Prepare { name: n, source } => vec![name(n), text(&source.span)],
             Named::Deallocate { name: n } => vec![name(n)],

@@ -7,7 +7,7 @@ use crate::sql::lexer::scanner::{Kind, Token};
 /// The statements, each with its semicolon but the last; empty ones are statements too. `None` if
 /// semicolons may mean something else here, as in the body of a stored program.
 ///
-/// What holds no code stays with the statement before it: the server has its own mind about it.
+/// A piece without code stays with the statement before it: the server decides about it.
 pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
     let mut versioned = false;
     let mut pieces: Vec<Range<usize>> = Vec::new();

@@ -1,14 +1,14 @@
-//! What stands around a lock call in its statement.
+//! The clauses around a lock call in its statement.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::composite::Back;
 use super::nesting::Tokens;
 use crate::lock::function::Function;
+use crate::sql::find::words::Back;
 use crate::sql::lexer::scanner::Kind;
 
-/// What decides about the rows of a query.
+/// Clauses that decide about the rows of a query.
 pub(in crate::sql) const CLAUSES: [&str; 13] = [
     "FROM",
     "WHERE",
@@ -154,10 +154,10 @@ impl Tokens<'_> {
         })
     }
 
-    /// Whether a call stands in IF, CASE or the like, or behind ON DUPLICATE KEY.
+    /// Whether a call stands in IF, CASE or the like, or after ON DUPLICATE KEY.
     pub(in crate::sql) fn is_conditional(&self, at: usize) -> bool {
         const CONDITIONS: [&str; 5] = ["IF", "IFNULL", "NULLIF", "COALESCE", "ELT"];
-        // What is evaluated first is evaluated.
+        // The first part is always evaluated.
         let around = (0..at).filter(|i| {
             self.punct(*i, b'(') && self.closes[*i] > at && (i + 1 < at || self.is(i - 1, "NULLIF"))
         });
@@ -196,7 +196,7 @@ impl Tokens<'_> {
             }
             i += 2;
             let name = self.list.get(i)?;
-            // A bare name may hold dots, and goes on behind them.
+            // A bare name may hold dots, and continues after them.
             if matches!(name.kind, Kind::Punct(_)) || self.punct(i + 1, b'.') {
                 return None;
             }
@@ -208,7 +208,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// Where the statement asks for what the one before it has left behind.
+    /// Where the statement asks for results that the statement before it left in the session.
     pub(in crate::sql) fn looks_back(&self) -> Vec<(Range<usize>, Back)> {
         let spans = (0..self.list.len()).filter_map(|i| {
             let (back, variable) = Back::ALL.into_iter().find_map(|back| match back {

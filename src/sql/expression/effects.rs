@@ -182,7 +182,7 @@ const QUIET: &[&str] = &[
 ];
 
 /// Of these, those that are the server's own only if the parenthesis follows at once, unless its modes
-/// have IGNORE_SPACE. Behind a gap they are stored functions.
+/// have IGNORE_SPACE. After a gap they are stored functions.
 const ADJOINING: &[&str] = &[
     "ADDDATE",
     "BIT_AND",
@@ -265,7 +265,7 @@ fn is_native(name: &[u8], dialect: Dialect) -> bool {
 }
 
 /// Whether the word before a parenthesis names one of these functions as the server reads it; `gap`
-/// tells that something stands between the two.
+/// says that something is between the two.
 fn is_among(list: &[&str], name: &[u8], gap: bool, dialect: Dialect) -> bool {
     among(list, name) && !(gap && among(ADJOINING, name)) && is_native(name, dialect)
 }
@@ -307,7 +307,7 @@ pub(in crate::sql) fn is_repeatable(text: &[u8], tokens: &[Token], dialect: Dial
     })
 }
 
-/// `name (` behind WITH.
+/// `name (` after WITH.
 fn is_with_name(text: &[u8], tokens: &[Token], i: usize) -> bool {
     i > 0 && {
         let before = &text[tokens[i - 1].start..tokens[i - 1].end];

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::clauses::CLAUSES;
-use super::composite::Verb;
 use super::nesting::Tokens;
+use super::verb::Verb;
 use crate::sql::lexer::scanner::Kind;
 
 /// The expression around a call.
@@ -14,7 +14,7 @@ use crate::sql::lexer::scanner::Kind;
 pub struct Item {
     /// Its source text.
     pub span: Range<usize>,
-    /// Nothing before it ends the statement with an error: the server comes to it.
+    /// Nothing before it ends the statement with an error: the server reaches it.
     pub reached: bool,
     /// It reads no tables and may be evaluated once more, by itself.
     pub repeatable: bool,
@@ -52,12 +52,12 @@ impl Tokens<'_> {
                 self.listed_in(1..all, |part| self.lets_go_on(part))
             }
             Verb::Change if self.is(0, "INSERT") || self.is(0, "REPLACE") => self.written(),
-            // Whether the server comes to the arguments of CALL depends on the procedure.
+            // Whether the server reaches the arguments of CALL depends on the procedure.
             Verb::Rows | Verb::Change | Verb::Explain | Verb::Show => Items::NONE,
         }
     }
 
-    /// What is known of an item; `named` are the names of common table expressions.
+    /// The properties of an item; `named` are the names of common table expressions.
     pub(in crate::sql) fn item(
         &self,
         part: Range<usize>,
@@ -73,7 +73,7 @@ impl Tokens<'_> {
         Item { span, reached, repeatable }
     }
 
-    /// What INSERT and REPLACE write into their first row.
+    /// The values that INSERT and REPLACE write into their first row.
     fn written(&self) -> Items {
         let words = |i: usize, words: &[&str]| {
             self.depths[i] == 0 && words.iter().any(|word| self.is(i, word))
@@ -107,7 +107,7 @@ impl Tokens<'_> {
         !(select + 1..self.list.len()).any(decides)
     }
 
-    /// What stands between commas; `passes` tells the parts that end no statement with an error.
+    /// The parts between commas; `passes` says which parts end no statement with an error.
     fn listed_in(&self, range: Range<usize>, passes: impl Fn(Range<usize>) -> bool) -> Items {
         let mut ranges = Vec::new();
         let mut start = range.start;
@@ -124,7 +124,7 @@ impl Tokens<'_> {
         Items { reached: stops.map_or(ranges.len(), |nth| nth + 1), ranges }
     }
 
-    /// The same of assignments: what stands behind `=`.
+    /// The same for assignments: the expression after `=`.
     fn assigned_in(&self, range: Range<usize>, passes: impl Fn(Range<usize>) -> bool) -> Items {
         let mut items = self.listed_in(range, passes);
         for part in &mut items.ranges {

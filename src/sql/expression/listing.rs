@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::composite::Verb;
 use super::nesting::Tokens;
+use super::verb::Verb;
 use crate::sql::lexer::scanner::Kind;
 use crate::types::Flavour;
 
@@ -21,7 +21,7 @@ pub enum Table {
 pub struct Listing {
     /// Which one.
     pub table: Table,
-    /// Its name, as it stands there first.
+    /// Its name, as written at the first place.
     pub name: Range<usize>,
     /// Where it stands with its schema, both names.
     pub qualified: Vec<Range<usize>>,
@@ -34,9 +34,9 @@ pub struct Listing {
 /// A place for a common table expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In front of this SELECT, which has none.
+    /// Before this SELECT, which has none.
     Select(usize),
-    /// In front of the others, behind this WITH.
+    /// Before the others, after this WITH.
     With(usize),
 }
 
@@ -109,7 +109,7 @@ impl Tokens<'_> {
         listing.map(|listing| Listing { place, ..listing })
     }
 
-    /// Whether the name at `i`, behind a dot, is the table's own.
+    /// Whether the name at `i`, after a dot, is the table's own.
     fn is_of_schema(&self, i: usize, table: Table) -> bool {
         let Some(schema) = i.checked_sub(2) else { return false };
         let (expected, _) = table.full_name();

@@ -19,13 +19,13 @@ pub(in crate::sql) struct Tokens<'a> {
     pub(in crate::sql) depths: Vec<u32>,
     /// A SELECT stands before it in the same parenthesis.
     pub(in crate::sql) in_select: Vec<bool>,
-    /// It stands in the list of tables behind FROM.
+    /// It is in the list of tables after FROM.
     pub(in crate::sql) in_from: Vec<bool>,
     /// It stands in the arguments of a lock call.
     pub(in crate::sql) in_call: Vec<bool>,
 }
 
-/// What has been seen of a parenthesis.
+/// The properties of an open parenthesis.
 #[derive(Clone, Copy, Default)]
 struct Level {
     select: bool,

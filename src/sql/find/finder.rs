@@ -1,7 +1,7 @@
 //! Finds calls of the five functions in a statement.
 //!
 //! A call is the name, bare or backquoted, followed by `(` after white space or comments
-//! (interception, 1). A name behind a dot, or where a table or routine is named, is none; but
+//! (interception, 1). A name after a dot, or where a table or routine is named, is none; but
 //! MariaDB has schemas of its own functions, by which they may be qualified.
 
 use std::hash::{Hash, Hasher};
@@ -24,24 +24,24 @@ pub struct Site {
 #[derive(Debug, Clone)]
 pub struct Finder {
     scanner: Scanner,
-    seen: Seen,
+    seen: FinderState,
 }
 
 #[derive(Debug, Clone, Default, Hash)]
-struct Seen {
+struct FinderState {
     /// The token before rules a call out.
     names_something: bool,
-    behind: Behind,
+    behind: AfterPoint,
     candidate: Option<Site>,
     calls: Vec<Site>,
-    /// Behind the parenthesis of the first call.
+    /// The position after the parenthesis of the first call.
     first_call: Option<usize>,
     prepares: Prepares,
-    /// Behind the first EXECUTE.
+    /// The position after the first EXECUTE.
     executes: Option<usize>,
 }
 
-/// How much of `PREPARE name FROM` or of `EXECUTE IMMEDIATE` has been seen: a string behind it is
+/// How much of `PREPARE name FROM` or of `EXECUTE IMMEDIATE` has been seen: a string after it is
 /// run as a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 enum Prepares {
@@ -54,9 +54,9 @@ enum Prepares {
     Behind(usize),
 }
 
-/// What the token before says about a point behind it.
+/// The meaning of a point, by the token before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-enum Behind {
+enum AfterPoint {
     #[default]
     Any,
     /// The name of a schema of the server's functions.
@@ -67,18 +67,18 @@ enum Behind {
     Skimmed,
 }
 
-/// More calls than this in one statement are not told apart.
+/// More calls than this in one statement are not distinguished.
 pub(in crate::sql) const MAX_CALLS: usize = 1024;
 
 impl Finder {
     /// A finder at the start of a statement.
     pub fn new(dialect: Dialect) -> Self {
-        Self { scanner: Scanner::new(dialect), seen: Seen::default() }
+        Self { scanner: Scanner::new(dialect), seen: FinderState::default() }
     }
 
     /// A finder for a statement of which the modes are not known.
     pub fn in_any_mode(dialect: Dialect) -> Self {
-        Self { scanner: Scanner::in_any_mode(dialect), seen: Seen::default() }
+        Self { scanner: Scanner::in_any_mode(dialect), seen: FinderState::default() }
     }
 
     /// A finder that has scanned a whole statement.
@@ -88,7 +88,7 @@ impl Finder {
         finder
     }
 
-    /// The same, and whether the text ends outside strings and comments. `each` is told the tokens.
+    /// The same, and whether the text ends outside strings and comments. `each` gets the tokens.
     pub(in crate::sql) fn telling(
         text: &[u8],
         dialect: Dialect,
@@ -126,7 +126,7 @@ impl Finder {
 
     /// Takes over the modes of another finder that will go on like this one.
     pub fn merge(&mut self, other: &Self) -> bool {
-        let key = |s: &Seen| {
+        let key = |s: &FinderState| {
             let candidate = s.candidate.map(|site| site.function);
             (s.names_something, s.behind, candidate, s.first_call, s.prepares, s.executes)
         };
@@ -168,7 +168,7 @@ impl Finder {
     }
 }
 
-/// What it has found.
+/// The findings so far.
 impl Hash for Finder {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.seen.hash(state);
@@ -191,11 +191,11 @@ impl Prepares {
     }
 }
 
-impl Seen {
-    /// What the last tokens mean depends on the next.
+impl FinderState {
+    /// The meaning of the last tokens depends on the next.
     fn expects_more(&self) -> bool {
         self.candidate.is_some()
-            || matches!(self.behind, Behind::Schema | Behind::Point)
+            || matches!(self.behind, AfterPoint::Schema | AfterPoint::Point)
             || !matches!(self.prepares, Prepares::No | Prepares::Behind(_))
     }
 
@@ -231,16 +231,16 @@ impl Seen {
             Kind::Punct(_) | Kind::String => {
                 self.candidate = None;
                 self.names_something = names_what_follows(token.kind, text)
-                    && (token.kind != Kind::Punct(b'.') || self.behind == Behind::Any);
+                    && (token.kind != Kind::Punct(b'.') || self.behind == AfterPoint::Any);
             }
         }
         self.behind = match token.kind {
             Kind::Versioned | Kind::Hint => self.behind,
-            Kind::Punct(b'.') => Behind::Point,
-            _ if flavour == Flavour::MySql => Behind::Any,
-            Kind::Word | Kind::Quoted if is_function_schema(text) => Behind::Schema,
-            Kind::Punct(b' ') => Behind::Skimmed,
-            _ => Behind::Any,
+            Kind::Punct(b'.') => AfterPoint::Point,
+            _ if flavour == Flavour::MySql => AfterPoint::Any,
+            Kind::Word | Kind::Quoted if is_function_schema(text) => AfterPoint::Schema,
+            Kind::Punct(b' ') => AfterPoint::Skimmed,
+            _ => AfterPoint::Any,
         };
     }
 }
@@ -264,7 +264,7 @@ fn function(name: &[u8], dialect: Dialect, knows_charset: bool) -> Option<Functi
     Function::from_name(&name[..half.unwrap_or(name.len())])
 }
 
-/// Whether a name and `(` behind a token declare or use a table, an index or a routine.
+/// Whether a name and `(` after a token declare or use a table, an index or a routine.
 pub(in crate::sql) fn names_what_follows(kind: Kind, text: &[u8]) -> bool {
     const WORDS: [&[u8]; 18] = [
         b"AS",
@@ -288,7 +288,7 @@ pub(in crate::sql) fn names_what_follows(kind: Kind, text: &[u8]) -> bool {
     ];
     match kind {
         Kind::Word => WORDS.iter().any(|w| w.eq_ignore_ascii_case(text)),
-        // Behind a parenthesis, a derived table gets a name for itself and for its columns.
+        // After a parenthesis, a derived table gets a name, and names for its columns.
         Kind::Punct(b) => matches!(b, b'.' | b')'),
         Kind::Quoted | Kind::String | Kind::Hint | Kind::Versioned => false,
     }
@@ -381,7 +381,7 @@ mod tests {
             (b"SELECT 1 --\x7f, GET_LOCK('a',0)", Safe, 0),
             (b"SELECT 1 --\x7f, GET_LOCK('a',0)", Dos, 1),
             (b"SELECT 1 --\x98 ' \n, GET_LOCK('a',0) -- '", Cp1250, 1),
-            // Behind a backslash one byte is skipped, though a character may begin with it.
+            // After a backslash one byte is skipped, though a character may begin with it.
             (b"SELECT '\\\x81\\\\', GET_LOCK('a',0) -- '", Gbk, 1),
             (b"SELECT '\\\x81\\', GET_LOCK('a',0) -- '", Gbk, 0),
             (b"SELECT '\x81\\\\', GET_LOCK('a',0) -- '", Big5, 1),
@@ -403,7 +403,7 @@ mod tests {
             let dialect = Dialect { multibyte, ..dialect(Flavour::MySql) };
             let found = Finder::of(sql, dialect).calls().len();
             assert_eq!(found, calls, "{multibyte:?}: {}", sql.escape_ascii());
-            // A reading that nobody knows to be wrong has the call.
+            // A reading that may be right has the call.
             let asked = Dialect { multibyte: Safe, ..dialect };
             let same = |d: &Dialect| Finder::of(sql, *d).calls().len() == calls;
             assert!(asked.readings(sql).iter().any(same), "{}", sql.escape_ascii());

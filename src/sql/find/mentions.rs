@@ -1,11 +1,11 @@
 //! Finds the names of the five functions anywhere in a text: in strings, comments and words.
 
-/// What stands in front of `_LOCK` in the five names.
+/// The parts before `_LOCK` in the five names.
 const BEFORE: [&[u8]; 5] = [b"GET", b"RELEASE", b"RELEASE_ALL", b"IS_FREE", b"IS_USED"];
 /// Bytes of a name that may stand in the chunk before.
 const OVERLAP: usize = 16;
 
-/// Behind the `_LOCK` of the first name.
+/// The position after the `_LOCK` of the first name.
 pub(in crate::sql) fn mention(text: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'_', text).map(|at| (at, at + 5)).find_map(|(at, end)| {
         let lock = text.get(at + 1..end).is_some_and(|word| word.eq_ignore_ascii_case(b"lock"));
@@ -26,7 +26,7 @@ pub(in crate::sql) struct Mentions {
 }
 
 impl Mentions {
-    /// Behind the first name that ends in this chunk.
+    /// The position after the first name that ends in this chunk.
     pub(in crate::sql) fn feed(&mut self, chunk: &[u8]) -> Option<usize> {
         let head = &chunk[..chunk.len().min(OVERLAP)];
         let seam = [&self.last, head].concat();

@@ -3,5 +3,6 @@
 pub mod finder;
 pub(in crate::sql) mod mentions;
 pub mod prefilter;
+pub mod readings;
 pub mod stream;
 pub mod words;

@@ -1,6 +1,6 @@
 //! The byte scan every statement pays: can it contain a lock call at all?
 
-/// What the scan found.
+/// The result of the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Found {
     /// `_LOCK`, which all five functions' names contain.
@@ -10,9 +10,9 @@ pub struct Found {
     pub setting: bool,
 }
 
-/// Bytes that are looked at together behind an underscore: names have more than one.
+/// Bytes that are checked together after an underscore: names have more than one.
 const BLOCK: usize = 128;
-/// Bytes behind a block's last that are looked at with it.
+/// Bytes after a block's end that are checked with it.
 const BEYOND: usize = 3;
 
 /// Looks at the words beside underscores, in any letter case.
@@ -30,7 +30,7 @@ pub fn scan(text: &[u8]) -> Found {
     found
 }
 
-/// Whether a word behind one of the underscores begins like one that is looked for. Without a
+/// Whether a word after one of the underscores begins like one that is searched. Without a
 /// branch, so that the compiler takes many bytes at a time.
 fn may_match(block: &[u8]) -> bool {
     let bytes = block.iter().zip(&block[1..]).zip(&block[BEYOND..]);

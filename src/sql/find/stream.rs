@@ -5,9 +5,9 @@ use super::finder::Finder;
 use super::mentions::Mentions;
 use crate::sql::lexer::dialect::Dialect;
 
-/// What was found.
+/// What the search found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum StreamFound {
     /// A call, however the server reads the text.
     Call,
     /// A call in some modes or character sets, in others a part of a string or a comment.
@@ -16,7 +16,7 @@ pub enum Found {
     Prepared,
 }
 
-/// Readings told apart. More are the work of somebody who wants them: then the names alone count.
+/// Readings that are distinguished. Only a crafted text has more: then each name counts as a call.
 const MAX_READINGS: usize = 16;
 /// Bytes that several readings scan until they are compared: few where they part, more elsewhere.
 const STRIDES: [usize; 2] = [64, 1024];
@@ -47,7 +47,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A statement that starts behind `skip` bytes.
+    /// A statement that starts after `skip` bytes.
     pub fn behind(dialect: Dialect, skip: usize) -> Self {
         let readings = vec![Finder::in_any_mode(dialect)];
         Self {
@@ -77,7 +77,7 @@ impl Stream {
 
     /// Looks at a chunk. A call that begins in it is told once; what is behind the call's
     /// parenthesis, here and in all later chunks, is overwritten.
-    pub fn pass(&mut self, chunk: &mut [u8]) -> Option<Found> {
+    pub fn pass(&mut self, chunk: &mut [u8]) -> Option<StreamFound> {
         if self.spoilt.is_some() {
             self.spoil(chunk);
             return None;
@@ -105,18 +105,21 @@ impl Stream {
     }
 
     /// Where the arguments of the first call start in this piece.
-    fn find(&mut self, text: &[u8]) -> Option<(usize, Found)> {
+    fn find(&mut self, text: &[u8]) -> Option<(usize, StreamFound)> {
         let before = self.at;
         let named = self.readings.iter().any(Finder::expects_call);
         self.scan(text);
         if named && self.readings.is_empty() {
-            // Whether this was its parenthesis nobody knows any more.
-            return Some((0, Found::PerhapsCall));
+            // Whether this was its parenthesis is not known any more.
+            return Some((0, StreamFound::PerhapsCall));
         }
         let calls = || self.readings.iter().map(|finder| finder.first(self.named));
         let call = calls().flatten().min().map(|end| {
-            let found =
-                if calls().all(|c| c == Some(end)) { Found::Call } else { Found::PerhapsCall };
+            let found = if calls().all(|c| c == Some(end)) {
+                StreamFound::Call
+            } else {
+                StreamFound::PerhapsCall
+            };
             (end.saturating_sub(before), found)
         });
         let mention = self.mention(text, before);
@@ -177,8 +180,8 @@ impl Stream {
         }
     }
 
-    /// Behind the first name, where every name counts.
-    fn mention(&mut self, text: &[u8], before: usize) -> Option<(usize, Found)> {
+    /// The position after the first name, where every name counts.
+    fn mention(&mut self, text: &[u8], before: usize) -> Option<(usize, StreamFound)> {
         let blind = self.readings.is_empty();
         let prepares = self.readings.iter().filter_map(Finder::prepares_behind).min();
         let mut from = 0;
@@ -192,7 +195,7 @@ impl Stream {
             return None;
         }
         let end = self.mentions.feed(&text[from..])?;
-        Some((from + end, if blind { Found::PerhapsCall } else { Found::Prepared }))
+        Some((from + end, if blind { StreamFound::PerhapsCall } else { StreamFound::Prepared }))
     }
 }
 
@@ -210,7 +213,7 @@ fn scan_forking(
     }
 }
 
-/// Behind what all five names have in common, or the end of the text, where one may begin.
+/// The position after the part that all five names share, or the end of the text, where one may begin.
 fn next_name(text: &[u8], from: usize) -> usize {
     let rest = &text[from..];
     let is = |at: usize| rest.get(at..at + 5).is_some_and(|w| w.eq_ignore_ascii_case(b"_lock"));
@@ -233,11 +236,11 @@ mod tests {
 
     const MARIADB: Dialect = Dialect { flavour: Flavour::MariaDb, version: 101_119, ..MYSQL };
 
-    fn pass(text: &[u8], size: usize) -> (Vec<u8>, Option<Found>) {
+    fn pass(text: &[u8], size: usize) -> (Vec<u8>, Option<StreamFound>) {
         pass_in(MYSQL, text, size)
     }
 
-    fn pass_in(dialect: Dialect, text: &[u8], size: usize) -> (Vec<u8>, Option<Found>) {
+    fn pass_in(dialect: Dialect, text: &[u8], size: usize) -> (Vec<u8>, Option<StreamFound>) {
         let mut stream = Stream::behind(dialect, 0);
         let mut out = text.to_vec();
         let mut found = None;
@@ -252,10 +255,10 @@ mod tests {
         for size in 1..30 {
             let (out, found) = pass(b"SELECT 'x', GET_LOCK('k', 0)", size);
             assert_eq!(out, b"SELECT 'x', GET_LOCK(\x01\n\x01\x01\x01\x01\x01", "pieces of {size}");
-            assert_eq!(found, Some(Found::Call));
+            assert_eq!(found, Some(StreamFound::Call));
             let (out, found) = pass(b"PREPARE s FROM 'DO GET_LOCK(0)'", size);
             assert_eq!(out, b"PREPARE s FROM 'DO GET_LOCK\x01\n\x01\x01", "pieces of {size}");
-            assert_eq!(found, Some(Found::Prepared));
+            assert_eq!(found, Some(StreamFound::Prepared));
         }
     }
 

@@ -1,7 +1,43 @@
 //! Questions about a text that its words answer, without a look at its grammar.
 
 use super::mentions::mention;
-use crate::sql::expression::composite::Back;
+
+/// Results that a statement leaves in its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Back {
+    /// ROW_COUNT()
+    RowCount,
+    /// FOUND_ROWS()
+    FoundRows,
+    /// @@warning_count
+    Warnings,
+    /// @@error_count
+    Errors,
+}
+
+impl Back {
+    pub(in crate::sql) const ALL: [Self; 4] =
+        [Self::RowCount, Self::FoundRows, Self::Warnings, Self::Errors];
+
+    pub(in crate::sql) fn word(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT",
+            Self::FoundRows => "FOUND_ROWS",
+            Self::Warnings => "warning_count",
+            Self::Errors => "error_count",
+        }
+    }
+
+    /// The question for it.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::RowCount => "ROW_COUNT()",
+            Self::FoundRows => "FOUND_ROWS()",
+            Self::Warnings => "@@warning_count",
+            Self::Errors => "@@error_count",
+        }
+    }
+}
 
 /// Whether one of the five functions is named anywhere, in strings and comments too.
 pub fn mentions(text: &[u8]) -> bool {
@@ -23,8 +59,8 @@ pub fn may_change_modes(text: &[u8]) -> bool {
     has(b";") && WORDS.iter().any(|word| has(word))
 }
 
-/// Whether a text may ask for what the statement before it has left behind, which a question to the
-/// server would take away.
+/// Whether a text may ask for results that the statement before it left in the session. A query of
+/// the proxy's own would overwrite them.
 pub fn looks_back(text: &[u8]) -> bool {
     memchr::memchr_iter(b'_', text).any(|at| {
         Back::ALL.into_iter().any(|back| {

@@ -1,41 +1,41 @@
 //! The scanner inside comments, versioned ones among them.
 
-use super::scanner::{Kind, Scanner, State, Token, is_space};
+use super::scanner::{Kind, ScanState, Scanner, Token, is_space};
 use crate::types::Flavour;
 
 impl Scanner {
-    /// Behind bytes that may begin or end a comment, and in one up to the end of the line.
+    /// After bytes that may begin or end a comment, and in a comment up to the end of the line.
     pub(in crate::sql) fn mark(
         &mut self,
         b: u8,
         emit: &mut impl FnMut(Token, &[u8]) -> bool,
     ) -> bool {
         match (self.state, b) {
-            (State::Dash, b'-') => self.state = State::DashDash,
-            (State::Slash, b'*') => self.state = State::Open,
-            (State::LineComment, b'\n') => self.state = State::Gap,
-            (State::LineComment, _) => {}
-            (State::Star, b'/') => {
+            (ScanState::Dash, b'-') => self.state = ScanState::DashDash,
+            (ScanState::Slash, b'*') => self.state = ScanState::Open,
+            (ScanState::LineComment, b'\n') => self.state = ScanState::Gap,
+            (ScanState::LineComment, _) => {}
+            (ScanState::Star, b'/') => {
                 self.versioned = false;
                 self.emit_at(Kind::Versioned, emit);
-                self.state = State::Gap;
+                self.state = ScanState::Gap;
             }
-            (State::DashDash, _) => {
+            (ScanState::DashDash, _) => {
                 self.state = self.behind_dashes(b);
                 return false;
             }
             (state, _) => {
                 let punct = match state {
-                    State::Slash => b'/',
-                    State::Star => b'*',
+                    ScanState::Slash => b'/',
+                    ScanState::Star => b'*',
                     _ => b'-',
                 };
                 self.emit_at(Kind::Punct(punct), emit);
-                if state == State::TwoDashes {
+                if state == ScanState::TwoDashes {
                     self.start += 1;
                     self.emit_at(Kind::Punct(punct), emit);
                 }
-                self.state = State::Gap;
+                self.state = ScanState::Gap;
                 return false;
             }
         }
@@ -43,15 +43,15 @@ impl Scanner {
     }
 
     /// `--` is a comment only before white space or a control character.
-    fn behind_dashes(&mut self, b: u8) -> State {
+    fn behind_dashes(&mut self, b: u8) -> ScanState {
         let blanks = self.modes.blanks();
         if is_space(b) || self.dialect.multibyte.ends_dashes(b) {
-            return State::LineComment;
+            return ScanState::LineComment;
         }
         if !b.is_ascii() && !blanks.is_empty() {
-            self.fork = Some((State::LineComment, blanks));
+            self.fork = Some((ScanState::LineComment, blanks));
         }
-        State::TwoDashes
+        ScanState::TwoDashes
     }
 
     pub(in crate::sql) fn open(
@@ -59,29 +59,29 @@ impl Scanner {
         b: u8,
         emit: &mut impl FnMut(Token, &[u8]) -> bool,
     ) -> bool {
-        let block = |hint| State::Block { star: false, slash: false, depth: 0, hint };
+        let block = |hint| ScanState::Block { star: false, slash: false, depth: 0, hint };
         match (self.state, b) {
-            (State::Open, b'!') => {
-                self.state = State::Version { digits: 0, value: 0, mariadb_only: false };
+            (ScanState::Open, b'!') => {
+                self.state = ScanState::Version { digits: 0, value: 0, mariadb_only: false };
             }
-            (State::Open, b'M') if self.dialect.flavour == Flavour::MariaDb => {
-                self.state = State::OpenM;
+            (ScanState::Open, b'M') if self.dialect.flavour == Flavour::MariaDb => {
+                self.state = ScanState::OpenM;
             }
-            (State::OpenM, b'!') => {
-                self.state = State::Version { digits: 0, value: 0, mariadb_only: true };
+            (ScanState::OpenM, b'!') => {
+                self.state = ScanState::Version { digits: 0, value: 0, mariadb_only: true };
             }
-            (State::Open, b'+') => self.state = block(true),
-            (State::Open | State::OpenM, _) => {
+            (ScanState::Open, b'+') => self.state = block(true),
+            (ScanState::Open | ScanState::OpenM, _) => {
                 self.state = block(false);
                 return false;
             }
-            (State::Version { digits, value, mariadb_only }, b'0'..=b'9')
+            (ScanState::Version { digits, value, mariadb_only }, b'0'..=b'9')
                 if digits < self.dialect.version_digits().0 =>
             {
                 let value = value * 10 + u32::from(b - b'0');
-                self.state = State::Version { digits: digits + 1, value, mariadb_only };
+                self.state = ScanState::Version { digits: digits + 1, value, mariadb_only };
             }
-            (State::Version { digits, value, mariadb_only }, _) => {
+            (ScanState::Version { digits, value, mariadb_only }, _) => {
                 self.state = self.versioned(digits, value, mariadb_only, b, emit);
                 return false;
             }
@@ -90,7 +90,7 @@ impl Scanner {
         true
     }
 
-    /// Behind `/*!` and all digits that may be a version. Those that are none begin the code.
+    /// After `/*!` and all digits that may be a version. Other digits begin the code.
     fn versioned(
         &mut self,
         digits: usize,
@@ -98,7 +98,7 @@ impl Scanner {
         mariadb_only: bool,
         b: u8,
         emit: &mut impl FnMut(Token, &[u8]) -> bool,
-    ) -> State {
+    ) -> ScanState {
         let spaced = is_space(b) || self.dialect.multibyte.is_blank(b);
         let (version, code) = match digits {
             0..=4 => (None, digits),
@@ -107,36 +107,36 @@ impl Scanner {
         };
         if !self.dialect.executes(version, mariadb_only) {
             // Plain comments may stand inside a skipped one.
-            return State::Block { star: false, slash: false, depth: 1, hint: false };
+            return ScanState::Block { star: false, slash: false, depth: 1, hint: false };
         }
         self.versioned = true;
         self.emit_at(Kind::Versioned, emit);
         if code == 0 {
-            return State::Gap;
+            return ScanState::Gap;
         }
         let text = format!("{value:0digits$}");
         self.begin_word(&text.as_bytes()[digits - code..]);
-        State::Word
+        ScanState::Word
     }
 
     pub(in crate::sql) fn block(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
-        let State::Block { star, slash, depth, hint } = self.state else {
+        let ScanState::Block { star, slash, depth, hint } = self.state else {
             return;
         };
         self.state = if star && b == b'/' {
             if depth > 1 {
-                State::Block { star: false, slash: false, depth: depth - 1, hint }
+                ScanState::Block { star: false, slash: false, depth: depth - 1, hint }
             } else {
                 if hint {
                     let (start, end) = (self.start, self.at + 1);
                     let _ = emit(Token { kind: Kind::Hint, start, end }, &[]);
                 }
-                State::Gap
+                ScanState::Gap
             }
         } else if depth == 1 && slash && b == b'*' {
-            State::Block { star: false, slash: false, depth: 2, hint }
+            ScanState::Block { star: false, slash: false, depth: 2, hint }
         } else {
-            State::Block { star: b == b'*', slash: b == b'/', depth, hint }
+            ScanState::Block { star: b == b'*', slash: b == b'/', depth, hint }
         };
     }
 }

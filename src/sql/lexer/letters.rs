@@ -1,7 +1,7 @@
 //! Which bytes the scanner takes for letters and white space, as modes and character sets decide.
 
 use super::dialect::Multibyte;
-use super::scanner::{Scanner, State, is_space};
+use super::scanner::{ScanState, Scanner, is_space};
 
 impl Scanner {
     /// Whether a character of two bytes may begin in code.
@@ -29,7 +29,7 @@ impl Scanner {
 
     /// Whether a byte is white space; the modes in which it is, if there are others, go on in a
     /// state of their own.
-    pub(in crate::sql) fn is_blank(&mut self, b: u8, state: State) -> bool {
+    pub(in crate::sql) fn is_blank(&mut self, b: u8, state: ScanState) -> bool {
         let blanks = self.modes.blanks();
         if b.is_ascii() || !Multibyte::may_be_blank(b) || blanks.is_empty() {
             return is_space(b) || self.dialect.multibyte.is_blank(b);

@@ -5,6 +5,6 @@ pub mod dialect;
 pub(in crate::sql) mod letters;
 pub(in crate::sql) mod modes;
 pub(in crate::sql) mod quotes;
-pub mod readings;
 pub mod scanner;
 pub(in crate::sql) mod skim;
+pub(in crate::sql) mod tokens;

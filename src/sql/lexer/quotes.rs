@@ -1,6 +1,6 @@
 //! The scanner inside quotes, where modes and character sets decide what a byte means.
 
-use super::scanner::{Kind, Scanner, State, Token, TrailOf};
+use super::scanner::{Kind, ScanState, Scanner, Token, TrailOf};
 
 /// From here on bytes may start a character of two.
 const FIRST_LEAD: u8 = 0x81;
@@ -12,44 +12,44 @@ impl Scanner {
         emit: &mut impl FnMut(Token, &[u8]) -> bool,
     ) -> bool {
         match self.state {
-            State::MaybeEnd(q) if b == q => {
+            ScanState::MaybeEnd(q) if b == q => {
                 self.keep(b);
-                self.state = State::InQuote(q);
+                self.state = ScanState::InQuote(q);
                 true
             }
-            State::MaybeEnd(q) => {
+            ScanState::MaybeEnd(q) => {
                 self.end_quote(q, emit);
-                self.state = State::Gap;
+                self.state = ScanState::Gap;
                 false
             }
             // One byte, also of a character of two.
-            State::Escaped(q) => {
+            ScanState::Escaped(q) => {
                 self.keep(b);
-                self.state = State::InQuote(q);
+                self.state = ScanState::InQuote(q);
                 true
             }
-            State::MaybeEscaped(q, plain) => {
+            ScanState::MaybeEscaped(q, plain) => {
                 let escaping = self.modes.escaping(q);
                 if b == q {
-                    self.fork = Some((State::MaybeEnd(q), plain));
+                    self.fork = Some((ScanState::MaybeEnd(q), plain));
                     self.modes = escaping;
                 } else if b == b'\\' {
                     // Where the first was the end of a character, this one begins an escape.
                     let late = plain.and(escaping);
-                    self.fork = (!late.is_empty()).then_some((State::Escaped(q), late));
+                    self.fork = (!late.is_empty()).then_some((ScanState::Escaped(q), late));
                 }
                 self.keep(b);
-                self.state = State::InQuote(q);
+                self.state = ScanState::InQuote(q);
                 true
             }
-            State::InQuote(q) => {
+            ScanState::InQuote(q) => {
                 if self.dialect.multibyte.leads(b) {
                     self.keep(b);
-                    self.state = State::Trail(TrailOf::Quote(q));
+                    self.state = ScanState::Trail(TrailOf::Quote(q));
                 } else if b == q {
-                    self.state = State::MaybeEnd(q);
+                    self.state = ScanState::MaybeEnd(q);
                     if matches!(q, b'`' | b']') {
-                        self.fork_trail(State::InQuote(q));
+                        self.fork_trail(ScanState::InQuote(q));
                     }
                 } else if b == b'\\' {
                     self.keep(b);
@@ -89,38 +89,41 @@ impl Scanner {
     }
 
     /// A bracket where no quote is open.
-    pub(in crate::sql) fn bracket(&mut self, emit: &mut impl FnMut(Token, &[u8]) -> bool) -> State {
+    pub(in crate::sql) fn bracket(
+        &mut self,
+        emit: &mut impl FnMut(Token, &[u8]) -> bool,
+    ) -> ScanState {
         let quoting = self.modes.brackets();
         let mut plain = self.modes.without(quoting);
         if self.before >= FIRST_LEAD {
             plain = plain.or(self.modes.multibyte());
         }
         if plain.is_empty() {
-            return State::InQuote(b']');
+            return ScanState::InQuote(b']');
         }
         self.emit_at(Kind::Punct(b'['), emit);
         if !quoting.is_empty() {
-            self.fork = Some((State::InQuote(b']'), quoting));
+            self.fork = Some((ScanState::InQuote(b']'), quoting));
             self.modes = plain;
         }
-        State::Gap
+        ScanState::Gap
     }
 
-    fn behind_backslash(&self, q: u8) -> State {
+    fn behind_backslash(&self, q: u8) -> ScanState {
         let escaping = self.modes.escaping(q);
         let mut plain = self.modes.without(escaping);
         if self.before >= FIRST_LEAD {
             plain = plain.or(self.modes.multibyte());
         }
         match (escaping.is_empty(), plain.is_empty()) {
-            (true, _) => State::InQuote(q),
-            (false, true) => State::Escaped(q),
-            (false, false) => State::MaybeEscaped(q, plain),
+            (true, _) => ScanState::InQuote(q),
+            (false, true) => ScanState::Escaped(q),
+            (false, false) => ScanState::MaybeEscaped(q, plain),
         }
     }
 
     /// The byte at hand may be the end of a character, which leaves the state as it was.
-    pub(in crate::sql) fn fork_trail(&mut self, state: State) {
+    pub(in crate::sql) fn fork_trail(&mut self, state: ScanState) {
         let multibyte = self.modes.multibyte();
         if self.before >= FIRST_LEAD && !multibyte.is_empty() {
             self.fork = Some((state, multibyte));

@@ -5,12 +5,9 @@
 
 use super::dialect::{Dialect, Multibyte};
 use super::modes::Modes;
-use super::skim::skim;
+use super::skim::{WORD_MAX, is_word, skim};
 
-/// Longest word whose text is kept: more than the longest function name.
-pub(in crate::sql) const WORD_MAX: usize = 24;
-
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Identifier, keyword or number: letters, digits, `_`, `$`, bytes beyond ASCII.
@@ -34,7 +31,7 @@ pub struct Token {
     pub kind: Kind,
     /// First byte.
     pub start: usize,
-    /// Behind the last byte.
+    /// The position after the last byte.
     pub end: usize,
 }
 
@@ -46,20 +43,20 @@ impl Token {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sql) enum State {
+pub(in crate::sql) enum ScanState {
     Gap,
     Word,
-    /// Behind a byte that in these modes ended the word.
+    /// After a byte that in these modes ended the word.
     WordEnded,
     Dash,
     DashDash,
-    /// Behind two that in these modes begin no comment.
+    /// After two that in these modes begin no comment.
     TwoDashes,
     LineComment,
     Slash,
-    /// Behind `/*`.
+    /// After `/*`.
     Open,
-    /// Behind `/*M`.
+    /// After `/*M`.
     OpenM,
     Version {
         digits: usize,
@@ -74,7 +71,7 @@ pub(in crate::sql) enum State {
     },
     InQuote(u8),
     Escaped(u8),
-    /// Behind a backslash that in these modes escapes nothing.
+    /// After a backslash that in these modes escapes nothing.
     MaybeEscaped(u8, Modes),
     MaybeEnd(u8),
     /// `*` inside an executed versioned comment.
@@ -94,7 +91,7 @@ pub struct Scanner {
     pub(in crate::sql) dialect: Dialect,
     /// The modes in which the text so far reads as `state` says.
     pub(in crate::sql) modes: Modes,
-    pub(in crate::sql) state: State,
+    pub(in crate::sql) state: ScanState,
     pub(in crate::sql) at: usize,
     pub(in crate::sql) start: usize,
     pub(in crate::sql) versioned: bool,
@@ -109,7 +106,7 @@ pub struct Scanner {
     /// No token is needed up to here.
     skim_until: usize,
     /// In these modes the last byte led to this state instead.
-    pub(in crate::sql) fork: Option<(State, Modes)>,
+    pub(in crate::sql) fork: Option<(ScanState, Modes)>,
 }
 
 impl Scanner {
@@ -118,7 +115,7 @@ impl Scanner {
         Self {
             dialect,
             modes: Modes::of(dialect),
-            state: State::Gap,
+            state: ScanState::Gap,
             at: 0,
             start: 0,
             versioned: false,
@@ -149,11 +146,11 @@ impl Scanner {
     pub fn merge(&mut self, other: &Self) -> bool {
         let text = |s: &Self| (s.text_len, s.text);
         let keeps = match self.state {
-            State::Word | State::WordEnded | State::Trail(_) => true,
-            State::InQuote(q)
-            | State::Escaped(q)
-            | State::MaybeEscaped(q, _)
-            | State::MaybeEnd(q) => q != b'\'',
+            ScanState::Word | ScanState::WordEnded | ScanState::Trail(_) => true,
+            ScanState::InQuote(q)
+            | ScanState::Escaped(q)
+            | ScanState::MaybeEscaped(q, _)
+            | ScanState::MaybeEnd(q) => q != b'\'',
             _ => false,
         };
         let alike = self.state == other.state
@@ -185,7 +182,7 @@ impl Scanner {
                 i += n;
                 self.at += n;
                 self.before = chunk[i - 1];
-                if self.state == State::Gap {
+                if self.state == ScanState::Gap {
                     let passed = &chunk[i - n..i];
                     self.variable &= passed.iter().all(|b| *b == b'.' || is_word(*b));
                     self.start = self.at - 1;
@@ -210,17 +207,17 @@ impl Scanner {
         let rest = &chunk[from..];
         let skims = self.skim_until.saturating_sub(self.at);
         match self.state {
-            State::InQuote(q) if !self.dialect.multibyte.pairs() => match (q, self.text_len) {
+            ScanState::InQuote(q) if !self.dialect.multibyte.pairs() => match (q, self.text_len) {
                 (b'\'', _) | (_, WORD_MAX) => self.skip_quoted(q, rest),
                 (_, 0) => self.skip_quoted(q, &rest[..skims]),
                 _ => 0,
             },
-            State::LineComment => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
-            State::Block { star: false, slash: false, .. } => {
+            ScanState::LineComment => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
+            ScanState::Block { star: false, slash: false, .. } => {
                 memchr::memchr2(b'*', b'/', rest).unwrap_or(rest.len())
             }
-            State::Gap if skims > 0 => skim(rest, skims),
-            State::Word if self.text_len == WORD_MAX && !self.dialect.multibyte.pairs() => {
+            ScanState::Gap if skims > 0 => skim(rest, skims),
+            ScanState::Word if self.text_len == WORD_MAX && !self.dialect.multibyte.pairs() => {
                 let ends = |b: &u8| !is_word(*b) || Multibyte::may_be_blank(*b);
                 rest.iter().position(ends).unwrap_or(rest.len())
             }
@@ -231,29 +228,32 @@ impl Scanner {
     /// Ends the statement. False when it ends inside a string or a comment.
     pub fn finish(&mut self, mut emit: impl FnMut(Token, &[u8]) -> bool) -> bool {
         let whole = match self.state {
-            State::Word | State::WordEnded | State::Trail(TrailOf::Word) => {
+            ScanState::Word | ScanState::WordEnded | ScanState::Trail(TrailOf::Word) => {
                 self.end_text(Kind::Word, &mut emit);
                 true
             }
-            State::Dash => self.emit_last(b'-', &mut emit),
-            State::Slash => self.emit_last(b'/', &mut emit),
-            State::Star => self.emit_last(b'*', &mut emit),
-            State::MaybeEnd(q) => {
+            ScanState::Dash => self.emit_last(b'-', &mut emit),
+            ScanState::Slash => self.emit_last(b'/', &mut emit),
+            ScanState::Star => self.emit_last(b'*', &mut emit),
+            ScanState::MaybeEnd(q) => {
                 self.end_quote(q, &mut emit);
                 true
             }
             // `--` at the very end is a comment.
-            State::Gap | State::LineComment | State::DashDash | State::TwoDashes => true,
-            State::Open
-            | State::OpenM
-            | State::Version { .. }
-            | State::Block { .. }
-            | State::InQuote(_)
-            | State::Escaped(_)
-            | State::MaybeEscaped(..)
-            | State::Trail(TrailOf::Quote(_)) => false,
+            ScanState::Gap
+            | ScanState::LineComment
+            | ScanState::DashDash
+            | ScanState::TwoDashes => true,
+            ScanState::Open
+            | ScanState::OpenM
+            | ScanState::Version { .. }
+            | ScanState::Block { .. }
+            | ScanState::InQuote(_)
+            | ScanState::Escaped(_)
+            | ScanState::MaybeEscaped(..)
+            | ScanState::Trail(TrailOf::Quote(_)) => false,
         };
-        self.state = State::Gap;
+        self.state = ScanState::Gap;
         whole && !self.versioned
     }
 
@@ -265,14 +265,14 @@ impl Scanner {
     /// Handles one byte; false when the byte must be looked at again in the new state.
     fn step(&mut self, b: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) -> bool {
         match self.state {
-            State::Gap => self.gap(b, emit),
-            State::Word => {
+            ScanState::Gap => self.gap(b, emit),
+            ScanState::Word => {
                 if self.joins(b) {
                     self.keep(b);
                 } else if self.leads(b) {
                     self.keep(b);
-                    self.state = State::Trail(TrailOf::Word);
-                } else if !is_word(b) || self.is_blank(b, State::WordEnded) {
+                    self.state = ScanState::Trail(TrailOf::Word);
+                } else if !is_word(b) || self.is_blank(b, ScanState::WordEnded) {
                     self.end_word(emit);
                     return false;
                 } else {
@@ -280,16 +280,16 @@ impl Scanner {
                 }
                 true
             }
-            State::WordEnded => {
+            ScanState::WordEnded => {
                 // The byte that ended it was kept.
                 self.text_len = self.text_len.saturating_sub(1);
                 self.end_word(emit);
                 false
             }
-            State::Trail(of) => {
+            ScanState::Trail(of) => {
                 self.state = match of {
-                    TrailOf::Word => State::Word,
-                    TrailOf::Quote(q) => State::InQuote(q),
+                    TrailOf::Word => ScanState::Word,
+                    TrailOf::Quote(q) => ScanState::InQuote(q),
                 };
                 // A lead byte before anything else stands alone.
                 if !Multibyte::trails(b) {
@@ -298,18 +298,18 @@ impl Scanner {
                 self.keep(b);
                 true
             }
-            State::InQuote(_)
-            | State::Escaped(_)
-            | State::MaybeEscaped(..)
-            | State::MaybeEnd(_) => self.quote(b, emit),
-            State::Dash
-            | State::DashDash
-            | State::TwoDashes
-            | State::LineComment
-            | State::Slash
-            | State::Star => self.mark(b, emit),
-            State::Open | State::OpenM | State::Version { .. } => self.open(b, emit),
-            State::Block { .. } => {
+            ScanState::InQuote(_)
+            | ScanState::Escaped(_)
+            | ScanState::MaybeEscaped(..)
+            | ScanState::MaybeEnd(_) => self.quote(b, emit),
+            ScanState::Dash
+            | ScanState::DashDash
+            | ScanState::TwoDashes
+            | ScanState::LineComment
+            | ScanState::Slash
+            | ScanState::Star => self.mark(b, emit),
+            ScanState::Open | ScanState::OpenM | ScanState::Version { .. } => self.open(b, emit),
+            ScanState::Block { .. } => {
                 self.block(b, emit);
                 true
             }
@@ -321,7 +321,7 @@ impl Scanner {
         self.text_len = 0;
         if self.joins(b) {
             self.keep(b);
-            self.state = State::Word;
+            self.state = ScanState::Word;
             return true;
         }
         let named = self.variable && self.before != b'@';
@@ -330,29 +330,29 @@ impl Scanner {
         self.variable =
             (b == b'@' && self.before != b'@') || (self.variable && (b == b'.' || is_word(b)));
         self.state = match b {
-            b'-' => State::Dash,
-            b'#' => State::LineComment,
-            b'/' => State::Slash,
-            b'*' if self.versioned => State::Star,
-            b'\'' | b'"' => State::InQuote(b),
+            b'-' => ScanState::Dash,
+            b'#' => ScanState::LineComment,
+            b'/' => ScanState::Slash,
+            b'*' if self.versioned => ScanState::Star,
+            b'\'' | b'"' => ScanState::InQuote(b),
             b'`' => {
-                // Bytes beyond ASCII are words: only behind one can this be the end of a character.
-                self.fork_trail(State::Word);
-                State::InQuote(b)
+                // Bytes beyond ASCII are words: only after one can this be the end of a character.
+                self.fork_trail(ScanState::Word);
+                ScanState::InQuote(b)
             }
             b'[' => self.bracket(emit),
             _ if self.leads(b) => {
                 self.keep(b);
-                State::Trail(TrailOf::Word)
+                ScanState::Trail(TrailOf::Word)
             }
-            _ if self.is_blank(b, State::Gap) => State::Gap,
+            _ if self.is_blank(b, ScanState::Gap) => ScanState::Gap,
             _ if is_word(b) => {
                 self.keep(b);
-                State::Word
+                ScanState::Word
             }
             _ => {
                 self.emit_at(Kind::Punct(b), emit);
-                State::Gap
+                ScanState::Gap
             }
         };
         true
@@ -374,7 +374,7 @@ impl Scanner {
 
     fn end_word(&mut self, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
         self.end_text(Kind::Word, emit);
-        self.state = State::Gap;
+        self.state = ScanState::Gap;
     }
 
     pub(in crate::sql) fn end_quote(&mut self, q: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
@@ -390,10 +390,6 @@ impl Scanner {
             self.skim_until = 0;
         }
     }
-}
-
-pub(in crate::sql) fn is_word(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80
 }
 
 /// White space of the server's lexer, which counts vertical tab.

@@ -1,6 +1,7 @@
 //! Code in which no lock function is named, passed over.
 
-use super::scanner::{WORD_MAX, is_word};
+/// Longest word whose text is kept: more than the longest function name.
+pub(in crate::sql) const WORD_MAX: usize = 24;
 
 /// Bytes from which on code has to be looked at: quotes, comments, variables, and two letters of the words that
 /// make a statement of a string.
@@ -33,4 +34,9 @@ pub(in crate::sql) fn skim(code: &[u8], limit: usize) -> usize {
     // The last word may go on, unless it is too long already to mean anything.
     let word = code[..limit].iter().rev().take(WORD_MAX).take_while(|b| is_word(**b)).count();
     if word < WORD_MAX { limit - word } else { limit }
+}
+
+/// A byte of a word: a name, a keyword or a number.
+pub(in crate::sql) fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80
 }

@@ -1,16 +1,16 @@
-//! The calls in a statement of any form, with the names that they give: for people to see who uses
+//! The calls in a statement of any form, with their lock names, for reports of who uses
 //! which locks.
 
 use std::ops::Range;
 
 use super::coverage::MOST;
 use crate::lock::function::Function;
-use crate::sql::classify::argument::{Argument, Cursor};
-use crate::sql::classify::tokens;
+use crate::sql::expression::argument::{Argument, argument};
 use crate::sql::find::finder::Finder;
+use crate::sql::find::readings::Readings;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::readings::Readings;
 use crate::sql::lexer::scanner::{Kind, Token};
+use crate::sql::lexer::tokens::{TokenCursor, tokens};
 
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Written {
     None,
 }
 
-/// How the value of a statement's only call is told, if it is all that the statement gives.
+/// How the value of a statement's only call is returned, if the statement returns nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Alone {
     /// `SELECT call`: by its only row.
@@ -75,7 +75,7 @@ pub fn uses(text: &[u8], dialect: Dialect) -> Uses {
     uses
 }
 
-/// Whether two readings of a name are one. Of double quotes the server will tell.
+/// Whether two readings of a name agree. For double quotes the server decides.
 fn agree(a: &Written, b: &Written) -> bool {
     use Written::{Computed, Double};
     a == b || matches!((a, b), (Double(_), Computed) | (Computed, Double(_)))
@@ -105,10 +105,10 @@ fn exactly(text: &[u8], dialect: Dialect) -> Uses {
     Uses { calls, alone, params: params.len() }
 }
 
-/// The first argument among the tokens behind a parenthesis.
+/// The first argument among the tokens after a parenthesis.
 fn name(text: &[u8], tokens: &[Token], params: &[usize]) -> Written {
-    let mut cursor = Cursor::new(text, tokens);
-    let argument = cursor.argument();
+    let mut cursor = TokenCursor::new(text, tokens);
+    let argument = argument(&mut cursor);
     let ends = cursor.peek().is_some_and(|t| matches!(t.kind, Kind::Punct(b',' | b')')));
     match argument.filter(|_| ends) {
         None => Written::Computed,
@@ -137,7 +137,7 @@ fn literal(source: &[u8]) -> Written {
 
 /// `SELECT|DO call [[AS] alias] [FROM DUAL] [;]`
 fn alone(text: &[u8], tokens: &[Token]) -> Option<Alone> {
-    let mut c = Cursor::new(text, tokens);
+    let mut c = TokenCursor::new(text, tokens);
     let untold = c.word("DO");
     if !untold && !c.word("SELECT") {
         return None;
@@ -165,8 +165,8 @@ fn alone(text: &[u8], tokens: &[Token]) -> Option<Alone> {
     c.peek().is_none().then_some(if untold { Alone::Untold } else { Alone::Row })
 }
 
-/// Goes behind the parenthesis that closes.
-fn close(c: &mut Cursor<'_>) -> Option<()> {
+/// Moves past the closing parenthesis.
+fn close(c: &mut TokenCursor<'_>) -> Option<()> {
     let mut depth = 1;
     while depth > 0 {
         match c.next()?.kind {

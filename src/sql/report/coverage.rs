@@ -1,18 +1,18 @@
-//! What Lockstead would make of a statement with lock calls, as far as its text tells.
+//! What Lockstead would do with a statement with lock calls, judged by its text alone.
 
 use crate::lock::function::Function;
 use crate::sql::classify::named::Named;
 use crate::sql::classify::{Statement, classify, classify_exactly};
 use crate::sql::expression::composite::{Call, Composite, Verb};
 use crate::sql::expression::items::Item;
+use crate::sql::find::readings::Readings;
 use crate::sql::find::words::{may_change_modes, mentions};
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::readings::Readings;
 
 /// Why a call is refused that the server may leave out.
 const UNREACHED: &str = "a lock call of which only the server knows whether it is evaluated";
 
-/// What would become of it.
+/// What Lockstead would do with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coverage {
     /// It runs as it does without Lockstead; what the server refuses, the server refuses.
@@ -25,7 +25,7 @@ pub enum Coverage {
     Refused(&'static str),
 }
 
-/// Readings that are told apart.
+/// Readings that are distinguished.
 pub(in crate::sql) const MOST: usize = 8;
 
 /// How a text reaches the server.
@@ -126,10 +126,10 @@ fn prepared(source: &[u8], dialect: Dialect) -> Option<Coverage> {
 }
 
 impl Composite {
-    /// Why a call of this statement is not covered, as far as its text tells.
+    /// Why a call of this statement is not covered, judged by the text alone.
     pub fn uncovered(&self, call: &Call) -> Option<&'static str> {
         let looks_only = self.calls.iter().all(Call::only_looks);
-        // Where the text does not tell that it is evaluated, the server must be asked.
+        // If the text does not show that it is evaluated, the server must be asked.
         let asked = match &call.item {
             Some(item) => item.repeatable,
             None => self.repeatable && !self.tables,

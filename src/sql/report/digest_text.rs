@@ -1,10 +1,10 @@
-//! A statement with `?` in the places of its literals, without comments: what people group
-//! statements by, and may see.
+//! A statement with `?` in place of its literals, without comments: its digest text, by which
+//! statements are grouped and shown.
 
-use crate::sql::classify::tokens;
+use crate::sql::find::readings::Readings;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::readings::Readings;
 use crate::sql::lexer::scanner::{Kind, Token};
+use crate::sql::lexer::tokens::tokens;
 
 /// Literals of a list that are shown; more of them are three dots.
 const SHOWN: usize = 2;
@@ -36,10 +36,11 @@ pub fn normalise(text: &[u8], dialect: Dialect, limit: usize) -> String {
 fn read(text: &[u8], whole: bool, dialect: Dialect, limit: usize) -> String {
     let (mut tokens, _) = tokens(text, dialect);
     if !whole {
-        // What they are may depend on the rest.
+        // Their meaning may depend on the rest.
         tokens.retain(|token| token.end < text.len());
     }
-    let mut out = Writer { text, out: String::new(), last: None, number: 0, list: 0, comma: false };
+    let mut out =
+        DigestWriter { text, out: String::new(), last: None, number: 0, list: 0, comma: false };
     let mut seen = 0;
     for (i, token) in tokens.iter().enumerate() {
         if out.out.len() > limit || out.is_dollar_quote(*token) {
@@ -57,21 +58,21 @@ fn read(text: &[u8], whole: bool, dialect: Dialect, limit: usize) -> String {
     out
 }
 
-struct Writer<'a> {
+struct DigestWriter<'a> {
     text: &'a [u8],
     out: String,
     /// The token before, and whether it was a literal.
     last: Option<(Token, bool)>,
     /// Where a number ends that may go on.
     number: usize,
-    /// Literals one behind the other, with commas between them.
+    /// Literals in a row, with commas between them.
     list: usize,
-    /// A comma behind them is not written yet.
+    /// The comma after them is not written yet.
     comma: bool,
 }
 
-impl Writer<'_> {
-    /// What follows is in another language.
+impl DigestWriter<'_> {
+    /// The text after it is in another language.
     fn is_dollar_quote(&self, token: Token) -> bool {
         token.kind == Kind::Word && self.text[token.start] == b'$'
     }

@@ -3,16 +3,18 @@
 
 use std::ops::Range;
 
-use super::early::{behind_settings, calls_in_settings};
+use super::argument::{Argument, argument};
 use super::items::Item;
 use super::listing::Listing;
 use super::nesting::Tokens;
+use super::settings::{behind_settings, calls_in_settings};
+pub use super::verb::Verb;
 use crate::lock::function::Function;
-use crate::sql::classify::argument::{Argument, Cursor};
-use crate::sql::classify::holds;
 use crate::sql::find::finder::MAX_CALLS;
+pub use crate::sql::find::words::Back;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token, is_space};
+use crate::sql::lexer::tokens::{TokenCursor, holds};
 
 /// Calls within each other's arguments; more are refused.
 const MAX_DEPTH: usize = 64;
@@ -35,7 +37,7 @@ pub struct Composite {
     pub repeatable: bool,
     /// Where its parameters stand.
     pub params: Vec<usize>,
-    /// Where it begins behind `SET STATEMENT … FOR`; 0 if it has none.
+    /// Where it begins after `SET STATEMENT … FOR`; 0 if it has none.
     pub start: usize,
     /// Where it ends, without semicolons.
     pub end: usize,
@@ -45,64 +47,10 @@ pub struct Composite {
     pub union: bool,
     /// INTO and its variables, and how many there are.
     pub into: Option<(Range<usize>, usize)>,
-    /// Where it asks for what the statement before has left behind.
+    /// Where it asks for results that the statement before left in the session.
     pub looks_back: Vec<(Range<usize>, Back)>,
     /// It reads a table of the server's that lists locks.
     pub lists: Option<Listing>,
-}
-
-/// What a statement does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    /// Gives rows: SELECT, WITH, VALUES.
-    Rows,
-    /// DO.
-    Do,
-    /// SET.
-    Set,
-    /// EXPLAIN and its synonyms, without running anything.
-    Explain,
-    /// INSERT, REPLACE, UPDATE, DELETE, CALL.
-    Change,
-    /// SHOW and HANDLER, which MySQL prepares with other errors, or not at all.
-    Show,
-}
-
-/// What a statement leaves behind in its session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Back {
-    /// ROW_COUNT()
-    RowCount,
-    /// FOUND_ROWS()
-    FoundRows,
-    /// @@warning_count
-    Warnings,
-    /// @@error_count
-    Errors,
-}
-
-impl Back {
-    pub(in crate::sql) const ALL: [Self; 4] =
-        [Self::RowCount, Self::FoundRows, Self::Warnings, Self::Errors];
-
-    pub(in crate::sql) fn word(self) -> &'static str {
-        match self {
-            Self::RowCount => "ROW_COUNT",
-            Self::FoundRows => "FOUND_ROWS",
-            Self::Warnings => "warning_count",
-            Self::Errors => "error_count",
-        }
-    }
-
-    /// The question for it.
-    pub fn sql(self) -> &'static str {
-        match self {
-            Self::RowCount => "ROW_COUNT()",
-            Self::FoundRows => "FOUND_ROWS()",
-            Self::Warnings => "@@warning_count",
-            Self::Errors => "@@error_count",
-        }
-    }
 }
 
 /// A call.
@@ -180,7 +128,7 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
     {
         composite.end = close.start + b"*/".len();
     }
-    // Cut off before the comment behind them, two dashes would begin one.
+    // Cut off before the comment that follows, two dashes would begin one.
     let ends = |b: &u8| *b == b';' || is_space(*b);
     if text[..composite.end].ends_with(b"--") && !text[composite.end..].iter().all(ends) {
         return None;
@@ -267,22 +215,6 @@ impl Tokens<'_> {
         })
     }
 
-    fn verb(&self) -> Option<Verb> {
-        let first = self.list.iter().find(|t| t.kind != Kind::Punct(b'('))?;
-        let word = self.upper(first);
-        Some(match word.as_slice() {
-            b"WITH" if self.changes() => Verb::Change,
-            b"SELECT" | b"WITH" | b"VALUES" => Verb::Rows,
-            b"SHOW" if self.is(1, "EXPLAIN") || self.is(1, "ANALYZE") => return None,
-            b"SHOW" | b"HANDLER" => Verb::Show,
-            b"DO" => Verb::Do,
-            b"SET" if !self.is(1, "STATEMENT") => Verb::Set,
-            b"INSERT" | b"REPLACE" | b"UPDATE" | b"DELETE" | b"CALL" => Verb::Change,
-            b"EXPLAIN" | b"DESC" | b"DESCRIBE" if !self.is(1, "ANALYZE") => Verb::Explain,
-            _ => return None,
-        })
-    }
-
     /// Whether calls stand in each other's arguments in more levels than these.
     fn nests_deeper_than(&self, levels: usize) -> bool {
         let mut open = Vec::new();
@@ -354,8 +286,8 @@ impl Tokens<'_> {
         for call in &mut calls {
             call.certain = call.span == span;
         }
-        let mut cursor = Cursor::new(self.text, tokens);
-        let literal = cursor.argument().filter(|_| cursor.left() == 0);
+        let mut cursor = TokenCursor::new(self.text, tokens);
+        let literal = argument(&mut cursor).filter(|_| cursor.left() == 0);
         Some(Part {
             span,
             literal,

@@ -14,7 +14,7 @@ fn composite(sql: &str) -> Composite {
 
 #[test]
 fn a_call_is_certain_where_nothing_decides_about_it() {
-    // A bar behind each certain call.
+    // A bar after each certain call.
     for sql in [
         "SELECT GET_LOCK('a',0)|, IS_FREE_LOCK('b')| AS x, 1",
         "SELECT COALESCE(GET_LOCK('a',0), GET_LOCK('b',0))",
@@ -60,7 +60,7 @@ fn a_call_is_certain_where_nothing_decides_about_it() {
 
 #[test]
 fn a_call_beside_tables_is_reached_where_nothing_before_it_can_fail() {
-    // A bar behind each call that the server comes to, two if it is evaluated in any case.
+    // A bar after each call that the server reaches, two if it is evaluated in any case.
     for sql in [
         "INSERT INTO t VALUES (GET_LOCK('a',0)||, 1 + GET_LOCK('b',0)|, GET_LOCK('c',0))",
         "INSERT INTO t (a, b) VALUES (1.5, @x, -1, ?, NULL, NOW(), 'x', x AND GET_LOCK('a',0)|)",

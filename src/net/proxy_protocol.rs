@@ -1,5 +1,4 @@
-//! PROXY protocol headers: a client's address as what stands before the proxy tells it, and as the
-//! proxy tells it to the server.
+//! PROXY protocol headers: a client's address, received from a load balancer and sent to the server.
 //!
 //! <https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt>
 
@@ -31,7 +30,7 @@ pub async fn read(leg: &mut Leg) -> io::Result<Option<SocketAddr>> {
         match ProxyHeader::parse(&bytes, ParseConfig::default()) {
             // The client itself is silent until it is greeted.
             Ok((_, read)) if read < bytes.len() => {
-                return Err(broken("bytes behind a PROXY header".to_owned()));
+                return Err(broken("bytes after a PROXY header".to_owned()));
             }
             Ok((header, _)) => return Ok(header.proxied_address().map(|address| address.source)),
             Err(Error::BufferTooShort) if bytes.len() < MAX => {}
@@ -40,7 +39,7 @@ pub async fn read(leg: &mut Leg) -> io::Result<Option<SocketAddr>> {
     }
 }
 
-/// The header (version 2) that tells `server` who the client is.
+/// The header (version 2) with the client's address for `server`.
 pub fn header(client: Peer, server: SocketAddr) -> Vec<u8> {
     let header = match client.0 {
         Some(address) => ProxyHeader::with_address(ProxiedAddress::stream(address, server)),

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::lock::name::is_plain;
-use crate::sql::lexer::scanner::{Kind, Token};
+use crate::sql::lexer::scanner::Kind;
+use crate::sql::lexer::tokens::TokenCursor;
 
 /// An argument as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,58 +21,8 @@ pub enum Argument {
     Parameter,
 }
 
-/// Reads tokens from left to right.
-pub(in crate::sql) struct Cursor<'a> {
-    text: &'a [u8],
-    tokens: &'a [Token],
-}
-
-impl<'a> Cursor<'a> {
-    /// At the first token.
-    pub(in crate::sql) fn new(text: &'a [u8], tokens: &'a [Token]) -> Self {
-        Self { text, tokens }
-    }
-
-    /// Tokens that are not read yet.
-    pub(in crate::sql) fn left(&self) -> usize {
-        self.tokens.len()
-    }
-
-    pub(in crate::sql) fn peek(&self) -> Option<Token> {
-        self.tokens.first().copied()
-    }
-
-    pub(in crate::sql) fn next(&mut self) -> Option<Token> {
-        let (first, rest) = self.tokens.split_first()?;
-        self.tokens = rest;
-        Some(*first)
-    }
-
-    pub(in crate::sql) fn word(&mut self, word: &str) -> bool {
-        let found = self.peek().is_some_and(|t| {
-            t.kind == Kind::Word && self.text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
-        });
-        if found {
-            self.next();
-        }
-        found
-    }
-
-    pub(in crate::sql) fn punct(&mut self, b: u8) -> Option<Token> {
-        self.peek().filter(|t| t.kind == Kind::Punct(b)).and_then(|_| self.next())
-    }
-
-    pub(in crate::sql) fn bytes(&self, t: Token) -> &'a [u8] {
-        &self.text[t.start..t.end]
-    }
-
-    /// Reads one argument; `None` when it is no literal and no parameter.
-    pub(in crate::sql) fn argument(&mut self) -> Option<Argument> {
-        argument(self)
-    }
-}
-
-fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
+/// Reads one argument; `None` when it is no literal and no parameter.
+pub(in crate::sql) fn argument(c: &mut TokenCursor<'_>) -> Option<Argument> {
     if c.punct(b'?').is_some() {
         return Some(Argument::Parameter);
     }
@@ -94,8 +45,8 @@ fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
                 pieces += 1;
             }
             let inner = start.start + 1..start.end - 1;
-            let plain = pieces == 1 && !signed && c.text[start.start] == b'\'' && {
-                let content = &c.text[inner.clone()];
+            let plain = pieces == 1 && !signed && c.text()[start.start] == b'\'' && {
+                let content = &c.text()[inner.clone()];
                 is_plain(content) && !content.contains(&b'\\') && !content.contains(&b'\'')
             };
             let collated = collation(c, &mut end)?;
@@ -138,9 +89,13 @@ fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
         }
         _ => return None,
     }
-    // The rest of a number: points, digits, an exponent with its sign, all without gaps.
+    Some(number(c, first.start, end))
+}
+
+/// The rest of a number: points, digits, an exponent with its sign, all without gaps.
+fn number(c: &mut TokenCursor<'_>, start: usize, mut end: usize) -> Argument {
     while let Some(t) = c.peek() {
-        let exponent = c.text[..t.start].ends_with(b"e") || c.text[..t.start].ends_with(b"E");
+        let exponent = c.text()[..t.start].ends_with(b"e") || c.text()[..t.start].ends_with(b"E");
         let part = match t.kind {
             Kind::Word | Kind::Punct(b'.') => true,
             Kind::Punct(b'-' | b'+') => exponent,
@@ -149,18 +104,19 @@ fn argument(c: &mut Cursor<'_>) -> Option<Argument> {
         if !part || t.start != end {
             break;
         }
-        end = c.next()?.end;
+        end = t.end;
+        c.next();
     }
-    let span = first.start..end;
-    let decimal = c.text[span.clone()]
+    let span = start..end;
+    let decimal = c.text()[span.clone()]
         .iter()
         .enumerate()
         .all(|(i, b)| b.is_ascii_digit() || *b == b'.' || (i == 0 && matches!(b, b'-' | b'+')));
-    Some(if decimal { Argument::Number(span) } else { Argument::Literal(span) })
+    if decimal { Argument::Number(span) } else { Argument::Literal(span) }
 }
 
 /// Reads COLLATE and its name, if they stand there.
-fn collation(c: &mut Cursor<'_>, end: &mut usize) -> Option<bool> {
+fn collation(c: &mut TokenCursor<'_>, end: &mut usize) -> Option<bool> {
     if !c.word("COLLATE") {
         return Some(false);
     }

@@ -3,28 +3,28 @@
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::vec::IntoIter;
 
-use super::dialect::Dialect;
-use crate::sql::find::finder::Finder;
+use super::finder::Finder;
+use crate::sql::lexer::dialect::Dialect;
 
 /// Goes through the ways in which a text may be read, that of the dialect first.
 #[derive(Debug)]
 pub struct Readings<'a> {
     text: &'a [u8],
     left: IntoIter<Dialect>,
-    /// Nobody can make two readings look alike without it.
+    /// Keeps others from crafting two readings with the same hash.
     key: RandomState,
-    /// What came of those so far.
+    /// The hashes of those so far.
     known: Vec<u64>,
 }
 
 impl<'a> Readings<'a> {
-    /// All that the proxy cannot tell apart without asking the server.
+    /// All readings between which only the server can decide.
     pub fn of(text: &'a [u8], dialect: Dialect) -> Self {
         let left = dialect.readings(text).into_iter();
         Self { text, left, key: RandomState::new(), known: Vec::new() }
     }
 
-    /// Bytes that are scanned to tell apart those that are left; none for the only one.
+    /// Bytes that are scanned to compare the remaining readings; none for the only one.
     pub fn work(&self) -> usize {
         if self.is_only() { 0 } else { self.text.len() * self.left.len() }
     }
@@ -48,7 +48,7 @@ impl<'a> Readings<'a> {
 }
 
 impl Iterator for Readings<'_> {
-    /// One that differs from all before it; nothing in the place of one that does not.
+    /// One that differs from all before it; `None` in place of one that does not.
     type Item = Option<Dialect>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,4 +1,4 @@
-//! Answers that are made once a second, for all who ask within it: the lock tables are read for them.
+//! Answers that are made at most once a second, for all requests within it: they read the lock tables.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use bytes::Bytes;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::status::{Status, error};
-use crate::admin::{Control, Table, failed};
+use super::status::{PageStatus, error};
+use crate::admin::{AdminTable, Control, failed};
 use crate::protocol::reply::ErrorReply;
 
 const KEPT: Duration = Duration::from_secs(1);
@@ -28,26 +28,26 @@ const NAMES: [&str; 9] = [
 const STATUS: &str = "status";
 
 /// An answer, or why there is none.
-type Answer = Result<Bytes, Bytes>;
-type Last = Mutex<Option<(Instant, Answer)>>;
+type ReadAnswer = Result<Bytes, Bytes>;
+type Last = Mutex<Option<(Instant, ReadAnswer)>>;
 
 /// JSON by name.
 pub(super) struct Answers {
     control: Control,
-    status: Status,
+    status: PageStatus,
     last: HashMap<&'static str, Last>,
 }
 
 impl Answers {
-    pub(super) fn new(control: Control, status: Status) -> Self {
+    pub(super) fn new(control: Control, status: PageStatus) -> Self {
         let last = NAMES.into_iter().map(|name| (name, Last::default())).collect();
         Self { control, status, last }
     }
 
     /// That of this second; `None`: nothing has that name.
-    pub(super) async fn json(&self, name: &str) -> Option<Answer> {
+    pub(super) async fn json(&self, name: &str) -> Option<ReadAnswer> {
         let last = self.last.get(name)?;
-        // Who comes while one is made waits for it.
+        // A request that comes while one is made waits for it.
         let mut last = last.lock().await;
         if let Some((_, answer)) = last.as_ref().filter(|(at, _)| at.elapsed() < KEPT) {
             return Some(answer.clone());
@@ -72,7 +72,7 @@ impl Answers {
     }
 
     /// One of the administration's tables, whole.
-    async fn table(&self, name: &str) -> Result<Table, ErrorReply> {
+    async fn table(&self, name: &str) -> Result<AdminTable, ErrorReply> {
         let control = &self.control;
         match name {
             "locks" => control.locks(None).await,

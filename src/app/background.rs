@@ -1,17 +1,17 @@
-//! What runs beside the sessions, and its end.
+//! Threads that run beside the sessions, and their end.
 
 use crate::engine::start::Threads;
 use crate::observe::recorder::Recorder;
 
-/// What runs beside the sessions.
-pub(super) enum Work {
+/// Threads that run beside the sessions.
+pub(super) enum Background {
     /// The engine.
     Locks(Threads),
-    /// Who keeps the report.
+    /// The report's thread.
     Report(Recorder),
 }
 
-impl Work {
+impl Background {
     /// Ends it, when all sessions are over.
     pub(super) async fn stop(self) {
         match self {

@@ -1,5 +1,5 @@
-//! What a server takes for a broken handshake, though it could be read. It counts those against the
-//! proxy's host, which it blocks after `max_connect_errors` of them: none may get there.
+//! Keeps packets from servers that they would count as broken handshakes. After
+//! `max_connect_errors` of those, a server blocks the proxy's host.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub fn answer(plugin: &[u8], in_full: bool, answer: Vec<u8>) -> Vec<u8> {
 
 /// The same of the proof in the packet that begins a login or a change of user.
 pub fn proof<'a>(plugin: &[u8], proof: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
-    // Who names no plugin means the oldest one.
+    // No plugin name means the oldest plugin.
     let native = plugin == NATIVE || plugin.is_empty();
     if native && !matches!(proof.len(), 0 | 20) { vec![1; 20].into() } else { proof }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::certificate_dates::{self, Validity};
 use super::certificates::read_certificates;
-use super::dates::{self, Standing};
 use crate::config::Config;
 use crate::config::tls::StoreTls;
 
@@ -13,8 +13,8 @@ use crate::config::tls::StoreTls;
 pub struct Ends(Vec<(&'static str, SystemTime)>);
 
 impl Ends {
-    /// Reads those that the settings name, and logs what ends soon or has ended. What cannot be read is
-    /// told where it is used.
+    /// Reads those that the settings name, and logs those that expire soon or have expired. Unreadable
+    /// ones are reported where they are used.
     pub fn read(config: &Config) -> Self {
         let mut ends = Self::default();
         let (tls, backend) = (&config.tls, &config.backend_tls);
@@ -47,26 +47,26 @@ impl Ends {
         which: impl Fn(&mut dyn Iterator<Item = SystemTime>) -> Option<SystemTime>,
     ) {
         let Ok(all) = read_certificates(path) else { return };
-        let Some(end) = which(&mut all.iter().filter_map(dates::end)) else { return };
+        let Some(end) = which(&mut all.iter().filter_map(certificate_dates::end)) else { return };
         let known = self.0.iter_mut().find(|(known, _)| *known == key);
         let days = |later: SystemTime, sooner: SystemTime| {
             later.duration_since(sooner).unwrap_or_default().as_secs() / 86_400
         };
-        let now = dates::now();
-        match dates::standing(end) {
-            Standing::Expired(_) => tracing::error!(
+        let now = certificate_dates::now();
+        match certificate_dates::standing(end) {
+            Validity::Expired(_) => tracing::error!(
                 setting = key,
                 path = %path.display(),
                 days = days(now, end),
-                "a certificate has expired so many days ago: whoever checks it refuses; renew it, then reload"
+                "a certificate has expired so many days ago: peers that check it refuse it; renew it, then reload"
             ),
-            Standing::EndsSoon(_) => tracing::warn!(
+            Validity::EndsSoon(_) => tracing::warn!(
                 setting = key,
                 path = %path.display(),
                 days = days(end, now),
                 "a certificate ends in so many days: renew it, then reload"
             ),
-            Standing::Good | Standing::NotYet(_) => {}
+            Validity::Good | Validity::NotYet(_) => {}
         }
         match known {
             Some((_, earliest)) => *earliest = end.min(*earliest),

@@ -9,14 +9,15 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, RootCertStore};
 
-use super::certificates::{TlsError, provider, read_certificates};
+use super::certificates::{provider, read_certificates};
+use super::tls_error::TlsError;
 
-/// An end that is nearer than this is told.
+/// An end that is nearer than this is reported.
 const SOON: Duration = Duration::from_hours(30 * 24);
 
 /// How a certificate stands by its dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Validity {
     /// Good.
     Good,
     /// Good, but not for long.
@@ -28,28 +29,28 @@ pub enum Standing {
 }
 
 /// How each certificate of a file stands.
-pub fn of_file(path: &Path) -> Result<Vec<Standing>, TlsError> {
+pub fn of_file(path: &Path) -> Result<Vec<Validity>, TlsError> {
     Ok(read_certificates(path)?.iter().map(of).collect())
 }
 
 /// How a certificate stands; one whose dates cannot be read counts as good: others judge that.
-pub fn of(certificate: &CertificateDer<'_>) -> Standing {
+pub fn of(certificate: &CertificateDer<'_>) -> Validity {
     let at = |since: Duration| UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH);
     match dates(certificate) {
-        Some((begin, _)) if at(begin) > now() => Standing::NotYet(at(begin)),
+        Some((begin, _)) if at(begin) > now() => Validity::NotYet(at(begin)),
         Some((_, end)) => standing(at(end)),
-        None => Standing::Good,
+        None => Validity::Good,
     }
 }
 
 /// How one stands that has begun and ends at this moment.
-pub(super) fn standing(end: SystemTime) -> Standing {
+pub(super) fn standing(end: SystemTime) -> Validity {
     if end <= now() {
-        Standing::Expired(end)
+        Validity::Expired(end)
     } else if end <= now() + SOON {
-        Standing::EndsSoon(end)
+        Validity::EndsSoon(end)
     } else {
-        Standing::Good
+        Validity::Good
     }
 }
 
@@ -114,12 +115,12 @@ mod tests {
     fn dates_are_read_from_certificates_of_servers_and_authorities() {
         let year = |years: u64| UNIX_EPOCH + Duration::from_hours(24 * 365 * years);
         for ca in [false, true] {
-            assert_eq!(of(&from_to(1999, 2199, ca)), Standing::Good);
-            let Standing::Expired(end) = of(&from_to(1999, 2001, ca)) else { panic!("{ca}") };
+            assert_eq!(of(&from_to(1999, 2199, ca)), Validity::Good);
+            let Validity::Expired(end) = of(&from_to(1999, 2001, ca)) else { panic!("{ca}") };
             assert!(year(31) < end && end < year(32), "{end:?}");
-            let Standing::NotYet(begin) = of(&from_to(2198, 2199, ca)) else { panic!("{ca}") };
+            let Validity::NotYet(begin) = of(&from_to(2198, 2199, ca)) else { panic!("{ca}") };
             assert!(year(228) < begin && begin < year(229), "{begin:?}");
         }
-        assert_eq!(of(&CertificateDer::from(vec![1, 2, 3])), Standing::Good);
+        assert_eq!(of(&CertificateDer::from(vec![1, 2, 3])), Validity::Good);
     }
 }

@@ -1,4 +1,4 @@
-//! Another error in the place of the syntax error that ends a response.
+//! Another error in place of the syntax error that ends a response.
 
 use super::frame::{FrameHeader, HEADER};
 use super::reply::ErrorReply;
@@ -8,7 +8,7 @@ const SYNTAX_ERROR: [u8; 3] = [0xff, 0x28, 0x04];
 
 /// Follows one response. No row and no definition begins like an error, so frames are enough.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct ErrorReplacement {
     error: ErrorReply,
     /// The start of a frame that is not all there.
     head: Vec<u8>,
@@ -19,13 +19,13 @@ pub struct Refusal {
     continues: bool,
 }
 
-impl Refusal {
+impl ErrorReplacement {
     /// A filter for a response that has not begun.
     pub fn new(error: ErrorReply) -> Self {
         Self { error, head: Vec::new(), left: 0, shown: true, continues: false }
     }
 
-    /// What the client gets for these bytes of the server's.
+    /// The bytes for the client in place of these bytes of the server's.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
         loop {
@@ -90,7 +90,7 @@ mod tests {
                 put_frame(&mut expected, 3, last);
             }
             for size in 1..=response.len() {
-                let mut refusal = Refusal::new(error.clone());
+                let mut refusal = ErrorReplacement::new(error.clone());
                 let out: Vec<u8> = response.chunks(size).flat_map(|c| refusal.feed(c)).collect();
                 assert_eq!(out, expected, "{last:?} in pieces of {size}");
             }

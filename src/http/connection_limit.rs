@@ -24,20 +24,20 @@ pub(super) struct Crowd {
 #[derive(Debug, Default)]
 struct Members {
     last: u64,
-    all: HashMap<u64, Member>,
+    all: HashMap<u64, CrowdMember>,
     /// Those that may give way: without a whole request first, then answered ones; the oldest first.
-    idle: BTreeMap<Standing, u64>,
+    idle: BTreeMap<IdleSince, u64>,
 }
 
 #[derive(Debug)]
-struct Member {
+struct CrowdMember {
     /// None while a request of its is being answered.
-    standing: Option<Standing>,
+    standing: Option<IdleSince>,
     give_way: oneshot::Sender<()>,
 }
 
 /// Whether it has had an answer, and when that was; or when it came.
-type Standing = (bool, u64);
+type IdleSince = (bool, u64);
 
 impl Crowd {
     pub(super) fn new(most: usize) -> Arc<Self> {
@@ -46,7 +46,7 @@ impl Crowd {
     }
 
     /// A place for a connection, for which another one gives way if need be.
-    pub(super) async fn enter(self: &Arc<Self>) -> Place {
+    pub(super) async fn enter(self: &Arc<Self>) -> CrowdPlace {
         let permit = loop {
             let idle = self.idle.notified();
             if let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() {
@@ -67,9 +67,9 @@ impl Crowd {
         members.last += 1;
         let id = members.last;
         let standing = (false, id);
-        members.all.insert(id, Member { standing: Some(standing), give_way });
+        members.all.insert(id, CrowdMember { standing: Some(standing), give_way });
         members.idle.insert(standing, id);
-        Place { seat: Seat { crowd: Arc::clone(self), id }, told: Some(told), _permit: permit }
+        CrowdPlace { seat: Seat { crowd: Arc::clone(self), id }, told: Some(told), _permit: permit }
     }
 
     /// Tells the one that gives way first, if any may.
@@ -83,19 +83,19 @@ impl Crowd {
 
 /// A connection's place, given back with it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CrowdPlace {
     seat: Seat,
     /// Comes when the connection is to give way; none when that has come.
     told: Option<oneshot::Receiver<()>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Place {
+impl CrowdPlace {
     pub(super) fn seat(&self) -> Seat {
         self.seat.clone()
     }
 
-    /// Whether the connection is to give way. Who asks is woken when that changes.
+    /// Whether the connection must give way. The caller is woken when that changes.
     pub(super) fn gives_way(&mut self, cx: &mut Context<'_>) -> bool {
         // It must not be polled again after its answer.
         if self.told.as_mut().is_some_and(|told| Pin::new(told).poll(cx).is_ready()) {
@@ -105,7 +105,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CrowdPlace {
     fn drop(&mut self) {
         let mut members = self.seat.crowd.members.lock();
         let left = members.all.remove(&self.seat.id);
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn is_told(place: &mut Place) -> bool {
+    fn is_told(place: &mut CrowdPlace) -> bool {
         place.gives_way(&mut Context::from_waker(Waker::noop()))
     }
 

@@ -1,4 +1,4 @@
-//! What the connections of one entrance share: places, and counts.
+//! Connections of one entrance: how many there may be, and what is counted of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,33 +7,36 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::CONNECTIONS;
-use super::control::Control;
+use super::limits::CONNECTIONS;
 use super::sources::Sources;
+use crate::frontend::shared::registry::Registry;
 use crate::lock::codes;
+use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
 use crate::seldom::{Seldom, Turn};
 
-/// An entrance's own: who fills one keeps nobody out of another.
-pub(super) struct Desk {
-    places: Arc<Semaphore>,
-    control: Control,
+/// One for each entrance: filling one does not block the others.
+pub(super) struct ConnectionSlots {
+    slots: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
+    registry: Registry,
     since: Instant,
     questions: AtomicU64,
-    /// What those may take who have not logged in.
+    /// Limits for connections that have not logged in.
     pub(super) sources: Mutex<Sources>,
     full: Seldom,
-    /// Lines about those who are refused.
+    /// Log lines about refused logins.
     pub(super) refusals: Seldom,
-    /// Lines about what lets nobody in.
+    /// Log lines about faults that let nobody in.
     pub(super) failures: Seldom,
 }
 
-impl Desk {
-    pub(super) fn new(control: Control) -> Self {
+impl ConnectionSlots {
+    pub(super) fn new(metrics: Arc<Metrics>, registry: Registry) -> Self {
         Self {
-            places: Arc::new(Semaphore::new(CONNECTIONS)),
-            control,
+            slots: Arc::new(Semaphore::new(CONNECTIONS)),
+            metrics,
+            registry,
             since: Instant::now(),
             questions: AtomicU64::new(0),
             sources: Mutex::new(Sources::new()),
@@ -43,46 +46,46 @@ impl Desk {
         }
     }
 
-    /// A place behind the login.
-    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, ErrorReply> {
-        Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
+    /// A slot for a connection whose login has succeeded.
+    pub(super) fn take(&self) -> Result<OwnedSemaphorePermit, ErrorReply> {
+        Arc::clone(&self.slots).try_acquire_owned().map_err(|_| {
             self.refuse();
             codes::too_many_connections()
         })
     }
 
-    /// Counts somebody for whom there is no place, and says so now and then.
+    /// Counts a connection for which there is no slot, and logs it now and then.
     pub(super) fn refuse(&self) {
-        self.met("admin_connections");
+        self.limit_reached("admin_connections");
         if let Some(Turn { left_out }) = self.full.turn() {
             tracing::warn!(target: "lockstead::audit", left_out, "administrators are refused: there are too many, or too many logins under way");
         }
     }
 
-    /// Counts somebody whose password is not looked at.
+    /// Counts a login whose password is not checked.
     pub(super) fn block(&self) {
-        self.met("admin_passwords");
+        self.limit_reached("admin_passwords");
     }
 
-    fn met(&self, limit: &str) {
-        self.control.clusters[0].metrics.limits.with_label_values(&[limit]).inc();
+    fn limit_reached(&self, limit: &str) {
+        self.metrics.limits.with_label_values(&[limit]).inc();
     }
 
     /// Counts a command.
-    pub(super) fn asked(&self) {
+    pub(super) fn count_command(&self) {
         self.questions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// As servers answer COM_STATISTICS: clients take numbers out of it, and crash where there is none.
+    /// The answer to COM_STATISTICS, with the numbers of a server's: some clients crash without them.
     pub(super) fn statistics(&self) -> String {
         let (uptime, questions) = (self.since.elapsed(), self.questions.load(Ordering::Relaxed));
-        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        #[expect(clippy::cast_precision_loss, reason = "a rate to read")]
         let rate = questions as f64 / uptime.as_secs_f64().max(1.0);
         format!(
             "Uptime: {}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  \
              Flush tables: 0  Open tables: 0  Queries per second avg: {rate:.3}",
             uptime.as_secs(),
-            self.control.registry.shown(usize::MAX).len(),
+            self.registry.shown(usize::MAX).len(),
         )
     }
 }

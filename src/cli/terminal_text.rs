@@ -1,4 +1,4 @@
-//! Text of others for people's eyes: it moves no cursor, ends no line, turns none around, and hides nothing.
+//! Text from others, made safe for a terminal: it moves no cursor, ends no line, turns none around, and hides nothing.
 
 use std::fmt::Write as _;
 

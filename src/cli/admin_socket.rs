@@ -12,7 +12,7 @@ const SERVICE: &str = "/run/lockstead/admin.sock";
 
 /// How a proxy is found, and how it is answered.
 #[derive(Debug, Args)]
-pub(super) struct Place {
+pub(super) struct AdminSocketArgs {
     /// The proxy's configuration file
     #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
     config: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub(super) struct Place {
     pub(super) json: bool,
 }
 
-impl Place {
+impl AdminSocketArgs {
     /// The socket, or why there is none.
     pub(super) fn socket(self) -> Result<PathBuf, String> {
         let told = self.config.is_some() || self.admin.is_some();
@@ -47,7 +47,7 @@ impl Place {
         }
         found.ok_or_else(|| {
             if off {
-                "`admin` is off, so there is nobody to ask".to_owned()
+                "`admin` is off, so no administrator can connect".to_owned()
             } else {
                 "no socket is known: `state_dir` is off, or there is no HOME to look for it in; \
                  --admin unix:PATH or --config FILE names it"
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// What of a configuration leads to the socket.
+/// The keys of a configuration that lead to the socket.
 #[derive(Debug, Default, PartialEq)]
 struct Leads {
     /// One or more, with commas.
@@ -66,7 +66,7 @@ struct Leads {
     state_dir: Option<String>,
 }
 
-/// Whatever else is wrong with the file, the proxy that runs may have to be told of it.
+/// Other faults in the file do not matter: an administrator must still reach the proxy that runs.
 fn read(path: &Path) -> Result<Leads, String> {
     let text = std::fs::read_to_string(path);
     let text = text.map_err(|e| format!("cannot read {}: {e}", path.display()))?;

@@ -1,0 +1,27 @@
+//! What all listeners of a cluster share.
+
+use std::sync::Arc;
+
+use super::background::Background;
+use crate::backend::own::Credentials;
+use crate::backend::reach::Reach;
+use crate::backend::spares::Spares;
+use crate::engine::handle::Engine;
+use crate::engine::io::gatekeeper::Gates;
+use crate::metrics::Metrics;
+use crate::observe::recorder::Observer;
+
+/// Services, metrics and facts of a cluster.
+pub(super) struct Parts {
+    pub(super) engine: Engine,
+    pub(super) gates: Gates,
+    pub(super) observer: Option<Observer>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) spares: Spares,
+    pub(super) reach: Reach,
+    pub(super) work: Background,
+    pub(super) account: Credentials,
+    pub(super) tables: Option<(String, String)>,
+    /// `VERSION()`.
+    pub(super) server: String,
+}

@@ -1,0 +1,354 @@
+//! The validated configuration of one listener and its cluster.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::addresses::{HostPort, Listen, StoreUrl};
+use super::admin::{self, Admin};
+use super::error::{ConfigError, WrongValue};
+use super::http::{self, Http};
+use super::limits;
+use super::parse::{LISTEN, choice, parse_host_port, parse_listen, parse_network, state_dir};
+use super::raw::{OneOrMore, Raw, RawFile};
+use super::shown;
+use super::tls::{self, BackendTls, ClientTls};
+use crate::protocol::capabilities::Capabilities;
+
+/// Text or JSON logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One readable line an event.
+    Text,
+    /// One JSON object an event.
+    Json,
+}
+
+/// What is done with lock calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are rows in the lock tables.
+    Durable,
+    /// The server keeps them; their users are reported.
+    Observe,
+}
+
+/// What is done with statements whose lock calls are not covered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsupported {
+    /// Error 1235.
+    Refuse,
+    /// The server runs them unchanged, and its own locks are taken.
+    Native,
+}
+
+/// The validated configuration of one listener and its cluster.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where clients connect.
+    pub listen: Vec<Listen>,
+    /// Networks whose connections begin with a PROXY header.
+    pub proxy_protocol: Vec<IpNet>,
+    /// The MySQL server behind the proxy.
+    pub backend: HostPort,
+    /// The lock tables' server and account. A proxy that observes needs none, and does not connect to it.
+    pub store: Option<StoreUrl>,
+    /// What is done with lock calls.
+    pub mode: Mode,
+    /// What is done with statements whose lock calls are not covered.
+    pub unsupported: Unsupported,
+    /// Where metrics, health and the page are served; `None` for nowhere.
+    pub http: Option<Http>,
+    /// Locks with metrics of their own: patterns of names.
+    pub metrics_locks: Vec<String>,
+    /// Shapes of statements with lock calls that are counted; 0: none.
+    pub digests: usize,
+    /// Where administrators connect.
+    pub admin: Admin,
+    /// Length of the lease.
+    pub lease: Duration,
+    /// Rows of locks that were not taken for this long are deleted.
+    pub collect_after: Duration,
+    /// Where incarnations of this proxy prove that they live; `None`: nowhere.
+    pub state_dir: Option<PathBuf>,
+    /// Create the lock schema at start if it is missing.
+    pub create_schema: bool,
+    /// Threads that relay.
+    pub workers: usize,
+    /// Clients at most; one more gets error 1040.
+    pub max_connections: usize,
+    /// Logins begun in a second at most; 0: any number.
+    pub max_login_rate: u32,
+    /// Locks of a session at most.
+    pub max_session_locks: usize,
+    /// Bytes that prepared lock calls of a session take at most.
+    pub max_session_memory: usize,
+    /// Sessions that wait for locks at most; 0: any number.
+    pub max_waiters: u32,
+    /// How long a connect to the server may take.
+    pub connect_timeout: Duration,
+    /// How long a client may take to log in.
+    pub login_timeout: Duration,
+    /// How long running statements may take to end at shutdown.
+    pub drain_timeout: Duration,
+    /// Answer bare lock calls without a trip to the session's server.
+    pub fast_path: bool,
+    /// TLS with clients.
+    pub tls: ClientTls,
+    /// TLS with the server.
+    pub backend_tls: BackendTls,
+    /// Clients are offered compression.
+    pub compression: bool,
+    /// The algorithm that the server is asked for, as its capability.
+    pub backend_compression: Capabilities,
+    /// Each client's address is sent to the server in a PROXY header.
+    pub backend_proxy_protocol: bool,
+    /// Log form.
+    pub log_format: LogFormat,
+    /// Log filter, as `tracing` reads it.
+    pub log_level: String,
+    /// All settings as text, for display.
+    pub shown: Vec<WrongValue>,
+}
+
+/// Compression algorithms that the server may be asked for.
+const ALGORITHMS: [(&str, Capabilities); 3] =
+    [("off", Capabilities(0)), ("zlib", Capabilities::COMPRESS), ("zstd", Capabilities::ZSTD)];
+
+impl Config {
+    /// The lock tables' server and account, or an error if there is none.
+    pub fn store(&self) -> Result<&StoreUrl, ConfigError> {
+        self.store.as_ref().ok_or_else(no_store)
+    }
+
+    /// `place` names the state directory where that is left to the proxy.
+    pub(super) fn validate(
+        raw: Raw,
+        place: Option<&str>,
+        source: &RawFile,
+    ) -> Result<Self, ConfigError> {
+        let wrong = |key: &'static str, problem: String| ConfigError::Value {
+            place: source.place(key),
+            key,
+            problem,
+        };
+        let listen = listens(raw.listen.as_ref()).map_err(|e| wrong("listen", e))?;
+        let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
+        let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
+        let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
+        let backend = backend(raw.backend.as_deref()).map_err(|e| wrong("backend", e))?;
+        let modes = [("durable", Mode::Durable), ("observe", Mode::Observe)];
+        let mode = choice(raw.mode.as_deref(), &modes).map_err(|e| wrong("mode", e))?;
+        let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
+        let unsupported = choice(raw.unsupported.as_deref(), &decisions);
+        let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
+        let store = store(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        if store.is_none() && mode == Mode::Durable {
+            return Err(no_store());
+        }
+        let limits = limits::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        let http = http::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+        let log_format =
+            choice(raw.log_format.as_deref(), &formats).map_err(|e| wrong("log_format", e))?;
+        let first = listen[0].to_string();
+        let state_dir = directory(raw.state_dir.as_deref(), place.unwrap_or(&first), mode)
+            .map_err(|e| wrong("state_dir", e))?;
+        let shown = shown::shown(&raw, store.as_ref());
+        let (tls, backend_tls) = tls::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        let admin = admin::read(&raw, state_dir.as_deref(), tls.offer != tls::Offer::Off);
+        let admin = admin.map_err(|(key, problem)| wrong(key, problem))?;
+        let backend_compression = choice(raw.backend_compression.as_deref(), &ALGORITHMS)
+            .map_err(|e| wrong("backend_compression", e))?;
+        Ok(Self {
+            listen,
+            proxy_protocol,
+            backend,
+            store,
+            mode,
+            unsupported,
+            http,
+            metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
+            digests: limits.digests,
+            admin,
+            lease: limits.lease,
+            collect_after: limits.collect_after,
+            state_dir,
+            create_schema: raw.create_schema.unwrap_or(false),
+            workers: limits.workers,
+            max_connections: limits.max_connections,
+            max_login_rate: raw.max_login_rate.unwrap_or(0),
+            max_session_locks: limits.max_session_locks,
+            max_session_memory: raw.max_session_memory.unwrap_or(16 << 20),
+            max_waiters: raw.max_waiters.unwrap_or(0),
+            connect_timeout: limits.connect_timeout,
+            login_timeout: limits.login_timeout,
+            drain_timeout: limits.drain_timeout,
+            fast_path: raw.fast_path.unwrap_or(true),
+            tls,
+            backend_tls,
+            compression: raw.compression.unwrap_or(true),
+            backend_compression,
+            backend_proxy_protocol: raw.backend_proxy_protocol.unwrap_or(false),
+            log_format,
+            log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
+            shown,
+        })
+    }
+}
+
+fn directory(given: Option<&str>, place: &str, mode: Mode) -> Result<Option<PathBuf>, String> {
+    if given == Some("") {
+        return Err("is empty; give a directory, auto or off".to_owned());
+    }
+    let directory = state_dir(given, place);
+    if directory.is_none() && mode == Mode::Observe {
+        return Err("gives no directory, and a proxy that observes keeps its report there; give for example /var/lib/lockstead".to_owned());
+    }
+    Ok(directory)
+}
+
+fn backend(given: Option<&str>) -> Result<HostPort, String> {
+    let example = "127.0.0.1:3306";
+    let text =
+        given.ok_or_else(|| format!("is missing; give for example backend = \"{example}\""))?;
+    parse_host_port(text)
+        .ok_or_else(|| format!("{text:?} is no host:port; give for example {example}"))
+}
+
+fn listens(given: Option<&OneOrMore>) -> Result<Vec<Listen>, String> {
+    let default = [LISTEN.to_owned()];
+    let all = given.map_or(&default[..], |list| &list.0[..]);
+    if all.is_empty() {
+        return Err("names no address; give for example 127.0.0.1:6033".to_owned());
+    }
+    all.iter().map(|text| parse_listen(text)).collect()
+}
+
+fn store(raw: &Raw) -> Result<Option<StoreUrl>, WrongValue> {
+    let Some(text) = raw.store.as_deref() else {
+        return Ok(None);
+    };
+    let url = StoreUrl::parse(text).map_err(|problem| ("store", problem))?;
+    Ok(Some(StoreUrl { tls: tls::store(raw)?, ..url }))
+}
+
+fn no_store() -> ConfigError {
+    let example = "mysql://lockstead:secret@127.0.0.1:3306/lockstead";
+    ConfigError::Value {
+        place: String::new(),
+        key: "store",
+        problem: format!("is missing; give for example store = \"{example}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Plan;
+
+    fn raw() -> Raw {
+        Raw {
+            backend: Some("db:3306".into()),
+            store: Some("mysql://lockstead:s%40fe@db:3307/locks".into()),
+            ..Raw::default()
+        }
+    }
+
+    #[test]
+    fn defaults_and_a_store_url_are_understood() {
+        let config = Plan::load(None, raw()).map(Plan::only).expect("valid");
+        assert_eq!(config.lease, Duration::from_secs(30));
+        let store = config.store().expect("a store");
+        assert_eq!(store.password, "s@fe");
+        assert_eq!((store.port, store.schema.as_str()), (3307, "locks"));
+        assert!(!format!("{config:?}").contains("s@fe"), "a password in a debug form");
+    }
+
+    fn is_refused(change: Raw, key: &str, fix: &str) {
+        let text = Plan::load(None, change).expect_err(key).to_string();
+        assert!(text.contains(key) && text.contains(fix), "{key}: {text}");
+    }
+
+    #[test]
+    fn each_impossible_value_is_refused_with_its_key_and_a_fix() {
+        for (change, key, fix) in [
+            (
+                Raw { listen: Some(OneOrMore(vec!["6033".into()])), ..raw() },
+                "listen",
+                "127.0.0.1:6033",
+            ),
+            (Raw { backend: Some("db".into()), ..raw() }, "backend", "127.0.0.1:3306"),
+            (Raw { backend: None, ..raw() }, "backend", "127.0.0.1:3306"),
+            (Raw { store: Some("postgres://x@y/z".into()), ..raw() }, "store", "mysql://"),
+            (Raw { store: Some("mysql://u:p@h/bad-name`".into()), ..raw() }, "store", "letters"),
+            (Raw { store: None, ..raw() }, "store", "mysql://"),
+            (Raw { mode: Some("watch".into()), ..raw() }, "mode", "observe"),
+            (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
+            (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
+            (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
+        ] {
+            is_refused(change, key, fix);
+        }
+    }
+
+    #[test]
+    fn each_value_outside_its_bounds_is_refused_with_them() {
+        for (change, key, fix) in [
+            (Raw { lease: Some("30".into()), ..raw() }, "lease", "30s"),
+            (Raw { lease: Some("500ms".into()), ..raw() }, "lease", "1s"),
+            (Raw { login_timeout: Some("0s".into()), ..raw() }, "login_timeout", "100ms to 1h"),
+            (Raw { connect_timeout: Some("2h".into()), ..raw() }, "connect_timeout", "100ms to 1h"),
+            (Raw { workers: Some(1000), ..raw() }, "workers", "256"),
+            (Raw { max_connections: Some(0), ..raw() }, "max_connections", "1 to"),
+            (Raw { max_session_locks: Some(0), ..raw() }, "max_session_locks", "1"),
+            (Raw { digests: Some(20_000), ..raw() }, "digests", "10000"),
+        ] {
+            is_refused(change, key, fix);
+        }
+    }
+
+    #[test]
+    fn observing_needs_no_store_but_a_wrong_one_is_refused() {
+        let observe = |store: Option<&str>| {
+            let store = store.map(str::to_owned);
+            Plan::load(None, Raw { mode: Some("observe".into()), store, ..raw() })
+        };
+        assert!(observe(None).expect("valid").only().store().is_err());
+        assert!(observe(Some("mysql://a:b@c/d")).expect("valid").only().store().is_ok());
+        assert!(observe(Some("nonsense")).is_err());
+    }
+
+    #[test]
+    fn a_value_of_a_flag_is_not_blamed_on_the_file() {
+        let file = std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+        std::fs::write(&file, "backend = \"db:3306\"\nlisten = \"127.0.0.1:1\"\n").expect("write");
+        let over = Raw { listen: Some(OneOrMore(vec!["6033".into()])), ..raw() };
+        let refused = Plan::load(Some(&file), over).expect_err("refused").to_string();
+        std::fs::remove_file(&file).expect("remove");
+        assert!(refused.starts_with("`listen`"), "{refused}");
+    }
+
+    #[test]
+    fn a_refusal_does_not_show_the_password() {
+        let parse = |text: &str| {
+            let dir =
+                std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+            std::fs::write(&dir, text).expect("write");
+            let refused = Plan::load(Some(&dir), Raw::default()).expect_err("refused");
+            std::fs::remove_file(&dir).expect("remove");
+            refused.to_string()
+        };
+        for text in [
+            "\nstoer = \"mysql://u:tulip@h/db\"",
+            "\nstore = \"mysql://u:tulip@h/db",
+            "\nworkers = \"mysql://u:tulip@h/db\"",
+            "\nbackend = \"h:1\"\nstore = \"mysql://u:/tulip@h/db\"",
+        ] {
+            let refused = parse(text);
+            assert!(!refused.contains("tulip"), "{refused}");
+            assert!(refused.contains(":2: ") || refused.contains(":3: "), "{refused}");
+        }
+    }
+}

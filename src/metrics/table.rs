@@ -1,0 +1,326 @@
+//! All metrics of a cluster: one table, in which each metric is a field, its name and its help.
+
+use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
+
+use super::labels::{CLOSED, CallOutcome, LIMITS};
+use super::named::NamedLocks;
+use super::observed::Observed;
+use super::register::{
+    SECONDS, SHORT, counter, counter_vec, float_gauge, gauge, gauge_vec, histogram,
+};
+use crate::lock::function::Function;
+
+macro_rules! metrics {
+    ($(
+        $vis:vis $field:ident: $kind:ty = $make:ident($name:literal, $help:literal $(, $more:expr)?);
+    )*) => {
+        /// All metrics of a cluster.
+        #[derive(Debug)]
+        pub struct Metrics {
+            pub(super) registry: Registry,
+            /// Present if the proxy observes.
+            pub observed: Option<Observed>,
+            /// Present if the configuration names locks.
+            pub named: Option<NamedLocks>,
+            $(#[doc = $help] $vis $field: $kind,)*
+        }
+
+        impl Metrics {
+            fn register(r: &Registry) -> Result<Self, prometheus::Error> {
+                Ok(Self {
+                    registry: r.clone(),
+                    observed: None,
+                    named: None,
+                    $($field: $make(r, $name, $help $(, $more)?)?,)*
+                })
+            }
+        }
+    };
+}
+
+metrics! {
+    // The process.
+    pub certificate_end: IntGaugeVec = gauge_vec(
+        "certificate_end_seconds",
+        "When the certificate that a setting names expires, in seconds since 1970; of several, the first to expire.",
+        &["setting"]
+    );
+    pub server_info: IntGaugeVec = gauge_vec(
+        "server_info",
+        "Kind of the server behind the proxy, always 1.",
+        &["flavour"]
+    );
+    pub limits: IntCounterVec = counter_vec(
+        "limits_met_total",
+        "Requests refused because a limit was reached, by the limit's key in the configuration.",
+        &["limit"]
+    );
+
+    // Sessions.
+    pub sessions: IntGauge = gauge("sessions", "Client sessions open now.");
+    pub sessions_total: IntCounter = counter("sessions_total", "Client sessions accepted.");
+    pub sessions_closed: IntCounterVec = counter_vec(
+        "sessions_closed_total",
+        "Client sessions that the proxy refused or ended itself, by reason.",
+        &["reason"]
+    );
+    pub commands: IntCounterVec = counter_vec(
+        "commands_total",
+        "Commands received from clients.",
+        &["command"]
+    );
+    pub bytes_to_server: IntCounter = counter(
+        "relayed_to_server_bytes_total",
+        "Bytes relayed from clients to the server."
+    );
+    pub bytes_to_client: IntCounter = counter(
+        "relayed_to_client_bytes_total",
+        "Bytes relayed from the server to clients."
+    );
+
+    // Statements with lock calls.
+    calls: IntCounterVec = counter_vec(
+        "lock_calls_total",
+        "Lock function calls, by function and outcome.",
+        &["function", "outcome"]
+    );
+    pub unsupported: IntCounterVec = counter_vec(
+        "lock_statements_unsupported_total",
+        "Statements with a lock call in a form that is not covered, by what was done with them.",
+        &["decision"]
+    );
+    pub definitions: IntCounter = counter(
+        "lock_definitions_total",
+        "Statements that define a stored program or view with a lock call inside, passed to the server."
+    );
+
+    // Locks and waits.
+    pub wait_seconds: Histogram = histogram(
+        "lock_wait_seconds",
+        "Time clients waited in GET_LOCK.",
+        &SECONDS
+    );
+    pub hold_seconds: Histogram = histogram(
+        "lock_hold_seconds",
+        "Time locks were held.",
+        &SECONDS
+    );
+    pub longest_hold: Gauge = float_gauge(
+        "lock_longest_hold_seconds",
+        "How long the longest-held lock has been held so far, 0 without any."
+    );
+    pub longest_wait: Gauge = float_gauge(
+        "lock_longest_wait_seconds",
+        "How long the longest-waiting session has waited so far, 0 without any."
+    );
+    pub held: IntGauge = gauge("locks_held", "Locks held by sessions of this proxy.");
+    pub waiting: IntGauge = gauge(
+        "locks_waiting",
+        "Sessions of this proxy that wait in GET_LOCK."
+    );
+    pub gates: IntGauge = gauge(
+        "gates",
+        "Waits that are shown to the server, each at a lock of the server's own."
+    );
+    pub gate_failures: IntCounter = counter(
+        "gate_failures_total",
+        "Waits that could not be shown to the server, or that suddenly no longer were."
+    );
+    pub deadlocks: IntCounterVec = counter_vec(
+        "deadlocks_total",
+        "Deadlocks that this proxy ended, by where they were found.",
+        &["found"]
+    );
+    pub fenced_sessions: IntCounter = counter(
+        "fenced_sessions_total",
+        "Sessions closed because their locks were no longer certain."
+    );
+    pub lost_rows: IntCounter = counter(
+        "lost_rows_total",
+        "Held locks whose rows were deleted or changed by others; their sessions were closed."
+    );
+
+    // The lease, and other proxies.
+    pub lease_seconds: Gauge = float_gauge("lease_seconds", "Length of the lease, as configured.");
+    pub lease_age_seconds: Gauge = float_gauge(
+        "lease_age_seconds",
+        "Time since the last acknowledged renewal was sent."
+    );
+    pub lease_good: IntGauge = gauge("lease_good", "1 while the lease allows new grants.");
+    pub renewal_seconds: Histogram = histogram(
+        "lease_renewal_seconds",
+        "Time a lease renewal took.",
+        &SECONDS[..SHORT]
+    );
+    pub live_peers: IntGauge = gauge(
+        "live_peers",
+        "Other proxies on the same lock schema that hold a lease."
+    );
+    pub takeovers: IntCounter = counter(
+        "takeovers_total",
+        "Dead proxies whose locks this proxy freed."
+    );
+    pub stuck: IntGaugeVec = gauge_vec(
+        "stuck_ends",
+        "Dead proxies, and ended sessions, whose locks stay held until an operator acts, mostly because the store account lacks a right.",
+        &["of"]
+    );
+    pub ghosts: IntCounter = counter(
+        "ghost_rows_total",
+        "Lock rows that named this proxy but no session of it, and were freed."
+    );
+    pub rings: IntCounterVec = counter_vec(
+        "rings_total",
+        "Waiting proxies that were notified of a free lock, by result.",
+        &["result"]
+    );
+    pub yields: IntCounter = counter(
+        "yields_total",
+        "Locks left to a waiting proxy though sessions of this one waited too."
+    );
+
+    // The servers.
+    pub backend_up: IntGauge = gauge(
+        "backend_up",
+        "1 if the last connection to the server that was made for a client succeeded."
+    );
+    pub store_up: IntGauge = gauge(
+        "store_up",
+        "1 if the last renewal of the lease, or registration, succeeded."
+    );
+    pub store_foreign: IntGaugeVec = gauge_vec(
+        "store_foreign",
+        "1 while the server that answers is not the one whose locks are kept, or has an earlier epoch.",
+        &["reason"]
+    );
+    pub store_rights: IntGaugeVec = gauge_vec(
+        "store_rights",
+        "1 if the store account has this right, checked once a lease. Without kill a dead proxy's locks wait until the server ends its sessions; without process they stay held.",
+        &["right"]
+    );
+    pub batch_seconds: Histogram = histogram(
+        "store_batch_seconds",
+        "Time a batch of lock changes took at the store.",
+        &SECONDS[..SHORT]
+    );
+    pub batch_keys: Histogram = histogram(
+        "store_batch_keys",
+        "Lock names changed in one batch.",
+        &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]
+    );
+    pub store_errors: IntCounterVec = counter_vec(
+        "store_errors_total",
+        "Failed statements on the lock store, by kind.",
+        &["kind"]
+    );
+    pub rows_collected: IntCounter = counter(
+        "rows_collected_total",
+        "Rows of long unused locks that this proxy deleted."
+    );
+}
+
+impl Metrics {
+    /// Registers everything, labelled with the cluster's name if it has one.
+    pub fn new(cluster: Option<&str>) -> Result<Self, prometheus::Error> {
+        let labels = cluster.map(|name| [("cluster".to_owned(), name.to_owned())].into());
+        let registry = Registry::new_custom(None, labels)?;
+        let version = &["version"];
+        let build =
+            gauge_vec(&registry, "build_info", "Version of this build, always 1.", version)?;
+        build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let metrics = Self::register(&registry)?;
+        metrics.start();
+        Ok(metrics)
+    }
+
+    /// Registers also the metrics of a proxy that observes.
+    pub fn observing(cluster: Option<&str>) -> Result<Self, prometheus::Error> {
+        let metrics = Self::new(cluster)?;
+        let observed = Some(Observed::new(&metrics.registry)?);
+        Ok(Self { observed, ..metrics })
+    }
+
+    /// Counts a lock call.
+    pub fn call(&self, function: Function, outcome: CallOutcome) {
+        self.calls.with_label_values(&[function.label(), outcome.label()]).inc();
+    }
+
+    /// Adds series of the locks whose names match one of these patterns.
+    pub fn naming(mut self, patterns: &[String]) -> Result<Self, prometheus::Error> {
+        if !patterns.is_empty() {
+            self.named = Some(NamedLocks::new(&self.registry, patterns)?);
+        }
+        Ok(self)
+    }
+
+    /// Calls of a function that came to an outcome.
+    pub fn counted(&self, function: Function, outcome: CallOutcome) -> u64 {
+        self.calls.with_label_values(&[function.label(), outcome.label()]).get()
+    }
+
+    /// Shows the counters of all known values.
+    fn start(&self) {
+        for function in Function::ALL {
+            for outcome in CallOutcome::ALL {
+                self.calls.with_label_values(&[function.label(), outcome.label()]);
+            }
+        }
+        for of in ["proxy", "session"] {
+            self.stuck.with_label_values(&[of]);
+        }
+        for (counters, values) in [
+            (&self.sessions_closed, CLOSED),
+            (&self.store_errors, &["connect", "lost", "refused"]),
+            (&self.limits, LIMITS),
+            (&self.rings, &["rung", "not_reached"]),
+            (&self.deadlocks, &["here", "across"]),
+            (&self.unsupported, &["refused", "native"]),
+        ] {
+            for value in values {
+                counters.with_label_values(&[*value]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(metrics: &Result<Metrics, prometheus::Error>) -> String {
+        Metrics::render(metrics.iter())
+    }
+
+    #[test]
+    fn clusters_share_families_and_have_a_label() {
+        let all = ["a", "b"].map(|name| Metrics::new(Some(name)).expect("valid"));
+        let text = Metrics::render(all.iter());
+        assert_eq!(text.matches("# TYPE lockstead_sessions gauge").count(), 1, "{text}");
+        for name in ["a", "b"] {
+            assert!(
+                text.contains(&format!("lockstead_sessions{{cluster=\"{name}\"}} 0")),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn all_metrics_register_and_render() {
+        let text = rendered(&Metrics::new(None));
+        assert!(text.contains("# HELP lockstead_locks_held Locks held by sessions of this proxy."));
+        assert!(text.contains("lockstead_build_info{version="));
+        assert!(!text.contains("lockstead_observed_"));
+    }
+
+    #[test]
+    fn an_observing_proxy_shows_nothing_of_locks_it_does_not_have() {
+        let text = rendered(&Metrics::observing(None));
+        let limits = "limits_met_total{limit=\"max_connections\"} 0";
+        for shown in ["observed_wait_seconds", "lockstead_sessions ", "build_info", limits] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+        for hidden in ["lockstead_lock", "lease_good", "store_", "gates"] {
+            assert!(!text.contains(hidden), "{hidden}: {text}");
+        }
+    }
+}

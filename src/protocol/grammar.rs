@@ -1,0 +1,336 @@
+//! The grammar of responses: what each packet is, by the packets before it and its first bytes.
+
+use super::capabilities::Capabilities;
+use super::command::Shape;
+use super::frame::MAX_PAYLOAD;
+use super::reader::Reader;
+use super::status::Status;
+
+/// Payload bytes needed to read an OK packet's status and warnings: a header, two lengths of up to
+/// nine bytes, two numbers.
+pub(super) const HEAD: usize = 23;
+
+/// What a packet means to the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// More packets of the response will come.
+    Continue,
+    /// A result has ended, and another follows.
+    NextResult,
+    /// The response has ended.
+    Ended(Ending),
+    /// The server asked for the client's file (LOCAL INFILE) and waits.
+    WantsFile,
+}
+
+/// How a response ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// OK or EOF, with its status flags and warning count.
+    Ok {
+        /// Status flags.
+        status: Status,
+        /// Number of warnings.
+        warnings: u16,
+    },
+    /// ERR, with its number.
+    Err {
+        /// The server's error number.
+        code: u16,
+    },
+    /// A packet that carries no status (`COM_STATISTICS`).
+    Plain,
+}
+
+impl Ending {
+    /// Whether the server refused.
+    pub fn is_error(self) -> bool {
+        matches!(self, Self::Err { .. })
+    }
+}
+
+/// The head of a `COM_STMT_PREPARE` response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrepareOk {
+    /// The server's statement id.
+    pub id: u32,
+    /// Result columns.
+    pub columns: u16,
+    /// Parameters.
+    pub params: u16,
+}
+
+impl PrepareOk {
+    /// Reads the first packet of the response.
+    pub fn parse(payload: &[u8]) -> Option<Self> {
+        let mut r = Reader::new(payload);
+        if r.u8()? != 0 {
+            return None;
+        }
+        Some(Self { id: r.u32()?, columns: r.u16()?, params: r.u16()? })
+    }
+}
+
+/// Which packets may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// None: no response is under way.
+    Nothing,
+    /// The first packet of a result.
+    First,
+    /// So many column definitions; then perhaps an EOF; then rows.
+    Columns(u64),
+    /// The EOF between columns and rows.
+    ColumnsEof,
+    Rows,
+    PrepareFirst,
+    /// Parameter and column definitions of a PREPARE, counted with their EOFs.
+    PrepareDefinitions(u32),
+    FieldList,
+    OnePacket,
+    Endless,
+}
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PacketKind {
+    /// OK, also in place of an EOF.
+    Ok,
+    /// EOF.
+    Eof,
+    /// ERR, with its number.
+    Error(u16),
+    /// MariaDB's report of progress.
+    Report,
+    /// A request for the client's file.
+    File,
+    /// A number of columns, which begins a result set.
+    ColumnCount,
+    /// A column definition of a result set.
+    Column,
+    /// The first packet of the response to a PREPARE.
+    Prepared,
+    /// A packet without meaning here, such as a row.
+    Other,
+}
+
+/// Follows one response after the other.
+#[derive(Debug)]
+pub(super) struct Grammar {
+    capabilities: Capabilities,
+    expected: Expected,
+}
+
+impl Grammar {
+    /// For a connection that negotiated `capabilities`. No response is under way.
+    pub(super) fn new(capabilities: Capabilities) -> Self {
+        Self { capabilities, expected: Expected::Nothing }
+    }
+
+    /// Starts on the response to a command.
+    pub(super) fn begin(&mut self, shape: Shape) {
+        self.expected = match shape {
+            Shape::Nothing => Expected::Nothing,
+            Shape::Results => Expected::First,
+            Shape::Prepare => Expected::PrepareFirst,
+            Shape::Rows => Expected::Rows,
+            Shape::FieldList => Expected::FieldList,
+            Shape::OnePacket => Expected::OnePacket,
+            Shape::Endless => Expected::Endless,
+        };
+    }
+
+    /// Whether a response is under way.
+    pub(super) fn is_active(&self) -> bool {
+        self.expected != Expected::Nothing
+    }
+
+    /// Whether the response has no end that could be seen.
+    pub(super) fn is_endless(&self) -> bool {
+        self.expected == Expected::Endless
+    }
+
+    /// How many column definitions of a result set are still to come.
+    pub(super) fn columns_left(&self) -> Option<u64> {
+        match self.expected {
+            Expected::Columns(left) => Some(left),
+            _ => None,
+        }
+    }
+
+    /// What the next packet is, by its length and its first [`HEAD`] bytes.
+    pub(super) fn kind(&self, len: usize, head: &[u8]) -> PacketKind {
+        let first = head.first().copied().unwrap_or(0);
+        if first == 0xff && self.expected != Expected::OnePacket {
+            let code = head.get(1..3).map_or(0, |c| u16::from_le_bytes([c[0], c[1]]));
+            // MariaDB reports progress as an error packet with the number 0xffff.
+            let report = code == 0xffff && self.capabilities.has(Capabilities::MARIADB_PROGRESS);
+            return if report { PacketKind::Report } else { PacketKind::Error(code) };
+        }
+        let terminator = if self.deprecates_eof() { PacketKind::Ok } else { eof(head) };
+        match self.expected {
+            Expected::First => match first {
+                0x00 => PacketKind::Ok,
+                0xfe => eof(head),
+                0xfb => PacketKind::File,
+                _ => PacketKind::ColumnCount,
+            },
+            Expected::Columns(_) => PacketKind::Column,
+            Expected::ColumnsEof => eof(head),
+            // 0xfe also starts a row whose first value is longer than a frame.
+            Expected::Rows => {
+                let limit = if self.deprecates_eof() { MAX_PAYLOAD } else { 9 };
+                if first == 0xfe && len < limit { terminator } else { PacketKind::Other }
+            }
+            Expected::FieldList if first == 0xfe => terminator,
+            Expected::PrepareFirst => PacketKind::Prepared,
+            Expected::PrepareDefinitions(1) if !self.deprecates_eof() => eof(head),
+            Expected::PrepareDefinitions(_)
+            | Expected::FieldList
+            | Expected::OnePacket
+            | Expected::Nothing
+            | Expected::Endless => PacketKind::Other,
+        }
+    }
+
+    /// Takes the next packet. `None` if it neither ends nor interrupts anything.
+    pub(super) fn packet(&mut self, len: usize, head: &[u8]) -> Option<Progress> {
+        let kind = self.kind(len, head);
+        match kind {
+            PacketKind::Error(code) => Some(self.end(Ending::Err { code })),
+            PacketKind::File => Some(Progress::WantsFile),
+            PacketKind::Report => None,
+            PacketKind::ColumnCount => {
+                self.column_count(head);
+                None
+            }
+            PacketKind::Column => {
+                self.expected = match self.expected {
+                    Expected::Columns(left) if left > 1 => Expected::Columns(left - 1),
+                    _ => self.after_columns(),
+                };
+                None
+            }
+            PacketKind::Prepared => self.prepared(head),
+            PacketKind::Ok | PacketKind::Eof => self.terminated(ending(kind, head)),
+            PacketKind::Other => match self.expected {
+                Expected::PrepareDefinitions(left) if left > 1 => {
+                    self.expected = Expected::PrepareDefinitions(left - 1);
+                    None
+                }
+                Expected::PrepareDefinitions(_) | Expected::OnePacket => {
+                    Some(self.end(Ending::Plain))
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// An OK or EOF ends columns, a result or the response.
+    fn terminated(&mut self, ending: Ending) -> Option<Progress> {
+        match self.expected {
+            Expected::ColumnsEof => {
+                // The rows of a cursor are fetched by commands of their own.
+                let cursor = matches!(ending, Ending::Ok { status, .. } if status.has(Status::CURSOR_EXISTS));
+                if cursor {
+                    return Some(self.result_end(ending));
+                }
+                self.expected = Expected::Rows;
+                None
+            }
+            Expected::FieldList | Expected::PrepareDefinitions(_) => Some(self.end(ending)),
+            _ => Some(self.result_end(ending)),
+        }
+    }
+
+    fn column_count(&mut self, head: &[u8]) {
+        let mut r = Reader::new(head);
+        let columns = r.lenenc().unwrap_or(0);
+        let optional = self.capabilities.has(Capabilities::OPTIONAL_METADATA)
+            || self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
+        let follows = !optional || r.u8() != Some(0);
+        self.expected =
+            if columns > 0 && follows { Expected::Columns(columns) } else { self.after_columns() };
+    }
+
+    fn prepared(&mut self, head: &[u8]) -> Option<Progress> {
+        let Some(ok) = PrepareOk::parse(head) else {
+            return Some(self.end(Ending::Plain));
+        };
+        // After id, columns, params, filler and warnings: whether metadata follows.
+        let follows = !self.capabilities.has(Capabilities::OPTIONAL_METADATA)
+            || head.get(12).is_none_or(|&f| f != 0);
+        let eofs = u32::from(!self.deprecates_eof());
+        // Definitions may be left out; the EOFs after them are not.
+        let count = |n: u16| if n > 0 { u32::from(follows) * u32::from(n) + eofs } else { 0 };
+        let definitions = count(ok.params) + count(ok.columns);
+        if definitions == 0 {
+            return Some(self.end(Ending::Plain));
+        }
+        self.expected = Expected::PrepareDefinitions(definitions);
+        None
+    }
+
+    fn after_columns(&self) -> Expected {
+        if self.deprecates_eof() { Expected::Rows } else { Expected::ColumnsEof }
+    }
+
+    fn deprecates_eof(&self) -> bool {
+        self.capabilities.has(Capabilities::DEPRECATE_EOF)
+    }
+
+    /// Ends the response, unless the status says that another result follows.
+    fn result_end(&mut self, ending: Ending) -> Progress {
+        if let Ending::Ok { status, .. } = ending
+            && status.has(Status::MORE_RESULTS)
+        {
+            self.expected = Expected::First;
+            return Progress::NextResult;
+        }
+        self.end(ending)
+    }
+
+    fn end(&mut self, ending: Ending) -> Progress {
+        self.expected = Expected::Nothing;
+        Progress::Ended(ending)
+    }
+}
+
+/// An EOF packet has five bytes. A longer one is an OK packet in disguise.
+fn eof(head: &[u8]) -> PacketKind {
+    if head.len() >= 7 { PacketKind::Ok } else { PacketKind::Eof }
+}
+
+/// Where an OK or EOF packet has its status flags.
+pub(super) fn status_at(kind: PacketKind, head: &[u8]) -> Option<usize> {
+    let mut r = Reader::new(head);
+    r.u8()?;
+    match kind {
+        PacketKind::Ok => {
+            r.lenenc()?;
+            r.lenenc()?;
+        }
+        PacketKind::Eof => {
+            r.u16()?;
+        }
+        _ => return None,
+    }
+    Some(r.position())
+}
+
+/// Reads status and warnings of an OK or EOF packet.
+fn ending(kind: PacketKind, head: &[u8]) -> Ending {
+    let number =
+        |at: usize| head.get(at..at + 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+    let at = status_at(kind, head);
+    let status = at.and_then(number);
+    // An EOF has them before the flags.
+    let warnings = match kind {
+        PacketKind::Eof => number(1),
+        _ => at.and_then(|at| number(at + 2)),
+    };
+    match status {
+        Some(status) => Ending::Ok { status: Status(status), warnings: warnings.unwrap_or(0) },
+        None => Ending::Ok { status: Status(0), warnings: 0 },
+    }
+}
