@@ -248,7 +248,7 @@ test_systemd() {
   settings "login_timeout = 'never'"
   inside dpkg --install "$next" >"$tmp/dpkg" 2>&1 || die "dpkg: $(cat "$tmp/dpkg")"
   stays 'a newer package with a wrong setting'
-  has "$tmp/dpkg" 'the program before this one serves on'
+  has "$tmp/dpkg" 'the previous version is still running'
   settings 'workers = 3'
   touch "$tmp/go"
   until_line 2 "$tmp/holder" 1
