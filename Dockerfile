@@ -7,6 +7,9 @@ WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
 COPY src src
 COPY benches benches
+# Cargo reads the manifests of the whole workspace.
+COPY tests/support tests/support
+COPY xtask xtask
 # The program includes this file.
 COPY config/lockstead.toml config/
 RUN cargo install --locked --path . --root out

@@ -8,11 +8,11 @@ cd "$(dirname "$0")/.."
 say() { printf 'check: %s\n' "$*"; }
 
 say formatting
-cargo fmt --check
+cargo fmt --all --check
 cargo fmt --check --manifest-path tests/drivers/rust/Cargo.toml
 
 say lints
-cargo clippy --locked --all-targets -- -D warnings
+cargo clippy --locked --workspace --all-targets -- -D warnings
 
 # fuzz/ has a lock file of its own, which must know of new dependencies, too.
 say 'lock file of fuzz/'
@@ -27,10 +27,13 @@ if [ ! -x "$tool/bin/cargo-deny" ]; then
   cargo install --quiet --locked --root "$tool" --version "=$deny" cargo-deny
 fi
 say 'licences, duplicate crates and where they come from'
-"$tool/bin/cargo-deny" --locked check --hide-inclusion-graph licenses bans sources
+"$tool/bin/cargo-deny" --locked --workspace check --hide-inclusion-graph licenses bans sources
 
 say 'rules of this repository'
 cargo test --quiet --locked --test tidy
+
+say 'tests of tests/support and xtask'
+cargo test --quiet --locked --package lockstead-support --package xtask
 
 say 'white space'
 # Everything tracked, as a change to an empty tree; Markdown's line breaks apart.
@@ -39,9 +42,8 @@ git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'
 if command -v shellcheck >/dev/null; then
   say scripts
   # shellcheck disable=SC2046 # no white space in these names
-  shellcheck -x dev/*.sh dev/packaging/*.sh .ci/run packaging/debian/post* $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
+  shellcheck -x dev/*.sh dev/packaging/*.sh .ci/run packaging/debian/post* xtask/src/docs/lockstead.sh $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
   # With the files that it sources.
-  shellcheck -x -a dev/bench.sh
   shellcheck -x -a -S warning dev/test-suites.sh
 else
   say 'scripts: left out, shellcheck is not installed'

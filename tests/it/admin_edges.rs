@@ -8,8 +8,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::admin::{Desk, Folder, cache};
 use crate::cli::text;
-use crate::forwarder::Forwarder;
 use crate::launch::{Launched, program, run};
+use crate::link::Link;
 use crate::own_server::OwnServer;
 use crate::proxy::{free_port, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -266,10 +266,10 @@ fn a_proxy_is_found_by_a_file_that_it_will_refuse(server: &Server) {
 }
 
 fn a_store_that_is_gone_is_named_once(server: &Server) {
-    let network = Forwarder::start(server.port, std::net::Ipv4Addr::LOCALHOST);
+    let network = Link::start(server.port, std::net::Ipv4Addr::LOCALHOST);
     let (folder, schema) = (Folder::new(), fresh_schema());
     let admin = format!("unix:{}", folder.file("s").display());
-    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", network.port);
+    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", network.port());
     let backend = format!("127.0.0.1:{}", server.port);
     let proxy = Launched::start(&backend, &store, &["--admin", &admin, "--create-schema"]);
     network.lead_to(free_port());
@@ -277,7 +277,7 @@ fn a_store_that_is_gone_is_named_once(server: &Server) {
         let said = run(&["locks", "--admin", &admin]);
         (said.status.code() == Some(1)).then(|| text(&said))
     });
-    let place = format!("127.0.0.1:{}", network.port);
+    let place = format!("127.0.0.1:{}", network.port());
     assert_eq!(said.matches(&place).count(), 1, "{said}");
     assert_eq!(said.matches("cannot connect").count(), 1, "{said}");
     assert!(

@@ -5,8 +5,8 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use crate::cli::{Person, install, least_rights, text};
-use crate::forwarder::Forwarder;
 use crate::launch::{Launched, program};
+use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -258,10 +258,10 @@ fn an_address_that_moves_for_a_moment_ends_nothing(server: &Server) {
     let flavour = flavour_of(server);
     let (first, second) = pair(flavour);
     let store = Store::on(&first.server);
-    let way = Forwarder::start(first.server.port, Ipv4Addr::LOCALHOST);
-    let client_way = Forwarder::start(first.server.port, Ipv4Addr::LOCALHOST);
-    let backend = format!("127.0.0.1:{}", client_way.port);
-    let url = format!("{}{}", store.url(way.port), store.schema);
+    let way = Link::start(first.server.port, Ipv4Addr::LOCALHOST);
+    let client_way = Link::start(first.server.port, Ipv4Addr::LOCALHOST);
+    let backend = format!("127.0.0.1:{}", client_way.port());
+    let url = format!("{}{}", store.url(way.port()), store.schema);
     let proxy = Launched::start(&backend, &url, &["--lease", "10m", "--connect-timeout", "2s"]);
     // A replica may have been primary before: without this one the first grant waited a lease.
     let mut peer = store.proxy(&SHORT);
@@ -335,8 +335,8 @@ fn the_locks_move_with_the_primary_and_not_back(server: &Server) {
     let flavour = flavour_of(server);
     let (first, second) = pair(flavour);
     let store = Store::on(&first.server);
-    let way = Forwarder::start(first.server.port, Ipv4Addr::LOCALHOST);
-    let start = || Proxy::start_on(&store.url(way.port), &store.schema, &SHORT);
+    let way = Link::start(first.server.port, Ipv4Addr::LOCALHOST);
+    let start = || Proxy::start_on(&store.url(way.port()), &store.schema, &SHORT);
     let proxies = [start(), start()];
     proxies.iter().for_each(until_ready);
     let mut holders: Vec<Session> = proxies.iter().map(|p| Session::at(p.port)).collect();

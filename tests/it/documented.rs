@@ -1,7 +1,7 @@
 //! What docs/differences.md says that a client sees and a server alone would not show.
 
-use crate::forwarder::Forwarder;
 use crate::launch::Launched;
+use crate::link::Link;
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -270,8 +270,8 @@ fn a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had(server: &S
 }
 
 fn lock_tables_that_do_not_answer_are_an_error(server: &Server) {
-    let link = Forwarder::start(server.port, std::net::Ipv4Addr::LOCALHOST);
-    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{}", link.port, fresh_schema());
+    let link = Link::start(server.port, std::net::Ipv4Addr::LOCALHOST);
+    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{}", link.port(), fresh_schema());
     let backend = format!("127.0.0.1:{}", server.port);
     let proxy = Launched::start(&backend, &store, &["--create-schema"]);
     let mut sessions: Vec<Session> = (0..3).map(|_| Session::at(proxy.port)).collect();

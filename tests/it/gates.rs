@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::forwarder::Forwarder;
 use crate::launch::Launched;
+use crate::link::Link;
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::server::Root;
@@ -373,8 +373,8 @@ fn a_prepared_wait_is_ended_again_and_again(server: &Server) {
 }
 
 fn a_session_goes_on_when_its_gate_can_be_opened_again(server: &Server) {
-    let link = Forwarder::start(server.port, std::net::Ipv4Addr::LOCALHOST);
-    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{}", link.port, fresh_schema());
+    let link = Link::start(server.port, std::net::Ipv4Addr::LOCALHOST);
+    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{}", link.port(), fresh_schema());
     let backend = format!("127.0.0.1:{}", server.port);
     let proxy = Launched::start(&backend, &store, &["--create-schema"]);
     let mut root = server.root();

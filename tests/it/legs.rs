@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 use std::process::{Command, Output};
 
-use crate::forwarder::Forwarder;
 use crate::launch::{Launched, run};
+use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -37,16 +37,16 @@ const PASSWORD: &str = "a-secret-that-is-looked-for";
 /// A proxy with a piece of network behind it, in which passwords would be seen.
 struct Legs {
     proxy: Launched,
-    link: Forwarder,
+    link: Link,
 }
 
 impl Legs {
     fn start(server: &Server, extra: &[&str]) -> Self {
-        let link = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
+        let link = Link::start(server.port, Ipv4Addr::LOCALHOST);
         link.lose_the_reply_to(PASSWORD.as_bytes());
         let store = format!("{}{}", server.url, fresh_schema());
         let extra = [&["--create-schema"], extra].concat();
-        let proxy = Launched::start(&format!("127.0.0.1:{}", link.port), &store, &extra);
+        let proxy = Launched::start(&format!("127.0.0.1:{}", link.port()), &store, &extra);
         Self { proxy, link }
     }
 

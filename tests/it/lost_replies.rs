@@ -3,8 +3,8 @@
 
 use std::net::Ipv4Addr;
 
-use crate::forwarder::Forwarder;
 use crate::launch::Launched;
+use crate::link::Link;
 use crate::proxy::fresh_schema;
 use crate::script::Server;
 use crate::session::Session;
@@ -20,7 +20,7 @@ on_both! {
 /// A proxy, the network to its store, and the schema there.
 struct Stage {
     proxy: Launched,
-    link: Forwarder,
+    link: Link,
     server: Server,
     schema: String,
 }
@@ -28,9 +28,9 @@ struct Stage {
 impl Stage {
     fn set(server: &Server) -> Self {
         let schema = fresh_schema();
-        let link = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
+        let link = Link::start(server.port, Ipv4Addr::LOCALHOST);
         let backend = format!("127.0.0.1:{}", server.port);
-        let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", link.port);
+        let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", link.port());
         let proxy = Launched::start(&backend, &store, &["--create-schema", "--lease", "10m"]);
         Self { proxy, link, server: server.clone(), schema }
     }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::cli::{Person, text};
 use crate::differential::check_against;
-use crate::forwarder::Forwarder;
 use crate::launch::run;
+use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Script, Server};
@@ -711,9 +711,9 @@ fn probes_of_an_observing_proxy_are_no_errors(server: &Server) {
         .then(|| OwnServer::start(Flavour::MariaDb, &["--performance-schema=ON"]));
     let server = own.as_ref().map_or(server, |own| &own.server);
     let address = std::net::Ipv4Addr::new(127, 0, 0, rand::random_range(2..255));
-    let link = Forwarder::start(server.port, address);
+    let link = Link::start(server.port, address);
     let dir = std::env::temp_dir().join(fresh_schema());
-    let url = format!("mysql://root:rootpw@127.0.0.1:{}/", link.port);
+    let url = format!("mysql://root:rootpw@127.0.0.1:{}/", link.port());
     let observing = Observing { proxy: Observing::proxy(&url, &dir), dir };
     drop(Session::at(observing.port()));
     let probe = || {

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::forwarder::Forwarder;
 use crate::launch::{Launched, run};
+use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -29,7 +29,7 @@ on_both! {
 /// A proxy that the server sees at an address of its own, where its errors are counted.
 pub(crate) struct Seen {
     pub(crate) proxy: Launched,
-    pub(crate) link: Forwarder,
+    pub(crate) link: Link,
     address: Ipv4Addr,
     pub(crate) server: Server,
     /// What was counted for the address before.
@@ -49,15 +49,15 @@ impl Seen {
             .then(|| OwnServer::start(Flavour::MariaDb, &["--performance-schema=ON"]));
         let server = own.as_ref().map_or(server, |own| &own.server).clone();
         let address = Ipv4Addr::new(127, 0, 0, rand::random_range(2..255));
-        let link = Forwarder::start(server.port, address);
-        let backend = format!("127.0.0.1:{}", link.port);
+        let link = Link::start(server.port, address);
+        let backend = format!("127.0.0.1:{}", link.port());
         let store = format!("{}{}", server.url, fresh_schema());
         let extra = extra(&server);
         let extra: Vec<&str> = extra.iter().map(String::as_str).collect();
         let proxy = Launched::start(&backend, &store, &[&["--create-schema"], &extra[..]].concat());
         let mut seen = Self { proxy, link, address, server, before: Vec::new(), _own: own };
         // The first connection makes the server remember the address.
-        drop(Session::at(seen.link.port));
+        drop(Session::at(seen.link.port()));
         seen.before = seen.errors();
         seen
     }
@@ -235,12 +235,12 @@ fn a_server_that_is_not_trusted_counts_no_errors_either(server: &Server) {
     drop(left);
     eventually("no connection is left over", || (seen.link.open() == 0).then_some(()));
     assert_eq!(seen.errors(), seen.before, "errors of connections, blocks, handshakes");
-    Session::at(seen.link.port);
+    Session::at(seen.link.port());
 }
 
 fn commands_that_ask_for_a_greeting_are_no_errors(server: &Server) {
     let seen = Seen::start(server, &[]);
-    let backend = format!("127.0.0.1:{}", seen.link.port);
+    let backend = format!("127.0.0.1:{}", seen.link.port());
     let store = format!("{}{}", seen.server.url, fresh_schema());
     let place = ["--backend", &backend, "--store", &store, "--state-dir", "off"];
     for command in [&["grants"][..], &["check", "--create-schema"]] {

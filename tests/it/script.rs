@@ -31,6 +31,7 @@
 //! digits of its own, `$DB`, `$USER`, `$USER2`, `$ID(a)` the connection id of a session,
 //! `$REP(x,513)` repetition, `\xe9` a byte.
 
+pub(crate) mod accounts;
 pub(crate) mod action;
 pub(crate) mod canon;
 pub(crate) mod compare;
@@ -38,10 +39,10 @@ pub(crate) mod expand;
 pub(crate) mod parse;
 pub(crate) mod perform;
 pub(crate) mod run;
-pub(crate) mod server;
 pub(crate) mod values;
 
 pub(crate) use compare::compare;
+pub(crate) use lockstead_support::Flavour;
+pub(crate) use lockstead_support::server::{self, Server};
 pub(crate) use parse::Script;
 pub(crate) use run::Runner;
-pub(crate) use server::{Flavour, Server};

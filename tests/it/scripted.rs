@@ -206,7 +206,7 @@ impl Scripted {
 
     /// The most memory the proxy ever had, in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
-        let path = format!("/proc/{}/status", self.proxy.child.id());
+        let path = format!("/proc/{}/status", self.proxy.pid());
         let status = std::fs::read_to_string(path).expect("the proxy's status");
         let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).expect("VmHWM");
         let kib = line.split_whitespace().next().expect("a number");

@@ -1,13 +1,10 @@
 //! What a test stands on: one run for each server family, patience, and a schema of its own.
 
-use std::time::{Duration, Instant};
+use lockstead_support::server::Root;
+pub(crate) use lockstead_support::{PATIENCE, eventually};
 
 use crate::proxy::{Proxy, fresh_schema};
-use crate::script::server::Root;
 use crate::script::{Flavour, Server};
-
-/// How long anything may take that must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Makes of each function, which takes a [`Server`], a test with MySQL and one with MariaDB.
 macro_rules! on_both {
@@ -27,18 +24,6 @@ macro_rules! on_both {
     };
 }
 pub(crate) use on_both;
-
-/// Looks until there is something, and fails by name when patience ends.
-pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < end, "not within {PATIENCE:?}: {what}");
-        std::thread::park_timeout(Duration::from_millis(10));
-    }
-}
 
 /// Another proxy on the schema of the first, behind its startup wait; both know of each other.
 pub(crate) fn join(server: &Server, first: &Proxy, extra: &[&str]) -> Proxy {

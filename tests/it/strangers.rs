@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::admin_port::{Accounts, VIEWER, client, proxy};
 use crate::cli::text;
-use crate::forwarder::{Forwarder, connect};
+use crate::link::{Link, connect};
 use crate::proxy::Proxy;
 use crate::script::Server;
 use crate::stage::{eventually, on_both};
@@ -146,8 +146,8 @@ fn strangers_do_not_fill_the_log(server: &Server) {
 }
 
 fn a_server_that_cannot_be_reached_does_not_fill_the_log(server: &Server) {
-    let to_server = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
-    let url = server.url.replace(&format!(":{}", server.port), &format!(":{}", to_server.port));
+    let to_server = Link::start(server.port, Ipv4Addr::LOCALHOST);
+    let url = server.url.replace(&format!(":{}", server.port), &format!(":{}", to_server.port()));
     let proxy = Proxy::start(&url, &[]);
     // Where it was there is something else, which hangs up.
     let other = TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -4,8 +4,8 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use crate::forwarder::Forwarder;
 use crate::launch::Launched;
+use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
@@ -222,10 +222,10 @@ fn a_frozen_proxy_finds_its_sessions_fenced(server: &Server) {
 }
 
 /// A proxy whose way to its store can be stalled, and that way.
-fn start_on_a_thread(server: &Server, schema: &str) -> (Launched, Forwarder) {
-    let link = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
+fn start_on_a_thread(server: &Server, schema: &str) -> (Launched, Link) {
+    let link = Link::start(server.port, Ipv4Addr::LOCALHOST);
     let backend = format!("127.0.0.1:{}", server.port);
-    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", link.port);
+    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", link.port());
     let extra = ["--create-schema", LEASE[0], LEASE[1]];
     (Launched::start(&backend, &store, &extra), link)
 }
@@ -275,12 +275,12 @@ fn a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock(server: &Serv
 /// The server says the answer, with the lock's value in it. It says so in time and is heard late.
 fn a_grant_is_not_told_when_its_lease_is_over(server: &Server) {
     let b = Proxy::start(&server.url, &LEASE);
-    let links = [(); 2].map(|()| Forwarder::start(server.port, Ipv4Addr::LOCALHOST));
+    let links = [(); 2].map(|()| Link::start(server.port, Ipv4Addr::LOCALHOST));
     let [backend, store] = &links;
     let extra = [&LEASE[..], &["--fast-path", "false"]].concat();
     let a = Launched::start(
-        &format!("127.0.0.1:{}", backend.port),
-        &format!("mysql://root:rootpw@127.0.0.1:{}/{}", store.port, b.schema),
+        &format!("127.0.0.1:{}", backend.port()),
+        &format!("mysql://root:rootpw@127.0.0.1:{}/{}", store.port(), b.schema),
         &extra,
     );
     let mut root = server.root();

@@ -368,9 +368,7 @@ impl Bare {
     }
 
     fn ask_until(&self, what: &str, says: impl Fn(&str) -> bool) {
-        let id = self.launched.child.id().to_string();
-        let sent = Command::new("kill").args(["-USR2", &id]).status();
-        assert!(sent.expect("kill runs").success());
+        self.launched.signal("USR2");
         eventually(what, || says(&self.launched.log()).then_some(()));
     }
 

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::admin::Desk;
 use crate::cli::text;
-use crate::forwarder::Forwarder;
 use crate::launch::{program, run};
+use crate::link::Link;
 use crate::own_server::OwnServer;
 use crate::proxy::{Proxy, free_port, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -340,8 +340,8 @@ impl Drop for Ended {
 }
 
 fn a_server_that_cannot_be_reached_is_told(server: &Server) {
-    let to_server = Forwarder::start(free_port(), Ipv4Addr::LOCALHOST);
-    let (backend, http) = (format!("127.0.0.1:{}", to_server.port), free_port());
+    let to_server = Link::start(free_port(), Ipv4Addr::LOCALHOST);
+    let (backend, http) = (format!("127.0.0.1:{}", to_server.port()), free_port());
     let (store, windows) =
         (format!("{}{}", server.url, fresh_schema()), format!("127.0.0.1:{http}"));
     let place = ["serve", "--backend", &backend, "--store", &store, "--http", &windows];
@@ -399,8 +399,8 @@ fn a_store_that_does_not_answer_is_told() {
 
 /// The server stands still, and says nothing.
 fn a_hung_server_blinds_nobody(server: &Server) {
-    let to_server = Forwarder::start(server.port, Ipv4Addr::LOCALHOST);
-    let url = server.url.replace(&format!(":{}", server.port), &format!(":{}", to_server.port));
+    let to_server = Link::start(server.port, Ipv4Addr::LOCALHOST);
+    let url = server.url.replace(&format!(":{}", server.port), &format!(":{}", to_server.port()));
     let desk = Desk::of(&url, "", &["--lease", "1m"]);
     let other = join(server, &desk.proxy, &["--lease", "1m"]);
     let (mut mine, mut others) = (Session::at(desk.proxy.port), Session::at(other.port));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lockstead_support::Way;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -10,7 +11,6 @@ use rand::{RngExt, SeedableRng};
 use crate::control::Control;
 use crate::fleet::Node;
 use crate::history::{Fault, History, now};
-use crate::relay::Way;
 use crate::wire::{Client, End};
 
 /// A kind of fault, drawn with what it needs.
@@ -108,7 +108,7 @@ impl Faults {
     fn draw(&mut self) -> Kind {
         if self.deck.is_empty() {
             let some = |random: &mut StdRng, ways: [Way; 2]| vec![ways[random.random_range(0..2)]];
-            let way = some(&mut self.random, [Way::ToServer, Way::ToProxy]);
+            let way = some(&mut self.random, [Way::ToServer, Way::ToClient]);
             self.deck = vec![
                 Kind::Kill { successor: true },
                 Kind::Kill { successor: false },
@@ -116,7 +116,7 @@ impl Faults {
                 Kind::Stop { leases: 1.1 },
                 Kind::Stop { leases: 3.0 },
                 Kind::Cut(way),
-                Kind::Cut(vec![Way::ToServer, Way::ToProxy]),
+                Kind::Cut(vec![Way::ToServer, Way::ToClient]),
                 Kind::Delay(Duration::from_millis(self.random.random_range(200..1000))),
                 Kind::KillEngine,
                 Kind::KillSessions,
@@ -175,10 +175,10 @@ impl Faults {
         match kind {
             Kind::Kill { .. } => node.kill(),
             Kind::Stop { .. } => node.signal("STOP"),
-            Kind::Cut(ways) => ways.iter().for_each(|way| node.relay.cut(*way)),
+            Kind::Cut(ways) => ways.iter().for_each(|way| node.link.hold(*way)),
             Kind::Delay(delay) => {
-                node.relay.delay(Way::ToServer, *delay / 2);
-                node.relay.delay(Way::ToProxy, *delay / 2);
+                node.link.delay(Way::ToServer, *delay / 2);
+                node.link.delay(Way::ToClient, *delay / 2);
             }
             Kind::KillEngine => {
                 let sql = format!("SELECT conns FROM {}.proxies", self.schema);
@@ -212,7 +212,7 @@ impl Faults {
         match kind {
             Kind::Kill { successor } => node.revive(*successor),
             Kind::Stop { .. } => node.signal("CONT"),
-            Kind::Cut(_) | Kind::Delay(_) => node.relay.heal(),
+            Kind::Cut(_) | Kind::Delay(_) => node.link.heal(),
             Kind::Exhaust => {
                 self.control.rows("SET GLOBAL max_connections=1000");
             }

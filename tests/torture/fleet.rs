@@ -9,9 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lockstead_support::Link;
+
 use crate::history::now;
 use crate::launch::program;
-use crate::relay::Relay;
 use crate::stage::eventually;
 
 /// What a proxy is started with.
@@ -30,7 +31,7 @@ pub(crate) struct Options {
 pub(crate) struct Node {
     pub(crate) number: usize,
     pub(crate) port: u16,
-    pub(crate) relay: Relay,
+    pub(crate) link: Link,
     options: Options,
     state_dir: Mutex<PathBuf>,
     child: Mutex<Option<Child>>,
@@ -49,7 +50,7 @@ impl Node {
         let node = Self {
             number,
             port: free_port(),
-            relay: Relay::start(server),
+            link: Link::to(server),
             options: options.clone(),
             state_dir: Mutex::new(fresh_directory()),
             child: Mutex::new(None),
@@ -69,12 +70,12 @@ impl Node {
         let collect = format!("{}ms", self.options.collect_after.as_millis());
         let state = lock(&self.state_dir).to_string_lossy().into_owned();
         let state = if self.options.state { state } else { "off".to_owned() };
-        let store = format!("mysql://root:rootpw@127.0.0.1:{}/", self.relay.port);
+        let store = format!("mysql://root:rootpw@127.0.0.1:{}/", self.link.port());
         let mut command: Command =
             program(&["serve", "--create-schema", "--workers", "1", "--http", "off"]);
         command
             .args(["--listen", &format!("127.0.0.1:{}", self.port)])
-            .args(["--backend", &format!("127.0.0.1:{}", self.relay.port)])
+            .args(["--backend", &format!("127.0.0.1:{}", self.link.port())])
             .args(["--store", &format!("{store}{}", self.options.schema)])
             .args(["--lease", &lease, "--collect-after", &collect, "--state-dir", &state])
             .stderr(Stdio::piped());

@@ -12,7 +12,6 @@ mod fleet;
 mod history;
 #[cfg(feature = "mutants")]
 mod mutants;
-mod relay;
 mod report;
 mod run;
 mod session;
@@ -26,9 +25,12 @@ mod shared {
     pub(crate) mod launch;
     pub(crate) mod own_server;
     pub(crate) mod proxy;
-    pub(crate) mod script;
-    pub(crate) mod session;
     pub(crate) mod stage;
-    pub(crate) mod wire;
 }
-use shared::{launch, own_server, proxy, script, stage, wire};
+/// Under the name that it has in the other tests.
+mod script {
+    pub(crate) use lockstead_support::Flavour;
+    pub(crate) use lockstead_support::server::Server;
+}
+use lockstead_support::wire;
+use shared::{launch, own_server, proxy, stage};

@@ -19,13 +19,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lockstead_support::Way;
+
 use crate::check::{Absence, Violation, check, deadlocks, early_losses};
 use crate::control::Control;
 use crate::fleet::{Node, Options};
 use crate::history::{History, Increment};
 use crate::own_server::flavour_of;
 use crate::proxy::fresh_schema;
-use crate::relay::Way;
 use crate::run::counters;
 use crate::script::Server;
 use crate::session::{Place, Session};
@@ -288,11 +289,11 @@ fn mutant_own_lease(server: &Server) {
     prove(server, "OwnLease", |server, mutant| {
         let stage = Stage::set(server, mutant, &[30, 2]);
         absent(&stage, 30, || {
-            for way in [Way::ToServer, Way::ToProxy] {
-                stage.nodes[0].relay.cut(way);
+            for way in [Way::ToServer, Way::ToClient] {
+                stage.nodes[0].link.hold(way);
             }
             std::thread::park_timeout(Duration::from_secs(6));
-            stage.nodes[0].relay.heal();
+            stage.nodes[0].link.heal();
         })
     });
 }

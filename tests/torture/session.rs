@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use lockstead_support::session::account;
+
 use crate::history::{History, Hold, Increment, Look, Said, Wait, now};
-use crate::shared::session::account;
 use crate::wire::decode::text_row;
 use crate::wire::{Client, End, Kind, Shape};
 

@@ -91,7 +91,7 @@ impl Stage {
 }
 
 fn peak_memory(seen: &Seen) -> u64 {
-    let path = format!("/proc/{}/status", seen.proxy.child.id());
+    let path = format!("/proc/{}/status", seen.proxy.pid());
     let status = std::fs::read_to_string(path).expect("the proxy's status");
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).expect("VmHWM");
     let kib = line.split_whitespace().next().expect("a number");

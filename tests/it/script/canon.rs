@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::Flavour;
 use super::action::Action;
 use super::run::{Entry, Reply, Transcript};
-use super::server::Flavour;
 use crate::wire::decode::{Column, binary_integer, binary_row, text_row};
 use crate::wire::{End, Kind, Login, Packet, Response, render};
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::Flavour;
 use super::canon::{Canon, canon, pace};
 use super::expand::Names;
 use super::run::{Entry, Reply, Transcript};
-use super::server::Flavour;
 use crate::wire::render;
 
 /// What a comparison that found no difference covered.

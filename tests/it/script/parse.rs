@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::Flavour;
 use super::action::{Action, Options, Pace, Step};
-use super::server::Flavour;
 use crate::wire::capability;
 
 /// A parsed script, as it holds for one flavour.

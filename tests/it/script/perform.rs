@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::accounts::PASSWORD;
 use super::action::{Action, Options, Pace, Step};
-use super::run::{Entry, Reply, Runner};
-use super::server::{PASSWORD, Root};
+use super::run::{Entry, Reply, Runner, wait_until_blocked};
+use super::server::Root;
 use super::values;
 use crate::wire::{Account, Client, Execute, Param, Response, Shape};
 
@@ -97,7 +98,7 @@ impl<'a> Performance<'a> {
         let shape = self.send(step);
         self.owed.insert(name.clone(), (shape, shows_ids));
         let seen = (step.pace == Pace::WhenBlocked)
-            .then(|| blocked.wait_until_blocked(self.client(&name)));
+            .then(|| wait_until_blocked(blocked, self.client(&name)));
         self.record(step, Reply::Sent(seen), false);
     }
 

@@ -3,31 +3,30 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use super::accounts::{PASSWORD, see_off, set_up, tear_down};
 use super::action::{Options, Step};
 use super::expand::Names;
 use super::parse::Script;
 use super::perform::Performance;
-use super::server::{PASSWORD, Root, Server};
+use super::server::{Root, Server};
 use crate::wire::{Client, End, Login, Response};
 
 /// How long a sent statement may take to be seen waiting.
 const TO_BLOCK: Duration = Duration::from_secs(5);
 
-impl Root {
-    /// Waits until a session waits in its statement; false when its reply came instead. The server
-    /// sees the waits of the proxy's clients too.
-    pub(crate) fn wait_until_blocked(&mut self, session: &mut Client) -> bool {
-        let began = Instant::now();
-        while began.elapsed() < TO_BLOCK {
-            if session.readable_within(Duration::from_millis(3)) {
-                return false;
-            }
-            if self.waits(session.connection_id()) {
-                return true;
-            }
+/// Waits until a session waits in its statement; false when its reply came instead. The server
+/// sees the waits of the proxy's clients too.
+pub(crate) fn wait_until_blocked(root: &mut Root, session: &mut Client) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < TO_BLOCK {
+        if session.readable_within(Duration::from_millis(3)) {
+            return false;
         }
-        panic!("a statement neither waits nor answers")
+        if root.waits(session.connection_id()) {
+            return true;
+        }
     }
+    panic!("a statement neither waits nor answers")
 }
 
 /// What came back from one step.
@@ -68,7 +67,7 @@ impl Runner<'_> {
     /// Runs the script against `port` on the server's host.
     pub(crate) fn run(&self, port: u16, blocked: &mut Root) -> Transcript {
         let mut root = self.server.root();
-        root.set_up(self.names);
+        set_up(&mut root, self.names);
         for (variable, least) in &self.script.globals {
             root.raise(variable, *least);
         }
@@ -86,8 +85,8 @@ impl Runner<'_> {
         let (entries, connections) = performance.end();
         let direct = port == self.server.port;
         let ids: Vec<u32> = connections.iter().map(|(.., id)| *id).collect();
-        root.see_off(self.names, if direct { &ids } else { &[] });
-        root.tear_down(self.names);
+        see_off(&mut root, self.names, if direct { &ids } else { &[] });
+        tear_down(&mut root, self.names);
         Transcript { entries, connections }
     }
 }

@@ -1,0 +1,346 @@
+//! Starts proxies: the built program with free ports, its log, and what to wait for.
+//!
+//! ```no_run
+//! use lockstead_support::{Launch, Ready};
+//!
+//! let proxy = Launch::new("target/debug/lockstead")
+//!     .arguments(&["--backend", "127.0.0.1:3306", "--store", "mysql://root:x@127.0.0.1/lockstead"])
+//!     .with_pages()
+//!     .until(Ready::Granting)
+//!     .start()?;
+//! assert!(proxy.metric("lockstead_lease_good") >= 1.0);
+//! # anyhow::Ok(())
+//! ```
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::patience::{PATIENCE, within};
+use crate::{http, process};
+
+/// A port that nobody listens on now.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("bound").port()
+}
+
+/// A port that nobody listens on now, below those that the kernel hands out to outgoing connections: it is still
+/// free after its owner was killed.
+pub fn lasting_port() -> u16 {
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let mut ports = std::iter::repeat_with(|| rand::random_range(10_000..20_000));
+    ports.find(free).expect("a free port")
+}
+
+/// What [`Launch::start`] waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ready {
+    /// Nothing.
+    AtOnce,
+    /// The log says that it is registered, or that it observes.
+    Registered,
+    /// Its pages say that it grants locks.
+    Granting,
+}
+
+/// The log of one proxy, or of several that follow each other on one port.
+#[derive(Clone, Default)]
+pub struct Log {
+    text: Arc<Mutex<String>>,
+    /// What a line of the process with this id begins with.
+    prefix: Option<fn(u32) -> String>,
+}
+
+impl Log {
+    /// An empty log whose lines begin with `prefix`, which is given the id of their process.
+    pub fn with_prefix(prefix: fn(u32) -> String) -> Self {
+        Self { prefix: Some(prefix), ..Self::default() }
+    }
+
+    /// What was logged so far.
+    pub fn text(&self) -> String {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, String> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what the process writes, on a thread that ends with it.
+    fn follow(&self, child: &mut Child) -> Result<JoinHandle<()>> {
+        let stderr = BufReader::new(child.stderr.take().context("the log is not piped")?);
+        let (log, pid) = (self.clone(), child.id());
+        Ok(std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                let prefix = log.prefix.map(|prefix| prefix(pid)).unwrap_or_default();
+                let mut text = log.lock();
+                text.push_str(&prefix);
+                text.push_str(&line);
+                text.push('\n');
+            }
+        }))
+    }
+}
+
+/// Where the pages of a proxy are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pages {
+    Off,
+    OnFreePort,
+    OnPort(u16),
+}
+
+/// A proxy to be started.
+pub struct Launch<'a> {
+    program: Box<dyn Fn() -> Command + 'a>,
+    arguments: Vec<String>,
+    port: Option<u16>,
+    pages: Pages,
+    ready: Ready,
+    log: Log,
+    group: bool,
+    patience: Duration,
+}
+
+impl<'a> Launch<'a> {
+    /// `serve` by the program at this path, which takes nothing from the environment's `LOCKSTEAD_` variables, on
+    /// a free port, without pages; it is ready when registered.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        let program = program.as_ref().to_owned();
+        Self::by(move || command(&program))
+    }
+
+    /// The same by a command to which `serve` and its options are added. Each try makes a new one.
+    pub fn by(program: impl Fn() -> Command + 'a) -> Self {
+        Self {
+            program: Box::new(program),
+            arguments: Vec::new(),
+            port: None,
+            pages: Pages::Off,
+            ready: Ready::Registered,
+            log: Log::default(),
+            group: false,
+            patience: PATIENCE,
+        }
+    }
+
+    /// Further arguments.
+    #[must_use]
+    pub fn arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
+        self
+    }
+
+    /// On this port.
+    #[must_use]
+    pub fn on_port(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self
+    }
+
+    /// With pages on a free port.
+    #[must_use]
+    pub fn with_pages(mut self) -> Self {
+        self.pages = Pages::OnFreePort;
+        self
+    }
+
+    /// With pages on this port.
+    #[must_use]
+    pub fn with_pages_on(mut self, port: u16) -> Self {
+        self.pages = Pages::OnPort(port);
+        self
+    }
+
+    /// What to wait for.
+    #[must_use]
+    pub fn until(mut self, ready: Ready) -> Self {
+        self.ready = ready;
+        self
+    }
+
+    /// Adds to a log that is there.
+    #[must_use]
+    pub fn log_to(mut self, log: &Log) -> Self {
+        self.log = log.clone();
+        self
+    }
+
+    /// In a process group of its own, which a Ctrl-C in the terminal does not reach.
+    #[must_use]
+    pub fn in_own_group(mut self) -> Self {
+        self.group = true;
+        self
+    }
+
+    /// How long it may take to be ready.
+    #[must_use]
+    pub fn within(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Starts it. Another process may take a free port before the proxy does: then it tries again with another.
+    pub fn start(self) -> Result<Proxy> {
+        for _ in 0..5 {
+            let port = self.port.unwrap_or_else(free_port);
+            let http = match self.pages {
+                Pages::Off => None,
+                Pages::OnFreePort => Some(free_port()),
+                Pages::OnPort(port) => Some(port),
+            };
+            if let Some(proxy) = self.try_start(port, http)? {
+                return Ok(proxy);
+            }
+            if self.port.is_some() {
+                bail!("another process listens on port {port}");
+            }
+        }
+        bail!("every port that was tried was taken meanwhile")
+    }
+
+    /// `None` when a port was taken meanwhile.
+    fn try_start(&self, port: u16, http: Option<u16>) -> Result<Option<Proxy>> {
+        let mut command = (self.program)();
+        let pages = http.map_or_else(|| "off".to_owned(), |http| format!("127.0.0.1:{http}"));
+        command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--http", &pages]);
+        command.args(&self.arguments).stderr(Stdio::piped());
+        if self.group {
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
+        let before = self.log.lock().len();
+        let mut child = command.spawn().context("the proxy cannot be run")?;
+        let reader = self.log.follow(&mut child)?;
+        let mut proxy = Proxy { port, http, child, log: self.log.clone(), group: self.group };
+        let ended = within(self.patience, || {
+            if !proxy.is_running() {
+                return Some(true);
+            }
+            self.is_ready(&proxy, before).then_some(false)
+        });
+        match ended {
+            Some(false) => Ok(Some(proxy)),
+            Some(true) => {
+                // What is still in the pipe.
+                let _ = reader.join();
+                let log = proxy.log();
+                let log = log.get(before..).unwrap_or_default();
+                if log.contains("cannot listen") {
+                    return Ok(None);
+                }
+                bail!("the proxy ended while starting:\n{log}")
+            }
+            None => bail!("the proxy is not ready after {:?}:\n{}", self.patience, proxy.log()),
+        }
+    }
+
+    fn is_ready(&self, proxy: &Proxy, before: usize) -> bool {
+        match self.ready {
+            Ready::AtOnce => true,
+            Ready::Registered => {
+                let log = proxy.log.lock();
+                let log = log.get(before..).unwrap_or_default();
+                log.contains("registered") || log.contains("observing: lock calls")
+            }
+            Ready::Granting => proxy.http.is_some_and(http::is_ready),
+        }
+    }
+}
+
+/// The program without the `LOCKSTEAD_` variables of the environment.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("LOCKSTEAD_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// A running proxy; killed when dropped.
+pub struct Proxy {
+    port: u16,
+    http: Option<u16>,
+    child: Child,
+    log: Log,
+    group: bool,
+}
+
+impl Proxy {
+    /// Where clients connect.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where its pages are, which it must have.
+    pub fn http(&self) -> u16 {
+        self.http.expect("the proxy was started without pages")
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.log.text()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether its process has not ended yet.
+    pub fn is_running(&mut self) -> bool {
+        self.ended().is_none()
+    }
+
+    /// How its process ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("a child can be waited for")
+    }
+
+    /// Sends a signal by name (KILL, TERM, STOP) to its process, which must not have been waited for.
+    pub fn signal(&self, name: &str) {
+        assert!(process::signal(self.pid(), name), "SIG{name} cannot be sent");
+    }
+
+    /// Waits for its end; the exit code.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().expect("a child can be waited for").code()
+    }
+
+    /// Kills it.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Status line, headers and body of one of its pages.
+    pub fn page(&self, path: &str) -> String {
+        http::page(self.http(), path).expect("a page")
+    }
+
+    /// The value of a metric, by its full name with labels.
+    pub fn metric(&self, name: &str) -> f64 {
+        http::metric(self.http(), name)
+            .unwrap_or_else(|| panic!("no metric {name} in\n{}", self.page("/metrics")))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if self.group {
+            process::end_group(self.child.id(), || drop(self.child.try_wait()));
+        }
+        self.kill();
+        if std::thread::panicking() {
+            eprintln!("--- log of the proxy on {} ---\n{}", self.port, self.log());
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Process groups and signals.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+
+/// How long a group may take to end by itself.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Sends a signal by name to a process; false if the process is gone.
+pub fn signal(pid: u32, name: &str) -> bool {
+    let signal = match name {
+        "CONT" => Signal::CONT,
+        "HUP" => Signal::HUP,
+        "INT" => Signal::INT,
+        "KILL" => Signal::KILL,
+        "STOP" => Signal::STOP,
+        "TERM" => Signal::TERM,
+        "USR1" => Signal::USR1,
+        "USR2" => Signal::USR2,
+        _ => panic!("no test sends SIG{name}"),
+    };
+    to_pid(pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
+}
+
+fn to_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+/// A command in a process group of its own, which a Ctrl-C in the terminal does not reach. It ends when dropped,
+/// with all that it left behind.
+#[derive(Debug)]
+pub struct Group {
+    child: Child,
+    pid: Pid,
+}
+
+impl Group {
+    /// Starts it.
+    pub fn start(command: &mut Command) -> Result<Self> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child =
+            command.process_group(0).spawn().with_context(|| format!("cannot run {program}"))?;
+        let pid = to_pid(child.id()).context("no process id")?;
+        Ok(Self { child, pid })
+    }
+
+    /// The id of its first process, and of the group.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its first process.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits for the first process, then ends the others; `None` if that takes longer than `limit`.
+    pub fn wait_for(mut self, limit: Duration) -> Result<Option<ExitStatus>> {
+        let end = Instant::now() + limit;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        Ok(None)
+    }
+
+    /// Waits for the first process, then ends the others.
+    pub fn wait(mut self) -> Result<ExitStatus> {
+        Ok(self.child.wait()?)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        end_group(self.pid.as_raw_nonzero().get().unsigned_abs(), || {
+            // A process is there until it is waited for.
+            let _ = self.child.try_wait();
+        });
+    }
+}
+
+/// Ends a process group and waits until it is gone. `reap` waits for those of its processes that are children.
+pub fn end_group(id: u32, mut reap: impl FnMut()) {
+    let Some(group) = to_pid(id) else { return };
+    if kill_process_group(group, Signal::TERM) == Err(Errno::SRCH) {
+        return;
+    }
+    let end = Instant::now() + FAREWELL;
+    loop {
+        reap();
+        if test_kill_process_group(group).is_err() {
+            return;
+        }
+        if Instant::now() >= end {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}

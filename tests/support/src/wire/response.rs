@@ -1,0 +1,161 @@
+//! What a response is: packets in order, each with what it was taken for.
+
+use std::time::Duration;
+
+use super::decode::{Column, Cursor};
+
+/// Which response a command owes, as far as it decides where that response ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// COM_QUERY: OK, ERR, LOCAL INFILE or result sets with text rows.
+    Query,
+    /// COM_STMT_EXECUTE: the same with binary rows.
+    Execute,
+    /// COM_STMT_PREPARE.
+    Prepare,
+    /// COM_STMT_FETCH: binary rows without column definitions.
+    Fetch,
+    /// COM_FIELD_LIST: column definitions without a count.
+    FieldList,
+    /// Exactly one packet: OK, EOF, ERR or text.
+    One,
+    /// COM_CHANGE_USER and login: packets up to OK or ERR, each of the others to be answered.
+    Auth,
+    /// Nothing is owed.
+    Nothing,
+    /// Whatever comes until the peer closes.
+    UntilClosed,
+}
+
+/// What a packet was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Ok,
+    Err,
+    Eof,
+    ColumnCount,
+    Column,
+    TextRow,
+    BinaryRow,
+    PrepareOk,
+    LocalInfile,
+    Auth,
+    /// Plain text, as COM_STATISTICS answers.
+    Text,
+    Unsolicited,
+}
+
+/// A packet: its payload, joined, and the headers of the frames that carried it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    pub kind: Kind,
+    pub headers: Vec<[u8; 4]>,
+    pub payload: Vec<u8>,
+}
+
+impl Packet {
+    /// The sequence id of the first frame.
+    pub fn sequence(&self) -> u8 {
+        self.headers[0][3]
+    }
+}
+
+/// How reading ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The response is complete.
+    Complete,
+    /// The server waits for the contents of a file.
+    WantsFile,
+    /// The peer closed before the response was complete (or, for `UntilClosed`, as expected).
+    Closed,
+    /// The deadline passed before the response was complete.
+    TimedOut,
+}
+
+/// All packets that answered one command.
+#[derive(Debug, Clone)]
+pub struct Response {
+    pub packets: Vec<Packet>,
+    pub end: End,
+    /// From the moment the command was sent to the end of the response.
+    pub took: Duration,
+}
+
+impl Response {
+    /// The error number, if the last packet is an ERR.
+    pub fn error(&self) -> Option<u16> {
+        let last = self.packets.last()?;
+        (last.kind == Kind::Err).then(|| ErrPacket::parse(&last.payload).code)
+    }
+
+    /// The statement id of a prepare response.
+    pub fn statement_id(&self) -> Option<u32> {
+        let first = self.packets.first().filter(|p| p.kind == Kind::PrepareOk)?;
+        Cursor(first.payload.get(1..)?).u32()
+    }
+
+    /// The column definitions that stand before packet `index` in its own result set.
+    pub fn columns_before(&self, index: usize) -> Vec<Column> {
+        let set = self.packets[..index]
+            .iter()
+            .rposition(|p| p.kind == Kind::ColumnCount)
+            .map_or(0, |at| at + 1);
+        self.packets[set..index]
+            .iter()
+            .filter(|p| p.kind == Kind::Column)
+            .filter_map(|p| Column::parse(&p.payload))
+            .collect()
+    }
+}
+
+/// An OK packet, or an EOF packet in the shape of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OkPacket {
+    pub affected: u64,
+    pub insert_id: u64,
+    pub status: u16,
+    pub warnings: u16,
+    /// The info text and the session state changes, undecoded.
+    pub rest: Vec<u8>,
+}
+
+impl OkPacket {
+    pub fn parse(payload: &[u8]) -> Option<OkPacket> {
+        let mut c = Cursor(payload.get(1..)?);
+        Some(OkPacket {
+            affected: c.lenenc()?,
+            insert_id: c.lenenc()?,
+            status: c.u16()?,
+            warnings: c.u16()?,
+            rest: c.0.to_vec(),
+        })
+    }
+}
+
+/// The warnings and status flags of a classic EOF packet.
+pub fn parse_eof(payload: &[u8]) -> Option<(u16, u16)> {
+    let mut c = Cursor(payload.get(1..)?);
+    Some((c.u16()?, c.u16()?))
+}
+
+/// An ERR packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrPacket {
+    pub code: u16,
+    /// Empty when the packet carries none, as before the end of the handshake.
+    pub state: Vec<u8>,
+    pub message: Vec<u8>,
+}
+
+impl ErrPacket {
+    pub fn parse(payload: &[u8]) -> ErrPacket {
+        let mut c = Cursor(payload.get(1..).unwrap_or_default());
+        let code = c.u16().unwrap_or_default();
+        let state = match c.0.first() {
+            Some(b'#') => c.take(6).map(|s| s[1..].to_vec()).unwrap_or_default(),
+            Some(_) | None => Vec::new(),
+        };
+        ErrPacket { code, state, message: c.0.to_vec() }
+    }
+}
