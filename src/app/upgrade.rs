@@ -142,9 +142,9 @@ pub(super) async fn successor(
     loop {
         let answer = asked.next().await;
         let copies = sockets.copies().map_err(|e| e.to_string());
-        let ready = START + lease * 2;
+        let limits = StartLimits { ready: START + lease * 2, serves: PATIENCE };
         let started = match copies {
-            Ok(copies) => start(origin, copies, registry, ready).await,
+            Ok(copies) => start(origin, copies, registry, limits).await,
             Err(e) => Err(e),
         };
         match started {
@@ -158,12 +158,21 @@ pub(super) async fn successor(
     }
 }
 
-/// Starts a process beside this one, and waits until it is ready (at most `ready`) and serves.
+/// How long a new process may take.
+#[derive(Debug, Clone, Copy)]
+struct StartLimits {
+    /// Until it is ready.
+    ready: Duration,
+    /// From there until it serves.
+    serves: Duration,
+}
+
+/// Starts a process beside this one, and waits until it is ready and serves.
 async fn start(
     origin: &Arc<Origin>,
     sockets: Vec<NamedSocket>,
     registry: &Registry,
-    ready: Duration,
+    limits: StartLimits,
 ) -> Result<Process, String> {
     if std::process::id() == 1 {
         return Err(
@@ -180,14 +189,17 @@ async fn start(
         return Err(format!("it does not take the sockets ({e}): {}", process.failed().await));
     }
     let mut line = UpgradeChannel::new(line).map_err(|e| e.to_string())?;
-    match timeout(ready, line.is_ready()).await {
+    match timeout(limits.ready, line.is_ready()).await {
         Ok(true) => {}
         Ok(false) => return Err(process.failed().await),
         Err(_) => {
-            return Err(format!("the new process is not ready after {ready:?}, and is ended"));
+            return Err(format!(
+                "the new process is not ready after {:?}, and is ended",
+                limits.ready
+            ));
         }
     }
-    match timeout(PATIENCE, line.gives(registry.is_aside())).await {
+    match timeout(limits.serves, line.gives(registry.is_aside())).await {
         Ok(true) => Ok(process),
         Ok(false) => Err(process.failed().await),
         Err(_) => Err("the new process is ready and does not serve, and is ended".to_owned()),
@@ -274,7 +286,7 @@ mod tests {
     async fn a_new_process_that_is_never_ready_is_ended() {
         let argument = format!("600.{}", rand::random::<u32>());
         let origin = Origin { program: "sleep".into(), arguments: vec![argument.clone().into()] };
-        let limits = (LOOK, LOOK);
+        let limits = StartLimits { ready: LOOK, serves: LOOK };
         let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), limits).await;
         assert!(started.is_err_and(|e| e.contains("is not ready after 5ms, and is ended")));
         assert!(!is_there(&argument));
@@ -286,7 +298,7 @@ mod tests {
         let script = format!("printf ready >&0; exec sleep {argument}");
         let arguments = vec!["-c".into(), script.into()];
         let origin = Origin { program: "sh".into(), arguments };
-        let limits = (START, LOOK);
+        let limits = StartLimits { ready: START, serves: LOOK };
         let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), limits).await;
         assert!(
             started
