@@ -118,7 +118,7 @@ impl Connection {
         }
         match reply {
             Ok(AdminReply::Done | AdminReply::Did(None, _)) => {
-                put_ok(out, 1, Status(Status::AUTOCOMMIT))
+                put_ok(out, 1, Status(Status::AUTOCOMMIT));
             }
             Ok(AdminReply::Rows(table) | AdminReply::Did(Some(table), _)) => {
                 self.notes.extend(table.notes());

@@ -161,9 +161,9 @@ pub(super) async fn successor(
 /// How long a new process may take.
 #[derive(Debug, Clone, Copy)]
 struct StartLimits {
-    /// To be ready.
+    /// Until it is ready.
     ready: Duration,
-    /// To serve once it is told to.
+    /// From there until it serves.
     serves: Duration,
 }
 
@@ -193,8 +193,10 @@ async fn start(
         Ok(true) => {}
         Ok(false) => return Err(process.failed().await),
         Err(_) => {
-            let ready = limits.ready;
-            return Err(format!("the new process is not ready after {ready:?}, and is ended"));
+            return Err(format!(
+                "the new process is not ready after {:?}, and is ended",
+                limits.ready
+            ));
         }
     }
     match timeout(limits.serves, line.gives(registry.is_aside())).await {
@@ -259,7 +261,7 @@ pub(super) async fn linger(
     for cluster in clusters {
         let seen = cluster.for_admin();
         if let Some(engine) = seen.engine {
-            let held = engine.snapshot().await.held;
+            let held = engine.sight().await.held;
             holders.extend(held.into_iter().map(|held| (seen.name.clone(), held.conn)));
         }
     }

@@ -51,7 +51,7 @@ fn a_session_whose_lock_s_row_is_gone_is_closed(server: &Server) {
         }
         root.run(&deed.replace("{}", &proxy.schema));
         let words = said(holder.last_words());
-        assert!(words.contains("the row of the lock 'k'"), "{deed}: {words}");
+        assert!(words.contains("The row of the lock 'k'"), "{deed}: {words}");
         eventually("its connection is ended", || {
             let mut root = server.root();
             (!is_at_server(&mut root, flavour_of(server), holder.id())).then_some(())

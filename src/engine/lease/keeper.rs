@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::incarnation::Incarnation;
 use super::longest::Longest;
 use super::predecessors::Predecessors;
-use super::server::Server;
+use super::server::HomeServer;
 use super::takeover::{Takeovers, take_over};
 use crate::clock;
 use crate::engine::io::link::{StoreAccess, StoreLink};
@@ -48,7 +48,7 @@ pub(in crate::engine) struct Keeper {
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
     link: StoreLink,
-    server: Server,
+    server: HomeServer,
     incarnation: Option<Incarnation>,
     predecessors: Predecessors,
     observed: HashMap<ProxyId, Observation>,
@@ -64,7 +64,7 @@ impl Keeper {
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
         let Setup { access, ttl, addr, fresh, state, .. } = setup;
-        let server = Server::new(Arc::clone(&lease), Arc::clone(&access.metrics));
+        let server = HomeServer::new(Arc::clone(&lease), Arc::clone(&access.metrics));
         Self {
             link: StoreLink::new(Arc::clone(&access)),
             access,

@@ -19,7 +19,7 @@ use crate::store::meta::Meta;
 
 /// The epochs that are known, and the server that answers.
 #[derive(Debug)]
-pub(in crate::engine) struct Server {
+pub(in crate::engine) struct HomeServer {
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,
     /// The greatest epoch that this process has read on any server: if a lesser one is in force here, a
@@ -33,7 +33,7 @@ pub(in crate::engine) struct Server {
     strange_since: Option<Duration>,
 }
 
-impl Server {
+impl HomeServer {
     pub(in crate::engine) fn new(lease: Arc<Lease>, metrics: Arc<Metrics>) -> Self {
         for reason in Foreign::REASONS {
             metrics.store_foreign.with_label_values(&[reason]);
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_primary_is_shown_as_lost_while_renewals_fail() {
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
-        let mut server = Server::new(Arc::default(), Arc::clone(&metrics));
+        let mut server = HomeServer::new(Arc::default(), Arc::clone(&metrics));
         assert_eq!(metrics.store_up.get(), 0, "nothing is known");
         for (result, up) in [
             (Ok(()), 1),

@@ -92,13 +92,13 @@ mod tests {
     use crate::types::{Flavour, ProxyId};
 
     /// A key held by connection 52 under token 101, and a try of connection 2.
-    struct Stage {
+    struct HeldKey {
         service: Service,
         key: Key,
         heard: mpsc::UnboundedReceiver<SessionEvent>,
     }
 
-    impl Stage {
+    impl HeldKey {
         fn new() -> Self {
             let lease = Arc::new(Lease::default());
             let mut service = service(&lease);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_try_hears_no_when_the_holder_was_looked_for() {
         on_engine_thread(async {
-            let mut stage = Stage::new();
+            let mut stage = HeldKey::new();
             let mut first = stage.tries(1);
             assert_eq!(stage.heard.try_recv(), Ok(SessionEvent::Look(1)));
             assert!(first.try_recv().is_err());
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_try_takes_what_a_leaving_session_releases() {
         on_engine_thread(async {
-            let mut stage = Stage::new();
+            let mut stage = HeldKey::new();
             let mut tried = stage.tries(1);
             stage.service.leaving(&[(stage.key.clone(), 101)]);
             // The session said so before it left.
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_ever_for_certainty() {
         on_engine_thread(async {
-            let mut stage = Stage::new();
+            let mut stage = HeldKey::new();
             let mut tried = stage.tries(1);
             let end = stage.service.doubts.due().expect("a doubt");
             tokio::time::sleep_until(end).await;
