@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::StartError;
+use super::start_error::StartError;
 use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, StoreUrl};
 use crate::store::accounts::Privilege;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::StartError;
 use super::background::Background;
 use super::parts::Parts;
+use super::start_error::StartError;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::backend::own::Credentials;
 use crate::backend::reach::Reach;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
-use super::StartError;
 use super::handover::NamedSocket;
+use super::start_error::StartError;
 use crate::admin::accounts::Accounts;
 use crate::config::Listen;
 use crate::frontend::accept::listener::Listener;

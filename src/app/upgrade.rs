@@ -261,7 +261,7 @@ pub(super) async fn linger(
     for cluster in clusters {
         let seen = cluster.for_admin();
         if let Some(engine) = seen.engine {
-            let held = engine.sight().await.held;
+            let held = engine.snapshot().await.held;
             holders.extend(held.into_iter().map(|held| (seen.name.clone(), held.conn)));
         }
     }

@@ -13,19 +13,19 @@ use crate::protocol::reply::ErrorReply;
 
 impl Link {
     /// Statements that the server has not seen.
-    pub(super) fn skipped(&mut self) -> &mut Skipped {
+    pub(crate) fn skipped(&mut self) -> &mut Skipped {
         &mut self.skipped
     }
 
     /// Forgets them: what comes next leaves nothing of theirs.
-    pub(super) fn forget_skipped(&mut self) {
+    pub(crate) fn forget_skipped(&mut self) {
         self.skipped = Skipped::default();
     }
 
     /// Lets the server run what the proxy answered in its place, so that row count, found rows
     /// and warnings are those of the last statement. It goes out before the next command,
     /// without a round trip of its own.
-    pub(super) fn replay_skipped(&mut self) -> Result<(), CloseReason> {
+    pub(crate) fn replay_skipped(&mut self) -> Result<(), CloseReason> {
         for text in self.skipped.take() {
             self.send_hidden(&packet::query(text.as_bytes(), self.capabilities))?;
         }
@@ -33,7 +33,7 @@ impl Link {
     }
 
     /// Sends a whole command of the client's as it is; the response is for `recipient`.
-    pub(super) fn forward(
+    pub(crate) fn forward(
         &mut self,
         packet: &[u8],
         recipient: Recipient,
@@ -49,37 +49,37 @@ impl Link {
     }
 
     /// Sends a command that has no response.
-    pub(super) fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.send_server(packet)
     }
 
     /// Sends a command whose response nobody sees.
-    pub(super) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.pending.push_back(Pending::new(Shape::Results, Recipient::Nobody));
         self.send_server(packet)
     }
 
     /// Sends the release of a gate, which is repeated up to `again` times if it fails.
-    pub(super) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
+    pub(crate) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
         self.send_server(&packet)?;
         self.pending.push_back(Pending::new(Shape::Results, Recipient::Release(packet, again)));
         Ok(())
     }
 
     /// Sends a statement that waits at a gate.
-    pub(super) fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.replay_skipped()?;
         self.pending.push_back(Pending::new(Shape::Results, Recipient::Gate(Vec::new())));
         self.send_server(packet)
     }
 
     /// What the server said to a statement that waited at a gate, once.
-    pub(super) fn take_gate_reply(&mut self) -> Option<Reply> {
+    pub(crate) fn take_gate_reply(&mut self) -> Option<Reply> {
         self.gate_reply.take()
     }
 
     /// Nobody wants the server's reply to a statement at a gate any more.
-    pub(super) fn drop_gate_reply(&mut self) {
+    pub(crate) fn drop_gate_reply(&mut self) {
         self.gate_reply = None;
         for response in &mut self.pending {
             if matches!(response.recipient, Recipient::Gate(_)) {
@@ -89,30 +89,30 @@ impl Link {
     }
 
     /// The responses to the statements of one text go to the client as one.
-    pub(super) fn join_responses(&mut self) {
+    pub(crate) fn join_responses(&mut self) {
         let amend = Box::new(Amend::new(self.capabilities));
         self.amendment = Some(Amendment { amend, joins: true });
     }
 
     /// The next response to be joined; another follows it if `more`.
-    pub(super) fn join_next(&mut self, more: bool) {
+    pub(crate) fn join_next(&mut self, more: bool) {
         if let Some(amendment) = &mut self.amendment {
             amendment.amend.next(more);
         }
     }
 
     /// Whether one of the joined responses was an error.
-    pub(super) fn joined_error(&self) -> bool {
+    pub(crate) fn joined_error(&self) -> bool {
         self.amendment.as_ref().is_some_and(|amendment| amendment.amend.failed())
     }
 
     /// All statements of the text have their response.
-    pub(super) fn end_joining(&mut self) {
+    pub(crate) fn end_joining(&mut self) {
         self.amendment = None;
     }
 
     /// How the columns of the response that is to come are to be described.
-    pub(super) fn describe(&mut self, columns: Vec<Column>) {
+    pub(crate) fn describe(&mut self, columns: Vec<Column>) {
         if !columns.is_empty() {
             let capabilities = self.capabilities;
             let new = || Amendment { amend: Box::new(Amend::new(capabilities)), joins: false };
@@ -121,12 +121,12 @@ impl Link {
     }
 
     /// In a compressed response to the client, another result follows.
-    pub(super) fn result_follows(&mut self) {
+    pub(crate) fn result_follows(&mut self) {
         self.client.result_follows();
     }
 
     /// Queues bytes for the server. The lease is checked immediately before the write.
-    pub(super) fn send_server(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+    pub(crate) fn send_server(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl Link {
 
     /// The last words to the client, if it can tell them from what it was sent: `answers` a command.
     /// A client that does not read is only closed.
-    pub(super) fn send_last_word(&mut self, error: &ErrorReply, answers: bool) {
+    pub(crate) fn send_last_word(&mut self, error: &ErrorReply, answers: bool) {
         if self.client.is_flushed() && self.tracker.at_packet_boundary() {
             let mut out = Vec::new();
             let seq = u8::from(answers || !self.pending.is_empty());
@@ -147,7 +147,7 @@ impl Link {
     }
 
     /// Passes on a COM_QUIT to a server that has not heard it. It is closed in any case.
-    pub(super) fn quit_server(&mut self, packet: &[u8]) {
+    pub(crate) fn quit_server(&mut self, packet: &[u8]) {
         let _ = self.server.send(packet);
     }
 }

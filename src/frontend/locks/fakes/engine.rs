@@ -4,49 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::sync::oneshot;
 
-use super::super::call_context::CallContext;
 use super::super::owner::{Asked, Locks};
-use super::super::server::{Server, Task};
-use crate::backend::reach::Reach;
-use crate::backend::spares::Spares;
-use crate::config::{Plan, Raw};
-use crate::engine::handle::{Acquired, Grant, Look, SessionEvent, Ticket};
+use super::super::server::Task;
+use crate::engine::handle::{Acquired, Look, SessionEvent, Ticket};
 use crate::engine::io::gatekeeper::Gate;
 use crate::engine::io::held_locks::Census;
 use crate::engine::shared::lease::Lease;
-use crate::engine::start;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::guard::LeaseGuard;
-use crate::frontend::link::pending::{Recipient, Skipped};
-use crate::frontend::link::reply::Keep;
-use crate::frontend::link::reply::Reply;
-use crate::frontend::link::{Interest, LinkEvent};
-use crate::frontend::shared::context::Context;
-use crate::frontend::shared::live_config::InForce;
-use crate::frontend::shared::registry::Registry;
-use crate::frontend::state::current_command::CurrentCommand;
-use crate::frontend::state::identity::Identity;
 use crate::frontend::state::ledger::Ledger;
-use crate::frontend::state::server_view::ServerView;
-use crate::frontend::state::statements::Statements;
-use crate::lock::name::{Key, Name, plain};
-use crate::metrics::Metrics;
-use crate::net::buffers::Buffers;
-use crate::net::peer::Peer;
-use crate::protocol::auth::Method;
-use crate::protocol::capabilities::Capabilities;
-use crate::protocol::column::Column;
-use crate::protocol::command::{Command, Shape};
-use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::reader::put_lenenc_bytes;
-use crate::protocol::reply::ErrorReply;
-use crate::protocol::response::Ending;
-use crate::protocol::status::Status;
-use crate::types::{ConnectionId, Flavour, ProxyId};
-
+use crate::lock::name::{Key, Name};
+use crate::types::ProxyId;
 
 /// Grants and answers what the script says.
 pub(crate) struct ScriptedLocks {
@@ -161,4 +130,3 @@ impl Locks for ScriptedLocks {
 
     fn client_is_there(&mut self) {}
 }
-
