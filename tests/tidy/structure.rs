@@ -63,12 +63,14 @@ fn branches(text: &str) -> Vec<Vec<&str>> {
     let mut head = Vec::new();
     let mut rest = text;
     loop {
+        if rest.starts_with('{') {
+            return group(&head, rest);
+        }
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
         if end > 0 {
             head.push(&rest[..end]);
         }
         match rest[end..].strip_prefix("::") {
-            Some(after) if after.starts_with('{') => return group(&head, after),
             Some(after) if end > 0 => rest = after,
             _ => return vec![head],
         }
@@ -143,13 +145,15 @@ fn circle<'a>(
 
 #[test]
 fn paths_are_read_as_the_compiler_reads_them() {
-    let code = "use super::a::{B, c::{D, self}}; use crate::x::Y; fn f() { super::super::z() }";
+    let code = "use super::a::{B, c::{D, self}}; use crate::x::Y; use self::{p, q}; fn f() { super::super::z() }";
     let mut all = paths(code, &["m", "n", "o"]);
     all.sort();
-    let expected: [&[&str]; 5] = [
+    let expected: [&[&str]; 7] = [
         &["m", "n", "a", "B"],
         &["m", "n", "a", "c", "D"],
         &["m", "n", "a", "c", "self"],
+        &["m", "n", "o", "p"],
+        &["m", "n", "o", "q"],
         &["m", "z"],
         &["x", "Y"],
     ];

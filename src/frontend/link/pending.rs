@@ -104,7 +104,9 @@ mod tests {
     fn what_was_skipped_is_replayed_once_in_order() {
         let replayed = |answers: &[bool]| {
             let mut skipped = Skipped::default();
-            answers.iter().for_each(|is_do| skipped.answered(*is_do));
+            for is_do in answers {
+                skipped.answered(*is_do);
+            }
             let texts: Vec<_> = skipped.take().collect();
             assert_eq!(skipped.take().count(), 0);
             texts

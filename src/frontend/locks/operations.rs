@@ -18,6 +18,9 @@ use crate::metrics::CallOutcome;
 use crate::protocol::reply::ErrorReply;
 use crate::store::identity::ident_expression;
 
+/// What a call answers about a lock that this connection holds, or nobody.
+type AnswerOf = fn(Option<u64>) -> Option<u64>;
+
 /// What came of a call.
 pub(crate) enum Outcome {
     /// A value, and the expressions whose warnings the server must repeat.
@@ -76,7 +79,7 @@ async fn evaluate_call(
         Judged::Ended(reply) => return Ok(Outcome::Said(CallOutcome::Ended, reply)),
         Judged::Unsupported => return Ok(Outcome::Unsupported),
     };
-    let (holder, value): (_, fn(Option<u64>) -> Option<u64>) = match shown.call.bare.function {
+    let (holder, value): (Holder, AnswerOf) = match shown.call.bare.function {
         Function::GetLock => {
             let Some(second) = given.next() else {
                 return Ok(Outcome::Native);

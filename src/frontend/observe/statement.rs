@@ -116,7 +116,7 @@ mod tests {
         let read = |text: &[u8]| {
             let began = worked();
             let read = Text::read(text, dialect, by);
-            (worked() - began, read)
+            (worked().saturating_sub(began), read)
         };
         let text = plain(SIZE);
         let usual = best(|| read(&text).0);

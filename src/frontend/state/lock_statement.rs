@@ -34,13 +34,17 @@ impl Cursor {
     }
 
     /// Fetches up to so many rows: the row, if it is among them, and whether the end was seen.
-    pub(crate) fn fetch(&mut self, rows: u32) -> (Option<Option<u64>>, bool) {
+    pub(crate) fn fetch(&mut self, rows: u32) -> (Option<OnlyRow>, bool) {
         let left = !self.fetched;
-        let row = (left && rows > 0).then_some(self.value);
+        let row = (left && rows > 0).then_some(OnlyRow(self.value));
         self.fetched |= row.is_some();
         (row, rows > u32::from(left))
     }
 }
+
+/// The only row of a lock call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OnlyRow(pub(crate) Option<u64>);
 
 /// What a statement was prepared in: default schema, SQL mode and the client's character set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,11 +227,11 @@ mod tests {
         let column = ColumnType { kind: 8, length: 1, flags: 0 };
         let mut cursor = Cursor::new(column, Some(1));
         assert_eq!(cursor.fetch(0), (None, false));
-        assert_eq!(cursor.fetch(1), (Some(Some(1)), false));
+        assert_eq!(cursor.fetch(1), (Some(OnlyRow(Some(1))), false));
         assert_eq!(cursor.fetch(0), (None, false));
         assert_eq!(cursor.fetch(1), (None, true));
         let mut cursor = Cursor::new(column, None);
-        assert_eq!(cursor.fetch(2), (Some(None), true));
+        assert_eq!(cursor.fetch(2), (Some(OnlyRow(None)), true));
     }
 
     #[test]

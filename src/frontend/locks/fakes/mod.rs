@@ -190,12 +190,11 @@ impl Stage {
         }
     }
 
-    /// The only value that the client was sent, of a row of text.
-    pub(crate) fn value(&self) -> Option<Option<String>> {
+    /// The row of text that the client was sent.
+    pub(crate) fn row(&self) -> Vec<Option<String>> {
         let reply = Reply { bytes: self.server.client.clone(), ending: Ending::Plain };
-        let row = reply.row()?;
-        let value = row.into_iter().next()?;
-        Some(value.map(|value| String::from_utf8_lossy(&value).into_owned()))
+        let text = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
+        reply.row().into_iter().flatten().map(|value| value.map(text)).collect()
     }
 }
 
