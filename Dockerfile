@@ -9,6 +9,7 @@ COPY src src
 COPY benches benches
 # Cargo reads the manifests of the whole workspace.
 COPY tests/support tests/support
+COPY xtask xtask
 # Its comments are in the program.
 COPY config/lockstead.toml config/
 RUN cargo install --locked --path . --root out

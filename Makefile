@@ -1,4 +1,4 @@
-# One entry for people and for CI; the work is in dev/ and .ci/.
+# One entry for people and for CI; the work is in dev/, xtask/ and .ci/.
 FLAVOUR ?= mysql
 ARGS ?=
 
@@ -17,8 +17,8 @@ run: ## a private FLAVOUR server and a proxy to try, until Ctrl-C
 test: ## all tests, against private MySQL and MariaDB servers; ARGS go to the test runner
 	@dev/test.sh $(ARGS)
 
-test-drivers: ## client libraries of ten languages, at the servers and through the proxy; ARGS go to dev/test-drivers.sh
-	@dev/test-drivers.sh $(ARGS)
+test-drivers: ## client libraries of ten languages, at the servers and through the proxy; ARGS go to cargo xtask drivers
+	@cargo xtask drivers $(ARGS)
 
 test-suites: ## large suites of others, at the servers and through the proxy; ARGS are patterns of cases
 	@dev/test-suites.sh $(ARGS)
@@ -39,7 +39,7 @@ docs: ## the documentation as a site with a search, into target/docs/book
 	@dev/docs.sh
 
 test-docs: ## every command in README.md and docs/, against a private server and a proxy; ARGS=[mysql] [mariadb]
-	@dev/test-docs.sh $(ARGS)
+	@cargo xtask docs $(ARGS)
 
 torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
 	@dev/torture.sh $(ARGS)
@@ -50,8 +50,8 @@ mutants: ## leave rules of the lock engine out, one at a time: a checker must no
 fuzz: ## random bytes for lexer and decoders, with a nightly toolchain; ARGS=[SECONDS [TARGET]]
 	@dev/fuzz.sh $(ARGS)
 
-bench: ## benchmarks against private servers; ARGS go to dev/bench.sh
-	@dev/bench.sh $(ARGS)
+bench: ## benchmarks against private servers; ARGS go to cargo xtask bench
+	@cargo xtask bench $(ARGS)
 
 incident: ## play an incident before a FLAVOUR server, and write docs/incident.md of it
 	@dev/incident.sh $(FLAVOUR)

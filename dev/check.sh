@@ -32,6 +32,9 @@ say 'licences, duplicate crates and where they come from'
 say 'rules of this repository'
 cargo test --quiet --locked --test tidy
 
+say 'tests of tests/support and xtask'
+cargo test --quiet --locked --package lockstead-support --package xtask
+
 say 'white space'
 # Everything tracked, as a change to an empty tree; Markdown's line breaks apart.
 git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'
@@ -39,9 +42,8 @@ git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'
 if command -v shellcheck >/dev/null; then
   say scripts
   # shellcheck disable=SC2046 # no white space in these names
-  shellcheck -x dev/*.sh dev/packaging/*.sh .ci/run packaging/debian/post* $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
+  shellcheck -x dev/*.sh dev/packaging/*.sh .ci/run packaging/debian/post* xtask/src/docs/lockstead.sh $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
   # With the files that it sources.
-  shellcheck -x -a dev/bench.sh
   shellcheck -x -a -S warning dev/test-suites.sh
 else
   say 'scripts: left out, shellcheck is not installed'

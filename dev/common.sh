@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What demo.sh, run.sh, test.sh, test-drivers.sh, test-monitoring.sh and test-suites.sh share; sourced, not run.
+# What the scripts here share; sourced, not run.
 #
 # Sets $dev and $root (this folder and the checkout) and $tmp, a folder that goes
 # away at the end, however the script ends, together with every server, proxy
@@ -119,9 +119,9 @@ start_server() {
   accounts "$1" | sql --batch
   {
     printf '%s\n' '[client]' host=127.0.0.1 protocol=tcp user=app password=app
-    # The proxy does not speak TLS. Without it, MySQL's client gets a password
-    # across by the server's public key only, and MariaDB's since 11.4 not at all
-    # unless told to.
+    # The proxy has a certificate that it has made itself. MySQL's client does not verify it, and
+    # needs the server's public key where there is no TLS. MariaDB's verifies it since 11.4, so
+    # that it goes without TLS.
     if [ "$1" = mysql ]; then echo get-server-public-key; else echo skip-ssl; fi
     printf '%s\n' '[mysql]' database=app # MariaDB's client reads it too
   } >"$tmp/app.cnf"

@@ -43,19 +43,7 @@ const LINES_EXCUSED: usize = 600;
 const LONG: [(&str, &str); 0] = [];
 
 /// Files in dev/ that are sourced by the scripts there, and so neither run nor set options.
-const SOURCED: [&str; 11] = [
-    "dev/browser.sh",
-    "dev/common.sh",
-    "dev/bench/cost.sh",
-    "dev/bench/handover.sh",
-    "dev/bench/idle.sh",
-    "dev/bench/locks.sh",
-    "dev/bench/measure.sh",
-    "dev/bench/points.sh",
-    "dev/bench/report.sh",
-    "dev/bench/setup.sh",
-    "dev/bench/windows.sh",
-];
+const SOURCED: [&str; 2] = ["dev/browser.sh", "dev/common.sh"];
 
 /// The checkout that cargo runs the tests of, which need not be the one it built them in.
 fn root() -> PathBuf {

@@ -1,7 +1,7 @@
 //! Load for the lock benchmarks: clients that lock and unlock, hand a lock over, or only stay
 //! connected.
 //!
-//! `dev/bench.sh` runs it against a server and against proxies, and reads what it prints.
+//! `cargo xtask bench` runs it against a server and against proxies, and reads what it prints.
 
 mod client;
 mod handover;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     // Cargo runs benchmarks with arguments of its own, or with none: nothing to do without a
     // server.
     if !std::env::args().any(|a| a == "--port") {
-        println!("lockpairs: run by dev/bench.sh");
+        println!("lockpairs: run by cargo xtask bench");
         return ExitCode::SUCCESS;
     }
     match run(&Arguments::parse()) {

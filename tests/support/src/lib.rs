@@ -1,4 +1,4 @@
-//! Servers, proxies and faults, for the tests.
+//! Servers, proxies and faults, for the tests and for the programs of `cargo xtask`.
 //!
 //! | Module | |
 //! |---|---|

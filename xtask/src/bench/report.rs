@@ -1,0 +1,126 @@
+//! Tables of what was measured.
+
+use super::samples::{Group, Of};
+
+/// The table of one section with one flavour.
+pub(crate) fn table(group: &Group) -> String {
+    let title = if group.section == "rest" { "a proxy at rest" } else { group.section };
+    let sizes = group.sizes().into_iter();
+    let of =
+        sizes.flat_map(|size| group.variants().into_iter().map(move |variant| (size, variant)));
+    let rows = of.filter(|of| group.has(*of)).map(|of| {
+        let (size, variant) = of;
+        format!("  {size:<8} {variant:<10} {}", row(group, of))
+    });
+    let head = format!("\n{title}, {}\n{}", group.flavour.name(), head(group.section));
+    [head]
+        .into_iter()
+        .chain(rows)
+        .map(|line| line.trim_end_matches(' ').to_owned() + "\n")
+        .collect()
+}
+
+fn head(section: &str) -> String {
+    let (first, columns): (&str, &[(&str, usize)]) = match section {
+        "points" | "tls" => {
+            ("threads", &[("queries/s", 12), ("proxy us/query", 16), ("of HAProxy", 10)])
+        }
+        "idle" => ("sessions", &[("KiB each", 12)]),
+        "rest" => ("locks", &[("statements/s", 12), ("renewal us", 12)]),
+        "locks" => (
+            "clients",
+            &[
+                ("pairs/s", 12),
+                ("p50 us", 10),
+                ("p99 us", 10),
+                ("of plain", 10),
+                ("of HAProxy", 10),
+                ("load us", 10),
+            ],
+        ),
+        "windows" => ("us", &[("p50", 10), ("p99", 10), ("of alone", 10)]),
+        "hot" => ("clients", &[("pairs/s", 12), ("p50 us", 10), ("p99 us", 10)]),
+        "handover" => (
+            "us",
+            &[
+                ("reply p50", 10),
+                ("reply p99", 10),
+                ("send p50", 10),
+                ("send p99", 10),
+                ("woken", 10),
+                ("commit p50", 10),
+            ],
+        ),
+        _ => (
+            "clients",
+            &[("statements", 12), ("writes", 12), ("binlog bytes", 12), ("pairs/s", 12)],
+        ),
+    };
+    let start = format!("  {first:<8} {:<10}", "");
+    columns.iter().fold(start, |line, (name, width)| format!("{line} {name:>width$}"))
+}
+
+fn row(group: &Group, of: Of) -> String {
+    let (size, variant) = of;
+    let median = |metric| group.median(of, metric);
+    match group.section {
+        "points" | "tls" => {
+            let processor = match variant {
+                "direct" => String::new(),
+                _ => format!("{:.2}", median("processor_us")),
+            };
+            let share = group.ratio("per_second", of, (size, "haproxy"));
+            format!("{:12.0} {processor:>16} {share:10.3}", median("per_second"))
+        }
+        "idle" => format!("{:12.2}", median("kib_per_session")),
+        "rest" => format!("{:12.2} {:12.0}", median("statements_per_second"), median("renewal_us")),
+        "locks" => format!(
+            "{:12.0} {:10.0} {:10.0} {:10.3} {:10.3} {:10.1}",
+            median("pairs_per_second"),
+            median("p50_us"),
+            median("p99_us"),
+            group.ratio("pairs_per_second", of, (size, "plain")),
+            group.ratio("pairs_per_second", of, (size, "haproxy")),
+            median("driver_us_per_pair")
+        ),
+        "windows" => {
+            let alone = match variant {
+                "watched" => format!("{:.3}", median("of_alone")),
+                _ => String::new(),
+            };
+            format!("{:10.0} {:10.0} {alone:>10}", median("p50_us"), median("p99_us"))
+        }
+        "hot" => {
+            format!(
+                "{:12.0} {:10.0} {:10.0}",
+                median("pairs_per_second"),
+                median("p50_us"),
+                median("p99_us")
+            )
+        }
+        "handover" if variant.starts_with("plain") => {
+            format!("{:>65.0}", median("statement_p50_us"))
+        }
+        "handover" => {
+            let p99 = |metric| group.values(of, metric).at(0.99).unwrap_or_default();
+            let woken = match variant {
+                "lockstead" => format!("{:.2}", median("woken")),
+                _ => String::new(),
+            };
+            format!(
+                "{:10.0} {:10.0} {:10.0} {:10.0} {woken:>10}",
+                median("after_reply_us"),
+                p99("after_reply_us"),
+                median("after_send_us"),
+                p99("after_send_us")
+            )
+        }
+        _ => format!(
+            "{:12.3} {:12.3} {:12.0} {:12.0}",
+            median("statements"),
+            median("writes"),
+            median("binlog_bytes"),
+            median("pairs_per_second")
+        ),
+    }
+}
