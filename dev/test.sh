@@ -8,7 +8,7 @@
 # $LOCKSTEAD_DEV_DIR/server.sh. LOCKSTEAD_TEST_ARGS are arguments of cargo test that choose
 # what is built and run. Exits with the test runner's status.
 #
-# Without arguments, three parts of the tests run at once, and their output follows part by part.
+# Without arguments, what needs no server runs first, then the scripts and tests/it at once.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
@@ -33,15 +33,19 @@ server mysql LOCKSTEAD_TEST_MYSQL
 server mariadb LOCKSTEAD_TEST_MARIADB
 export LOCKSTEAD_DEV_DIR=$dev
 
-# Most tests wait most of the time, so there are more at once than cores. A part of the tests is one
-# run of the runner; all parts are run at once, in this order.
+# Most of these tests wait most of the time, so there are more at once than cores.
 if [ $# -gt 0 ] || [ -n "${LOCKSTEAD_TEST_ARGS:-}" ]; then
   group cargo test "${what[@]}" -- --test-threads=12 "$@"
   wait "$pid"
   exit
 fi
 
-parts=(units scripts servers)
+# What needs no server first, since it computes, and some of it compares times.
+group cargo test --lib --bins --test model --test tidy
+wait "$pid"
+
+# Then the rest at once, in parts, whose output follows part by part.
+parts=(scripts servers)
 declare -A part
 # part NAME ARGUMENT...: starts a part.
 part() {
@@ -53,10 +57,9 @@ part() {
 others=()
 for file in tests/*.rs tests/*/main.rs; do
   name=${file#tests/} name=${name%.rs} name=${name%/main}
-  case $name in it | differential) ;; *) others+=(--test "$name") ;; esac
+  case $name in model | tidy | differential | it) ;; *) others+=(--test "$name") ;; esac
 done
-part units --lib --bins "${others[@]}"
-part scripts --test differential -- --test-threads=6
+part scripts --test differential "${others[@]}" -- --test-threads=6
 part servers --test it -- --test-threads=8
 
 status=0

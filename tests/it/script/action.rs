@@ -11,6 +11,8 @@ pub(crate) struct Step {
     pub(crate) pace: Pace,
     /// Milliseconds that the response ought to take; 0 is at once.
     pub(crate) expected_ms: Option<u64>,
+    /// Below so many a response came at once.
+    pub(crate) at_once_ms: u64,
     pub(crate) action: Action,
     /// What the server itself must answer, as a summary.
     pub(crate) expect: Option<String>,

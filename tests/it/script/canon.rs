@@ -9,13 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::Flavour;
-use super::action::Action;
+use super::action::{Action, Step};
 use super::run::{Entry, Reply, Transcript};
 use crate::wire::decode::{Column, binary_integer, binary_row, text_row};
 use crate::wire::{End, Kind, Login, Packet, Response, render};
-
-/// Below this a reply came at once: a wait of the scripts is at least 400 ms.
-const AT_ONCE_MS: u128 = 350;
 
 /// `ER_UNKNOWN_STMT_HANDLER` and `ER_STMT_HAS_NO_OPEN_CURSOR`, whose messages hold the statement's id.
 const ABOUT_A_STATEMENT: [u16; 2] = [1243, 1421];
@@ -76,7 +73,7 @@ pub(crate) fn canon(entry: &Entry, transcript: &Transcript, flavour: Flavour) ->
             let ids = entry.shows_ids.then_some(&by_id);
             out.packets = response_packets(response, ids, flavour, entry);
             out.end = Some(response.end);
-            out.pace = entry.step.expected_ms.map(|expected| pace(response, expected));
+            out.pace = entry.step.expected_ms.map(|expected| pace(response, &entry.step, expected));
         }
         Reply::Sent(blocked) => out.blocked = *blocked,
     }
@@ -84,9 +81,9 @@ pub(crate) fn canon(entry: &Entry, transcript: &Transcript, flavour: Flavour) ->
 }
 
 /// How long a response took, as coarsely as can be compared on a busy machine.
-pub(crate) fn pace(response: &Response, expected_ms: u64) -> &'static str {
+pub(crate) fn pace(response: &Response, step: &Step, expected_ms: u64) -> &'static str {
     let took = response.took.as_millis();
-    if took < AT_ONCE_MS {
+    if took < u128::from(step.at_once_ms) {
         "at once"
     } else if took * 10 < u128::from(expected_ms) * 9 {
         "too early"

@@ -71,7 +71,7 @@ pub(crate) fn unexpected(direct: &Transcript, flavour: Flavour, names: &Names) -
         }
         if let Some(expected) = entry.step.expected_ms {
             let due = if expected == 0 { "at once" } else { "after the wait" };
-            let was = pace(response, expected);
+            let was = pace(response, &entry.step, expected);
             if was != due {
                 out.push(format!("{at}\n   expected {due}, came {was}: {:?}", response.took));
             }

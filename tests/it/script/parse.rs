@@ -6,6 +6,11 @@ use super::Flavour;
 use super::action::{Action, Options, Pace, Step};
 use crate::wire::capability;
 
+/// Below this a reply came at once: a wait of the scripts is at least 400 ms.
+const AT_ONCE_MS: u64 = 350;
+/// The same in a script that times no wait: a wrong one is at least a second.
+const AT_ONCE_OR_SECONDS_MS: u64 = 900;
+
 /// A parsed script, as it holds for one flavour.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Script {
@@ -50,6 +55,9 @@ impl Script {
             }
         }
         assert!(!script.steps.is_empty(), "{name} has no steps for {flavour:?}");
+        if script.steps.iter().all(|step| step.expected_ms.unwrap_or(0) == 0) {
+            script.steps.iter_mut().for_each(|step| step.at_once_ms = AT_ONCE_OR_SECONDS_MS);
+        }
         script
     }
 
@@ -152,6 +160,7 @@ fn parse_step(text: &str, here: &dyn Fn() -> String) -> Step {
         session: session.to_owned(),
         pace: Pace::Now,
         expected_ms: None,
+        at_once_ms: AT_ONCE_MS,
         action: Action::Ping,
         instead: None,
         expect: None,
