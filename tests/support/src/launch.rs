@@ -345,3 +345,61 @@ impl Drop for Proxy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// A program that takes the arguments of a proxy and does what the script says.
+    fn script(text: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", text, "proxy"]);
+        command
+    }
+
+    const SERVES: &str = "echo got \"$@\" >&2; echo registered >&2; exec sleep 600";
+
+    #[test]
+    fn a_proxy_is_started_with_its_ports_and_arguments() {
+        let launch = Launch::by(|| script(SERVES)).arguments(&["--lease", "9s"]).with_pages();
+        let proxy = launch.start().expect("a proxy");
+        let (port, http) = (proxy.port(), proxy.http());
+        let expected =
+            format!("got serve --listen 127.0.0.1:{port} --http 127.0.0.1:{http} --lease 9s\n");
+        assert!(proxy.log().starts_with(&expected), "{}", proxy.log());
+    }
+
+    #[test]
+    fn a_port_that_was_taken_meanwhile_is_no_failure() {
+        let tries = Cell::new(0);
+        let program = || {
+            tries.set(tries.get() + 1);
+            script(if tries.get() == 1 { "echo cannot listen >&2; exit 1" } else { SERVES })
+        };
+        Launch::by(program).start().expect("a proxy");
+        assert_eq!(tries.get(), 2);
+        let taken = || script("echo cannot listen >&2; exit 1");
+        assert!(Launch::by(taken).on_port(1).start().is_err());
+    }
+
+    #[test]
+    fn a_proxy_that_ends_or_is_never_ready_is_an_error() {
+        let ends = Launch::by(|| script("echo no such store >&2; exit 1")).start();
+        assert!(ends.err().expect("an error").to_string().contains("no such store"));
+        let waits = Launch::by(|| script("exec sleep 600"));
+        let waits = waits.within(Duration::from_millis(300)).start();
+        assert!(waits.err().expect("an error").to_string().contains("is not ready"));
+    }
+
+    #[test]
+    fn lines_of_processes_that_share_a_log_say_whose_they_are() {
+        let log = Log::with_prefix(|pid| format!("{pid}: "));
+        let start = || Launch::by(|| script(SERVES)).log_to(&log).start().expect("a proxy").pid();
+        let pids = [start(), start()];
+        for pid in pids {
+            assert!(log.text().contains(&format!("{pid}: registered\n")), "{}", log.text());
+        }
+    }
+}

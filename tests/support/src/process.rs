@@ -86,7 +86,7 @@ impl Drop for Group {
     }
 }
 
-/// Ends a process group and waits until it is gone. `reap` waits for those of its processes that are children.
+/// Ends a process group and waits until it is gone, but not for ever. `reap` waits for those of its processes that are children.
 pub fn end_group(id: u32, mut reap: impl FnMut()) {
     let Some(group) = to_pid(id) else { return };
     if kill_process_group(group, Signal::TERM) == Err(Errno::SRCH) {
@@ -98,9 +98,39 @@ pub fn end_group(id: u32, mut reap: impl FnMut()) {
         if test_kill_process_group(group).is_err() {
             return;
         }
-        if Instant::now() >= end {
+        let late = Instant::now().saturating_duration_since(end);
+        if !late.is_zero() {
             let _ = kill_process_group(group, Signal::KILL);
         }
+        // Dead processes that nobody waits for are there, too.
+        if late > FAREWELL {
+            return;
+        }
         std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eventually;
+
+    #[test]
+    fn a_group_ends_with_what_it_left_behind() {
+        let mut shell = Command::new("sh");
+        let group = Group::start(shell.args(["-c", "sleep 600 & exit 7"])).expect("a group");
+        let pid = group.pid;
+        assert!(test_kill_process_group(pid).is_ok());
+        assert_eq!(group.wait().expect("its end").code(), Some(7));
+        // The process that adopted it has to wait for it.
+        eventually("the group is gone", || test_kill_process_group(pid).is_err().then_some(()));
+    }
+
+    #[test]
+    fn a_group_has_no_more_time_than_its_limit() {
+        let mut shell = Command::new("sh");
+        let group = Group::start(shell.args(["-c", "sleep 600"])).expect("a group");
+        let ended = group.wait_for(Duration::from_millis(50)).expect("waited for");
+        assert!(ended.is_none());
     }
 }
