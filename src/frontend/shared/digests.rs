@@ -1,10 +1,13 @@
 //! Shapes of statements with lock calls, what their calls came to and how long they took, for as many
 //! shapes as the settings say.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use dashmap::mapref::multiple::RefMulti;
 use parking_lot::Mutex;
 
 use crate::metrics::CallOutcome;
@@ -83,35 +86,42 @@ impl Digest {
 
 /// Those of a cluster.
 #[derive(Debug, Clone, Default)]
-pub struct Digests(Arc<Mutex<Counted>>);
+pub struct Digests(Arc<Counted>);
 
 #[derive(Debug, Default)]
 struct Counted {
-    shapes: HashMap<String, Digest>,
+    /// In shards, since every lock call of every thread is counted.
+    shapes: DashMap<String, Digest>,
+    /// How many shapes there are, exactly.
+    count: AtomicUsize,
     /// All shapes for which there was no place.
-    others: Option<Digest>,
+    others: Mutex<Option<Digest>>,
 }
 
 impl Digests {
     /// Where there is no place for one more shape, it is counted with others.
     pub fn count(&self, shape: String, event: &DigestEvent, most: usize) {
-        let mut counted = self.0.lock();
-        let known = counted.shapes.contains_key(&shape);
-        let digest = if known || counted.shapes.len() < most {
-            counted.shapes.entry(shape).or_insert_with(Digest::new)
-        } else {
-            counted.others.get_or_insert_with(Digest::new)
-        };
-        digest.count(event);
+        let Counted { shapes, count, others } = &*self.0;
+        let room = |count| (count < most).then_some(count + 1);
+        match shapes.entry(shape) {
+            Entry::Occupied(mut digest) => digest.get_mut().count(event),
+            Entry::Vacant(place) => {
+                if count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok() {
+                    place.insert(Digest::new()).count(event);
+                } else {
+                    others.lock().get_or_insert_with(Digest::new).count(event);
+                }
+            }
+        }
     }
 
     /// Each shape, that with the most time first; at the end, what all others come to.
     pub fn shown(&self) -> Vec<(Option<String>, Digest)> {
-        let counted = self.0.lock();
-        let one = |(shape, digest): (&String, &Digest)| (Some(shape.clone()), digest.clone());
-        let mut all: Vec<_> = counted.shapes.iter().map(one).collect();
-        let others = counted.others.clone();
-        drop(counted);
+        let one = |entry: RefMulti<'_, String, Digest>| {
+            (Some(entry.key().clone()), entry.value().clone())
+        };
+        let mut all: Vec<_> = self.0.shapes.iter().map(one).collect();
+        let others = self.0.others.lock().clone();
         all.sort_by(|(a, x), (b, y)| y.time.cmp(&x.time).then_with(|| a.cmp(b)));
         all.extend(others.map(|digest| (None, digest)));
         all

@@ -1,10 +1,10 @@
 //! All sessions of the process: how many, and how to reach them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use dashmap::DashMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -41,7 +41,10 @@ struct Member {
 
 #[derive(Debug, Default)]
 struct Inner {
-    sessions: Mutex<HashMap<u64, Member>>,
+    /// In shards, since all threads enter and strike off.
+    sessions: DashMap<u64, Member>,
+    /// How many there are, exactly.
+    count: AtomicUsize,
     next: AtomicU64,
     changed: Notify,
     draining: AtomicBool,
@@ -70,26 +73,25 @@ impl Registry {
 
     /// Enters a session, unless `limit` are open.
     pub fn enter(&self, events: EventSender, limit: usize) -> Option<Entry> {
-        let mut sessions = self.0.sessions.lock();
-        if sessions.len() >= limit {
-            return None;
-        }
-        if self.0.draining.load(Ordering::Relaxed) {
-            // It was accepted before the drain, and comes after its announcement.
-            let _ = events.send(SessionEvent::Drain);
-        }
+        let room = |count| (count < limit).then_some(count + 1);
+        self.0.count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, room).ok()?;
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
-        sessions.insert(id, Member { events, shown: None });
+        self.0.sessions.insert(id, Member { events, shown: None });
+        if self.0.draining.load(Ordering::SeqCst)
+            && let Some(member) = self.0.sessions.get(&id)
+        {
+            // It was accepted before the drain. It may enter after the announcement, or hear it twice.
+            let _ = member.events.send(SessionEvent::Drain);
+        }
         Some(Entry { registry: self.clone(), id })
     }
 
     /// Tells every session.
     pub fn tell(&self, event: SessionEvent) {
-        let sessions = self.0.sessions.lock();
         if event == SessionEvent::Drain {
-            self.0.draining.store(true, Ordering::Relaxed);
+            self.0.draining.store(true, Ordering::SeqCst);
         }
-        for member in sessions.values() {
+        for member in &self.0.sessions {
             // A session that has just ended no longer listens.
             let _ = member.events.send(event);
         }
@@ -111,7 +113,7 @@ impl Registry {
 
     /// Tells those that have not logged in, and those that `spared` does not name.
     pub fn tell_others(&self, event: SessionEvent, spared: impl Fn(&SessionInfo) -> bool) {
-        for member in self.0.sessions.lock().values() {
+        for member in &self.0.sessions {
             if !member.shown.as_ref().is_some_and(|shown| spared(shown)) {
                 let _ = member.events.send(event);
             }
@@ -135,8 +137,7 @@ impl Registry {
 
     /// Up to `most` sessions that have logged in, in no order.
     pub fn shown(&self, most: usize) -> Vec<Arc<SessionInfo>> {
-        let sessions = self.0.sessions.lock();
-        sessions.values().filter_map(|member| member.shown.clone()).take(most).collect()
+        self.0.sessions.iter().filter_map(|member| member.shown.clone()).take(most).collect()
     }
 
     /// Waits until no session is left; false at the limit.
@@ -144,20 +145,26 @@ impl Registry {
         let end = Instant::now() + limit;
         loop {
             let changed = self.0.changed.notified();
-            if self.0.sessions.lock().is_empty() {
+            if self.is_empty() {
                 return true;
             }
             if timeout_at(end, changed).await.is_err() {
-                return self.0.sessions.lock().is_empty();
+                return self.is_empty();
             }
         }
+    }
+}
+
+impl Registry {
+    fn is_empty(&self) -> bool {
+        self.0.count.load(Ordering::SeqCst) == 0
     }
 }
 
 impl Entry {
     /// It has logged in, or is another user's now.
     pub fn show(&self, shown: SessionInfo) {
-        if let Some(member) = self.registry.0.sessions.lock().get_mut(&self.id) {
+        if let Some(mut member) = self.registry.0.sessions.get_mut(&self.id) {
             member.shown = Some(Arc::new(shown));
         }
     }
@@ -165,7 +172,41 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.registry.0.sessions.lock().remove(&self.id);
+        self.registry.0.sessions.remove(&self.id);
+        self.registry.0.count.fetch_sub(1, Ordering::SeqCst);
         self.registry.0.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn no_more_enter_than_there_is_room_for() {
+        let registry = Registry::default();
+        let (events, _heard) = mpsc::unbounded_channel();
+        let first = registry.enter(events.clone(), 2);
+        let second = registry.enter(events.clone(), 2);
+        assert!(first.is_some() && second.is_some());
+        assert!(registry.enter(events.clone(), 2).is_none());
+        drop(first);
+        assert!(registry.enter(events, 2).is_some());
+        drop(second);
+        assert!(registry.is_empty());
+    }
+
+    #[test]
+    fn a_session_that_enters_during_a_drain_hears_of_it() {
+        let registry = Registry::default();
+        let (events, mut heard) = mpsc::unbounded_channel();
+        let early = registry.enter(events.clone(), 9);
+        registry.tell(SessionEvent::Drain);
+        assert_eq!(heard.try_recv().ok(), Some(SessionEvent::Drain));
+        let late = registry.enter(events, 9);
+        assert_eq!(heard.try_recv().ok(), Some(SessionEvent::Drain));
+        assert!(early.is_some() && late.is_some() && registry.is_draining());
     }
 }
