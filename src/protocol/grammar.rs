@@ -88,6 +88,8 @@ enum Expected {
     PrepareDefinitions(u32),
     FieldList,
     OnePacket,
+    /// The first packet of a response without an end: an error refuses the command.
+    EndlessFirst,
     Endless,
 }
 
@@ -136,7 +138,7 @@ impl Grammar {
             Shape::Rows => Expected::Rows,
             Shape::FieldList => Expected::FieldList,
             Shape::OnePacket => Expected::OnePacket,
-            Shape::Endless => Expected::Endless,
+            Shape::Endless => Expected::EndlessFirst,
         };
     }
 
@@ -189,6 +191,7 @@ impl Grammar {
             | Expected::FieldList
             | Expected::OnePacket
             | Expected::Nothing
+            | Expected::EndlessFirst
             | Expected::Endless => PacketKind::Other,
         }
     }
@@ -220,6 +223,10 @@ impl Grammar {
                 }
                 Expected::PrepareDefinitions(_) | Expected::OnePacket => {
                     Some(self.end(Ending::Plain))
+                }
+                Expected::EndlessFirst => {
+                    self.expected = Expected::Endless;
+                    None
                 }
                 _ => None,
             },

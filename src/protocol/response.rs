@@ -60,13 +60,18 @@ impl Tracker {
         self.seq
     }
 
+    /// Whether the response has no end that could be seen: its first packet was no error.
+    pub fn is_endless(&self) -> bool {
+        self.grammar.is_endless()
+    }
+
     /// Consumes bytes up to the end of the response, or all of them.
     pub fn feed(&mut self, bytes: &[u8]) -> (usize, Progress) {
-        if self.grammar.is_endless() {
-            return (bytes.len(), Progress::Continue);
-        }
         let mut at = 0;
         loop {
+            if self.grammar.is_endless() {
+                return (bytes.len(), Progress::Continue);
+            }
             let skipped = self.skip.min(bytes.len() - at);
             self.skip -= skipped;
             at += skipped;
@@ -140,6 +145,26 @@ impl Tracker {
 mod tests {
     use super::*;
     use crate::protocol::frame::put_frame;
+
+    #[test]
+    fn a_response_without_an_end_has_one_if_the_command_is_refused() {
+        let mut error = Vec::new();
+        put_frame(&mut error, 1, b"\xff\x17\x04#08S01Unknown command");
+        let mut tracker = Tracker::new(Capabilities(0));
+        tracker.begin(Shape::Endless);
+        let (first, rest) = error.split_at(3);
+        assert_eq!(tracker.feed(first), (3, Progress::Continue));
+        assert!(!tracker.is_endless());
+        let ended = Progress::Ended(Ending::Err { code: 1047 });
+        assert_eq!(tracker.feed(rest), (rest.len(), ended));
+        let mut event = Vec::new();
+        put_frame(&mut event, 1, b"\0an event");
+        tracker.begin(Shape::Endless);
+        let both = [&event[..], &error].concat();
+        assert_eq!(tracker.feed(&both), (both.len(), Progress::Continue));
+        assert!(tracker.is_endless());
+        assert_eq!(tracker.feed(&error), (error.len(), Progress::Continue));
+    }
 
     #[test]
     fn a_response_is_under_way_until_its_last_byte() {

@@ -4,9 +4,12 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::scripted::{Peer, Scripted, greeting, login, ok, packet, query, result, version_like};
+use crate::session::Session;
 use crate::stage::{eventually, on_both};
+use crate::wire::Shape;
 
 on_both! {
     the_greeting_passes_but_for_what_is_agreed_on_each_leg
@@ -16,6 +19,7 @@ on_both! {
     commands_pass_in_pieces_of_any_size
     packets_of_sixteen_mebibytes_pass
     a_replication_stream_passes_both_ways
+    lock_calls_after_a_refused_stream_are_durable
     a_result_that_breaks_off_arrives_as_far_as_it_came
     a_server_s_unasked_last_words_arrive
     a_client_that_ends_its_side_still_gets_its_reply
@@ -31,6 +35,19 @@ fn the_greeting_passes_but_for_what_is_agreed_on_each_leg(store: &Server) {
         let expected = greeting(version_like(store), offered | COMPRESSION);
         assert_eq!(scripted.connect().frame(), packet(0, &expected), "{offered:#x}");
     }
+}
+
+/// Nothing of a client's goes to the server unread because of a command that the server has refused.
+fn lock_calls_after_a_refused_stream_are_durable(server: &Server) {
+    const TABLE_DUMP: u8 = 0x13;
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let name = fresh_schema();
+    let answer = session.client.command(TABLE_DUMP, b"\x01a\x01b", Shape::Execute);
+    assert_eq!(answer.error(), Some(1047), "the server knows no such command");
+    session.lock(&name);
+    let native = server.root().column(&format!("SELECT IS_FREE_LOCK('{name}')"));
+    assert_eq!(native, ["1"], "the server has the lock");
 }
 
 fn the_tag_is_the_first_attribute_of_a_login(store: &Server) {

@@ -88,7 +88,7 @@ impl Link {
         let mut at = 0;
         let mut from = 0;
         while at < buffer.len() {
-            let n = match &mut self.input {
+            let n = match &self.input {
                 ClientInput::Pipe => buffer.len() - at,
                 ClientInput::Body { .. } => self.body(dispatch, &mut buffer[at..]),
                 ClientInput::File { .. } => self.file(&mut buffer[at..]),
@@ -104,6 +104,7 @@ impl Link {
                     }
                     continue;
                 }
+                ClientInput::Command if self.awaits_stream() => break,
                 ClientInput::Command => match dispatch.command(self, &buffer[at..])? {
                     CommandAction::Incomplete => break,
                     CommandAction::Park => {
@@ -156,9 +157,7 @@ impl Link {
             self.pending.push_back(Pending::new(shape, recipient));
         }
         self.note_server_used();
-        self.input = if shape == Shape::Endless {
-            ClientInput::Pipe
-        } else if frame.len == 0 {
+        self.input = if frame.len == 0 {
             ClientInput::Command
         } else {
             ClientInput::Body {

@@ -39,6 +39,9 @@ impl Link {
                 shown = at + n;
             }
             at += n;
+            if self.tracker.is_endless() {
+                self.input = ClientInput::Pipe;
+            }
             match progress {
                 Progress::NextResult if self.client.is_compressed() => {
                     self.tell_client(&buffer[shown..at]);

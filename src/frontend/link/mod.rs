@@ -38,6 +38,7 @@ use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::Shape;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::renumber::Renumber;
 use crate::protocol::response::Tracker;
@@ -191,7 +192,16 @@ impl Link {
 
     /// Whether the client's commands are read, as far as the legs are concerned.
     pub(super) fn hears_commands(&self) -> bool {
-        self.server.is_flushed() && !self.client_ended && self.pending.len() < MAX_PENDING
+        self.server.is_flushed()
+            && !self.client_ended
+            && self.pending.len() < MAX_PENDING
+            && !self.awaits_stream()
+    }
+
+    /// Whether the server has yet to say if it refuses a command that both sides talk freely after.
+    fn awaits_stream(&self) -> bool {
+        let piped = matches!(self.input, ClientInput::Pipe);
+        !piped && self.pending.back().is_some_and(|last| last.shape == Shape::Endless)
     }
 
     fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {

@@ -140,7 +140,9 @@ impl Session {
             Wake::Link(LinkEvent::Server) => {
                 let heard = self.link.hear_server();
                 self.take_finished();
-                heard
+                heard?;
+                // The client may have said more before the server refused a command.
+                self.process_inbox()
             }
             Wake::Link(LinkEvent::Client) => self.hear_client(),
             Wake::Link(LinkEvent::Stalled) => {
