@@ -43,13 +43,14 @@ pub struct Session {
     locks: LockOwner,
     view: ServerView,
     statements: Statements,
-    identity: Identity,
     phase: Phase,
     /// The command that is answered.
     command: CurrentCommand,
     context: Context,
     /// Its observer, where lock calls are not the proxy's.
     watch: Option<Box<Watch>>,
+    /// Dropped last: a session is struck off the list when all else of it is over.
+    identity: Identity,
 }
 
 /// What the loop woke up for.
