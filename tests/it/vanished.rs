@@ -25,10 +25,18 @@ fn until_waiting(proxy: &Proxy, sessions: f64) {
 
 /// The server works for it.
 fn until_running(server: &Server, session: &Session) {
-    let sql = format!(
-        "SELECT COUNT(*) FROM information_schema.processlist WHERE id={} AND command<>'Sleep'",
-        session.id()
-    );
+    // MySQL's process list in information_schema is an error while anybody runs a text that is no UTF-8.
+    let sql = match flavour_of(server) {
+        Flavour::MySql => format!(
+            "SELECT COUNT(*) FROM performance_schema.threads \
+             WHERE processlist_id={} AND processlist_command<>'Sleep'",
+            session.id()
+        ),
+        Flavour::MariaDb => format!(
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE id={} AND command<>'Sleep'",
+            session.id()
+        ),
+    };
     let mut root = server.root();
     eventually("the statement runs", || (root.column(&sql) == ["1"]).then_some(()));
 }
