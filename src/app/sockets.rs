@@ -153,7 +153,7 @@ impl Sockets {
 pub(super) struct BoundSocket {
     listener: Option<Listener>,
     /// Its file, and which one that was when it was bound.
-    file: Option<(PathBuf, Option<Identity>)>,
+    file: Option<(PathBuf, Option<FileId>)>,
     ours: Arc<AtomicBool>,
 }
 
@@ -189,9 +189,9 @@ impl Drop for BoundSocket {
 }
 
 /// Device and number of a file.
-type Identity = (u64, u64);
+type FileId = (u64, u64);
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<FileId> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 

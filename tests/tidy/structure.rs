@@ -231,3 +231,48 @@ fn a_session_is_few_parts_and_its_methods_stand_with_it() {
     }
     findings.check("A session has at most ten parts, all private, and no methods elsewhere");
 }
+
+/// Type names that two files may use, and why.
+const TWICE: [(&str, &str); 0] = [];
+
+/// The type that a line of code defines. An associated type is not one: its name is the trait's.
+fn defined(line: &str) -> Option<&str> {
+    let mut words =
+        line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty());
+    let visibility = ["pub", "crate", "super", "in", "engine", "sql", "frontend"];
+    let kind = words.find(|word| !visibility.contains(word))?;
+    let associated = kind == "type" && line.starts_with(' ');
+    let defines = matches!(kind, "struct" | "enum" | "trait" | "type" | "union") && !associated;
+    words.next().filter(|_| defines)
+}
+
+#[test]
+fn definitions_of_types_are_read() {
+    assert_eq!(defined("pub(in crate::sql) struct A<'a> {"), Some("A"));
+    assert_eq!(defined("    enum B {"), Some("B"));
+    assert_eq!(defined("type C = u8;"), Some("C"));
+    assert_eq!(defined("    type Item = u8;"), None);
+    assert_eq!(defined("fn structure() {"), None);
+}
+
+#[test]
+fn no_two_types_have_the_same_name() {
+    let sources = sources();
+    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for source in &sources {
+        for name in source.code.lines().filter_map(defined) {
+            places.entry(name).or_default().push(&source.path);
+        }
+    }
+    let mut findings = Findings::default();
+    for (name, files) in &places {
+        let excused = TWICE.iter().any(|(twice, _)| twice == name);
+        if files.len() > 1 && !excused {
+            findings.add(name, files.join(", "));
+        }
+        if files.len() < 2 && excused {
+            findings.add(name, "needs its excuse no longer");
+        }
+    }
+    findings.check("A type's name is used once");
+}

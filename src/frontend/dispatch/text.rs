@@ -2,10 +2,10 @@
 
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
-use crate::frontend::locks::bare_call::Call;
+use crate::frontend::locks::bare_call::CallInPacket;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::deadlock_reply::answer_deadlock;
-use crate::frontend::locks::operations::{Outcome, make_call};
+use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reading::classify_text;
 use crate::frontend::locks::reply::{answer_call, check_alias};
 use crate::frontend::locks::settings::gives_no_row;
@@ -85,28 +85,28 @@ async fn run_bare(
     let (prefix, text) = packet[HEADER..].split_at(at);
     cx.count(Command::QUERY);
     let given = bare.arguments.iter().map(|a| Given::from_text(a, text)).collect();
-    let call = Call { prefix, text, bare };
+    let call = CallInPacket { prefix, text, bare };
     if let Some(refusal) = check_alias(cx, &call).await? {
         return cx.send_client(&refusal);
     }
     let outcome = if gives_no_row(cx, &call).await? {
-        Outcome::Native
+        CallResult::Native
     } else {
         let shown =
             WaitStatement { call: &call, name: None, stale: None, cursor: false, stand_in: false };
         make_call(cx, &shown, given).await?
     };
     match outcome {
-        Outcome::Value(value, pure) | Outcome::Fails(value, pure) => {
+        CallResult::Value(value, pure) | CallResult::Fails(value, pure) => {
             answer_call(cx, &call, value, &pure).await
         }
-        Outcome::Native => cx.forward(packet),
-        Outcome::Said(_, reply) => cx.send_client(&reply),
-        Outcome::Deadlock => answer_deadlock(cx, &call).await,
-        Outcome::Unsupported => {
+        CallResult::Native => cx.forward(packet),
+        CallResult::Said(_, reply) => cx.send_client(&reply),
+        CallResult::Deadlock => answer_deadlock(cx, &call).await,
+        CallResult::Unsupported => {
             cx.command.keep(packet, text);
             refuse_unsupported(cx, UNJUDGED)
         }
-        Outcome::Error(error) => cx.refuse(&error),
+        CallResult::Error(error) => cx.refuse(&error),
     }
 }

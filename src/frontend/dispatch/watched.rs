@@ -6,7 +6,7 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::from_client::CommandAction;
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::observe::observer::Watch;
-use crate::frontend::observe::statement::{Text, TooManyReadings};
+use crate::frontend::observe::statement::{TooManyReadings, WatchedText};
 use crate::frontend::state::server_view::ServerView;
 use crate::net::buffers::BUFFER;
 use crate::net::peer::Peer;
@@ -23,7 +23,7 @@ use crate::sql::report::coverage::{By, Coverage};
 /// The attributes in which clients say what they are, the best first.
 const PROGRAM: [&[u8]; 2] = [b"program_name", b"_client_name"];
 
-/// StatementUser logs in.
+/// Who logs in, for the observer.
 pub(crate) fn who_logs_in(login: &Login<'_>, peer: Peer) -> StatementUser {
     who(login.user, login.database, peer, |key| login.attribute(key))
 }
@@ -114,7 +114,8 @@ fn watch_text(
     let prepares = command == Command::STMT_PREPARE;
     let by = if prepares { By::Prepare } else { By::Query { several: view.several() } };
     let found = text.filter(|text| scan(text).call);
-    let read = found.map_or(Ok(None), |text| Text::read(text, view.dialect(link.status()), by));
+    let read =
+        found.map_or(Ok(None), |text| WatchedText::read(text, view.dialect(link.status()), by));
     let read = read.unwrap_or_else(|TooManyReadings| {
         let why = Coverage::Perhaps("a lock call in a text that reads in many ways");
         watch.unread("<text that reads in many ways>", why);

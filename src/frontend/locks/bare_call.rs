@@ -7,7 +7,7 @@ use crate::sql::classify::{Alias, BareCall};
 const NAME_MAX: usize = 255;
 
 /// A bare call in its packet.
-pub(crate) struct Call<'a> {
+pub(crate) struct CallInPacket<'a> {
     /// Command byte and query attributes.
     pub prefix: &'a [u8],
     /// The statement.
@@ -15,7 +15,7 @@ pub(crate) struct Call<'a> {
     pub bare: BareCall,
 }
 
-impl Call<'_> {
+impl CallInPacket<'_> {
     /// The statement with an expression in the call's place.
     pub(crate) fn spliced(&self, expression: &[u8]) -> Vec<u8> {
         let span = &self.bare.call;

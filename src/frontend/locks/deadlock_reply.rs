@@ -1,7 +1,7 @@
 //! The answer to a wait that was given up to end a deadlock, or that ended its statement: the server's
 //! own error, in the server's own diagnostics, behind the columns that it would have sent.
 
-use super::bare_call::Call;
+use super::bare_call::CallInPacket;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::{Reply, frames, is_end};
 use crate::frontend::locks::call_context::CallContext;
@@ -18,7 +18,7 @@ use crate::types::Flavour;
 /// Answers a text call.
 pub(crate) async fn answer_deadlock(
     cx: &mut CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
 ) -> Result<(), CloseReason> {
     if call.bare.is_do {
         return say_deadlock(cx, &[], false, true).await;

@@ -22,7 +22,7 @@ use crate::store::identity::ident_expression;
 type AnswerOf = fn(Option<u64>) -> Option<u64>;
 
 /// What came of a call.
-pub(crate) enum Outcome {
+pub(crate) enum CallResult {
     /// A value, and the expressions whose warnings the server must repeat.
     Value(Option<u64>, Vec<Vec<u8>>),
     /// The same, but the expressions end the statement with an error.
@@ -44,18 +44,18 @@ pub(crate) async fn make_call(
     cx: &mut CallContext<'_>,
     shown: &WaitStatement<'_>,
     given: Vec<Given>,
-) -> Result<Outcome, CloseReason> {
+) -> Result<CallResult, CloseReason> {
     let began = call_begins(cx.context);
     let outcome = evaluate_call(cx, shown, given).await?;
     let label = match &outcome {
-        Outcome::Value(Some(0), _) | Outcome::Fails(Some(0), _) => CallOutcome::Zero,
-        Outcome::Value(Some(_), _) | Outcome::Fails(Some(_), _) => CallOutcome::One,
-        Outcome::Value(None, _) | Outcome::Fails(None, _) => CallOutcome::Null,
-        Outcome::Native => CallOutcome::Native,
-        Outcome::Said(outcome, _) => *outcome,
-        Outcome::Deadlock => CallOutcome::Ended,
-        Outcome::Unsupported => CallOutcome::Unsupported,
-        Outcome::Error(_) => CallOutcome::Failed,
+        CallResult::Value(Some(0), _) | CallResult::Fails(Some(0), _) => CallOutcome::Zero,
+        CallResult::Value(Some(_), _) | CallResult::Fails(Some(_), _) => CallOutcome::One,
+        CallResult::Value(None, _) | CallResult::Fails(None, _) => CallOutcome::Null,
+        CallResult::Native => CallOutcome::Native,
+        CallResult::Said(outcome, _) => *outcome,
+        CallResult::Deadlock => CallOutcome::Ended,
+        CallResult::Unsupported => CallOutcome::Unsupported,
+        CallResult::Error(_) => CallOutcome::Failed,
     };
     cx.context.metrics.call(shown.call.bare.function, label);
     let text = if shown.stand_in { cx.command.text() } else { shown.call.text };
@@ -67,22 +67,22 @@ async fn evaluate_call(
     cx: &mut CallContext<'_>,
     shown: &WaitStatement<'_>,
     given: Vec<Given>,
-) -> Result<Outcome, CloseReason> {
+) -> Result<CallResult, CloseReason> {
     let mut given = given.into_iter();
     let Some(first) = given.next() else {
         let count = release_held(cx).await?;
-        return Ok(Outcome::Value(Some(count), Vec::new()));
+        return Ok(CallResult::Value(Some(count), Vec::new()));
     };
     let (name, mut pure) = match judge_name(cx, first).await? {
         Judged::Is(name, pure) | Judged::Fails(name, pure) => (name, pure),
-        Judged::Native => return Ok(Outcome::Native),
-        Judged::Ended(reply) => return Ok(Outcome::Said(CallOutcome::Ended, reply)),
-        Judged::Unsupported => return Ok(Outcome::Unsupported),
+        Judged::Native => return Ok(CallResult::Native),
+        Judged::Ended(reply) => return Ok(CallResult::Said(CallOutcome::Ended, reply)),
+        Judged::Unsupported => return Ok(CallResult::Unsupported),
     };
     let (holder, value): (Holder, AnswerOf) = match shown.call.bare.function {
         Function::GetLock => {
             let Some(second) = given.next() else {
-                return Ok(Outcome::Native);
+                return Ok(CallResult::Native);
             };
             let (timeout, fails) = match judge_timeout(cx, second).await? {
                 Judged::Is(timeout, more) => {
@@ -93,29 +93,29 @@ async fn evaluate_call(
                     pure.extend(more);
                     (timeout, true)
                 }
-                Judged::Native => return Ok(Outcome::Native),
-                Judged::Ended(reply) => return Ok(Outcome::Said(CallOutcome::Ended, reply)),
-                Judged::Unsupported => return Ok(Outcome::Unsupported),
+                Judged::Native => return Ok(CallResult::Native),
+                Judged::Ended(reply) => return Ok(CallResult::Said(CallOutcome::Ended, reply)),
+                Judged::Unsupported => return Ok(CallResult::Unsupported),
             };
             return Ok(match get_lock(cx, name, timeout, shown, pure).await? {
-                Outcome::Value(value, pure) if fails => Outcome::Fails(value, pure),
+                CallResult::Value(value, pure) if fails => CallResult::Fails(value, pure),
                 outcome => outcome,
             });
         }
         Function::ReleaseLock => match release_lock(cx, name.key).await? {
-            Ok(()) => return Ok(Outcome::Value(Some(1), pure)),
+            Ok(()) => return Ok(CallResult::Value(Some(1), pure)),
             Err(holder) => (holder, |conn| conn.map(|_| 0)),
         },
         Function::IsFreeLock => {
             (look_at(cx, name.key).await?, |conn| Some(u64::from(conn.is_none())))
         }
         Function::IsUsedLock => (look_at(cx, name.key).await?, |conn| conn),
-        Function::ReleaseAllLocks => return Ok(Outcome::Native),
+        Function::ReleaseAllLocks => return Ok(CallResult::Native),
     };
     Ok(match holder {
-        Holder::None => Outcome::Value(value(None), pure),
-        Holder::Connection(conn) => Outcome::Value(value(Some(conn)), pure),
-        Holder::Unknown(why) => Outcome::Error(codes::store_failed(&why)),
+        Holder::None => CallResult::Value(value(None), pure),
+        Holder::Connection(conn) => CallResult::Value(value(Some(conn)), pure),
+        Holder::Unknown(why) => CallResult::Error(codes::store_failed(&why)),
     })
 }
 
@@ -125,14 +125,14 @@ async fn get_lock(
     timeout: Timeout,
     shown: &WaitStatement<'_>,
     pure: Vec<Vec<u8>>,
-) -> Result<Outcome, CloseReason> {
+) -> Result<CallResult, CloseReason> {
     if cx.locks.ledger().held().contains(&name.key) {
         cx.check_lease()?;
         cx.locks.ledger_mut().reenter(&name.key);
-        return Ok(Outcome::Value(Some(1), pure));
+        return Ok(CallResult::Value(Some(1), pure));
     }
     if let Some(refusal) = over_limit(cx, &timeout) {
-        return Ok(Outcome::Error(refusal));
+        return Ok(CallResult::Error(refusal));
     }
     check_server(cx).await?;
     let key = name.key.clone();
@@ -147,16 +147,16 @@ async fn get_lock(
             (Some(1), CallOutcome::One, said)
         }
         Waited::Decided(Acquired::NotFree, said) => (Some(0), CallOutcome::Zero, said),
-        Waited::Decided(Acquired::Deadlock, _) => return Ok(Outcome::Deadlock),
+        Waited::Decided(Acquired::Deadlock, _) => return Ok(CallResult::Deadlock),
         Waited::Decided(Acquired::Failed(why), _) => {
-            return Ok(Outcome::Error(codes::store_failed(&why)));
+            return Ok(CallResult::Error(codes::store_failed(&why)));
         }
         Waited::Null(said) => (None, CallOutcome::Ended, said),
-        Waited::Refused(error) => return Ok(Outcome::Said(CallOutcome::Ended, error)),
+        Waited::Refused(error) => return Ok(CallResult::Said(CallOutcome::Ended, error)),
     };
     Ok(match said {
-        Some(reply) => Outcome::Said(outcome, reply),
-        None => Outcome::Value(value, pure),
+        Some(reply) => CallResult::Said(outcome, reply),
+        None => CallResult::Value(value, pure),
     })
 }
 
@@ -180,7 +180,7 @@ async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bare_call::Call;
+    use super::super::bare_call::CallInPacket;
     use super::super::fakes::{CONNECTION, PROXY, Stage, key, row, run};
     use super::super::owner::Locks;
     use super::*;
@@ -189,13 +189,13 @@ mod tests {
     use crate::types::{ConnectionId, Flavour};
 
     /// Runs a bare call, to its value.
-    fn call(stage: &mut Stage, text: &str) -> Result<Outcome, CloseReason> {
+    fn call(stage: &mut Stage, text: &str) -> Result<CallResult, CloseReason> {
         let dialect = stage.cx().dialect();
         let Statement::Bare(bare) = classify(text.as_bytes(), dialect) else {
             panic!("no bare call: {text}");
         };
         let given = bare.arguments.iter().map(|a| Given::from_text(a, text.as_bytes())).collect();
-        let call = Call { prefix: b"\x03", text: text.as_bytes(), bare };
+        let call = CallInPacket { prefix: b"\x03", text: text.as_bytes(), bare };
         let statement =
             WaitStatement { call: &call, name: None, stale: None, cursor: false, stand_in: false };
         run(make_call(&mut stage.cx(), &statement, given))
@@ -203,7 +203,7 @@ mod tests {
 
     fn value(stage: &mut Stage, text: &str) -> Option<u64> {
         match call(stage, text) {
-            Ok(Outcome::Value(value, _)) => value,
+            Ok(CallResult::Value(value, _)) => value,
             Ok(_) => panic!("no value: {text}"),
             Err(end) => panic!("{text}: {end:?}"),
         }
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(value(&mut stage, "SELECT RELEASE_LOCK('a')"), None);
         assert!(matches!(
             call(&mut stage, "SELECT RELEASE_LOCK('a')"),
-            Ok(Outcome::Error(error)) if error.message.contains("as scripted")
+            Ok(CallResult::Error(error)) if error.message.contains("as scripted")
         ));
     }
 
@@ -303,7 +303,7 @@ mod tests {
     fn a_session_that_holds_as_many_as_it_may_is_told_so() {
         let mut stage = Stage::with(Flavour::MySql, |raw| raw.max_session_locks = Some(1));
         stage.holds("a", 1);
-        let Ok(Outcome::Error(error)) = call(&mut stage, "SELECT GET_LOCK('b', 0)") else {
+        let Ok(CallResult::Error(error)) = call(&mut stage, "SELECT GET_LOCK('b', 0)") else {
             panic!("no error");
         };
         assert!(error.message.contains("max_session_locks"), "{}", error.message);
@@ -332,8 +332,8 @@ mod tests {
         ]);
         let text = "SELECT GET_LOCK('a', 1)";
         assert_eq!(value(&mut stage, text), Some(0));
-        assert!(matches!(call(&mut stage, text), Ok(Outcome::Deadlock)));
-        assert!(matches!(call(&mut stage, text), Ok(Outcome::Error(_))));
+        assert!(matches!(call(&mut stage, text), Ok(CallResult::Deadlock)));
+        assert!(matches!(call(&mut stage, text), Ok(CallResult::Error(_))));
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
         for text in
             ["SELECT GET_LOCK(NULL, 1)", "SELECT IS_FREE_LOCK(1.5)", "SELECT GET_LOCK('', 1)"]
         {
-            assert!(matches!(call(&mut stage, text), Ok(Outcome::Native)), "{text}");
+            assert!(matches!(call(&mut stage, text), Ok(CallResult::Native)), "{text}");
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use super::bare_call::Call;
+use super::bare_call::CallInPacket;
 use super::call_context::CallContext;
 use super::settings::{Trial, try_out};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::Reply;
-use crate::frontend::state::server_view::Settings;
+use crate::frontend::state::server_view::AnswerSettings;
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{is_definition, rename};
@@ -26,7 +26,7 @@ const QUIET: Duration = Duration::from_millis(500);
 /// to the statement without the call.
 pub(crate) async fn check_alias(
     cx: &mut CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
 ) -> Result<Option<Vec<u8>>, CloseReason> {
     let alias = match &call.bare.alias {
         // The server must read the comments as the proxy does.
@@ -52,7 +52,7 @@ pub(crate) fn may_answer_alone(cx: &CallContext<'_>, by_ok: bool) -> bool {
     let late = by_ok
         && cx.capabilities().has(Capabilities::SESSION_TRACK)
         && !cx.capabilities().has(Capabilities::DEPRECATE_EOF);
-    let shaped = by_ok || cx.view.settings() == Settings::Usual;
+    let shaped = by_ok || cx.view.settings() == AnswerSettings::Usual;
     !late
         && shaped
         && cx.context.config.fast_path
@@ -65,7 +65,7 @@ pub(crate) fn may_answer_alone(cx: &CallContext<'_>, by_ok: bool) -> bool {
 /// Answers a text call.
 pub(crate) async fn answer_call(
     cx: &mut CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
     value: Option<u64>,
     pure: &[Vec<u8>],
 ) -> Result<(), CloseReason> {
@@ -109,7 +109,7 @@ pub(crate) async fn answer_call(
 /// The server's reply with the column's native name, and type where no expression has it.
 pub(crate) fn patch_reply(
     cx: &CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
     name: Option<&[u8]>,
     reply: &Reply,
 ) -> Vec<u8> {
@@ -133,12 +133,12 @@ pub(crate) fn patch_reply(
 /// describes the column and calls nothing.
 pub(crate) async fn source_name(
     cx: &mut CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
 ) -> Result<Option<Vec<u8>>, CloseReason> {
     if call.bare.alias != Alias::None || call.bare.is_do {
         return Ok(None);
     }
-    if let Some(name) = call.plain_name().filter(|_| cx.view.settings() == Settings::Usual) {
+    if let Some(name) = call.plain_name().filter(|_| cx.view.settings() == AnswerSettings::Usual) {
         return Ok(Some(name.to_vec()));
     }
     let (body, none) = call.bare.none;
@@ -164,7 +164,7 @@ mod tests {
         let Statement::Bare(bare) = classify(text.as_bytes(), stage.cx().dialect()) else {
             panic!("no bare call: {text}");
         };
-        let call = Call { prefix: b"\x03", text: text.as_bytes(), bare };
+        let call = CallInPacket { prefix: b"\x03", text: text.as_bytes(), bare };
         run(answer_call(&mut stage.cx(), &call, value, &[])).expect("the session goes on");
     }
 
@@ -218,7 +218,7 @@ mod tests {
         let Statement::Bare(bare) = classify(text.as_bytes(), stage.cx().dialect()) else {
             panic!("no bare call");
         };
-        let call = Call { prefix: b"\x03", text: text.as_bytes(), bare };
+        let call = CallInPacket { prefix: b"\x03", text: text.as_bytes(), bare };
         stage.answers("SELECT (NULL OR 1) AS x", row(&[Some("1")]));
         assert!(matches!(run(check_alias(&mut stage.cx(), &call)), Ok(None)));
         assert!(matches!(run(check_alias(&mut stage.cx(), &call)), Ok(None)), "known by now");

@@ -1,9 +1,9 @@
 //! Asking the server for the two settings that change how a lock call is answered.
 
-use super::bare_call::Call;
+use super::bare_call::CallInPacket;
 use super::call_context::CallContext;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::state::server_view::Settings;
+use crate::frontend::state::server_view::AnswerSettings;
 use crate::protocol::command::Shape;
 use crate::protocol::frame::HEADER;
 use crate::types::Flavour;
@@ -38,7 +38,7 @@ pub(crate) async fn learn_settings(cx: &mut CallContext<'_>) -> Result<(), Close
 /// sets it for this statement.
 pub(crate) async fn gives_no_row(
     cx: &mut CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
 ) -> Result<bool, CloseReason> {
     // MySQL runs DO as a SELECT, limit and all; MariaDB's knows no rows.
     if call.bare.is_do && cx.flavour() == Flavour::MariaDb {
@@ -46,9 +46,9 @@ pub(crate) async fn gives_no_row(
     }
     learn_settings(cx).await?;
     if call.bare.is_do {
-        return Ok(matches!(cx.view.settings(), Settings::Unusual { limited: true, .. }));
+        return Ok(matches!(cx.view.settings(), AnswerSettings::Unusual { limited: true, .. }));
     }
-    if cx.view.settings() == Settings::Usual && !call.bare.hint {
+    if cx.view.settings() == AnswerSettings::Usual && !call.bare.hint {
         return Ok(false);
     }
     Ok(matches!(try_out(cx, call).await?, Trial::NoRow))
@@ -57,7 +57,7 @@ pub(crate) async fn gives_no_row(
 /// Runs the statement without its call.
 pub(crate) async fn try_out(
     cx: &mut CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
 ) -> Result<Trial, CloseReason> {
     let packet = call.spliced(b"(NULL OR 1)");
     let reply = cx.exchange(&packet, Shape::Results).await?;
@@ -81,7 +81,7 @@ mod tests {
         let Statement::Bare(bare) = classify(text.as_bytes(), stage.cx().dialect()) else {
             panic!("no bare call: {text}");
         };
-        let call = Call { prefix: b"\x03", text: text.as_bytes(), bare };
+        let call = CallInPacket { prefix: b"\x03", text: text.as_bytes(), bare };
         run(gives_no_row(&mut stage.cx(), &call)).expect("the session goes on")
     }
 
@@ -124,6 +124,6 @@ mod tests {
         stage.view.note_setting(b"SET sql_select_limit=0", false);
         stage.answers("@@sql_select_limit=0", error(1064));
         run(learn_settings(&mut stage.cx())).expect("the session goes on");
-        assert_eq!(stage.view.settings(), Settings::Unusual { limited: true, wide: true });
+        assert_eq!(stage.view.settings(), AnswerSettings::Unusual { limited: true, wide: true });
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use super::bare_call::Call;
+use super::bare_call::CallInPacket;
 use super::call_context::CallContext;
 use super::reply::{empties_warnings, patch_reply, source_name};
 use crate::engine::handle::Acquired;
@@ -48,7 +48,7 @@ pub(crate) enum Waited {
 
 /// The statement to be shown.
 pub(crate) struct WaitStatement<'a> {
-    pub call: &'a Call<'a>,
+    pub call: &'a CallInPacket<'a>,
     /// The column's name, where it is known already.
     pub name: Option<&'a [u8]>,
     /// A prepared statement of which the server has data that are no longer needed.

@@ -178,7 +178,7 @@ impl Drop for Waiting {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bare_call::Call;
+    use super::super::bare_call::CallInPacket;
     use super::super::fakes::{Stage, run};
     use super::*;
     use crate::engine::handle::SessionEvent;
@@ -191,7 +191,7 @@ mod tests {
         let Statement::Bare(bare) = classify(text, stage.cx().dialect()) else {
             panic!("a bare call");
         };
-        let call = Call { prefix: b"\x03", text, bare };
+        let call = CallInPacket { prefix: b"\x03", text, bare };
         let statement =
             WaitStatement { call: &call, name: None, stale: None, cursor: false, stand_in: false };
         let name = plain(b"a", Flavour::MySql).expect("a plain name");

@@ -51,7 +51,7 @@ pub struct Authenticated {
     pub capabilities: Capabilities,
     /// user@host.
     pub owner: Arc<[u8]>,
-    /// StatementUser that is, for the observer.
+    /// The same, for the observer.
     pub who: Option<StatementUser>,
     /// What proved it.
     pub method: Method,
@@ -189,15 +189,15 @@ async fn authenticated(
         let packet = packet(None);
         let leg = (&mut server, &greeting);
         let encrypted = context.hops.encrypt_server(config, &client, leg, &packet);
-        match timeout_at(deadline, encrypted).await {
-            Ok(Ok(())) => to_server = 2,
-            Ok(Err(refusal)) => {
-                if Hops::keeps_all_out(config) {
+        let encrypted = timeout_at(deadline, encrypted).await;
+        match encrypted.unwrap_or_else(|_| Err(TurnedAway::silent("backend_tls"))) {
+            Ok(()) => to_server = 2,
+            Err(refusal) => {
+                if Hops::keeps_all_out(config) && !refusal.text().is_empty() {
                     context.reach.closed(refusal.text());
                 }
                 return Err((client, refusal));
             }
-            Err(_) => return Err((client, TurnedAway::silent("backend_tls"))),
         }
     }
     let exchanged = async {
@@ -230,22 +230,11 @@ async fn authenticated(
         }
     };
     context.reach.open();
-    let asked = login.capabilities;
-    let client_compression =
-        compression(if config.compression { asked } else { Capabilities(0) }, login.zstd_level());
-    let room = context.registry.room();
-    let compress_client = |client: &mut Leg| {
-        client_compression.map_or(Ok(()), |c| client.compress(c, Role::Server, room))
-    };
-    let wrapped = client.send(&ok).and_then(|()| compress_client(&mut client)).and_then(|()| {
-        let agreed = compression(hops, login.zstd_level());
-        agreed.map_or(Ok(()), |c| server.compress(c, Role::Client, room))
-    });
-    if let Err(e) = wrapped {
+    if let Err(e) = compress((&mut client, &ok), (&mut server, hops), login, context) {
         tracing::debug!(%peer, error = %e, "a client left at its login");
         return Err((client, TurnedAway::silent("left_before_login")));
     }
-    let capabilities = asked.without(Capabilities::HOPS).both(offered);
+    let capabilities = login.capabilities.without(Capabilities::HOPS).both(offered);
     let owner = owner(login.user, peer);
     Ok(Authenticated {
         client,
@@ -261,7 +250,27 @@ async fn authenticated(
     })
 }
 
-/// StatementUser the client is: what stands before the proxy may have to say.
+/// Sends the client its OK. From there on, each leg is compressed as was agreed on it.
+fn compress(
+    (client, ok): (&mut Leg, &[u8]),
+    (server, hops): (&mut Leg, Capabilities),
+    login: &Login<'_>,
+    context: &Context,
+) -> io::Result<()> {
+    client.send(ok)?;
+    let room = context.registry.room();
+    let offers = context.config.compression;
+    let asked = if offers { login.capabilities } else { Capabilities(0) };
+    if let Some(agreed) = compression(asked, login.zstd_level()) {
+        client.compress(agreed, Role::Server, room)?;
+    }
+    if let Some(agreed) = compression(hops, login.zstd_level()) {
+        server.compress(agreed, Role::Client, room)?;
+    }
+    Ok(())
+}
+
+/// Where the client is: a load balancer before the proxy may say it.
 async fn announced(client: &mut Leg, peer: Peer, context: &Context) -> io::Result<Peer> {
     let networks = &context.config.proxy_protocol;
     let Some(address) = peer.0.filter(|a| networks.iter().any(|n| n.contains(&peer_ip(a)))) else {

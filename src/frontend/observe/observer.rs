@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::pending_response::{About, Seen, one_value};
-use super::statement::{MAX_PARAMS, Prepared, Text, bound};
+use super::statement::{MAX_PARAMS, Prepared, WatchedText, bound};
 use crate::lock::function::Function;
 use crate::lock::name::{is_plain, plain};
 use crate::observe::event::{
@@ -33,7 +33,7 @@ pub(crate) struct Watch {
     holds: Holds,
     statements: HashMap<u32, Prepared>,
     /// What was prepared last, if it calls: MariaDB's clients mean it by the id −1.
-    latest: Option<Arc<Text>>,
+    latest: Option<Arc<WatchedText>>,
     /// Texts with calls of which the server has not said the id.
     preparing: usize,
     /// What the response to the command that is forwarded next is to be told to.
@@ -65,12 +65,12 @@ impl Watch {
     }
 
     /// A statement is about to be forwarded.
-    pub(crate) fn query(&mut self, text: Text) {
+    pub(crate) fn query(&mut self, text: WatchedText) {
         self.next = Some(Box::new(Seen::new(About::Run(Arc::new(text), Vec::new()))));
     }
 
     /// A text is about to be prepared; `None` if it does not call.
-    pub(crate) fn prepare(&mut self, text: Option<Text>) {
+    pub(crate) fn prepare(&mut self, text: Option<WatchedText>) {
         self.latest = text.map(Arc::new);
         self.next = self.latest.clone().map(|text| Box::new(Seen::new(About::Prepare(text))));
     }
@@ -101,7 +101,7 @@ impl Watch {
     }
 
     /// What MariaDB's clients mean by the id −1, if it calls.
-    fn latest(&self, id: u32) -> Option<Arc<Text>> {
+    fn latest(&self, id: u32) -> Option<Arc<WatchedText>> {
         let means = id == u32::MAX && self.flavour == Flavour::MariaDb;
         self.latest.clone().filter(|_| means)
     }
@@ -220,7 +220,7 @@ impl Watch {
         }
     }
 
-    fn prepared(&mut self, text: Arc<Text>, reply: &[u8], ending: Ending) {
+    fn prepared(&mut self, text: Arc<WatchedText>, reply: &[u8], ending: Ending) {
         self.preparing = self.preparing.saturating_sub(1);
         if ending.is_error() {
             return;

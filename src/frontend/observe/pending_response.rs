@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::statement::Text;
+use super::statement::WatchedText;
 use crate::observe::event::Outcome;
 use crate::protocol::column::is_definition;
 use crate::protocol::frame::HEADER;
@@ -27,8 +27,8 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) enum About {
     /// A run of a statement, and what is bound to its parameters.
-    Run(Arc<Text>, Vec<Option<Vec<u8>>>),
-    Prepare(Arc<Text>),
+    Run(Arc<WatchedText>, Vec<Option<Vec<u8>>>),
+    Prepare(Arc<WatchedText>),
     Reset,
     Schema(Arc<str>),
 }

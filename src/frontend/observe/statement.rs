@@ -21,7 +21,7 @@ const SHOWN: usize = 1024;
 
 /// What is known of a text with lock calls.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct WatchedText {
     pub statement: Arc<SeenStatement>,
     pub uses: Uses,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Text {
 #[derive(Debug)]
 pub(crate) struct TooManyReadings;
 
-impl Text {
+impl WatchedText {
     /// `None` for a text without any.
     pub(crate) fn read(
         text: &[u8],
@@ -64,23 +64,23 @@ impl Text {
 /// A prepared statement.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    pub text: Arc<Text>,
+    pub text: Arc<WatchedText>,
     /// Types of the last execution that bound any.
     pub types: Vec<u16>,
     /// Parameters of which data was sent ahead: it is not kept.
     pub ahead: Vec<u16>,
 }
 
-pub(crate) type Bound = (Vec<u16>, Vec<Option<Vec<u8>>>);
+pub(crate) type BoundNames = (Vec<u16>, Vec<Option<Vec<u8>>>);
 
 /// The types that an execution binds, and its values as names; `None` if it cannot be read.
 pub(crate) fn bound(
-    text: &Text,
+    text: &WatchedText,
     payload: Option<&[u8]>,
     types: &[u16],
     ahead: &[u16],
     attributes: bool,
-) -> Option<Bound> {
+) -> Option<BoundNames> {
     let params = text.uses.params;
     if params > MAX_PARAMS {
         return None;
@@ -115,7 +115,7 @@ mod tests {
         let by = By::Query { several: true };
         let read = |text: &[u8]| {
             let began = worked();
-            let read = Text::read(text, dialect, by);
+            let read = WatchedText::read(text, dialect, by);
             (worked().saturating_sub(began), read)
         };
         let text = plain(SIZE);

@@ -3,16 +3,16 @@
 use super::too_long::{LONG_PARAMETERS, too_long};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
-use crate::frontend::locks::bare_call::{Call, is_plain_name};
+use crate::frontend::locks::bare_call::{CallInPacket, is_plain_name};
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::deadlock_reply::{say_after_columns, say_deadlock};
-use crate::frontend::locks::operations::{Outcome, make_call};
+use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reply::{empties_warnings, may_answer_alone};
 use crate::frontend::locks::settings::gives_no_row;
 use crate::frontend::locks::unsupported::{Decision, UNJUDGED, note_unsupported, runs_uncovered};
 use crate::frontend::locks::visible_wait::WaitStatement;
 use crate::frontend::state::lock_statement::{Cursor, wanted};
-use crate::frontend::state::server_view::Settings;
+use crate::frontend::state::server_view::AnswerSettings;
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
@@ -72,10 +72,10 @@ pub(crate) async fn execute_bare(
     cx.count(Command::STMT_EXECUTE);
     let given = bind(&bare, &text, &execute.values);
     let mut name = name;
-    let call = Call { prefix: packet::query_prefix(cx.capabilities()), text: &text, bare };
+    let call = CallInPacket { prefix: packet::query_prefix(cx.capabilities()), text: &text, bare };
     let mut catalog = b"def".to_vec();
     let no_row = gives_no_row(cx, &call).await?;
-    let wide = matches!(cx.view.settings(), Settings::Unusual { wide: true, .. });
+    let wide = matches!(cx.view.settings(), AnswerSettings::Unusual { wide: true, .. });
     // The character set of results may be another than when it was prepared. So may the
     // client's, so that only ASCII means the same again.
     if (wide || !is_plain_name(&name)) && text.is_ascii() {
@@ -84,11 +84,11 @@ pub(crate) async fn execute_bare(
     }
     let mut outcome = match length {
         // The server has all of the name, and refuses it.
-        Length::LongName => Outcome::Native,
-        _ if no_row => Outcome::Native,
+        Length::LongName => CallResult::Native,
+        _ if no_row => CallResult::Native,
         Length::Long => {
             note_unsupported(cx, LONG_PARAMETERS, &text, Decision::Refused);
-            Outcome::Error(too_long(Command::STMT_EXECUTE))
+            CallResult::Error(too_long(Command::STMT_EXECUTE))
         }
         Length::Known => {
             let shown =
@@ -96,15 +96,15 @@ pub(crate) async fn execute_bare(
             make_call(cx, &shown, given).await?
         }
     };
-    if let Outcome::Unsupported = outcome {
+    if let CallResult::Unsupported = outcome {
         outcome = uncovered_execution(cx, &text);
     }
-    let servers = matches!(outcome, Outcome::Native | Outcome::Said(..));
+    let servers = matches!(outcome, CallResult::Native | CallResult::Said(..));
     if stale.is_some() && !servers {
         cx.reset_statement(id).await?;
     }
     match outcome {
-        Outcome::Value(value, pure) | Outcome::Fails(value, pure) => {
+        CallResult::Value(value, pure) | CallResult::Fails(value, pure) => {
             let mut column = call.bare.function.column(cx.flavour());
             let mut delivery = Delivery::Binary;
             if cursor {
@@ -117,14 +117,14 @@ pub(crate) async fn execute_bare(
             let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
             answer_binary(cx, &call, &answer, &pure).await
         }
-        Outcome::Native => {
+        CallResult::Native => {
             if let Some(statement) = cx.statements.get_mut(id) {
                 statement.server_cursor = cursor;
             }
             cx.forward(&as_it_is)
         }
-        Outcome::Said(_, reply) => cx.send_client(&reply),
-        Outcome::Deadlock => {
+        CallResult::Said(_, reply) => cx.send_client(&reply),
+        CallResult::Deadlock => {
             let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
             let column = call.bare.function.column(cx.flavour());
             let column = if cursor { column.in_cursor() } else { column };
@@ -132,17 +132,17 @@ pub(crate) async fn execute_bare(
             let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
             deadlock_binary(cx, &call, &answer).await
         }
-        Outcome::Error(error) => cx.refuse(&error),
-        Outcome::Unsupported => cx.refuse(&codes::unsupported(UNJUDGED)),
+        CallResult::Error(error) => cx.refuse(&error),
+        CallResult::Unsupported => cx.refuse(&codes::unsupported(UNJUDGED)),
     }
 }
 
 /// A name or timeout was bound that nobody can judge.
-fn uncovered_execution(cx: &mut CallContext<'_>, text: &[u8]) -> Outcome {
+fn uncovered_execution(cx: &mut CallContext<'_>, text: &[u8]) -> CallResult {
     let native = runs_uncovered(cx.context);
     let decision = if native { Decision::Native } else { Decision::Refused };
     note_unsupported(cx, UNJUDGED, text, decision);
-    if native { Outcome::Native } else { Outcome::Unsupported }
+    if native { CallResult::Native } else { CallResult::Unsupported }
 }
 
 /// Whether the client is told of the column: it may keep what the PREPARE told. What a cursor
@@ -153,7 +153,7 @@ fn describes_column(cx: &CallContext<'_>, delivery: Delivery) -> bool {
 
 async fn deadlock_binary(
     cx: &mut CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
     answer: &Answer<'_>,
 ) -> Result<(), CloseReason> {
     let columns = columns_binary(cx, call, answer);
@@ -161,7 +161,7 @@ async fn deadlock_binary(
 }
 
 /// A response of which the columns count.
-fn columns_binary(cx: &CallContext<'_>, call: &Call<'_>, answer: &Answer<'_>) -> Vec<u8> {
+fn columns_binary(cx: &CallContext<'_>, call: &CallInPacket<'_>, answer: &Answer<'_>) -> Vec<u8> {
     let Answer { catalog, name, column, delivery, value } = *answer;
     let status = cx.lasting_status();
     let reply = OneValue {
@@ -185,7 +185,7 @@ fn columns_binary(cx: &CallContext<'_>, call: &Call<'_>, answer: &Answer<'_>) ->
 
 async fn answer_binary(
     cx: &mut CallContext<'_>,
-    call: &Call<'_>,
+    call: &CallInPacket<'_>,
     answer: &Answer<'_>,
     pure: &[Vec<u8>],
 ) -> Result<(), CloseReason> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::prepare_context::context_of;
 use super::sql_execute::execute_text;
-use super::sql_text::{Request, SET, Text, say_ended, text_of_source};
+use super::sql_text::{PreparedText, Request, SET, say_ended, text_of_source};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::limits::{no_room, room};
@@ -64,10 +64,10 @@ pub(crate) async fn run_named(
         },
         Named::Immediate { source, using } => {
             let text = match text_of_source(cx, request.text, source).await? {
-                Text::Known(text) => text,
-                Text::Refused | Text::Hidden => return cx.forward(request.packet),
-                Text::Uncovered(why) => return refuse_unsupported(cx, why),
-                Text::Ended(reply) => return say_ended(cx, &reply),
+                PreparedText::Known(text) => text,
+                PreparedText::Refused | PreparedText::Hidden => return cx.forward(request.packet),
+                PreparedText::Uncovered(why) => return refuse_unsupported(cx, why),
+                PreparedText::Ended(reply) => return say_ended(cx, &reply),
             };
             match content_of(cx, &text).await? {
                 Content::Nothing => cx.forward(request.packet),
@@ -89,11 +89,11 @@ async fn prepare_named(
     source: &TextSource,
 ) -> Result<(), CloseReason> {
     let text = match text_of_source(cx, request.text, source).await? {
-        Text::Known(text) => text,
-        Text::Hidden => Vec::new(),
-        Text::Refused => return pass_prepare(cx, request, name, None).await,
-        Text::Uncovered(why) => return uncovered_prepare(cx, request, name, why).await,
-        Text::Ended(reply) => return say_ended(cx, &reply),
+        PreparedText::Known(text) => text,
+        PreparedText::Hidden => Vec::new(),
+        PreparedText::Refused => return pass_prepare(cx, request, name, None).await,
+        PreparedText::Uncovered(why) => return uncovered_prepare(cx, request, name, why).await,
+        PreparedText::Ended(reply) => return say_ended(cx, &reply),
     };
     cx.command.set_text(&text);
     let composite = match content_of(cx, &text).await? {

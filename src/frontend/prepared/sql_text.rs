@@ -21,7 +21,7 @@ pub(crate) struct Request<'a> {
 pub(crate) const SET: &str = "a lock call in a named statement behind SET STATEMENT";
 
 /// A statement's text, as far as it is known.
-pub(crate) enum Text {
+pub(crate) enum PreparedText {
     Known(Vec<u8>),
     /// NULL, or an error.
     Refused,
@@ -48,28 +48,28 @@ pub(crate) async fn text_of_source(
     cx: &mut CallContext<'_>,
     text: &[u8],
     source: &TextSource,
-) -> Result<Text, CloseReason> {
+) -> Result<PreparedText, CloseReason> {
     let expression = &text[source.span.clone()];
     let names = words::mentions(expression);
     if !source.repeatable {
-        return Ok(if names { Text::Uncovered(ANOTHER) } else { Text::Hidden });
+        return Ok(if names { PreparedText::Uncovered(ANOTHER) } else { PreparedText::Hidden });
     }
     if source.literal && !expression.contains(&b'\\') && !names {
-        return Ok(Text::Hidden);
+        return Ok(PreparedText::Hidden);
     }
     let reply = cx.ask(&question(expression)).await?;
     if reply.is_interrupted() {
-        return Ok(Text::Ended(reply.bytes));
+        return Ok(PreparedText::Ended(reply.bytes));
     }
     let values = reply.values();
     let Some([hex, Some(charset), Some(client), Some(_), mentioned]) = values.as_deref() else {
-        return Ok(Text::Refused);
+        return Ok(PreparedText::Refused);
     };
     let Some(hex) = hex else {
         let none = mentioned.as_deref() == Some(b"0");
-        return Ok(if none { Text::Hidden } else { Text::Uncovered(LONG) });
+        return Ok(if none { PreparedText::Hidden } else { PreparedText::Uncovered(LONG) });
     };
-    let Some(text) = from_hex(hex) else { return Ok(Text::Refused) };
+    let Some(text) = from_hex(hex) else { return Ok(PreparedText::Refused) };
     let wide = WIDE.iter().any(|name| name.as_bytes() == charset.as_slice());
     let unicode = |name: &[u8]| name.starts_with(b"utf8");
     // Where the bytes would be converted, they are not the statement's.
@@ -79,11 +79,11 @@ pub(crate) async fn text_of_source(
         cx.view.note_setting(&text, true);
     }
     Ok(if !same && names {
-        Text::Uncovered(CONVERTED)
+        PreparedText::Uncovered(CONVERTED)
     } else if source.set && names {
-        Text::Uncovered(SET)
+        PreparedText::Uncovered(SET)
     } else {
-        Text::Known(text)
+        PreparedText::Known(text)
     })
 }
 

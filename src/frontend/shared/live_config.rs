@@ -9,34 +9,34 @@ use crate::config::Config;
 use crate::net::certificates::TlsError;
 
 #[derive(Debug)]
-struct Settings {
+struct SettingsNow {
     config: Arc<Config>,
     hops: Arc<Hops>,
 }
 
 /// Shared by all who ask, and changed for all at once.
 #[derive(Debug, Clone)]
-pub struct InForce(Arc<ArcSwap<Settings>>);
+pub struct InForce(Arc<ArcSwap<SettingsNow>>);
 
-/// Settings that are good to be put in force: their certificates have been read.
+/// SettingsNow that are good to be put in force: their certificates have been read.
 #[derive(Debug)]
-pub struct Next(Settings);
+pub struct NextSettings(SettingsNow);
 
 impl InForce {
     /// Reads certificates; makes what is missing.
     pub fn load(config: Config) -> Result<Self, TlsError> {
         let hops = Arc::new(Hops::load(&config)?);
-        Ok(Self(Arc::new(ArcSwap::from_pointee(Settings { config: Arc::new(config), hops }))))
+        Ok(Self(Arc::new(ArcSwap::from_pointee(SettingsNow { config: Arc::new(config), hops }))))
     }
 
     /// Reads certificates for other settings.
-    pub fn prepare(&self, config: Config) -> Result<Next, TlsError> {
+    pub fn prepare(&self, config: Config) -> Result<NextSettings, TlsError> {
         let hops = Arc::new(self.0.load().hops.again(&config)?);
-        Ok(Next(Settings { config: Arc::new(config), hops }))
+        Ok(NextSettings(SettingsNow { config: Arc::new(config), hops }))
     }
 
     /// Puts them in force. Sessions that are there keep what they have.
-    pub fn put(&self, next: Next) {
+    pub fn put(&self, next: NextSettings) {
         self.0.store(Arc::new(next.0));
     }
 

@@ -14,7 +14,7 @@ use crate::types::Flavour;
 
 /// What is known of the two settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Settings {
+pub(crate) enum AnswerSettings {
     /// A row comes, and ASCII is ASCII.
     #[default]
     Usual,
@@ -29,7 +29,7 @@ pub(crate) enum Settings {
 pub(crate) struct ServerView {
     flavour: Flavour,
     version: u32,
-    settings: Settings,
+    settings: AnswerSettings,
     /// A prepared statement may change them at any time.
     settings_prepared: bool,
     /// One text may hold several statements, as far as the proxy knows.
@@ -51,7 +51,7 @@ impl ServerView {
         Self {
             flavour,
             version,
-            settings: Settings::Usual,
+            settings: AnswerSettings::Usual,
             settings_prepared: false,
             several,
             good_alias: None,
@@ -77,25 +77,28 @@ impl ServerView {
     }
 
     /// What is known of the settings.
-    pub(crate) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> AnswerSettings {
         self.settings
     }
 
     /// A statement names one of them; one that is prepared may set it whenever it is executed.
     pub(crate) fn note_setting(&mut self, text: &[u8], prepares: bool) {
-        self.settings = Settings::Named;
+        self.settings = AnswerSettings::Named;
         self.settings_prepared |= prepares || may_be_named(text, false);
     }
 
     /// Whether the server must be asked for them.
     pub(crate) fn asks_for_settings(&self) -> bool {
-        self.settings == Settings::Named || self.settings_prepared
+        self.settings == AnswerSettings::Named || self.settings_prepared
     }
 
     /// The server has told them.
     pub(crate) fn learn_settings(&mut self, limited: bool, wide: bool) {
-        self.settings =
-            if limited || wide { Settings::Unusual { limited, wide } } else { Settings::Usual };
+        self.settings = if limited || wide {
+            AnswerSettings::Unusual { limited, wide }
+        } else {
+            AnswerSettings::Usual
+        };
     }
 
     /// Whether one text may hold several statements, as far as the proxy knows.
@@ -135,7 +138,7 @@ impl ServerView {
 
     /// The session begins anew.
     pub(crate) fn reset(&mut self) {
-        self.settings = Settings::Usual;
+        self.settings = AnswerSettings::Usual;
         self.settings_prepared = false;
         self.good_alias = None;
     }
@@ -156,10 +159,10 @@ mod tests {
         view.note_setting(b"SET sql_select_limit=0", false);
         assert!(view.asks_for_settings());
         view.learn_settings(true, false);
-        assert_eq!(view.settings(), Settings::Unusual { limited: true, wide: false });
+        assert_eq!(view.settings(), AnswerSettings::Unusual { limited: true, wide: false });
         assert!(!view.asks_for_settings());
         view.learn_settings(false, false);
-        assert_eq!(view.settings(), Settings::Usual);
+        assert_eq!(view.settings(), AnswerSettings::Usual);
     }
 
     #[test]

@@ -11,13 +11,13 @@ use crate::sql::find::prefilter::scan;
 /// The statements of a text that are still to be run.
 #[derive(Debug)]
 pub(crate) struct Several {
-    rest: VecDeque<Part>,
+    rest: VecDeque<TextPart>,
     begun: bool,
 }
 
 /// One of the statements, or several without calls.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct TextPart {
     /// A whole COM_QUERY packet.
     pub packet: Vec<u8>,
     /// It may hold calls that are carried out.
@@ -36,13 +36,13 @@ impl Several {
             }
             // Where two dashes end a text, they begin a comment.
             let end: &[u8] = if nth < last && text.ends_with(b"--") { b"/**/" } else { b"" };
-            Part { packet: packet::command(&[prefix, text, end]), calls }
+            TextPart { packet: packet::command(&[prefix, text, end]), calls }
         });
         Self { rest: parts.collect(), begun: false }
     }
 
     /// The next statement, and whether more follow.
-    pub(crate) fn next(&mut self) -> Option<(Part, bool)> {
+    pub(crate) fn next(&mut self) -> Option<(TextPart, bool)> {
         self.begun = true;
         let part = self.rest.pop_front()?;
         Some((part, !self.rest.is_empty()))

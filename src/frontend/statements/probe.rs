@@ -25,7 +25,7 @@ pub(crate) const MAX_TIMES: u32 = 16;
 const RELEASES: u32 = 4;
 
 /// What a trial has shown.
-pub(crate) enum Next {
+pub(crate) enum NextCall {
     /// The call that is evaluated next, and how often.
     Call(usize, u32),
     /// None of the first so many is evaluated.
@@ -44,7 +44,7 @@ pub(crate) async fn next_call(
     waiting: &[&Call],
     scope: Option<Range<usize>>,
     edits: &Edits,
-) -> Result<Next, CloseReason> {
+) -> Result<NextCall, CloseReason> {
     let CallStatement { text, composite, .. } = statement;
     let inside = |call: &&&Call| {
         scope.as_ref().is_none_or(|s| s.start <= call.span.start && call.span.end <= s.end)
@@ -98,7 +98,7 @@ pub(crate) async fn next_call(
     }
     let said = || reply.frames().last().map(|f| f[HEADER..].to_vec()).unwrap_or_default();
     if ended {
-        return Ok(Next::Ended(said()));
+        return Ok(NextCall::Ended(said()));
     }
     let warned = match reply.ending {
         Ending::Ok { warnings, .. } => warnings > 0,
@@ -106,13 +106,13 @@ pub(crate) async fn next_call(
         Ending::Plain => false,
     };
     if warned && composite.verb == Verb::Change {
-        return Ok(Next::Warned);
+        return Ok(NextCall::Warned);
     }
     Ok(match first {
-        Some(nth) => Next::Call(nth, times[nth]),
+        Some(nth) => NextCall::Call(nth, times[nth]),
         // That it failed before any of them says nothing about another run.
-        None if reply.is_error() => Next::Ended(said()),
-        None => Next::None(together),
+        None if reply.is_error() => NextCall::Ended(said()),
+        None => NextCall::None(together),
     })
 }
 

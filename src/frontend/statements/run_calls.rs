@@ -1,37 +1,26 @@
 //! Carrying out the lock calls of a larger statement, in the order in which the server would.
 
-use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::deadlock_reply::let_server_say;
-use crate::frontend::locks::deadlock_reply::say_deadlock;
-use crate::frontend::locks::operations::make_call;
-use crate::frontend::locks::settings::learn_settings;
-use crate::frontend::locks::unsupported::refuse_midway;
-use crate::frontend::locks::unsupported::refuse_unsupported;
-use crate::frontend::statements::native::ask_native;
-use crate::frontend::statements::probe::next_call;
-use crate::frontend::statements::rewrite::edit_for;
-use crate::frontend::statements::rewrite::edit_for_nothing;
-use crate::frontend::statements::row_names::look_by_row;
-use crate::frontend::statements::statement::columns_before;
-use crate::frontend::statements::statement::say_error;
 use std::ops::Range;
 
-use super::native::Native;
-use super::probe::{MAX_TIMES, Next};
-use super::rewrite::{Edit, Edits, Which, spliced};
-use super::statement::CallStatement;
+use super::native::{Native, ask_native};
+use super::probe::{MAX_TIMES, NextCall, next_call};
+use super::rewrite::{Edit, Edits, Which, edit_for, edit_for_nothing, spliced};
+use super::row_names::look_by_row;
+use super::statement::{CallStatement, columns_before, say_error, stand_in};
+use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::frames;
 use crate::frontend::locks::arguments::Given;
-use crate::frontend::locks::bare_call::Call as Bare;
-use crate::frontend::locks::operations::Outcome;
-use crate::frontend::locks::unsupported::UNJUDGED;
+use crate::frontend::locks::bare_call::CallInPacket;
+use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::deadlock_reply::{let_server_say, say_deadlock};
+use crate::frontend::locks::operations::{CallResult, make_call};
+use crate::frontend::locks::settings::learn_settings;
+use crate::frontend::locks::unsupported::{UNJUDGED, refuse_midway, refuse_unsupported};
 use crate::frontend::locks::visible_wait::WaitStatement;
-use crate::frontend::state::server_view::Settings;
+use crate::frontend::state::server_view::AnswerSettings;
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::frame::HEADER;
-use crate::sql::classify::{Alias, BareCall};
 use crate::sql::expression::argument::Argument;
 use crate::sql::expression::composite::{Call, Composite, Part, Verb};
 use crate::sql::find::words;
@@ -118,7 +107,7 @@ pub(crate) async fn run_calls(
     if *verb == Verb::Rows {
         learn_settings(cx).await?;
     }
-    let limited = *verb == Verb::Rows && cx.view.settings() != Settings::Usual;
+    let limited = *verb == Verb::Rows && cx.view.settings() != AnswerSettings::Usual;
     let rest = calls.iter().filter(|call| !by_row.contains(call)).collect();
     run_waiting(cx, statement, rest, (None, limited), edits).await
 }
@@ -148,18 +137,18 @@ async fn run_waiting(
         } else {
             let scope = scope.clone().or_else(|| item.map(|item| item.span.clone()));
             match next_call(cx, statement, &waiting, scope, edits).await? {
-                Next::Call(nth, times) => (nth, times),
-                Next::None(first_ones) => {
+                NextCall::Call(nth, times) => (nth, times),
+                NextCall::None(first_ones) => {
                     for call in waiting.drain(..first_ones) {
                         edits.push(edit_for_nothing(cx, call));
                     }
                     continue;
                 }
-                Next::Warned => {
+                NextCall::Warned => {
                     refuse_midway(cx, "a lock call beside what the server warns about")?;
                     return Ok(Filled::Answered);
                 }
-                Next::Ended(error) => {
+                NextCall::Ended(error) => {
                     cx.forget_skipped();
                     say_error(cx, statement, first, &error)?;
                     return Ok(Filled::Answered);
@@ -191,7 +180,6 @@ async fn run_waiting(
 }
 
 /// Carries out a call that is evaluated, after those in its arguments.
-#[expect(clippy::too_many_lines, reason = "one arm for each outcome")]
 async fn run_call(
     cx: &mut CallContext<'_>,
     statement: &CallStatement<'_>,
@@ -236,38 +224,61 @@ async fn run_call(
     }
     let source = spliced(statement.text, call.span.clone(), edits, Which::Trial);
     let stand_in = stand_in(statement, call, &source);
-    let shown = Bare { prefix: statement.prefix, text: &stand_in.0, bare: stand_in.1 };
+    let shown = CallInPacket { prefix: statement.prefix, text: &stand_in.0, bare: stand_in.1 };
     let shown =
         WaitStatement { call: &shown, name: None, stale: None, cursor: false, stand_in: true };
-    let outcome = make_call(cx, &shown, given).await?;
-    let tables = statement.composite.tables;
+    let result = make_call(cx, &shown, given).await?;
     let inside = |e: &&Edit| call.span.start <= e.span.start && e.span.end <= call.span.end;
     let inner_edits: Edits = edits.iter().filter(inside).cloned().collect();
     edits.truncate(inner);
-    match outcome {
+    fill_place(cx, statement, call, result, CallPlace { source, pure, inner_edits }, edits).await
+}
+
+/// The place of a call in its statement.
+struct CallPlace {
+    /// The call, with values for the calls in its arguments.
+    source: Vec<u8>,
+    /// Its arguments mean the same each time they are evaluated.
+    pure: bool,
+    /// The values for the calls in its arguments.
+    inner_edits: Edits,
+}
+
+/// Fills a call's place with what it came to, or answers the client.
+async fn fill_place(
+    cx: &mut CallContext<'_>,
+    statement: &CallStatement<'_>,
+    call: &Call,
+    result: CallResult,
+    place: CallPlace,
+    edits: &mut Edits,
+) -> Result<Filled, CloseReason> {
+    let CallPlace { source, pure, inner_edits } = place;
+    let tables = statement.composite.tables;
+    match result {
         // MariaDB goes on with NULL where a wait is ended, until it comes to a row.
-        Outcome::Value(None, _)
+        CallResult::Value(None, _)
             if call.function == Function::GetLock && ends_at_a_row(statement.composite, call) =>
         {
             let columns = columns_before(cx, statement, call);
             let_server_say(cx, codes::INTERRUPTED, &columns, false).await?;
             Ok(Filled::Answered)
         }
-        Outcome::Fails(value, again) => {
+        CallResult::Fails(value, again) => {
             let again = if pure { again } else { Vec::new() };
             edits.push(edit_for(cx, call, value, &again, tables));
             Ok(Filled::Fails)
         }
-        Outcome::Value(value, again) => {
+        CallResult::Value(value, again) => {
             let again = if pure { again } else { Vec::new() };
             edits.push(edit_for(cx, call, value, &again, tables));
             Ok(Filled::All)
         }
-        Outcome::Native if call.arguments.iter().skip(1).any(|part| !part.repeatable) => {
+        CallResult::Native if call.arguments.iter().skip(1).any(|part| !part.repeatable) => {
             refuse_midway(cx, "this lock name or timeout")?;
             Ok(Filled::Answered)
         }
-        Outcome::Native => {
+        CallResult::Native => {
             let fails = match ask_native(cx, statement, call, &inner_edits).await? {
                 Native::TakesNothing => false,
                 Native::Fails => true,
@@ -278,28 +289,28 @@ async fn run_call(
             };
             // Its own words where they can stay, since an error quotes types.
             let keeps = pure && call.arguments.iter().all(|part| part.calls.is_empty());
-            let last =
-                if keeps { statement.text[call.span.clone()].to_vec() } else { source.clone() };
+            let text = &statement.text[call.span.clone()];
+            let last = if keeps { text.to_vec() } else { source.clone() };
             edits.push(Edit { span: call.span.clone(), last, trial: source, keeps });
             Ok(if fails { Filled::Fails } else { Filled::All })
         }
-        Outcome::Said(_, reply) => {
+        CallResult::Said(_, reply) => {
             let error = frames(&reply).last().map(|f| f[HEADER..].to_vec());
             cx.forget_skipped();
             say_error(cx, statement, call, &error.unwrap_or_default())?;
             Ok(Filled::Answered)
         }
-        Outcome::Deadlock => {
+        CallResult::Deadlock => {
             let columns = columns_before(cx, statement, call);
             let is_do = statement.composite.verb == Verb::Do;
             say_deadlock(cx, &columns, false, is_do).await?;
             Ok(Filled::Answered)
         }
-        Outcome::Unsupported => {
+        CallResult::Unsupported => {
             refuse_midway(cx, UNJUDGED)?;
             Ok(Filled::Answered)
         }
-        Outcome::Error(error) => {
+        CallResult::Error(error) => {
             cx.refuse(&error)?;
             Ok(Filled::Answered)
         }
@@ -354,27 +365,4 @@ fn fixed(text: &[u8], part: &Part) -> bool {
     let name = text[part.span.clone()].strip_prefix(b"@");
     let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b'.');
     part.literal.is_some() || name.is_some_and(|name| name.iter().all(word))
-}
-
-/// A statement of one bare call, which shows the wait for a lock.
-fn stand_in(statement: &CallStatement<'_>, call: &Call, source: &[u8]) -> (Vec<u8>, BareCall) {
-    let composite = statement.composite;
-    let is_do = composite.verb != Verb::Rows || composite.into.is_some();
-    let verb: &[u8] = if is_do { b"DO " } else { b"SELECT " };
-    // With its settings, which may limit the wait.
-    let settings = &statement.text[..composite.start];
-    let text = [settings, verb, source].concat();
-    let bare = BareCall {
-        is_do,
-        function: call.function,
-        arguments: Vec::new(),
-        call: settings.len() + verb.len()..text.len(),
-        alias: Alias::None,
-        odd: false,
-        around: ("", ""),
-        none: (text.len(), " LIMIT 0"),
-        hint: false,
-        special: true,
-    };
-    (text, bare)
 }

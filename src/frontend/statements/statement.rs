@@ -9,6 +9,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column};
 use crate::protocol::frame::put_frame;
 use crate::protocol::reader::put_lenenc;
+use crate::sql::classify::{Alias, BareCall};
 use crate::sql::expression::composite::{Call, Composite, Verb};
 use crate::types::Flavour;
 
@@ -103,4 +104,31 @@ pub(crate) fn columns_before(
 pub(crate) fn whole(own: &[u8], native: &[u8]) -> Option<Vec<u8>> {
     let tables = column::schema(native).is_some_and(|schema| !schema.is_empty());
     (tables && column::kind(own) == column::kind(native)).then(|| native.to_vec())
+}
+
+/// A statement of one bare call, which shows the wait for a lock.
+pub(crate) fn stand_in(
+    statement: &CallStatement<'_>,
+    call: &Call,
+    source: &[u8],
+) -> (Vec<u8>, BareCall) {
+    let composite = statement.composite;
+    let is_do = composite.verb != Verb::Rows || composite.into.is_some();
+    let verb: &[u8] = if is_do { b"DO " } else { b"SELECT " };
+    // With its settings, which may limit the wait.
+    let settings = &statement.text[..composite.start];
+    let text = [settings, verb, source].concat();
+    let bare = BareCall {
+        is_do,
+        function: call.function,
+        arguments: Vec::new(),
+        call: settings.len() + verb.len()..text.len(),
+        alias: Alias::None,
+        odd: false,
+        around: ("", ""),
+        none: (text.len(), " LIMIT 0"),
+        hint: false,
+        special: true,
+    };
+    (text, bare)
 }
