@@ -109,7 +109,7 @@ a: SELECT @v
 # Errors: at PREPARE, and in a value.
 a prepare bad : SELECT GET_LOCK(?,0), nosuch
 = ERR 1054/42S22
-a execute num 5
+a execute num $ID(a)
 [mariadb] = ERR 4079/HY000
 a: SELECT RELEASE_ALL_LOCKS()
 # Long data, statement ids, reset and close.
