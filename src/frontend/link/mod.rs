@@ -198,10 +198,11 @@ impl Link {
             && !self.awaits_stream()
     }
 
-    /// Whether the server has yet to say if it refuses a command that both sides talk freely after.
+    /// Whether the server has all of a command that both sides talk freely after, and has yet to say
+    /// if it refuses it.
     fn awaits_stream(&self) -> bool {
-        let piped = matches!(self.input, ClientInput::Pipe);
-        !piped && self.pending.back().is_some_and(|last| last.shape == Shape::Endless)
+        matches!(self.input, ClientInput::Command)
+            && self.pending.back().is_some_and(|last| last.shape == Shape::Endless)
     }
 
     fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {
