@@ -62,7 +62,7 @@ impl Reply {
         frames(&self.bytes)
     }
 
-    /// The status flags behind the column definitions, where an EOF stands there.
+    /// The status flags after the column definitions, where an EOF stands there.
     pub(crate) fn first_eof(&self) -> Option<Status> {
         match self.frames().skip(1).find(|f| is_end(f))?[HEADER..] {
             [0xfe, _, _, low, high] => Some(Status(u16::from_le_bytes([low, high]))),
@@ -105,7 +105,7 @@ impl Reply {
     }
 }
 
-/// Whether a frame behind the first ends definitions or rows.
+/// Whether a frame after the first ends definitions or rows.
 pub(crate) fn is_end(frame: &[u8]) -> bool {
     matches!(frame.get(HEADER), Some(0xfe | 0xff))
 }

@@ -1,5 +1,5 @@
 //! The answer to a wait that was given up to end a deadlock, or that ended its statement: the server's
-//! own error, in the server's own diagnostics, behind the columns that it would have sent.
+//! own error, in the server's own diagnostics, after the columns that it would have sent.
 
 use super::bare_call::CallInPacket;
 use crate::frontend::link::close_reason::CloseReason;
@@ -30,7 +30,7 @@ pub(crate) async fn answer_deadlock(
     say_deadlock(cx, &bytes, false, false).await
 }
 
-/// Sends the error behind the columns of `reply`, which is one with a row, or empty.
+/// Sends the error after the columns of `reply`, which is one with a row, or empty.
 pub(crate) async fn say_deadlock(
     cx: &mut CallContext<'_>,
     reply: &[u8],
@@ -47,7 +47,7 @@ pub(crate) async fn say_deadlock(
     let_server_say(cx, &signal, reply, cursor).await
 }
 
-/// Has the server raise an error, and sends it behind the columns of `reply`.
+/// Has the server raise an error, and sends it after the columns of `reply`.
 pub(crate) async fn let_server_say(
     cx: &mut CallContext<'_>,
     signal: &str,
@@ -60,7 +60,7 @@ pub(crate) async fn let_server_say(
     say_after_columns(cx, reply, cursor, &said)
 }
 
-/// Sends what the server said last behind the columns of `reply`.
+/// Sends what the server said last after the columns of `reply`.
 pub(crate) fn say_after_columns(
     cx: &mut CallContext<'_>,
     reply: &[u8],
