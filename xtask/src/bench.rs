@@ -112,7 +112,8 @@ fn programs(place: &Workplace, plan: &Plan, profile: &str) -> Result<Programs> {
         messages.lines().rev().find_map(of_it).with_context(|| format!("cargo has built no {name}"))
     };
     let (lockstead, lockpairs) = (built("lockstead")?, built("lockpairs")?);
-    Ok(Programs { cache: workplace::cache()?, lockstead, lockpairs })
+    let before = plan.before.clone();
+    Ok(Programs { cache: workplace::cache()?, lockstead, lockpairs, before })
 }
 
 /// The measurements with one server.

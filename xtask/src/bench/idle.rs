@@ -62,7 +62,7 @@ impl Run<'_> {
     /// One process each, freshly started: memory depends on what a process did before.
     fn memory(&mut self) -> Result<()> {
         let sessions = self.plan.sessions;
-        for variant in ["haproxy", "lockstead"] {
+        for variant in self.plan.variants(&["haproxy", "lockstead"]) {
             self.say(&format!("{sessions} idle sessions through {variant}"));
             match variant {
                 "haproxy" => self.stage.start_haproxy(None)?,

@@ -72,6 +72,7 @@ impl Run<'_> {
     pub(super) fn measure_locks(&mut self) -> Result<()> {
         self.stage.start_haproxy(None)?;
         self.stage.start_lockstead("lockstead", &[])?;
+        self.stage.start_before()?;
         self.one_client()?;
         self.many_clients()?;
         self.stage.stop_all();
@@ -81,7 +82,7 @@ impl Run<'_> {
     fn one_client(&mut self) -> Result<()> {
         for round in 1..=self.plan.most_rounds {
             self.say(&format!("locks, 1 client, round {round}"));
-            for variant in ["native", "haproxy", "plain", "lockstead"] {
+            for variant in self.plan.variants(&["native", "haproxy", "plain", "lockstead"]) {
                 self.pairs("locks", (1, variant), &[])?;
             }
             let group = self.samples.group("locks", self.flavour);
@@ -101,7 +102,7 @@ impl Run<'_> {
         for round in 1..=self.plan.most_rounds {
             self.say(&format!("locks, 64 and {crowd} clients, round {round}"));
             for n in [64, crowd] {
-                for variant in ["native", "haproxy", "plain", "lockstead"] {
+                for variant in self.plan.variants(&["native", "haproxy", "plain", "lockstead"]) {
                     self.pairs("locks", (n, variant), &[])?;
                 }
             }

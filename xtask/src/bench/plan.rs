@@ -1,5 +1,7 @@
 //! What is measured, how often and how large.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use lockstead_support::Flavour;
@@ -68,6 +70,9 @@ pub(crate) struct Options {
     /// A smoke test: its figures mean little
     #[arg(long)]
     quick: bool,
+    /// An earlier build of lockstead, to be compared with: it takes part in points, idle and locks
+    #[arg(long, value_name = "PROGRAM")]
+    before: Option<PathBuf>,
     /// Measurements
     #[arg(value_enum, default_value = "all")]
     sections: Vec<Section>,
@@ -98,6 +103,8 @@ pub(crate) struct Plan {
     pub(crate) audience: Audience,
     pub(crate) window_rounds: u32,
     pub(crate) looks: usize,
+    /// An earlier build to be compared with.
+    pub(crate) before: Option<PathBuf>,
 }
 
 impl Plan {
@@ -132,6 +139,7 @@ impl Plan {
             audience,
             window_rounds: 10,
             looks: 300,
+            before: options.before.clone(),
         };
         if !options.quick {
             return plan;
@@ -150,6 +158,11 @@ impl Plan {
             looks: 20,
             ..plan
         }
+    }
+
+    /// These variants, and the earlier build if there is one.
+    pub(crate) fn variants(&self, of: &[&'static str]) -> Vec<&'static str> {
+        of.iter().copied().chain(self.before.as_ref().map(|_| "before")).collect()
     }
 
     pub(crate) fn wants(&self, section: Section) -> bool {

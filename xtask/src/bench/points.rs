@@ -12,11 +12,12 @@ use super::plan::Plan;
 
 impl Run<'_> {
     pub(super) fn measure_points(&mut self) -> Result<()> {
-        let mut variants = vec!["direct", "haproxy", "lockstead"];
+        let mut variants = self.plan.variants(&["direct", "haproxy", "lockstead"]);
         self.sysbench(self.stage.server().port(), None, &["prepare"])
             .context("the table cannot be made")?;
         self.stage.start_haproxy(None)?;
         self.stage.start_lockstead("lockstead", &[])?;
+        self.stage.start_before()?;
         if self.flavour == Flavour::MySql {
             variants.push("router");
             self.stage.start_router()?;

@@ -26,6 +26,8 @@ pub(crate) struct Programs {
     pub(crate) cache: PathBuf,
     pub(crate) lockstead: PathBuf,
     pub(crate) lockpairs: PathBuf,
+    /// An earlier build of lockstead.
+    pub(crate) before: Option<PathBuf>,
 }
 
 /// A proxy, or another program that clients connect to.
@@ -205,11 +207,12 @@ impl<'a> Stage<'a> {
         self.place.file(&format!("{name}.log"))
     }
 
-    /// Starts a Lockstead under a name, with further options; each on the same tables.
+    /// Starts a Lockstead under a name, with further options; each on the same tables. "before" is the earlier build.
     pub(crate) fn start_lockstead(&mut self, name: &'static str, options: &[&str]) -> Result<()> {
         let backend = format!("127.0.0.1:{}", self.server.port());
         let threads = Plan::THREADS.to_string();
-        let proxy = Launch::new(&self.programs.lockstead)
+        let earlier = self.programs.before.as_ref().filter(|_| name == "before");
+        let proxy = Launch::new(earlier.unwrap_or(&self.programs.lockstead))
             .arguments(&["--backend", &backend, "--store", &store_url(&self.server)])
             .arguments(&["--state-dir", "off", "--lease", "30s", "--create-schema"])
             .arguments(&["--workers", &threads])
@@ -248,6 +251,11 @@ impl<'a> Stage<'a> {
             Some(false) => bail!("{name} ended while starting: {}", log()),
             None => bail!("{name} lets nobody in: {}", log()),
         }
+    }
+
+    /// Starts the earlier build, if there is one.
+    pub(crate) fn start_before(&mut self) -> Result<()> {
+        if self.programs.before.is_none() { Ok(()) } else { self.start_lockstead("before", &[]) }
     }
 
     /// Ends a proxy.

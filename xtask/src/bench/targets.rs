@@ -61,7 +61,7 @@ pub(crate) fn of_plain(flavour: Flavour) -> (f64, f64) {
 
 /// The targets of one section with one flavour.
 pub(crate) fn verdicts(group: &Group) -> Vec<Verdict> {
-    let of_section = match group.section {
+    let mut of_section = match group.section {
         "points" => points(group),
         "tls" => tls(group),
         "idle" => idle(group),
@@ -73,11 +73,33 @@ pub(crate) fn verdicts(group: &Group) -> Vec<Verdict> {
         // What a pair costs the server has no target.
         _ => Vec::new(),
     };
+    of_section.extend(against_before(group));
     let name = |verdict: Verdict| Verdict {
         what: format!("{}: {}", group.flavour.name(), verdict.what),
         ..verdict
     };
     of_section.into_iter().map(name).collect()
+}
+
+/// Beside an earlier build: no figure may be much worse.
+fn against_before(group: &Group) -> Vec<Verdict> {
+    let (metric, must, target) = match group.section {
+        "points" => ("per_second", Must::Reach, 0.95),
+        "locks" => ("pairs_per_second", Must::Reach, 0.95),
+        "idle" => ("kib_per_session", Must::StayWithin, 1.05),
+        _ => return Vec::new(),
+    };
+    let compared = group.sizes().into_iter().filter(|n| group.has((*n, "before")));
+    let one = |n| {
+        let ratio = group.ratio(metric, (n, "lockstead"), (n, "before"));
+        verdict(
+            format!("{}, {n} clients, {metric} Lockstead/before", group.section),
+            ratio,
+            must,
+            target,
+        )
+    };
+    compared.map(one).collect()
 }
 
 fn verdict(what: impl Into<String>, value: f64, must: Must, target: f64) -> Verdict {
