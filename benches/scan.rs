@@ -54,7 +54,7 @@ fn ordinary() -> &'static [u8] {
       GROUP BY o.id, o.customer_id, c.last_name HAVING order_total > 100 ORDER BY o.id LIMIT 50;\n"
 }
 
-/// Many rows behind a list of long names.
+/// Many rows after a list of long names.
 fn insert() -> Vec<u8> {
     let mut text =
         b"INSERT INTO audit_log_entries (created_at, user_id, remote_addr, request_path, \

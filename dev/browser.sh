@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Chromium for test-page.sh and incident.sh, which source this behind common.sh.
+# Chromium for test-page.sh and incident.sh, which source this after common.sh.
 
 # need_browser: sets and exports CHROMIUM, Debian's own, and sets $browser_python, a Python that drives it.
 need_browser() {

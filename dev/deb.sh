@@ -3,7 +3,7 @@
 #
 #   dev/deb.sh [option of cargo deb...]     e.g. --output FILE; otherwise into target/deb/debian
 #
-# LOCKSTEAD_BIN is a release build to be used in the place of one that is made.
+# LOCKSTEAD_BIN is a release build to be used in place of one that is made.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

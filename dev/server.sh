@@ -8,7 +8,7 @@
 #
 # Everything of a server is in DIR, which start creates: data, tmp, tls, socket, pid
 # and error.log. It offers TLS with DIR/tls/server-cert.pem; ca.pem is beside it
-# (dev/certificates.sh). Its port on 127.0.0.1 is chosen anew at every start. DIR/server.env
+# (dev/certificates.sh). Its port on 127.0.0.1 is chosen again at every start. DIR/server.env
 # has, as shell assignments: FLAVOUR (mysql or mariadb) HOST PORT SOCKET PID URL CLIENT.
 # CLIENT is the command line client with the options it needs, to be used unquoted;
 # options may follow: $CLIENT -P 4000 -e 'SELECT 1'.

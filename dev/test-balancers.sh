@@ -49,7 +49,7 @@ until_state() {
   say "  HAProxy: $2 in $1 is $3"
 }
 
-# start_haproxy: the configuration as it stands, but for addresses.
+# start_haproxy: the configuration unchanged, but for addresses.
 start_haproxy() {
   "$dev/install.sh" haproxy
   # The run-time wrappers of dev/install.sh.

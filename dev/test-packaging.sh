@@ -13,7 +13,7 @@
 # kubernetes  packaging/kubernetes/*.yaml against the schemas of Kubernetes
 #
 # Missing programs of Debian are installed if this runs as root. LOCKSTEAD_BIN is a release build
-# to be used by deb, systemd and compose in the place of one that is made.
+# to be used by deb, systemd and compose in place of one that is made.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"

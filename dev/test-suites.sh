@@ -14,7 +14,7 @@
 # been tested: a program, a server or the proxy that is not there, or most cases of a run
 # failing on both sides. LOCKSTEAD_BIN is a proxy that is built already, SUITES_OUT a
 # folder for the outputs, SUITES_TRIES how often a case is run, SUITES_MEMORY how many
-# MiB a process may have: servers beyond it are started anew, the proxy must not reach it.
+# MiB a process may have: servers beyond it are started again, the proxy must not reach it.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"

@@ -64,7 +64,7 @@ OVERVIEW = [
              [{"color": "red", "value": None}, {"color": "green", "value": 1}], YES_NO),
         stat("Alerts firing", 'count(ALERTS{alertname=~"Lockstead.*", alertstate="firing", instance=~"$instance|"}) '
              "or vector(0)", "short",
-             "Alerts of config/alerts.yml that fire now, if Prometheus has these rules. The runbook says what to do.",
+             "Firing alerts of config/alerts.yml, if Prometheus has these rules. The runbook has a section for each.",
              steps(bad=1)),
         stat("Sessions fenced", f"sum(increase({m('fenced_sessions_total')}[$__range]))", "short",
              "Sessions closed in the time shown because their locks could no longer be vouched for.", steps(bad=1)),
@@ -145,14 +145,14 @@ LOCKS = [
     ]),
     ("By name (those that metrics_locks names)", 8, [
         graph("Grants by name", [(top(rate("named_lock_grants_total")), "{{lock}}")], "ops",
-              "The ten locks granted most often. The series … has what is beyond 200 names."),
+              "The ten locks granted most often. The series … is the rest beyond 200 names."),
         graph("Waiting by name", [(top(rate("named_lock_wait_seconds_total")), "{{lock}}")], "short",
               """The ten locks waited for most: how many sessions waited for each on average, of those that got it. It
               rises when the waits end.""", steps(10)),
         graph("Time of holds by name", [(
             f"topk(10, sum by (lock) ({rate('named_lock_hold_seconds_total')}) / "
             f"sum by (lock) ({rate('named_lock_grants_total')}))", "{{lock}}")], "s",
-            "The ten locks held longest: for how long on average, told when they are released.", steps(600, 3600)),
+            "The ten locks with the longest holds: average, updated at the release.", steps(600, 3600)),
         graph("Held now by name", [(top(m("named_locks_held")), "{{lock}}")], "short",
               "Which of these locks are held now; more than 1 is the series …, or several clusters."),
     ]),
@@ -163,7 +163,7 @@ LOCKS = [
         graph("Other functions",
               [(f"sum by (function, outcome) ({rate('lock_calls_total', 'function!=get_lock')}) > 0",
                 "{{function}}: {{outcome}}")],
-              "ops", "Outcomes of the other four functions. zero of release_lock is somebody else's lock."),
+              "ops", "Outcomes of the other four functions. zero of release_lock: another session has the lock."),
         graph("Not covered", [
             (f"sum by (decision) ({rate('lock_statements_unsupported_total')})", "statements {{decision}}"),
             (f"sum({rate('lock_definitions_total')})", "definitions passed"),
@@ -175,7 +175,7 @@ LOCKS = [
                               "{{function}}: {{outcome}}")],
               "ops", "Calls of the server's own lock functions, by outcome.", stacked=True),
         graph("Statements seen", [(f"sum by (verdict) ({rate('observed_statements_total')})", "{{verdict}}")], "ops",
-              "Statements with lock calls, by what Lockstead would make of them.", stacked=True),
+              "Statements with lock calls, by what Lockstead would do with them.", stacked=True),
         graph("Waits and holds seen", [
             *((q, f"wait {legend}") for q, legend in quantiles("observed_wait_seconds")[::2]),
             *((q, f"hold {legend}") for q, legend in quantiles("observed_hold_seconds")[::2]),
@@ -183,7 +183,7 @@ LOCKS = [
         graph("Not seen", [
             (f"sum by (of) ({rate('observed_overflow_total')})", "without a place: {{of}}"),
             (f"sum by (reason) ({rate('observed_missed_total')})", "missed: {{reason}}"),
-        ], "ops", "What the report lacks: names or statements beyond its size, and what could not be observed."),
+        ], "ops", "Missing from the report: names or statements beyond its size, and events that could not be observed."),
     ]),
 ]
 
@@ -213,7 +213,7 @@ SESSIONS = [
               [(f"sum {EACH} ({rate('sessions_closed_total', 'reason=~server_unreachable|refused_by_server')})", WHO)],
               "ops", "Clients for whom the server could not be reached, or refused the connection.", steps(bad=0.1)),
         table("Kinds of servers", f"max by (instance, cluster, flavour) ({m('server_info')})",
-              "What stands behind each proxy.", hidden=()),
+              "The server of each proxy.", hidden=()),
         states("Rights of the store account", [(f"max by (instance, cluster, right) ({m('store_rights')})",
                                                 WHO + " {{right}}")],
                """Whether the account may see (process) and end (kill) sessions, which a takeover needs; looked
@@ -278,14 +278,14 @@ ENGINE = [
         ], "short", """Dead proxies whose locks were made free; and ends of proxies and sessions whose locks stay held until
               somebody acts.""", steps(warn=1)),
         graph("Hand-overs", [
-            (f"sum by (result) ({rate('rings_total')})", "others told: {{result}}"),
+            (f"sum by (result) ({rate('rings_total')})", "wake-ups: {{result}}"),
             (f"sum({rate('yields_total')})", "left to others"),
         ], "ops", """Locks passed from proxy to proxy: those told that one is free, and those left though sessions here
               wait."""),
     ]),
     ("Rows", 8, [
         graph("Rows deleted", [(f"sum {EACH} ({rate('rows_collected_total')})", WHO)], "ops",
-              "Rows of locks deleted because nobody took them for collect_after."),
+              "Rows of locks deleted because they were not taken for collect_after."),
         graph("Rows and sessions apart", [
             (f"sum {EACH} (increase({m('ghost_rows_total')}[$__rate_interval]))", WHO + " rows"),
             (f"sum {EACH} (increase({m('lost_rows_total')}[$__rate_interval]))", WHO + " sessions"),
@@ -300,7 +300,7 @@ DASHBOARDS = {
     "overview": dashboard("lockstead-overview", "Lockstead: overview", "Is it healthy?", OVERVIEW),
     "locks": dashboard("lockstead-locks", "Lockstead: locks", "Contention, waits, holds and outcomes.", LOCKS),
     "sessions": dashboard("lockstead-sessions", "Lockstead: sessions and backends",
-                          "Who connects, what is relayed, and the servers behind.", SESSIONS),
+                          "Clients, relayed bytes, and the servers.", SESSIONS),
     "engine": dashboard("lockstead-engine", "Lockstead: engine", "Lease, store, batches and other proxies.", ENGINE),
 }
 

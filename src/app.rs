@@ -110,7 +110,7 @@ impl App {
             line.serves().await;
             serving.sockets.set_ours(true);
             serving.sockets.close_rest();
-            tracing::info!("the sockets are taken over: serving");
+            tracing::info!("serving, with the sockets of the previous process");
         } else {
             // Under systemd: what is started serves.
             let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
@@ -295,7 +295,7 @@ async fn drain(limit: Duration, registry: &Registry, clusters: &[RunningCluster]
     if !registry.emptied(limit).await {
         tracing::warn!(
             ?limit,
-            "statements still run at the drain limit; their sessions are closed"
+            "drain_timeout is over and statements still run; their sessions are closed"
         );
         registry.tell(SessionEvent::Stop);
         registry.emptied(LAST_MOMENT).await;

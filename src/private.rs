@@ -17,11 +17,11 @@ pub fn shared_folder(path: &Path) -> Option<String> {
     let why = if !is_own(&found) {
         format!("it belongs to user {}", found.uid())
     } else if found.mode() & 0o022 != 0 {
-        format!("its mode is {:04o}; chmod 700 it", found.mode() & 0o7777)
+        format!("its mode is {:04o}: chmod 700", found.mode() & 0o7777)
     } else {
         return None;
     };
-    Some(format!("others may write to the state directory {}: {why}", path.display()))
+    Some(format!("other users may write to the state directory {}: {why}", path.display()))
 }
 
 /// Whether only this user and root can have written the file.
@@ -38,7 +38,7 @@ pub fn judge_secret(found: &Metadata) -> Result<Option<String>, String> {
     }
     if found.mode() & 0o022 != 0 {
         let mode = found.mode() & 0o777;
-        return Err(format!("others may change it (mode {mode:03o}); chmod 600 it"));
+        return Err(format!("other users may change it (mode {mode:03o}): chmod 600"));
     }
     Ok(readable(found))
 }
@@ -46,5 +46,5 @@ pub fn judge_secret(found: &Metadata) -> Result<Option<String>, String> {
 /// A warning, for a file with a secret that all users may read.
 pub fn readable(found: &Metadata) -> Option<String> {
     let mode = found.mode() & 0o777;
-    (mode & 0o004 != 0).then(|| format!("everybody may read it (mode {mode:03o}); chmod 600 it"))
+    (mode & 0o004 != 0).then(|| format!("all users may read it (mode {mode:03o}): chmod 600"))
 }

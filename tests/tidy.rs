@@ -167,7 +167,7 @@ fn split(text: &str) -> (String, String) {
     (code, strings)
 }
 
-/// Behind the closing quote of the literal at the start of `text`.
+/// After the closing quote of the literal at the start of `text`.
 fn closing(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -406,7 +406,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
     findings.check("No file names a place on somebody's machine");
 }
 
-/// Whether a path begins with `place`; behind a name or a variable it is but a part of one.
+/// Whether a path begins with `place`; after a name or a variable it is but a part of one.
 fn names_place(line: &str, place: &str) -> bool {
     line.match_indices(place).any(|(at, _)| {
         let before = &line[..at];

@@ -66,7 +66,7 @@ fn check(text: &[u8], dialect: Dialect, size: usize) {
 
 /// A statement that is forwarded while it is searched.
 fn stream(text: &[u8], dialect: Dialect, whole: &Finder, size: usize) {
-    let mut stream = Stream::behind(dialect, 0);
+    let mut stream = Stream::after(dialect, 0);
     let mut passed = text.to_vec();
     let mut found = None;
     for chunk in passed.chunks_mut(size) {
@@ -137,7 +137,7 @@ fn is_composite(text: &[u8], composite: &Composite) {
     assert!(back.chain(into).all(|span| span.start < span.end && span.end <= text.len()));
 }
 
-/// Calls stand one behind the other, and inside of what is around them.
+/// Calls stand one after the other, and inside of what is around them.
 fn calls(text: &[u8], calls: &[Call], around: &Range<usize>) {
     let mut at = around.start;
     for call in calls {

@@ -1,4 +1,4 @@
-//! What must hold of any bytes as a command with query attributes: no panic, the text stands behind
+//! What must hold of any bytes as a command with query attributes: no panic, the text stands after
 //! the attributes, and a packet that is cut has no text.
 
 #![no_main]

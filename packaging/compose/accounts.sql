@@ -12,34 +12,34 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON `lockstead`.* TO `lockstead`@`%`;
 -- Without it: it cannot see when a broken connection's or a dead proxy's sessions are gone, so their locks stay held until an operator acts.
 GRANT PROCESS ON *.* TO `lockstead`@`%`;
 
--- To end the sessions of a proxy that has died.
+-- To end the sessions of a dead proxy.
 -- Without it: a dead proxy's sessions are not killed, so its locks pass on only when the server ends them itself.
 GRANT CONNECTION_ADMIN ON *.* TO `lockstead`@`%`;
 
 -- To see a killed session to the end of its rollback, and replicas.
--- Without it: sessions are looked up one by one instead, a start waits one lease, and `lockstead adopt` cannot be run with it.
+-- Without it: it looks sessions up one by one, a start waits one lease, and `lockstead adopt` does not work.
 GRANT SELECT ON performance_schema.threads TO `lockstead`@`%`;
 
--- To find the sessions of a proxy that has died, by the mark that it gave them.
--- Without it: of a dead proxy's sessions, those that hold no lock are not ended.
+-- To find the sessions of a dead proxy by their connection attribute.
+-- Without it: a dead proxy's sessions without locks are not ended.
 GRANT SELECT ON performance_schema.session_connect_attrs TO `lockstead`@`%`;
 
--- To see that there is no other server, so that a start need not wait for its proxies.
+-- To see that there is no replication, so that a start need not wait one lease.
 -- Without it: a start waits one lease.
 GRANT SELECT ON performance_schema.replication_connection_configuration TO `lockstead`@`%`;
 
--- To tell `lockstead adopt` whether the server still replicates.
--- Without it: `lockstead adopt` cannot be run with it.
+-- To show `lockstead adopt` whether the server still replicates.
+-- Without it: `lockstead adopt` does not work.
 GRANT SELECT ON performance_schema.replication_connection_status TO `lockstead`@`%`;
 
--- To tell it whether changes of another server are still applied.
--- Without it: `lockstead adopt` cannot be run with it.
+-- To show `lockstead adopt` whether changes of another server are still applied.
+-- Without it: `lockstead adopt` does not work.
 GRANT SELECT ON performance_schema.replication_applier_status TO `lockstead`@`%`;
 
--- To tell `lockstead doctor` whether the server is in a group.
--- Without it: `lockstead doctor` takes a server with the plugin for a member of a group.
+-- To show `lockstead doctor` whether the server is in a group.
+-- Without it: `lockstead doctor` assumes that a server with the plugin is in a group.
 GRANT SELECT ON performance_schema.replication_group_members TO `lockstead`@`%`;
 
--- To create the tables by --create-schema or `lockstead schema install`.
+-- To create the tables with --create-schema or `lockstead schema install`.
 -- Without it: an administrator must run the output of `lockstead schema print`.
 GRANT CREATE, CREATE VIEW ON `lockstead`.* TO `lockstead`@`%`;

@@ -50,7 +50,7 @@ impl Accounts {
         let wrong = |problem: String| format!("{}: {problem}", path.display());
         let mode = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.mode();
         if mode & 0o077 != 0 {
-            return Err(wrong("others than its owner may read it; chmod 600 it".to_owned()));
+            return Err(wrong("other users may read it: chmod 600".to_owned()));
         }
         let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
         let mut accounts = HashMap::new();
@@ -61,12 +61,12 @@ impl Accounts {
             }
             let (name, account) = parse(line).ok_or_else(|| {
                 wrong(format!(
-                    "line {} is no account; `lockstead admin-account` prints such lines",
+                    "line {} is not an account; `lockstead admin-account` prints such lines",
                     n + 1
                 ))
             })?;
             if accounts.insert(name.clone(), account).is_some() {
-                return Err(wrong(format!("{name} is there twice")));
+                return Err(wrong(format!("{name} is listed twice")));
             }
         }
         if accounts.is_empty() {
@@ -105,7 +105,9 @@ fn is_name(name: &str) -> bool {
 /// The line of an account.
 pub fn line(name: &str, role: AdminRole, password: &str) -> Result<String, String> {
     if !is_name(name) {
-        return Err(format!("{name:?} is no name: give up to 32 letters, digits, - _ and ."));
+        return Err(format!(
+            "{name:?} is not a valid name: use up to 32 letters, digits, - _ and ."
+        ));
     }
     if password.chars().count() < MIN_PASSWORD {
         return Err(format!("the password has fewer than {MIN_PASSWORD} characters"));

@@ -38,7 +38,7 @@ pub(super) fn value(asked: &str, who: &Administrator, warnings: usize) -> Result
         name if name.starts_with("character_set_") => text("utf8mb4"),
         name if name.starts_with("collation_") => text("utf8mb4_general_ci"),
         _ => {
-            let message = format!("{asked:?} is not known here; SHOW COMMANDS lists what is");
+            let message = format!("{asked:?} is unknown; SHOW COMMANDS lists the commands");
             return Err(ErrorReply { code: 1193, state: "HY000", message });
         }
     })

@@ -99,7 +99,7 @@ pub(super) const HELP: [(&str, &str); 18] = [
         "SHOW DIGESTS",
         "statements with lock calls by shape, if `digests` is set: calls, answers, times",
     ),
-    ("SHOW LEASE", "whether this proxy may grant locks, and for how long its own are certain"),
+    ("SHOW LEASE", "whether this proxy may grant locks, and how long its own remain certain"),
     ("SHOW BACKENDS", "servers and lock tables"),
     ("SHOW CONFIG", "the settings in force"),
     ("SHOW METRICS", "all metrics, as Prometheus reads them"),
@@ -116,7 +116,7 @@ pub(super) const HELP: [(&str, &str); 18] = [
         "UPGRADE IF NEEDED",
         "RELOAD, and UPGRADE if a setting that has changed, or a newer program, needs it",
     ),
-    ("SHOW COMMANDS", "this list, and so does HELP where the client lets it through"),
+    ("SHOW COMMANDS", "this list; so does HELP, if the client sends it"),
 ];
 
 /// Reads a command; an error in words.
@@ -169,7 +169,7 @@ pub(super) fn parse(text: &str) -> Result<AdminCommand, String> {
         ["SHOW", "ERRORS"] | ["SHOW", "ERRORS", "LIMIT", _] => {
             AdminCommand::Client(ClientQuery::Errors)
         }
-        _ => return Err("this is no command of Lockstead's; SHOW COMMANDS lists them".to_owned()),
+        _ => return Err("this is not a command of Lockstead; SHOW COMMANDS lists them".to_owned()),
     })
 }
 

@@ -10,9 +10,9 @@ pub(super) fn quoted_word(word: &Word) -> Result<String, String> {
 pub(super) fn number(word: Option<&Word>) -> Result<u64, String> {
     match word {
         Some(Word::Bare(word)) => {
-            word.parse().map_err(|_| format!("{word} is no number from 0 to 2^64-1"))
+            word.parse().map_err(|_| format!("{word} is not a number from 0 to 2^64-1"))
         }
-        _ => Err("a number stands without quotes".to_owned()),
+        _ => Err("write a number without quotes".to_owned()),
     }
 }
 
@@ -41,14 +41,14 @@ pub(super) fn words(text: &str) -> Result<Vec<Word>, String> {
         if first.is_whitespace() {
             rest = rest.trim_start();
         } else if first == '\'' || first == '"' {
-            let (word, behind) = quoted(&rest[1..], first)?;
+            let (word, after) = quoted(&rest[1..], first)?;
             words.push(Word::Quoted(word));
-            rest = behind;
+            rest = after;
         } else {
             let end = rest.find(|c: char| c.is_whitespace() || c == '\'' || c == '"');
-            let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
             words.push(Word::Bare(word.to_owned()));
-            rest = behind;
+            rest = after;
         }
     }
     Ok(words)
@@ -117,17 +117,17 @@ pub(super) fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let dashes = rest.strip_prefix("--").map(|behind| behind.chars().next());
+        let dashes = rest.strip_prefix("--").map(|after| after.chars().next());
         if first == '#' || dashes.is_some_and(|next| next.is_none_or(char::is_whitespace)) {
             rest = rest.find('\n').map_or("", |end| &rest[end..]);
             out.push(' ');
-        } else if let Some(behind) = rest.strip_prefix("/*") {
-            let Some((_, behind)) = behind.split_once("*/") else {
+        } else if let Some(after) = rest.strip_prefix("/*") {
+            let Some((_, after)) = after.split_once("*/") else {
                 // Not a command: parsing it fails.
                 out.push_str(rest);
                 return out;
             };
-            rest = behind;
+            rest = after;
             out.push(' ');
         } else {
             let end = if matches!(first, '\'' | '"' | '`') {

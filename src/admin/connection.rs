@@ -70,10 +70,10 @@ impl Connection {
             Some(Command::STATISTICS) => put_frame(&mut out, 1, self.slots.statistics().as_bytes()),
             Some(Command::QUERY) => match std::str::from_utf8(&payload[1..]) {
                 Ok(text) => self.query(text, &mut out).await,
-                Err(_) => wrong(&mut out, 1300, "the command is no text in UTF-8"),
+                Err(_) => wrong(&mut out, 1300, "the command is not UTF-8 text"),
             },
             Some(Command::STMT_PREPARE) => {
-                wrong(&mut out, 1295, "commands of Lockstead's cannot be prepared");
+                wrong(&mut out, 1295, "Lockstead's commands cannot be prepared");
             }
             _ => wrong(&mut out, 1047, "Unknown command"),
         }

@@ -58,7 +58,7 @@ impl ConnectionSlots {
     pub(super) fn refuse(&self) {
         self.limit_reached("admin_connections");
         if let Some(Turn { left_out }) = self.full.turn() {
-            tracing::warn!(target: "lockstead::audit", left_out, "administrators are refused: there are too many, or too many logins under way");
+            tracing::warn!(target: "lockstead::audit", left_out, "administrators are refused: too many connections, or too many unfinished logins");
         }
     }
 

@@ -123,7 +123,7 @@ impl Control {
         if meant.is_empty() {
             let names: Vec<_> = self.clusters.iter().filter_map(|c| c.name.as_deref()).collect();
             let there = match names.as_slice() {
-                [] => "there is one, without a name".to_owned(),
+                [] => "there is one cluster, without a name".to_owned(),
                 names => format!("there are {}", names.join(", ")),
             };
             let name = name.unwrap_or_default();
@@ -144,7 +144,7 @@ impl Control {
     }
 
     pub(super) fn read_again(&self) -> Result<Vec<SettingChange>, ErrorReply> {
-        (self.reload)().map_err(|e| failed(format!("all stays as it was: {e}")))
+        (self.reload)().map_err(|e| failed(format!("nothing was changed: {e}")))
     }
 
     pub(super) fn told(changes: Vec<SettingChange>) -> AdminReply {
@@ -175,22 +175,25 @@ impl Control {
                 let names: Vec<_> =
                     several.iter().filter_map(|(cluster, _)| cluster.name.as_deref()).collect();
                 return Err(failed(format!(
-                    "the clusters {} have a session {id} each: say which, KILL {id} CLUSTER '{}'",
+                    "the clusters {} have a session {id} each: choose one, KILL {id} CLUSTER '{}'",
                     names.join(", "),
                     names.first().copied().unwrap_or_default()
                 )));
             }
         };
         let Some(engine) = cluster.engine.as_ref() else {
-            return Err(failed("a proxy that observes has no account to end sessions by".into()));
+            return Err(failed(
+                "a proxy that observes has no account that could end sessions".into(),
+            ));
         };
         if engine.kill(conn).await? == KillResult::Accepted {
             let owner = String::from_utf8_lossy(&session.owner);
             return Ok(AdminReply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
         }
-        let message = "the store account may not end sessions of others: GRANT CONNECTION_ADMIN \
+        let message =
+            "the store account may not end other accounts' sessions: GRANT CONNECTION_ADMIN \
                        (MariaDB: CONNECTION ADMIN) ON *.* to it"
-            .to_owned();
+                .to_owned();
         Err(ErrorReply { code: 1095, state: "HY000", message })
     }
 }

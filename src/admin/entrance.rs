@@ -166,8 +166,7 @@ async fn connection(entered: Entered, control: Control, slots: Arc<ConnectionSlo
 
 /// ER_ACCESS_DENIED_ERROR for a user of the operating system.
 fn not_allowed(uid: u32) -> ErrorReply {
-    let message = format!(
-        "Access denied: user id {uid} of this machine is neither root nor the one that Lockstead runs as"
-    );
+    let message =
+        format!("Access denied: user id {uid} is neither root nor the user that Lockstead runs as");
     ErrorReply { code: 1045, state: "28000", message }
 }

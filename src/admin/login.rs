@@ -276,7 +276,8 @@ fn shown(user: &[u8]) -> String {
 /// ER_HOST_IS_BLOCKED.
 fn blocked(peer: SocketAddr, wait: Duration) -> ErrorReply {
     let message = format!(
-        "Host '{}' is blocked because of many wrong passwords; try again in {} s, or at the unix socket, which asks for none",
+        "Host '{}' is blocked because of many wrong passwords; try again in {} s, or use the unix \
+         socket, which needs no password",
         peer.ip().to_canonical(),
         wait.as_secs() + 1
     );

@@ -47,7 +47,7 @@ impl Control {
             [] => match token {
                 Some(token) if held => {
                     return Err(failed(format!(
-                        "token changed: it is not held under {token} any more"
+                        "token changed: the lock is no longer held under {token}"
                     )));
                 }
                 _ => (token, "already free", String::new()),
@@ -94,7 +94,7 @@ fn ambiguous(found: &[(&ClusterView, &Engine, LockInfo)]) -> ErrorReply {
     let names: Vec<_> = found.iter().map(|(cluster, ..)| &cluster.name).collect();
     let say = if names.windows(2).all(|two| two[0] == two[1]) { "TOKEN" } else { "CLUSTER" };
     let all = all.join("; ");
-    failed(format!("several locks are shown by this name: {all}. Give the {say}"))
+    failed(format!("several locks are shown with this name: {all}. Give the {say}"))
 }
 
 /// Waits until the lock is free, or it is known why not.
@@ -124,7 +124,7 @@ async fn until_free(
                 continue;
             }
             let why = stuck.unwrap_or_else(|| {
-                "the lock is free when its sessions at the server have ended, which another proxy sees to".to_owned()
+                "another proxy ends its sessions at the server, and then frees the lock".to_owned()
             });
             return Err(failed(format!("its proxy is dead: {why}")));
         }

@@ -33,7 +33,7 @@ impl From<QueryError> for ErrorReply {
     fn from(why: QueryError) -> Self {
         let hint = match &why {
             QueryError::Store(e) if e.is_silence() => {
-                ". Is the server of `store` up? SHOW LEASE says for how long this proxy's locks are certain"
+                ". Is the server in `store` up? SHOW LEASE says how long this proxy's locks remain certain"
             }
             _ => "",
         };

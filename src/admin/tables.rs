@@ -184,7 +184,7 @@ impl Control {
             ("last_utc", ColumnKind::Text),
         ];
         if self.clusters.iter().all(|cluster| cluster.in_force.config().digests == 0) {
-            let how = "digests are off: set digests = 200 in the configuration, and reload";
+            let how = "digests are off: set digests = 200 in the configuration, then reload";
             return Err(failed(how.to_owned()));
         }
         let of = |cluster: &ClusterView| {

@@ -12,7 +12,7 @@ impl Control {
     pub(super) async fn upgrade(&self) -> Result<AdminReply, ErrorReply> {
         let process = self.next_process().await;
         let process =
-            process.map_err(|e| failed(format!("no upgrade, all stays as it was: {e}")))?;
+            process.map_err(|e| failed(format!("no upgrade, nothing was changed: {e}")))?;
         let columns = &[("process", ColumnKind::Number)];
         let rows = vec![vec![Cell::Number(u64::from(process))]];
         Ok(AdminReply::Did(
@@ -26,18 +26,20 @@ impl Control {
     pub(super) async fn upgrade_if_needed(&self) -> Result<AdminReply, ErrorReply> {
         let (late, mut changes): (Vec<_>, Vec<_>) =
             self.read_again()?.into_iter().partition(|change| change.at_start);
-        let read = |e| failed(format!("no upgrade, but the settings are read again: {e}"));
+        let read = |e| failed(format!("no upgrade, but the settings were read again: {e}"));
         let late: Vec<_> = late.into_iter().map(|change| change.what).collect();
         let late = (!late.is_empty()).then(|| format!("a start applies {}", late.join(", ")));
         let replaced = (self.replaced)().map_err(read)?;
         let reasons: Vec<_> = late.into_iter().chain(replaced).collect();
         if reasons.is_empty() {
-            let why = "not needed: no changed setting needs a start, and the program is the one that runs";
+            let why =
+                "not needed: no changed setting needs a start, and the program has not changed";
             changes.push(SettingChange::of("upgrade", why));
         } else {
             let why = reasons.join("; ");
             let process = self.next_process().await;
-            let process = process.map_err(|e| read(format!("it is needed, as {why}; {e}")))?;
+            let process =
+                process.map_err(|e| read(format!("an upgrade is needed, because {why}; {e}")))?;
             changes.push(SettingChange::of("upgrade", &format!("done: {why}")));
             changes.push(SettingChange::of("process", &process.to_string()));
         }
@@ -45,10 +47,10 @@ impl Control {
     }
 
     async fn next_process(&self) -> Result<u32, String> {
-        let gone = || "another process has taken this one's place already".to_owned();
+        let gone = || "another process has already replaced this one".to_owned();
         // Held until the answer: there is one at a time.
         let Ok(asked) = self.upgrade.try_lock() else {
-            let message = "one is under way already, whose answer and log say how it ends";
+            let message = "an upgrade is already under way; its answer and the log say how it ends";
             return Err(message.to_owned());
         };
         let (tell, told) = oneshot::channel();

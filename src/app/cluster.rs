@@ -36,7 +36,7 @@ use crate::types::Flavour;
 
 /// Pause before locked tables are looked at again, beside the server's own patience.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often a new process looks whether it may serve.
+/// How often a new process checks whether it may serve.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A cluster that is bound and ready to be served.

@@ -129,7 +129,7 @@ fn unfit(settings: &ServerSettings, flavour: Flavour) -> Option<String> {
     }
     settings
         .read_only
-        .then(|| "the server is read-only; the lock tables live on the primary".to_owned())
+        .then(|| "the server is read-only; the lock tables must be on the primary".to_owned())
 }
 
 /// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must
@@ -163,7 +163,7 @@ async fn compare_servers(
         )),
         Err(e) => {
             let warning = format!(
-                "cannot see whether `backend` ({}) and `store` are one server, which they must be: {e}",
+                "cannot check whether `backend` ({}) and `store` are the same server, as they must be: {e}",
                 config.backend
             );
             Ok(Some((warning, matches!(e, StoreError::Connect(_)).then(|| e.to_string()))))
@@ -179,7 +179,7 @@ fn tables_advice(e: &StoreError, schema: &str) -> String {
             "the lock schema `{schema}` is not whole: {message}. Stop all proxies, DROP DATABASE `{schema}`, and install it again, which frees all locks. {HOW_TO_INSTALL}"
         ),
         e => format!(
-            "a right on the tables is missing: {e}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{schema}`.*"
+            "a privilege on the tables is missing: {e}. GRANT SELECT, INSERT, UPDATE, DELETE ON `{schema}`.*"
         ),
     }
 }

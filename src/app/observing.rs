@@ -40,7 +40,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
     tracing::info!(
         cluster = name,
         report = %dir.display(),
-        "observing: lock calls stay the server's own"
+        "observing: lock calls still take the server's own locks"
     );
     // The server counts a greeting without an answer as an error.
     spares.keep(greeted);

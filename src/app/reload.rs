@@ -77,7 +77,9 @@ pub(super) async fn when_told(reload: Arc<dyn Fn() -> Reloaded + Send + Sync>, m
                     tracing::info!("{what}: {result}");
                 }
             }
-            Err(e) => tracing::error!(error = %e, "the settings are not read: all stays as it was"),
+            Err(e) => {
+                tracing::error!(error = %e, "the settings were not read: nothing was changed");
+            }
         }
     }
 }

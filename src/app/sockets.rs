@@ -43,7 +43,7 @@ impl Sockets {
     /// Ends what the process before listened on and this one does not: clients must not wait there.
     pub(super) fn close_rest(&mut self) {
         for (name, _) in self.inherited.drain(..) {
-            tracing::info!(socket = name, "no longer listened on");
+            tracing::info!(socket = name, "this address is closed");
             if let Some((_, path)) = name.split_once(" unix:") {
                 // Somebody may have removed it.
                 let _ = fs::remove_file(path);

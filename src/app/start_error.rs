@@ -22,8 +22,7 @@ pub enum StartError {
     },
     /// Orders for this proxy would reach another one.
     #[error(
-        "administrators of another process that runs connect to {}: wait for its end, or give each proxy a `state_dir`, or \
-         an `admin = \"unix:/path\"`, of its own", .0.display()
+        "another running process listens for administrators on {}: wait until it ends, or give each proxy its own `state_dir` or `admin = \"unix:/path\"`", .0.display()
     )]
     OthersSocket(PathBuf),
     /// The store is not fit.
@@ -54,7 +53,8 @@ pub enum StartError {
     },
     /// Two clusters have one store.
     #[error(
-        "the clusters {one} and {other} have the same lock schema, `{schema}` on the same server: each needs one of its own"
+        "the clusters {one} and {other} have the same lock schema, `{schema}` on the same server: \
+         each needs its own"
     )]
     Shared {
         /// A cluster.

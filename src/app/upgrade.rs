@@ -30,7 +30,7 @@ use crate::types::ConnectionId;
 /// How long the new process may take to be ready, beside what it waits for others' leases.
 const START: Duration = Duration::from_mins(1);
 
-/// How often, and how many times, it is looked whether a process that fails is gone.
+/// How often, and how many times, it is checked whether a process that fails is gone.
 const LOOK: Duration = Duration::from_millis(5);
 const LOOKS: u32 = 200;
 
@@ -60,7 +60,7 @@ impl Origin {
         match runs(&self.program) {
             Ok(true) => Ok(None),
             Ok(false) => Ok(Some(format!("{program} is another file than the one that ran"))),
-            Err(e) => Err(format!("cannot look at {program}: {e}")),
+            Err(e) => Err(format!("cannot read {program}: {e}")),
         }
     }
 
@@ -150,7 +150,7 @@ pub(super) async fn successor(
         match started {
             Ok(process) => return Successor { process, answer },
             Err(e) => {
-                tracing::error!(error = %e, "no upgrade: this process serves on");
+                tracing::error!(error = %e, "no upgrade: this process continues to serve");
                 // The caller may not have waited.
                 let _ = answer.map(|answer| answer.send(Err(e)));
             }
@@ -184,9 +184,9 @@ async fn start(
     // The new process may take its time to read.
     let started = tokio::task::spawn_blocking(move || origin.start(&sockets)).await;
     let (process, line, sent) = started.map_err(|e| e.to_string())??;
-    tracing::info!(process = process.id(), "a new process is started to take over");
+    tracing::info!(process = process.id(), "starting a new process, which will take over");
     if let Err(e) = sent {
-        return Err(format!("it does not take the sockets ({e}): {}", process.failed().await));
+        return Err(format!("it did not accept the sockets ({e}): {}", process.failed().await));
     }
     let mut line = UpgradeChannel::new(line).map_err(|e| e.to_string())?;
     match timeout(limits.ready, line.is_ready()).await {
@@ -194,7 +194,7 @@ async fn start(
         Ok(false) => return Err(process.failed().await),
         Err(_) => {
             return Err(format!(
-                "the new process is not ready after {:?}, and is ended",
+                "the new process was not ready after {:?}, so it was ended",
                 limits.ready
             ));
         }
@@ -202,7 +202,7 @@ async fn start(
     match timeout(limits.serves, line.gives(registry.is_aside())).await {
         Ok(true) => Ok(process),
         Ok(false) => Err(process.failed().await),
-        Err(_) => Err("the new process is ready and does not serve, and is ended".to_owned()),
+        Err(_) => Err("the new process was ready but did not serve, so it was ended".to_owned()),
     }
 }
 
@@ -215,7 +215,7 @@ impl Successor {
         let _ = sd_notify::notify(&[sd_notify::NotifyState::MainPid(id)]);
         tracing::info!(
             process = id,
-            "it has taken over: sessions that are here stay until they end"
+            "the new process has taken over; existing sessions stay here until they end"
         );
         let _ = self.answer.map(|answer| answer.send(Ok(id)));
     }
@@ -265,7 +265,7 @@ pub(super) async fn linger(
             holders.extend(held.into_iter().map(|held| (seen.name.clone(), held.conn)));
         }
     }
-    tracing::info!(?limit, holders = holders.len(), "the sessions that are left are closed");
+    tracing::info!(?limit, holders = holders.len(), "the remaining sessions are closed");
     registry.tell_others(SessionEvent::Drain, |shown| {
         holders.contains(&(shown.cluster.clone(), shown.connection))
     });
@@ -288,7 +288,7 @@ mod tests {
         let origin = Origin { program: "sleep".into(), arguments: vec![argument.clone().into()] };
         let limits = StartLimits { ready: LOOK, serves: LOOK };
         let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), limits).await;
-        assert!(started.is_err_and(|e| e.contains("is not ready after 5ms, and is ended")));
+        assert!(started.is_err_and(|e| e.contains("was not ready after 5ms, so it was ended")));
         assert!(!is_there(&argument));
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let started = start(&Arc::new(origin), Vec::new(), &Registry::default(), limits).await;
         assert!(
             started
-                .is_err_and(|e| e == "the new process is ready and does not serve, and is ended")
+                .is_err_and(|e| e == "the new process was ready but did not serve, so it was ended")
         );
         assert!(!is_there(&argument));
     }

@@ -98,7 +98,7 @@ impl Guard {
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
     /// The server has none.
-    #[error("the server offers no TLS, and the settings demand it")]
+    #[error("the server offers no TLS, but the settings require it")]
     NotOffered,
     /// The server is not the one that it must be.
     #[error("no TLS with the server: {0}")]
@@ -237,7 +237,11 @@ async fn exchange(
                 host_block_guard::answer(&plugin, true, said.unwrap_or_default())
             }
             [1, ..] => host_block_guard::answer(&plugin, false, Vec::new()),
-            _ => return Err(io::Error::other("the server's answer to a login is none").into()),
+            _ => {
+                return Err(
+                    io::Error::other("the server's answer to a login cannot be read").into()
+                );
+            }
         };
     }
 }

@@ -94,7 +94,7 @@ impl Reach {
     pub fn problem(&self, backend: &HostPort) -> Option<String> {
         self.problem.lock().as_ref().map(|problem| match problem {
             Outage::Unreachable(why) => format!("no connection to {backend}: {why}"),
-            Outage::Closed(why) => format!("nobody can log in at {backend}: {why}"),
+            Outage::Closed(why) => format!("clients cannot log in at {backend}: {why}"),
         })
     }
 
@@ -171,7 +171,7 @@ mod tests {
         reach.heard(&refused(1040, "Too many connections"));
         assert_eq!((problem().as_str(), up.get()), ("", 1));
         reach.heard(&refused(1129, "Host 'a' is blocked"));
-        assert_eq!(problem(), "nobody can log in at db:3306: Host 'a' is blocked");
+        assert_eq!(problem(), "clients cannot log in at db:3306: Host 'a' is blocked");
         reach.heard(&refused(1040, "Too many connections"));
         assert_eq!(up.get(), 0, "{}", problem());
         reach.open();

@@ -13,7 +13,7 @@ use crate::admin::accounts::{AdminRole, line};
 pub(super) struct AdminAccount {
     /// The account's name
     name: String,
-    /// What it may do: "viewer" asks, "operator" acts, too
+    /// Its role: "viewer" may query, "operator" may also act
     #[arg(long, default_value = "viewer")]
     role: String,
     /// Its password, the file's only line [default: the first line of standard input]
@@ -23,7 +23,7 @@ pub(super) struct AdminAccount {
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
-It prints a line for the file of `admin_accounts`, which has no password in it but what proves one:
+Print a line for the file in `admin_accounts`. It contains a verifier, not the password:
   openssl rand -base64 24 >pw
   lockstead admin-account ops --role operator --password-file pw >>/etc/lockstead/accounts
 
@@ -52,8 +52,7 @@ fn password(file: Option<PathBuf>) -> Result<String, String> {
         let read = std::fs::read_to_string(&path);
         read.map_err(|e| format!("--password-file {}: {e}", path.display()))?
     } else if std::io::stdin().is_terminal() {
-        return Err("a password would be seen as it is typed: give --password-file, or pipe it in"
-            .to_owned());
+        return Err("a typed password would be visible: use --password-file or a pipe".to_owned());
     } else {
         let mut line = String::new();
         std::io::stdin().lock().read_line(&mut line).map_err(|e| e.to_string())?;

@@ -16,7 +16,7 @@ pub(super) struct AdminSocketArgs {
     /// The proxy's configuration file
     #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
     config: Option<PathBuf>,
-    /// Its socket for administrators: unix:PATH [default: as the proxy itself finds it, or that of the service]
+    /// Its socket for administrators: unix:PATH [default: found like the proxy does, or the service's]
     #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
     admin: Option<String>,
     #[arg(long, env = "LOCKSTEAD_LISTEN", hide = true)]
@@ -49,8 +49,8 @@ impl AdminSocketArgs {
             if off {
                 "`admin` is off, so no administrator can connect".to_owned()
             } else {
-                "no socket is known: `state_dir` is off, or there is no HOME to look for it in; \
-                 --admin unix:PATH or --config FILE names it"
+                "the socket is not known: `state_dir` is off, or HOME is not set; use --admin \
+                 unix:PATH or --config FILE"
                     .to_owned()
             }
         })

@@ -20,10 +20,10 @@ use crate::store::epoch::{EpochBasis, Opening};
 
 #[derive(Debug, Args)]
 pub(super) struct Adopt {
-    /// Do not ask; needed where standard input is no terminal
+    /// Do not ask for confirmation; required if standard input is not a terminal
     #[arg(long, short)]
     yes: bool,
-    /// The greatest epoch that proxies know of, where their log or /readyz names one
+    /// The latest epoch that proxies know, if their log or /readyz names one
     // Tokens leave 33 bits for it.
     #[arg(long, value_name = "EPOCH", value_parser = value_parser!(u64).range(..(1 << 33) - 1))]
     above: Option<u64>,
@@ -33,15 +33,15 @@ pub(super) struct Adopt {
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
-It waits one lease, the longest known, so that every proxy has let go of the locks that it held on
-the server before. Then it opens a new epoch on the server that `store` leads to. Running proxies
-join it by themselves. Run it when that server is the primary now, and the old one takes no more
-writes: nobody can see that from here. See docs/failover.md.
+It waits for the longest known lease, so that every proxy has given up its locks on the previous
+server. Then it opens a new epoch on the server that `store` leads to. Running proxies
+join it by themselves. Run it only if that server is the primary now and the old one accepts no
+writes: Lockstead cannot check that. See docs/failover.md.
 
 Exit status:
   0  a new epoch is open
-  1  refused or failed: nothing was changed, unless it says that it cannot know
-  2  wrong usage or configuration, or nobody said yes
+  1  refused or failed: nothing was changed, unless the message says that this is not certain
+  2  wrong usage or configuration, or not confirmed
   3  nothing to adopt: the lock tables belong to this server already";
 
 /// Why there is no new epoch.
@@ -120,9 +120,7 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     let who = who();
     let opening = Opening { from: &from, epoch, who: &who };
     if !open(config, store, &mut conn, opening).await? {
-        return Err(AdoptError::Unfit(
-            "something has changed in the last moment: begin again".into(),
-        ));
+        return Err(AdoptError::Unfit("something changed at the last moment: try again".into()));
     }
     // It is done, even if the output is lost; the log has it, too.
     let _ = say(format_args!("adopted         epoch {epoch}, by {who}"));
@@ -159,7 +157,8 @@ async fn check(
 ) -> Result<(), AdoptError> {
     if from.meta.judge(above).is_ok() {
         return Err(AdoptError::Needless(format!(
-            "the lock tables belong to this server, in epoch {}. If proxies know a later one, give it with --above",
+            "the lock tables belong to this server already, in epoch {}. If proxies know a later \
+             epoch, give it with --above",
             from.meta.epoch
         )));
     }
@@ -167,7 +166,7 @@ async fn check(
     conn.check_tables(schema).await?;
     if conn.passes_read_only().await? {
         return Err(AdoptError::Unfit(
-            "the store account may write on a read-only server (READ ONLY ADMIN, ALL PRIVILEGES), so a replica would not refuse it: take an account with the rights in the README".into(),
+            "the store account may write on a read-only server (READ ONLY ADMIN, ALL PRIVILEGES), so a replica would not refuse it: use an account with the privileges in the README".into(),
         ));
     }
     Ok(())
@@ -186,11 +185,13 @@ fn unfit(from: &EpochBasis) -> Result<(), AdoptError> {
 
 fn confirm() -> Result<(), AdoptError> {
     if !stdin().is_terminal() {
-        return Err(AdoptError::Unconfirmed("standard input is no terminal to ask at: give --yes"));
+        return Err(AdoptError::Unconfirmed(
+            "cannot ask for confirmation, because standard input is not a terminal: use --yes",
+        ));
     }
     say(format_args!(
         "\nLocks that were held on the old server end. This is right only if this server is the\n\
-         primary now and the old one takes no more writes."
+         primary now and the old one accepts no writes."
     ))?;
     try_print("Type yes to go on: ")?;
     let mut answer = String::new();
@@ -230,7 +231,7 @@ async fn wait(
         }
         if now != *from {
             return Err(AdoptError::Unfit(
-                "the lock tables have changed meanwhile: begin again".into(),
+                "the lock tables have changed meanwhile: try again".into(),
             ));
         }
         if clock::now() >= end {
@@ -250,7 +251,7 @@ async fn open(
         Err(e) if e.is_unknown() => {
             let doubt = |e: StoreError| {
                 AdoptError::Unfit(format!(
-                    "cannot know whether the epoch was opened: {e}. Run it again"
+                    "it is not certain whether the epoch was opened: {e}. Run it again"
                 ))
             };
             let again = StoreConnection::open(store, config.connect_timeout).await;

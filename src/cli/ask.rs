@@ -21,8 +21,8 @@ use crate::store::quoting::quoted_text;
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
-It asks the proxy that runs on this machine, and needs to be root or the user that the proxy runs
-as. docs/administration.md explains the columns.
+It queries the proxy on this machine. Run it as root or as the user that the proxy runs as.
+docs/administration.md explains the columns.
 
 Exit status:
   0  done
@@ -44,7 +44,7 @@ pub(super) enum Ask {
     /// Show the held locks of all proxies
     #[command(after_help = HELP)]
     Locks {
-        /// Those whose names match, as in SQL: % for any text, _ for a character
+        /// Only names that match this SQL pattern: % is any text, _ a character
         #[arg(long, value_name = "PATTERN")]
         like: Option<String>,
         #[command(flatten)]
@@ -65,7 +65,7 @@ pub(super) enum Ask {
     /// Show statements with lock calls by shape: calls, answers, times
     #[command(after_help = HELP)]
     Digests(AdminSocketArgs),
-    /// Show whether the proxy may grant locks, and for how long its own are certain
+    /// Show whether the proxy may grant locks, and how long its own remain certain
     #[command(after_help = HELP)]
     Lease(AdminSocketArgs),
     /// Take a lock from its holder at any proxy; the holder's session is closed
@@ -73,10 +73,10 @@ pub(super) enum Ask {
     Release {
         /// As `lockstead locks` shows it
         name: String,
-        /// Only if it is held under this token
+        /// Only if the lock is held under this token
         #[arg(long, value_name = "N")]
         token: Option<u64>,
-        /// Only in this cluster, where the proxy has several
+        /// Only in this cluster, if the proxy has several
         #[arg(long, value_name = "NAME")]
         cluster: Option<String>,
         #[command(flatten)]
@@ -85,27 +85,27 @@ pub(super) enum Ask {
     /// End a session of the proxy at the server; its locks are freed
     #[command(after_help = HELP)]
     Kill {
-        /// As CONNECTION_ID() and `lockstead sessions` tell it
+        /// As CONNECTION_ID() and `lockstead sessions` show it
         connection_id: u64,
-        /// Only in this cluster, where the proxy has several
+        /// Only in this cluster, if the proxy has several
         #[arg(long, value_name = "NAME")]
         cluster: Option<String>,
         #[command(flatten)]
         place: AdminSocketArgs,
     },
-    /// Have /readyz say no, so that load balancers send no more clients
+    /// Make /readyz say no, so that load balancers send no more clients
     #[command(after_help = HELP)]
     Drain(AdminSocketArgs),
-    /// End what `lockstead drain` began
+    /// Undo `lockstead drain`
     #[command(after_help = HELP)]
     Resume(AdminSocketArgs),
-    /// Have configuration and certificates read again
+    /// Read configuration and certificates again
     #[command(after_help = HELP)]
     Reload(AdminSocketArgs),
-    /// Have a new process of the program take the proxy's place
+    /// Replace the proxy by a new process of the program
     #[command(after_help = HELP)]
     Upgrade {
-        /// Reload, and only go on if a setting that has changed, or a newer program, needs it
+        /// Reload, and upgrade only if a changed setting or a newer program needs it
         #[arg(long)]
         if_needed: bool,
         #[command(flatten)]
@@ -211,15 +211,15 @@ pub(super) fn told(socket: &Path, error: AskError) -> ExitCode {
         }
         AskError::Failed(e) => {
             eprintln!(
-                "lockstead: no proxy answers at unix:{socket}: {e}. Does it run on this machine, and as this user? \
-                 --config or --admin say where it is",
+                "lockstead: no proxy answers at unix:{socket}: {e}. Does it run on this machine, and \
+                 as this user? Use --config or --admin to find it",
             );
             ExitCode::from(2)
         }
         e @ AskError::Silent(_) => {
             eprintln!(
-                "lockstead: the proxy at unix:{socket} does not answer: {e}. Is it stopped, or overloaded? \
-                 What it was told to do it may still do",
+                "lockstead: the proxy at unix:{socket} does not answer: {e}. Is it stopped, or \
+                 overloaded? It may still carry out the order",
             );
             ExitCode::from(2)
         }

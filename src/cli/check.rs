@@ -21,8 +21,8 @@ use crate::protocol::capabilities::Capabilities;
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
-Exit status, by the worst that is found:
-  0  all is well, but perhaps for warnings
+Exit status, by the worst finding:
+  0  nothing failed; there may be warnings
   1  something FAILED
   2  wrong usage or configuration";
 
@@ -67,7 +67,7 @@ fn certificates(config: &Config, findings: &mut Findings) {
     let state_dir = config.state_dir.clone().filter(|_| !makes_one);
     match Hops::load(&Config { state_dir, ..config.clone() }) {
         Ok(_) if config.tls.offer == Offer::Off => Findings::fine("TLS", "off"),
-        Ok(_) if makes_one => Findings::fine("TLS", "ok, with a certificate of its own"),
+        Ok(_) if makes_one => Findings::fine("TLS", "ok, with its own certificate"),
         Ok(_) => Findings::fine("TLS", "ok"),
         Err(e) => findings.failed("TLS", e),
     }
@@ -123,9 +123,7 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
                 LOGIN,
                 match clients.mode() {
                     BackendMode::VerifyIdentity => "ok: TLS, with the certificate of this host",
-                    BackendMode::VerifyCa => {
-                        "ok: TLS, with a certificate that backend_tls_ca vouches for"
-                    }
+                    BackendMode::VerifyCa => "ok: TLS, with a certificate signed by backend_tls_ca",
                     BackendMode::Required => "ok: TLS, without checking the certificate",
                     BackendMode::Match | BackendMode::Off => "ok: no TLS",
                 },
@@ -143,7 +141,8 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
         && config.backend_tls.mode.demands()
     {
         Findings::warn(
-            "backend_tls demands TLS, and store_tls is off: the proxy's own connections to the lock tables have none",
+            "backend_tls requires TLS, but store_tls is off: the proxy's own connections to the lock \
+             tables have no TLS",
         );
     }
     match inspect(config).await {
@@ -169,7 +168,7 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
             }
         }
         Err(StartError::NoSchema { .. }) if creates => {
-            Findings::fine("lock schema", "none: it is made at start (create_schema)");
+            Findings::fine("lock schema", "none: it will be created at start (create_schema)");
         }
         Err(e) => findings.failed("store", e),
     }
@@ -177,11 +176,14 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
 
 /// The findings for a proxy that only observes.
 fn observing(config: &Config) {
-    Findings::fine("mode", "observe: lock calls stay the server's own, and are reported");
+    Findings::fine(
+        "mode",
+        "observe: lock calls still take the server's own locks, and are reported",
+    );
     Findings::fine(
         "store",
         match config.store {
-            Some(_) => "not looked at: `lockstead check --mode durable` does that",
+            Some(_) => "not checked: use `lockstead check --mode durable`",
             None => "none: durable locks need one",
         },
     );

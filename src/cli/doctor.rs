@@ -38,14 +38,13 @@ const PASSWORD: &str = "LOCKSTEAD_ACCOUNT_PASSWORD";
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
-It reads, and changes nothing. A password that is not in --account is taken from
-LOCKSTEAD_ACCOUNT_PASSWORD. Which rights the account needs, and what each finding means, is in
-docs/doctor.md.
+It changes nothing. If --account has no password, it uses LOCKSTEAD_ACCOUNT_PASSWORD.
+docs/doctor.md lists the privileges that the account needs, and explains each finding.
 
 Exit status:
   0  no problem found
   1  something to do
-  2  could not look, wrong usage or configuration";
+  2  the check could not run, wrong usage or configuration";
 
 /// The schemas that come with the server.
 const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_schema"];
@@ -53,9 +52,9 @@ const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_sc
 const CALLS: &str =
     "takes the server's own locks here. They do not exclude sessions that lock through Lockstead";
 const CALLS_ADVICE: &str = "move the call into the client, as a statement of its own before the one that runs this. It may stay if every user of this lock takes it here and none needs a durable one";
-const MAY_CALL: &str =
-    "prepares statements, and has a lock function's name in a string here: it may call it";
-const MAY_CALL_ADVICE: &str = "see what is prepared; if it calls, do as for calls";
+const MAY_CALL: &str = "prepares statements, and has a string with the name of a lock function in these lines: it may call it";
+const MAY_CALL_ADVICE: &str =
+    "look at the prepared text; if it calls a lock function, do as for calls";
 
 pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
     let config = match settings.load() {
@@ -206,7 +205,7 @@ async fn store(config: &Config, url: &StoreUrl, facts: &mut Facts) -> Vec<Findin
                 severity: Severity::Problem,
                 code: "store-account",
                 text,
-                advice: format!("the rights that {} needs are in the README", url.user),
+                advice: format!("`lockstead grants` prints the privileges that {} needs", url.user),
                 object: None,
             };
             readiness.warnings.into_iter().map(warn).collect()

@@ -17,7 +17,7 @@ pub(super) struct Completions {
 
 #[derive(Debug, Args)]
 pub(super) struct Man {
-    /// A folder, which gets a page for each command [default: the page of lockstead, on standard output]
+    /// A directory for the pages of all commands [default: the page of lockstead, on standard output]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -17,7 +17,7 @@ use crate::types::Flavour;
 
 #[derive(Debug, Args)]
 pub(super) struct Grants {
-    /// For this server family; no server is asked, and no other setting is read
+    /// For this server family, without connecting and without other settings
     #[arg(long, value_enum)]
     flavour: Option<Family>,
     /// Name of the schema [default: that of `store`, or lockstead]
@@ -26,7 +26,7 @@ pub(super) struct Grants {
     /// The account of the lock tables [default: the user of `store`, or lockstead, at %]
     #[arg(long, value_name = "USER@HOST")]
     account: Option<String>,
-    /// For an account that may read the view of held locks only [default: lockstead_viewer@%]
+    /// Print an account that may only read the view of held locks [default: lockstead_viewer@%]
     #[arg(long, value_name = "USER@HOST", num_args = 0..=1, default_missing_value = "lockstead_viewer@%")]
     viewer: Option<String>,
     /// The new account's password, the file's only line
@@ -38,11 +38,11 @@ pub(super) struct Grants {
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
-It prints, and changes nothing. An administrator runs the output:
+It only prints. An administrator runs the output:
   lockstead grants --flavour mysql --account lockstead@10.0.0.% --password-file pw | mysql
 
-Without a password it prints one to be replaced, as which the server refuses it. Without --flavour
-the greeting of `backend` tells it, for which no account is needed.
+Without a password it prints a placeholder, which the server refuses. Without --flavour it reads
+the flavour from the greeting of `backend`, which needs no account.
 
 Exit status: 0 printed, 1 the server does not answer, 2 wrong usage or configuration";
 
@@ -108,9 +108,9 @@ fn print(grants: Grants) -> Result<String, GrantsError> {
     };
     let note = match secret {
         Some(_) => String::new(),
-        None => format!("-- {PLACEHOLDER} stands for a password in quotes.\n"),
+        None => format!("-- Replace {PLACEHOLDER} by a password in quotes.\n"),
     };
-    Ok(format!("-- For {}, to be run by an administrator.\n{note}{sql}", known.flavour.name()))
+    Ok(format!("-- For {}. An administrator runs this.\n{note}{sql}", known.flavour.name()))
 }
 
 fn read_password(path: &Path) -> Result<String, GrantsError> {

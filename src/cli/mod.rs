@@ -46,7 +46,7 @@ enum Subcommands {
         after_help = "Example:\n  lockstead serve --listen 127.0.0.1:6033 --backend 127.0.0.1:3306 \\\n    --store mysql://lockstead:secret@127.0.0.1:3306/lockstead --lease 30s --create-schema"
     )]
     Serve(SettingsArgs),
-    /// Check the configuration, the servers and the store account's rights, then exit
+    /// Check the configuration, the servers and the store account's privileges, then exit
     #[command(after_help = check::HELP)]
     Check(SettingsArgs),
     /// Look for lock calls that no proxy sees, and for settings that make locks unsafe
@@ -55,10 +55,10 @@ enum Subcommands {
     /// Show the locks seen in mode observe, their users, and what the switch would change
     #[command(after_help = report::HELP)]
     Report(Box<report::Arguments>),
-    /// Make the server that answers the one whose locks are kept, after a failover or a restore
+    /// Move the locks to the server in `store`, after a failover or a restore
     #[command(after_help = adopt::HELP)]
     Adopt(adopt::Adopt),
-    /// Print the SQL that makes Lockstead's accounts, with the rights they need and no more
+    /// Print the SQL that creates Lockstead's accounts with the least privileges
     #[command(after_help = grants::HELP)]
     Grants(Box<grants::Grants>),
     /// Print a line for the file of administrators' accounts
@@ -69,12 +69,12 @@ enum Subcommands {
     /// Show or install the lock tables
     #[command(subcommand)]
     Schema(schema::Schema),
-    /// Show locks and waits of the proxy, live
+    /// Show lease, locks and waits of the proxy, live
     #[command(after_help = top::HELP)]
     Top(top::Top),
     /// Print the completion script of a shell
     Completions(generated::Completions),
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write the pages of all commands
     Man(generated::Man),
     /// Print the version
     Version,

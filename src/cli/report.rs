@@ -25,9 +25,7 @@ pub(super) struct Arguments {
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
-It reads the report in `state_dir`, also while the proxy runs, which writes it every ten seconds.
-Of the settings only `state_dir`, and `listen` where that is \"auto\", matter. What it shows, and
-what to make of it, is in docs/observe.md.
+It reads the report in `state_dir`, which the running proxy writes every ten seconds. It uses only the settings `state_dir` and, if that is \"auto\", `listen`. docs/observe.md explains the output.
 
 Exit status: 0 shown, 1 there is no report or it cannot be read, 2 wrong usage or configuration";
 
@@ -42,7 +40,7 @@ pub(super) fn run(Arguments { json, settings }: Arguments) -> ExitCode {
     };
     let Some(dir) = dir else {
         eprintln!(
-            "lockstead: `state_dir` gives no directory; give the one of the proxy that observes"
+            "lockstead: `state_dir` gives no directory; use the one of the proxy that observes"
         );
         return ExitCode::from(2);
     };
@@ -50,7 +48,8 @@ pub(super) fn run(Arguments { json, settings }: Arguments) -> ExitCode {
         Ok(Some(report)) => report,
         Ok(None) => {
             eprintln!(
-                "lockstead: nothing was observed with the state directory {}; is it that of the proxy, and is its mode observe?",
+                "lockstead: there is no report in the state directory {}; is it the proxy's, and does \
+                 the proxy observe?",
                 dir.display()
             );
             return ExitCode::FAILURE;

@@ -40,11 +40,10 @@ pub(super) struct Top {
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
-q ends it. It asks the proxy that runs on this machine, and needs to be root or the user that the
-proxy runs as.
+q ends it. It queries the proxy on this machine. Run it as root or as the user that the proxy runs as.
 
 Exit status: 0 ended, 1 the proxy refused, or failed, 2 wrong usage, or no proxy answers
-in time. What it shows is the present, unless the first line says how old it is.";
+in time. If the picture is not current, the first line says how old it is.";
 
 pub(super) fn run(Top { every, place }: Top) -> ExitCode {
     let socket = match place.socket() {

@@ -25,10 +25,10 @@ pub(super) fn read(raw: &Raw, state_dir: Option<&Path>, tls: bool) -> Result<Adm
     let port = match (given(&raw.admin_listen), given(&raw.admin_accounts)) {
         (None, None) => None,
         (None, Some(_)) => {
-            return Err(("admin_listen", "is missing: admin_accounts is given".to_owned()));
+            return Err(("admin_listen", "is missing, but admin_accounts is set".to_owned()));
         }
         (Some(_), None) => {
-            let problem = "is missing: nobody gets in at admin_listen without an account; \
+            let problem = "is missing: admin_listen needs accounts; \
                            `lockstead admin-account` prints a line of this file";
             return Err(("admin_accounts", problem.to_owned()));
         }
@@ -41,7 +41,8 @@ pub(super) fn read(raw: &Raw, state_dir: Option<&Path>, tls: bool) -> Result<Adm
             })?;
             if !tls && !address.ip().to_canonical().is_loopback() {
                 let problem = format!(
-                    "{address} is not this machine's alone, and tls is off: passwords cross networks with TLS only"
+                    "{address} can be reached from other machines, and tls is off: passwords cross \
+                     networks with TLS only"
                 );
                 return Err(("admin_listen", problem));
             }

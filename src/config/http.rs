@@ -51,8 +51,8 @@ pub(super) fn read(raw: &Raw) -> Result<Option<Http>, WrongValue> {
     let page = choice(raw.http_page.as_deref(), &words).map_err(|e| ("http_page", e))?;
     if page == Some(true) && !safe {
         let problem = format!(
-            "is on, and {address} is not this machine's alone: give http_token_file, http_tls_cert and http_tls_key, or \
-             http_page = \"off\", with which metrics and probes are served"
+            "is on, and {address} can be reached from other machines: set http_token_file, \
+             http_tls_cert and http_tls_key, or http_page = \"off\", which still serves metrics and probes"
         );
         return Err(("http_page", problem));
     }

@@ -59,7 +59,7 @@ impl Plan {
             Owner::Cluster | Owner::Process => None,
         });
         if let Some((key, table)) = misplaced.into_iter().next() {
-            let problem = format!("belongs into a {table}, where there are such tables");
+            let problem = format!("belongs in a {table}, because the file has such tables");
             return Err(ConfigError::Value { place: source.place(key), key, problem });
         }
         let plan = Sections { raw, clusters, listeners, source }.plan();
@@ -296,11 +296,8 @@ mod tests {
     #[test]
     fn what_stands_in_the_wrong_place_is_refused_by_name() {
         for (text, says) in [
-            (
-                TWO.replace("workers", "lease = '1s'\nworkers"),
-                "`lease`: belongs into a [[cluster]]",
-            ),
-            (TWO.replace("workers", "tls = 'off'\nworkers"), "`tls`: belongs into a [[listener]]"),
+            (TWO.replace("workers", "lease = '1s'\nworkers"), "`lease`: belongs in a [[cluster]]"),
+            (TWO.replace("workers", "tls = 'off'\nworkers"), "`tls`: belongs in a [[listener]]"),
             (TWO.replace("\"wiki\"", "\"shop\""), "is there twice"),
             (TWO.replace("cluster = \"wiki\"", "cluster = \"blog\""), "there is no such"),
             (TWO.replace("cluster = \"wiki\"", "cluster = \"shop\""), "no [[listener]] names it"),

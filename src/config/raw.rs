@@ -18,10 +18,10 @@ pub struct Raw {
     /// Addresses that clients connect to, with commas: ADDR:PORT or unix:PATH [default: 127.0.0.1:6033]
     #[arg(long, value_name = "ADDRESS", env = "LOCKSTEAD_LISTEN")]
     pub listen: Option<OneOrMore>,
-    /// Networks whose connections begin with a PROXY header, with commas: 10.0.0.0/8 [default: none]
+    /// Networks whose connections must begin with a PROXY header, with commas: 10.0.0.0/8 [default: none]
     #[arg(long, value_name = "NETWORK", env = "LOCKSTEAD_PROXY_PROTOCOL")]
     pub proxy_protocol: Option<OneOrMore>,
-    /// The MySQL or MariaDB server behind the proxy
+    /// The MySQL or MariaDB server for the clients
     #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_BACKEND")]
     pub backend: Option<String>,
     /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
@@ -37,22 +37,22 @@ pub struct Raw {
     /// Address and port of /metrics, /livez, /readyz and the status page, or "off" [default: 127.0.0.1:6080]
     #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_HTTP")]
     pub http: Option<String>,
-    /// Status page and JSON: "auto" (where that is safe), "on" or "off" [default: auto]
+    /// Status page and JSON: "auto" (if that is safe), "on" or "off" [default: auto]
     #[arg(long, value_name = "WHEN", env = "LOCKSTEAD_HTTP_PAGE")]
     pub http_page: Option<String>,
-    /// File with the token that page and JSON ask for [default: none]
+    /// File with the token that page and JSON require [default: none]
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TOKEN_FILE")]
     pub http_token_file: Option<String>,
-    /// Certificate for http, PEM; everything there is encrypted then [default: none]
+    /// Certificate for http, PEM; all of http is then encrypted [default: none]
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TLS_CERT")]
     pub http_tls_cert: Option<String>,
     /// Its key, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TLS_KEY")]
     pub http_tls_key: Option<String>,
-    /// Locks with metrics of their own, with commas: names, and patterns with * [default: none]
+    /// Locks with their own metrics, with commas: names, and patterns with * [default: none]
     #[arg(long, value_name = "NAME", env = "LOCKSTEAD_METRICS_LOCKS")]
     pub metrics_locks: Option<OneOrMore>,
-    /// Shapes of statements with lock calls that are counted for SHOW DIGESTS, 0 to 10000; 0 is none [default: 0]
+    /// Shapes of statements with lock calls that SHOW DIGESTS counts, 0 to 10000; 0 is none [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_DIGESTS")]
     pub digests: Option<usize>,
     /// Socket for administrators, by default in the state directory: "auto", unix:PATH or "off" [default: auto]
@@ -64,7 +64,7 @@ pub struct Raw {
     /// File with their accounts
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_ADMIN_ACCOUNTS")]
     pub admin_accounts: Option<String>,
-    /// How long a dead proxy's locks stay held: 1s to 1h [default: 30s]
+    /// Time that a dead proxy's locks stay held: 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LEASE")]
     pub lease: Option<String>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
@@ -79,19 +79,19 @@ pub struct Raw {
     /// Relay threads, 0 for one a core [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_WORKERS")]
     pub workers: Option<usize>,
-    /// Clients at most; one more gets error 1040 [default: 10000]
+    /// Maximum number of clients; one more gets error 1040 [default: 10000]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_CONNECTIONS")]
     pub max_connections: Option<usize>,
-    /// Logins begun in a second at most, 0 for any number; one more gets error 1040 [default: 0]
+    /// Maximum number of logins that begin in a second, 0 for any number; one more gets error 1040 [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_LOGIN_RATE")]
     pub max_login_rate: Option<u32>,
-    /// Locks of a session at most; one more gets error 1226 [default: 10000]
+    /// Maximum number of locks of a session; one more gets error 1226 [default: 10000]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_SESSION_LOCKS")]
     pub max_session_locks: Option<usize>,
-    /// Bytes that prepared lock calls of a session take at most; one more gets error 1226 [default: 16777216]
+    /// Maximum bytes for prepared lock calls of a session; beyond it error 1226 [default: 16777216]
     #[arg(long, value_name = "BYTES", env = "LOCKSTEAD_MAX_SESSION_MEMORY")]
     pub max_session_memory: Option<usize>,
-    /// Sessions that wait for locks at most, 0 for any number; one more gets error 1226 [default: 0]
+    /// Maximum number of sessions that wait for locks, 0 for any number; one more gets error 1226 [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_WAITERS")]
     pub max_waiters: Option<u32>,
     /// Time limit for a connection to the server [default: 5s]
@@ -100,10 +100,10 @@ pub struct Raw {
     /// Time limit for a client's login [default: 10s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_TIMEOUT")]
     pub login_timeout: Option<String>,
-    /// How long running statements may take to end at shutdown [default: 30s]
+    /// Time for running statements to end at shutdown [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_DRAIN_TIMEOUT")]
     pub drain_timeout: Option<String>,
-    /// Answer bare lock calls without a trip to the session's server [default: true]
+    /// Answer bare lock calls without a round trip to the session's server [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_FAST_PATH")]
     pub fast_path: Option<bool>,
     /// TLS for clients: "prefer", "require" or "off" [default: prefer]
@@ -131,7 +131,7 @@ pub struct Raw {
     /// CA that signs the server's certificate, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CA")]
     pub backend_tls_ca: Option<String>,
-    /// Certificates for the server, each on behalf of clients that have shown it, PEM, with commas
+    /// Certificates for the server, each used for clients that show it, PEM, with commas
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CERT")]
     pub backend_tls_cert: Option<OneOrMore>,
     /// Their keys, PEM
@@ -149,7 +149,7 @@ pub struct Raw {
     /// Compression to the server: "off", "zlib" or "zstd" [default: off]
     #[arg(long, value_name = "ALGORITHM", env = "LOCKSTEAD_BACKEND_COMPRESSION")]
     pub backend_compression: Option<String>,
-    /// Tell the server each client's address by a PROXY header [default: false]
+    /// Send each client's address to the server in a PROXY header [default: false]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_BACKEND_PROXY_PROTOCOL")]
     pub backend_proxy_protocol: Option<bool>,
     /// Log as "text" or "json" [default: text]

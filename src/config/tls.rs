@@ -157,7 +157,7 @@ pub(super) fn store(raw: &Raw) -> Result<StoreTls, WrongValue> {
 }
 
 fn no_ca() -> WrongValue {
-    ("backend_tls_ca", "is missing: the server's certificate is checked by it".to_owned())
+    ("backend_tls_ca", "is missing: it is needed to verify the server's certificate".to_owned())
 }
 
 /// Reads both.
@@ -201,11 +201,11 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), WrongValue> {
 
 fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), WrongValue> {
     if client.asked != ClientCertificate::Off && client.ca.is_none() {
-        let problem = "is missing: the certificates of clients are checked by it";
+        let problem = "is missing: it is needed to verify clients' certificates";
         return Err(("tls_client_ca", problem.to_owned()));
     }
     if client.asked != ClientCertificate::Off && client.offer == Offer::Off {
-        let problem = "asks for certificates where tls = \"off\" leaves no way to show one";
+        let problem = "asks for certificates, but with tls = \"off\" a client cannot show one";
         return Err(("tls_client_cert", problem.to_owned()));
     }
     let verifies = matches!(backend.mode, BackendMode::VerifyCa | BackendMode::VerifyIdentity);
@@ -213,7 +213,7 @@ fn agree(client: &ClientTls, backend: &BackendTls) -> Result<(), WrongValue> {
         return Err(no_ca());
     }
     if !backend.pairs.is_empty() && client.asked == ClientCertificate::Off {
-        let problem = "is shown to the server on behalf of clients that have shown it, but tls_client_cert = \"off\" asks for none";
+        let problem = "is shown to the server for clients that have shown it, but with tls_client_cert = \"off\" no client shows one";
         return Err(("backend_tls_cert", problem.to_owned()));
     }
     Ok(())
@@ -238,7 +238,7 @@ pub(super) fn pair(
     match (cert, key) {
         (None, None) => Ok(None),
         (Some(cert), Some(key)) => Ok(Some(Pair { cert: cert.into(), key: key.into() })),
-        (Some(_), None) => Err((key_key, format!("is missing: {cert_key} is given"))),
-        (None, Some(_)) => Err((cert_key, format!("is missing: {key_key} is given"))),
+        (Some(_), None) => Err((key_key, format!("is missing, but {cert_key} is set"))),
+        (None, Some(_)) => Err((cert_key, format!("is missing, but {key_key} is set"))),
     }
 }

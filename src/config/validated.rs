@@ -50,7 +50,7 @@ pub struct Config {
     pub listen: Vec<Listen>,
     /// Networks whose connections begin with a PROXY header.
     pub proxy_protocol: Vec<IpNet>,
-    /// The MySQL server behind the proxy.
+    /// The MySQL server for the clients.
     pub backend: HostPort,
     /// The lock tables' server and account. A proxy that observes needs none, and does not connect to it.
     pub store: Option<StoreUrl>,
@@ -76,7 +76,7 @@ pub struct Config {
     pub create_schema: bool,
     /// Threads that relay.
     pub workers: usize,
-    /// Clients at most; one more gets error 1040.
+    /// Maximum number of clients; one more gets error 1040.
     pub max_connections: usize,
     /// Logins begun in a second at most; 0: any number.
     pub max_login_rate: u32,
@@ -90,9 +90,9 @@ pub struct Config {
     pub connect_timeout: Duration,
     /// How long a client may take to log in.
     pub login_timeout: Duration,
-    /// How long running statements may take to end at shutdown.
+    /// Time for running statements to end at shutdown.
     pub drain_timeout: Duration,
-    /// Answer bare lock calls without a trip to the session's server.
+    /// Answer bare lock calls without a round trip to the session's server.
     pub fast_path: bool,
     /// TLS with clients.
     pub tls: ClientTls,

@@ -25,7 +25,7 @@ pub enum SessionEvent {
     Stop,
     /// The server no longer works for this connection.
     ServerDone,
-    /// Another session wants its lock at once: look whether the client is still there, and say so with
+    /// Another session wants its lock at once: check whether the client is still there, and say so with
     /// this number. If the client has left, the session calls `Engine::leaving`.
     Look(u64),
 }

@@ -16,7 +16,7 @@ use super::keys::Keys;
 /// Protects from DNS rebinding: another site's page, whose name leads here, gets no answer.
 const ELSEWHERE: (StatusCode, &str) = (
     StatusCode::MISDIRECTED_REQUEST,
-    "this page is for this machine alone: ask for it as localhost or by its address\n",
+    "this page is served as localhost or by IP address only, to protect private data from DNS rebinding\n",
 );
 
 /// Lets a request for metrics through, unless they are private and the request names another host
@@ -49,7 +49,7 @@ pub(super) async fn watch(State(keys): State<Keys>, request: Request, next: Next
     let refusal = match &keys.token() {
         Some(token) if !knows(headers, token) => Some((
             StatusCode::UNAUTHORIZED,
-            "a token is needed: as a bearer token, or as the password of any user\n",
+            "a token is required: as a bearer token, or as the password of any user\n",
         )),
         None if !is_local(headers) => Some(ELSEWHERE),
         _ => None,

@@ -66,14 +66,14 @@ fn read_token(path: &Path) -> Result<Arc<str>, HttpError> {
     let wrong = |problem: String| HttpError::Token { path: path.display().to_string(), problem };
     let mode = std::fs::metadata(path).map_err(|e| wrong(e.to_string()))?.mode();
     if mode & 0o077 != 0 {
-        return Err(wrong("others than its owner may read it; chmod 600 it".to_owned()));
+        return Err(wrong("other users may read it: chmod 600".to_owned()));
     }
     let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
     let token = text.trim();
     let plain = token.bytes().all(|b| b.is_ascii_graphic());
     if token.len() < TOKEN || !plain {
         return Err(wrong(format!(
-            "has no token of at least {TOKEN} letters, digits and signs; make one by `openssl rand -hex 24`"
+            "has no token of at least {TOKEN} letters, digits and signs; create one with `openssl rand -hex 24`"
         )));
     }
     Ok(token.into())

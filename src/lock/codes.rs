@@ -11,7 +11,8 @@ pub fn unsupported(what: &str) -> ErrorReply {
         state: "42000",
         message: format!(
             "Lockstead does not yet support {what}. Call the lock function in a statement of its own, \
-             as SELECT GET_LOCK(name, timeout) or SELECT RELEASE_LOCK(name). The statement was not run"
+             for example SELECT GET_LOCK(name, timeout) or SELECT RELEASE_LOCK(name). The statement \
+             was not run"
         ),
     }
 }
@@ -22,8 +23,8 @@ pub fn unsupported_midway(what: &str) -> ErrorReply {
         code: 1235,
         state: "42000",
         message: format!(
-            "Lockstead does not yet support {what}. The statement was not run; what other lock \
-             calls in it did stays"
+            "Lockstead does not yet support {what}. The statement was not run, but other lock calls \
+             in it have taken effect"
         ),
     }
 }
@@ -93,8 +94,8 @@ pub fn fenced(held: &Held) -> ErrorReply {
         code: 4031,
         state: "HY000",
         message: format!(
-            "Lockstead lost its lease on the lock store, and with it this session's {names}: \
-             others may take what it locked, so the session is closed"
+            "Lockstead lost its lease on the lock store, and with it this session's {names}: other \
+             sessions may take these locks, so this session is closed"
         ),
     }
 }
@@ -107,8 +108,8 @@ pub fn revoked(name: &str) -> ErrorReply {
         code: 4031,
         state: "HY000",
         message: format!(
-            "An administrator of Lockstead has released this session's lock '{name}': others may take \
-             it, so the session is closed"
+            "An administrator of Lockstead has released this session's lock '{name}': other sessions \
+             may take it, so this session is closed"
         ),
     }
 }
@@ -134,8 +135,8 @@ pub fn moved() -> ErrorReply {
         code: 4031,
         state: "HY000",
         message:
-            "Lockstead keeps its locks on another server since this session logged in, or may \
-                  have for a while: no lock was taken, and the session is closed"
+            "Lockstead's lock tables have moved, or may have moved, to another server since this \
+             session logged in: no lock was taken, and the session is closed. Connect again"
                 .to_owned(),
     }
 }
@@ -179,8 +180,7 @@ pub fn certificate_required() -> ErrorReply {
     ErrorReply {
         code: 1045,
         state: "28000",
-        message: "Access denied: Lockstead lets in clients with a certificate only \
-                  (tls_client_cert). Connect with TLS, and with a certificate and its key"
+        message: "Access denied: Lockstead requires a client certificate (tls_client_cert). Connect with TLS, a certificate and its key"
             .into(),
     }
 }
@@ -191,7 +191,7 @@ pub fn clear_password(plugin: &[u8], leg: &str) -> ErrorReply {
         code: 3159,
         state: "HY000",
         message: format!(
-            "Lockstead does not pass on a password in clear ({}): the connection {leg} has no TLS",
+            "Lockstead does not send a password in clear ({}): the connection {leg} has no TLS",
             String::from_utf8_lossy(plugin)
         ),
     }
@@ -214,8 +214,8 @@ pub fn wrong_key(plugin: &[u8]) -> ErrorReply {
         code: 1045,
         state: "28000",
         message: format!(
-            "Access denied: the password is encrypted with another public key than Lockstead's \
-             ({}); let the client ask for the key, or use TLS",
+            "Access denied: the password is encrypted with a public key that is not Lockstead's ({}); \
+             let the client request the key, or use TLS",
             String::from_utf8_lossy(plugin)
         ),
     }

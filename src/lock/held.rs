@@ -64,7 +64,7 @@ impl Held {
         self.locks.len()
     }
 
-    /// Takes a held lock once more; false if it is not held.
+    /// Takes a held lock again; false if it is not held.
     pub fn reenter(&mut self, key: &Key) -> bool {
         match self.locks.get_mut(key) {
             Some(holding) => {

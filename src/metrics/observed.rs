@@ -67,7 +67,7 @@ impl Observed {
             overflow: counter_vec(
                 r,
                 "observed_overflow_total",
-                "Calls and statements counted without a place of their own in the report.",
+                "Calls and statements beyond the rows of the report.",
                 &["of"],
             )?,
             missed: counter_vec(

@@ -47,7 +47,7 @@ metrics! {
     );
     pub server_info: IntGaugeVec = gauge_vec(
         "server_info",
-        "Kind of the server behind the proxy, always 1.",
+        "Flavour of the server, always 1.",
         &["flavour"]
     );
     pub limits: IntCounterVec = counter_vec(
@@ -167,7 +167,7 @@ metrics! {
     );
     pub ghosts: IntCounter = counter(
         "ghost_rows_total",
-        "Lock rows that named this proxy but no session of it, and were freed."
+        "Freed lock rows that named this proxy but none of its sessions."
     );
     pub rings: IntCounterVec = counter_vec(
         "rings_total",
@@ -176,7 +176,7 @@ metrics! {
     );
     pub yields: IntCounter = counter(
         "yields_total",
-        "Locks left to a waiting proxy though sessions of this one waited too."
+        "Locks left to a waiting proxy although sessions of this proxy waited too."
     );
 
     // The servers.

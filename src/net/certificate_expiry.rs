@@ -64,7 +64,7 @@ impl Ends {
                 setting = key,
                 path = %path.display(),
                 days = days(end, now),
-                "a certificate ends in so many days: renew it, then reload"
+                "a certificate expires soon: renew it, then reload"
             ),
             Validity::Good | Validity::NotYet(_) => {}
         }

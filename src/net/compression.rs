@@ -450,7 +450,7 @@ mod tests {
         assert_eq!(command(&mut client, 0), [(0, 13)], "a second one without waiting");
         assert_eq!(command(&mut client, 1), [(1, 13)]);
         client.pieces.heard(9);
-        assert_eq!(command(&mut client, 10), [(10, 13)], "a file behind its request");
+        assert_eq!(command(&mut client, 10), [(10, 13)], "a file after its request");
         client.pieces.last = 255;
         assert_eq!(command(&mut client, 0), [(11, 13)], "its ids wrap");
         client.pieces.heard(12);

@@ -107,7 +107,7 @@ impl Leg {
     }
 
     /// Reads one whole frame of at most `limit` bytes of payload, header included, and nothing
-    /// behind it.
+    /// after it.
     pub async fn read_frame(&mut self, limit: usize) -> io::Result<Vec<u8>> {
         let mut frame = Vec::with_capacity(HEADER);
         self.read_exactly(&mut frame, HEADER).await?;

@@ -193,7 +193,7 @@ fn window(header: &[u8]) -> io::Result<Option<usize>> {
         (false, []) => return Ok(None),
     };
     if window > 1 << MAX_WINDOW_LOG {
-        return Err(broken("a compressed packet wants too much memory"));
+        return Err(broken("a compressed packet needs too much memory"));
     }
     Ok(usize::try_from(window).ok())
 }

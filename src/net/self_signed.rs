@@ -33,7 +33,7 @@ pub fn pair(
             .and_then(|()| put(&key_path, &key, 0o600))
             .and_then(|()| put(&cert_path, &cert, 0o644));
         written.map_err(|e| not_written(dir, &e))?;
-        tracing::info!(path = %cert_path.display(), "made a certificate for clients");
+        tracing::info!(path = %cert_path.display(), "created a certificate for clients");
     }
     for path in [&cert_path, &key_path] {
         let found = fs::metadata(path).map_err(|e| failed(&e))?;
@@ -50,8 +50,8 @@ pub fn pair(
 
 fn advice(problem: &dyn ToString) -> String {
     format!(
-        "{}; the certificate that is made for clients is kept here: give state_dir a place that can be \
-         written, or tls_cert and tls_key, or tls = \"off\"",
+        "{}; Lockstead keeps its own certificate for clients here: set state_dir to a directory that \
+         it can write, or set tls_cert and tls_key, or tls = \"off\"",
         problem.to_string()
     )
 }

@@ -108,11 +108,11 @@ impl Missed {
         match self {
             Self::Long => "lock calls in statements longer than 64 KiB, whose names were not read",
             Self::Pipelined => {
-                "waits or executions sent before the response to what stands in front of them"
+                "waits or executions that were sent before the response to an earlier command"
             }
             Self::Hold => "holds that could not be measured",
-            Self::Statement => "statements prepared beyond what is remembered of one session",
-            Self::Busy => "events that came faster than they could be counted",
+            Self::Statement => "prepared statements beyond the number that is kept for one session",
+            Self::Busy => "events that were lost because there were too many at once",
         }
     }
 }

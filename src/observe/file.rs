@@ -27,7 +27,7 @@ pub enum FileError {
         source: io::Error,
     },
     /// Another process writes it.
-    #[error("{path}: another proxy observes with this `state_dir`; give each one of its own")]
+    #[error("{path}: another proxy observes with this `state_dir`; give each proxy its own")]
     Taken {
         /// The directory.
         path: String,

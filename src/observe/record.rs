@@ -63,7 +63,7 @@ pub struct Record {
 pub fn verdict(coverage: Coverage) -> (&'static str, &'static str) {
     match coverage {
         Coverage::Covered => ("covered", ""),
-        Coverage::Passed => ("passed", "a definition: calls in it stay the server's own"),
+        Coverage::Passed => ("passed", "a definition: its calls still take the server's own locks"),
         Coverage::Perhaps(why) => ("perhaps", why),
         Coverage::Refused(why) => ("refused", why),
     }

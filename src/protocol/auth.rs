@@ -40,7 +40,7 @@ pub fn own_login(greeting: &Greeting, user: &str, proof: &[u8], tls: bool) -> Ve
 /// The user of a login that gives nothing away.
 pub const NOBODY: &str = "lockstead_probe";
 
-/// A login that gives nothing away, in the place of another one that begins with `head`: a server
+/// A login that gives nothing away, in place of another one that begins with `head`: a server
 /// that has read that in a question for TLS takes its capabilities for those of the login.
 pub fn nobodys_login(head: &[u8]) -> Vec<u8> {
     let asked = Login::bits(head);

@@ -174,7 +174,7 @@ mod tests {
             let mut tracker = Tracker::new(Capabilities(0));
             tracker.begin(Shape::Results);
             assert_eq!(tracker.feed(&error[..cut]), (cut, Progress::Continue));
-            assert!(tracker.active(), "idle behind {cut} bytes");
+            assert!(tracker.active(), "idle after {cut} bytes");
             let ended = Progress::Ended(Ending::Err { code: 1064 });
             assert_eq!(tracker.feed(&error[cut..]), (error.len() - cut, ended));
             assert!(!tracker.active());

@@ -12,9 +12,9 @@ use super::report::digest_text::normalise;
 pub(crate) const MOST: u32 = 12;
 
 /// `item` as often as it fits.
-fn fill(size: usize, before: &str, item: &str, behind: &str) -> Vec<u8> {
-    let times = (size - before.len() - behind.len()) / item.len();
-    [before, &item.repeat(times), behind].concat().into_bytes()
+fn fill(size: usize, before: &str, item: &str, after: &str) -> Vec<u8> {
+    let times = (size - before.len() - after.len()) / item.len();
+    [before, &item.repeat(times), after].concat().into_bytes()
 }
 
 pub(crate) fn plain(size: usize) -> Vec<u8> {
@@ -33,8 +33,8 @@ pub(crate) fn many_readings(size: usize) -> Vec<Vec<u8>> {
         ("PREPARE s FROM 'PREPARE s FROM \"PREPARE s FROM GET_LOCK #", ",a", "\"'"),
         ("PREPARE s FROM 'SELECT \"#\", GET_LOCK(1,0)", ",\"a\"", "'"),
     ];
-    let with_odd = texts.map(|(before, item, behind)| {
-        let mut text = fill(size, before, item, behind);
+    let with_odd = texts.map(|(before, item, after)| {
+        let mut text = fill(size, before, item, after);
         let at = text.iter().position(|b| *b == b'#').expect("a place");
         text.splice(at..=at, odd.iter().copied());
         text

@@ -52,7 +52,7 @@ const TABLES: Privilege = Privilege {
 const CREATE: Privilege = Privilege {
     rights: "CREATE, CREATE VIEW",
     on: On::Schema,
-    purpose: "create the tables by --create-schema or `lockstead schema install`",
+    purpose: "create the tables with --create-schema or `lockstead schema install`",
     without: "an administrator must run the output of `lockstead schema print`",
 };
 const PROCESS: Privilege = Privilege {
@@ -66,7 +66,7 @@ const fn kill(rights: &'static str) -> Privilege {
     Privilege {
         rights,
         on: On::Server,
-        purpose: "end the sessions of a proxy that has died",
+        purpose: "end the sessions of a dead proxy",
         without: "a dead proxy's sessions are not killed, so its locks pass on only when the server ends them itself",
     }
 }
@@ -88,32 +88,32 @@ const MYSQL: [Privilege; 9] = [
     performance_schema(
         "threads",
         "see a killed session to the end of its rollback, and replicas",
-        "sessions are looked up one by one instead, a start waits one lease, and `lockstead adopt` cannot be run with it",
+        "it looks sessions up one by one, a start waits one lease, and `lockstead adopt` does not work",
     ),
     performance_schema(
         "session_connect_attrs",
-        "find the sessions of a proxy that has died, by the mark that it gave them",
-        "of a dead proxy's sessions, those that hold no lock are not ended",
+        "find the sessions of a dead proxy by their connection attribute",
+        "a dead proxy's sessions without locks are not ended",
     ),
     performance_schema(
         "replication_connection_configuration",
-        "see that there is no other server, so that a start need not wait for its proxies",
+        "see that there is no replication, so that a start need not wait one lease",
         "a start waits one lease",
     ),
     performance_schema(
         "replication_connection_status",
-        "tell `lockstead adopt` whether the server still replicates",
-        "`lockstead adopt` cannot be run with it",
+        "show `lockstead adopt` whether the server still replicates",
+        "`lockstead adopt` does not work",
     ),
     performance_schema(
         "replication_applier_status",
-        "tell it whether changes of another server are still applied",
-        "`lockstead adopt` cannot be run with it",
+        "show `lockstead adopt` whether changes of another server are still applied",
+        "`lockstead adopt` does not work",
     ),
     performance_schema(
         "replication_group_members",
-        "tell `lockstead doctor` whether the server is in a group",
-        "`lockstead doctor` takes a server with the plugin for a member of a group",
+        "show `lockstead doctor` whether the server is in a group",
+        "`lockstead doctor` assumes that a server with the plugin is in a group",
     ),
 ];
 
@@ -244,10 +244,10 @@ pub fn viewer_account(schema: &str, viewer: &Account, store: &Account, password:
     let select = held_locks(schema);
     format!(
         "{PREAMBLE}\n{}\n\
-         -- The view reads the tables with the rights of the store account, so that its readers need none\n\
-         -- on them. Store account and tables must be there.\n\
+         -- The view reads the tables with the privileges of the store account, so its readers need none\n\
+         -- on them. Store account and tables must exist.\n\
          ALTER DEFINER={store} SQL SECURITY DEFINER VIEW `{schema}`.held_locks AS {select};\n\n\
-         -- To see who holds which lock.\n\
+         -- To see the holders of locks.\n\
          GRANT SELECT ON `{schema}`.held_locks TO {viewer};\n",
         create(viewer, password)
     )

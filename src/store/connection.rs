@@ -35,8 +35,8 @@ pub enum StoreError {
     /// The account logs in by a method that the driver does not have, or there is no such account: for
     /// an unknown one MySQL names any method.
     #[error(
-        "no login by {0}, which the server asks for: either there is no such account, or it must be altered to \
-         IDENTIFIED WITH caching_sha2_password (on MariaDB mysql_native_password or ed25519)"
+        "cannot log in by {0}, as the server requires: either there is no such account, or it must be \
+         altered to IDENTIFIED WITH caching_sha2_password (on MariaDB mysql_native_password or ed25519)"
     )]
     Method(String),
     /// A batch of lock changes might not fit into a packet.

@@ -16,7 +16,7 @@ pub fn ident_expression(flavour: Flavour) -> &'static str {
 pub enum Foreign {
     /// It is not the one that meta names: a replica, or a copy.
     #[error(
-        "another server answers: it is {server}, and its lock tables belong to {named}. If it is \
+        "another server answers: it is {server}, but its lock tables belong to {named}. If it is \
          the primary now, run `lockstead adopt`"
     )]
     Identity {
@@ -27,8 +27,8 @@ pub enum Foreign {
     },
     /// It is, in an epoch that is over: a former primary, or an old copy brought back.
     #[error(
-        "a server of an earlier epoch answers: {epoch}, and this proxy knows {known}. If it is to \
-         be the primary again, run `lockstead adopt --above {known}`"
+        "a server of an earlier epoch answers: {epoch}, but this proxy knows {known}. If this server \
+         is the primary again, run `lockstead adopt --above {known}`"
     )]
     Epoch {
         /// The epoch in meta.

@@ -25,7 +25,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Whether locks may be kept where this was read, by one who has heard of the epoch `known`.
+    /// Whether locks may be kept where this was read, by one who has learned of the epoch `known`.
     pub fn judge(&self, known: u64) -> Result<(), Foreign> {
         if !self.here {
             return Err(Foreign::Identity {

@@ -96,7 +96,7 @@ fn tables(schema: &str) -> Vec<String> {
              k VARBINARY(255) NOT NULL,\n  \
              KEY (seq)\n) ENGINE=InnoDB"
         ),
-        // Locks that an administrator wants released, until their proxy has heard of it.
+        // Locks that an administrator wants released, until their proxy has learned of it.
         format!(
             "CREATE TABLE IF NOT EXISTS `{schema}`.releases (\n  \
              k VARBINARY(255) NOT NULL PRIMARY KEY,\n  \

@@ -211,11 +211,11 @@ fn the_servers_own_command_line_clients_ask_too(server: &Server) {
 fn wrong_words_get_an_error_of_mysqls(server: &Server) {
     let desk = Desk::open(server);
     for (sql, says) in [
-        ("SHOW TABLES", "ERROR 1064 (42000) at line 1: this is no command of Lockstead's"),
+        ("SHOW TABLES", "ERROR 1064 (42000) at line 1: this is not a command of Lockstead"),
         ("SHOW LOCKS LIKE x", "ERROR 1064 (42000) at line 1: x needs quotes"),
-        ("KILL x", "ERROR 1064 (42000) at line 1: x is no number"),
+        ("KILL x", "ERROR 1064 (42000) at line 1: x is not a number"),
         ("KILL 4294967295", "ERROR 1094 (HY000) at line 1: Unknown thread id: 4294967295"),
-        ("SELECT @@nonsense", "ERROR 1193 (HY000) at line 1: \"@@nonsense\" is not known here"),
+        ("SELECT @@nonsense", "ERROR 1193 (HY000) at line 1: \"@@nonsense\" is unknown"),
     ] {
         let (_, complaint) = desk.client("mysql", sql);
         assert!(complaint.contains(says), "{sql}: {complaint}");

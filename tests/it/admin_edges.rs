@@ -211,7 +211,7 @@ fn a_proxy_whose_orders_would_reach_another_is_refused(server: &Server) {
     let mut said = String::new();
     second.0.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
     assert_eq!(status.code(), Some(1), "{said}");
-    assert!(said.contains("administrators of another process that runs connect to"), "{said}");
+    assert!(said.contains("another running process listens for administrators on"), "{said}");
 }
 
 fn a_command_that_is_too_long_is_answered(server: &Server) {
@@ -258,7 +258,7 @@ fn a_proxy_is_found_by_a_file_that_it_will_refuse(server: &Server) {
         assert_eq!(said.status.code(), Some(0), "{broken}: {}", text(&said));
         let said = run(&["reload", "--config", &path]);
         assert_eq!(said.status.code(), Some(1), "{broken}: {}", text(&said));
-        assert!(text(&said).contains("all stays as it was"), "{}", text(&said));
+        assert!(text(&said).contains("nothing was changed"), "{}", text(&said));
     }
     let said = run(&["lease", "--config", "/no/such/file.toml"]);
     assert_eq!(said.status.code(), Some(2));
@@ -281,7 +281,7 @@ fn a_store_that_is_gone_is_named_once(server: &Server) {
     assert_eq!(said.matches(&place).count(), 1, "{said}");
     assert_eq!(said.matches("cannot connect").count(), 1, "{said}");
     assert!(
-        said.contains("Is the server of `store` up?") && !said.contains("Input/output"),
+        said.contains("Is the server in `store` up?") && !said.contains("Input/output"),
         "{said}"
     );
     drop(proxy);
@@ -302,7 +302,7 @@ fn without_a_home_the_socket_is_not_known() {
     let said = Command::new(env!("CARGO_BIN_EXE_lockstead")).arg("locks").env_clear().output();
     let said = said.expect("the program runs");
     assert_eq!(said.status.code(), Some(2), "{}", text(&said));
-    assert!(text(&said).contains("no socket is known"), "{}", text(&said));
+    assert!(text(&said).contains("the socket is not known"), "{}", text(&said));
 }
 
 /// What is printed to nobody, and onto a full disk.

@@ -477,7 +477,7 @@ fn a_server_in_use_is_not_adopted(server: &Server) {
     holder.lock("k");
     let needless = store.adopt(server.port, &["--yes"]);
     assert_eq!(needless.status.code(), Some(3), "{}", text(&needless));
-    // Somebody thinks that there is a later epoch; this proxy has heard of none.
+    // Somebody thinks that there is a later epoch; this proxy has learned of none.
     let before = store.sql("SELECT CONCAT_WS(' ',epoch,base,ident) FROM $.meta");
     let above = (store.number("SELECT epoch FROM $.meta") + 1).to_string();
     let output = store.adopt(server.port, &["--yes", "--above", &above]);

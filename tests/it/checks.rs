@@ -96,7 +96,7 @@ fn a_server_that_is_not_trusted_is_told_by_check_and_readyz(server: &Server) {
             page.contains(code).then_some(page)
         };
         let said = eventually("it is not ready", || ready(" 503 ").filter(|p| p.contains("TLS")));
-        assert!(said.contains("nobody can log in") && said.contains("certificate"), "{said}");
+        assert!(said.contains("clients cannot log in") && said.contains("certificate"), "{said}");
         assert!(proxy.metric("lockstead_backend_up") < 1.0);
         // A CA that is the right one is seen without any client.
         trust(&good);
@@ -161,7 +161,7 @@ fn certificates_out_of_their_time_are_told(server: &Server) {
         check(server, &["--tls-cert", cert, "--tls-key", key, "--http", "off"])
     };
     assert_fails(&clients(&over), "tls_cert");
-    assert_fails(&clients(&early), "is not good before");
+    assert_fails(&clients(&early), "is not valid before");
     assert_passes(&clients(&soon), "expires at");
     let said = text(&clients(&good));
     assert!(!said.contains("warning"), "{said}");
@@ -193,6 +193,6 @@ fn a_state_directory_that_cannot_be_written_is_told(server: &Server) {
     let left = std::fs::read_dir(&folder.0).expect("a folder").count();
     assert_eq!(left, 1, "what was written is gone");
     let new = format!("{there}/a/b");
-    assert_passes(&check(server, &["--state-dir", &new]), "made at start");
+    assert_passes(&check(server, &["--state-dir", &new]), "created at start");
     assert!(!Path::new(&new).exists());
 }

@@ -204,7 +204,7 @@ fn a_missing_schema_is_refused_with_ways_to_make_it(server: &Server) {
     let place = ["check", "--backend", &backend(server), "--store", &store, "--create-schema"];
     let checked = run(&place);
     assert_eq!(checked.status.code(), Some(0), "{}", text(&checked));
-    assert!(text(&checked).contains("is made at start"), "{}", text(&checked));
+    assert!(text(&checked).contains("will be created at start"), "{}", text(&checked));
     let made = server.root().column(&format!(
         "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = '{}'",
         store.rsplit('/').next().expect("a schema")

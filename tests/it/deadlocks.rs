@@ -22,7 +22,7 @@ fn code(server: &Server) -> u16 {
     if flavour_of(server) == Flavour::MySql { 3058 } else { 1213 }
 }
 
-/// What became of a wait: 1 for the lock, else the error's code.
+/// The result of a wait: 1 for the lock, else the error's code.
 fn outcome(session: &mut Session) -> u16 {
     let response = session.client.read_response(Shape::Query);
     response.error().unwrap_or(1)

@@ -311,7 +311,12 @@ fn lock_tables_that_refuse_are_an_error(server: &Server) {
     let (before, began) = (batches(), Instant::now());
     eventually("it is tried again", || (batches() >= before + 5.0).then_some(()));
     assert!(began.elapsed() > Duration::from_millis(200), "5 tries within {:?}", began.elapsed());
-    assert_eq!(proxy.log().matches("did not take a batch").count(), 1, "{}", proxy.log());
+    assert_eq!(
+        proxy.log().matches("a batch failed at the lock store").count(),
+        1,
+        "{}",
+        proxy.log()
+    );
     rename("elsewhere", "locks");
     session.gets_it();
     session.lock("k");

@@ -244,7 +244,7 @@ fn an_idle_proxy_grants_again_behind_a_restart(server: &Server) {
     next.unlock("k");
 }
 
-/// Ids come again behind a restart: what ended with the old run must not be taken for the new one.
+/// Ids come again after a restart: what ended with the old run must not be taken for the new one.
 fn a_proxy_s_row_names_its_own_connections_behind_a_restart(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     until_it_has_run_a_while(&own.server);

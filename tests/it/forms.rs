@@ -12,7 +12,7 @@ on_both! {
     a_backtick_that_may_be_a_letter_hides_no_call_in_a_long_text
 }
 
-/// Statements whose calls the server evaluates at once, each behind what prepares it. The same with
+/// Statements whose calls the server evaluates at once, each after what prepares it. The same with
 /// `{fn}` for the call.
 const BOTH: [&[&str]; 12] = [
     &["ALTER EVENT e ON SCHEDULE EVERY {call}+1 DAY"],

@@ -198,7 +198,7 @@ fn a_waiter_that_leaves_opens_its_gate(server: &Server) {
         |s| s.client.hang_up(),
         |s| s.client.reset_tcp(),
         |mut s| {
-            // Behind further commands.
+            // After further commands.
             s.send("SELECT 1");
             s.send("SELECT 2");
             s.client.hang_up();

@@ -1,6 +1,6 @@
 //! Random statements with lock calls, answered by the server and through the proxy.
 //!
-//! A run prints its seed. `LOCKSTEAD_GENERATED_SEED=seed` draws the same statements once more,
+//! A run prints its seed. `LOCKSTEAD_GENERATED_SEED=seed` draws the same statements again,
 //! `LOCKSTEAD_GENERATED_COUNT=n` says how many a flavour, and `LOCKSTEAD_GENERATED_ODD=1` sends
 //! also those through the proxy whose calls the server evaluates out of order or not once. What
 //! the proxy refuses is counted and ends its script.
@@ -99,7 +99,7 @@ struct Said {
     held: String,
 }
 
-/// Has one session run statements, and asks for the trace behind each.
+/// Has one session run statements, and asks for the trace after each.
 fn said(server: &Server, grammar: &mut Grammar, count: usize) -> Vec<Said> {
     const TRACE: &str = "a: SELECT @t";
     let [one, two, three] = NAMES;
@@ -131,7 +131,7 @@ fn said(server: &Server, grammar: &mut Grammar, count: usize) -> Vec<Said> {
         .collect()
 }
 
-/// What became of the generated statements.
+/// The result of the generated statements.
 #[derive(Default)]
 struct Tally {
     equal: usize,
@@ -233,7 +233,7 @@ fn check(
     compare(&direct, &proxied, flavour, names).map(|_| ())
 }
 
-/// How many of the statements were the grammar's: each has a look at the first name behind it.
+/// How many of the statements were the grammar's: each has a look at the first name after it.
 fn generated_in(transcript: &Transcript) -> usize {
     let look = format!("c: SELECT IS_USED_LOCK('{}')", NAMES[0]);
     transcript.entries.iter().filter(|e| e.step.text == look && e.response().is_some()).count()

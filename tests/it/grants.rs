@@ -187,7 +187,7 @@ fn a_viewer_sees_held_locks_and_nothing_else(server: &Server) {
     let viewer = format!("{name}@%");
     let sql = printed.print(&[&printed.options()[..], &["--viewer", &viewer]].concat());
     printed.as_administrator(&sql);
-    // Once more, as behind an upgrade.
+    // Again, as after an upgrade.
     printed.as_administrator(&sql);
 
     let proxy = printed.start(&[]);

@@ -79,7 +79,7 @@ fn does_harm(c: char) -> bool {
         || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Lines for people, in which nothing does harm.
+/// Lines for display, in which nothing does harm.
 fn harmless(lines: &str) -> Vec<&str> {
     let lines: Vec<&str> = lines.split_terminator('\n').collect();
     for line in &lines {

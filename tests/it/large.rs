@@ -28,7 +28,7 @@ const LONG: usize = 100_000;
 /// The longest payload of a frame.
 const FRAME: usize = 0x00ff_ffff;
 
-/// What the proxy puts in the place of a call's arguments and of all that follows them.
+/// What the proxy puts in place of a call's arguments and of all that follows them.
 fn garbled(prefix: &str, length: usize) -> Vec<u8> {
     let mut text = prefix.as_bytes().to_vec();
     text.extend((0..length).map(|n| if n == 1 { b'\n' } else { 1 }));
@@ -254,7 +254,7 @@ fn a_call_in_a_long_statement_to_prepare_is_refused(server: &Server) {
 fn a_call_in_the_second_of_two_frames_is_refused(server: &Server) {
     server.root().raise("max_allowed_packet", 67_108_864);
     let mut stage = Stage::start(server);
-    // The parenthesis is the last byte of a frame, the first of the next, or stands far behind.
+    // The parenthesis is the last byte of a frame, the first of the next, or comes much later.
     for at in [FRAME - 2, FRAME - 1, FRAME, FRAME + 1, FRAME + 100_000, 2 * FRAME - 1] {
         let call = "GET_LOCK('k', 0)";
         let fill = at - "SELECT /*  */ GET_LOCK".len();
@@ -262,7 +262,7 @@ fn a_call_in_the_second_of_two_frames_is_refused(server: &Server) {
         assert_eq!(sql.as_bytes()[at], b'(');
         let response = stage.query(&sql);
         stage.assert_refused(&format!("a call at {at}"), &response);
-        // Numbered behind the last frame of the statement.
+        // Numbered after the last frame of the statement.
         let frames = (1 + sql.len()) / FRAME + 1;
         assert_eq!(usize::from(response.packets[0].sequence()), frames);
     }

@@ -1,4 +1,4 @@
-//! TLS on either leg, and what becomes of passwords where one has it and the other has not.
+//! TLS on either leg, and what happens to passwords where one has it and the other has not.
 
 use std::net::Ipv4Addr;
 use std::process::{Command, Output};
@@ -34,7 +34,7 @@ on_both! {
 
 const PASSWORD: &str = "a-secret-that-is-looked-for";
 
-/// A proxy with a piece of network behind it, in which passwords would be seen.
+/// A proxy with a piece of network between it and the server, in which passwords would be seen.
 struct Legs {
     proxy: Launched,
     link: Link,
@@ -341,7 +341,7 @@ fn a_required_certificate_that_none_can_show_lets_nobody_in(server: &Server) {
     let refused = told(&log_in(proxy.port, &own.server.root));
     assert!(refused.contains("tls_client_cert"), "{refused}");
     let ready = proxy.page("/readyz");
-    assert!(ready.contains(" 503 ") && ready.contains("nobody can log in"), "{ready}");
+    assert!(ready.contains(" 503 ") && ready.contains("clients cannot log in"), "{ready}");
     let off = run(&[
         &["check", "--backend", "h:1", "--store", "mysql://a:b@h/x", "--tls", "off"][..],
         &asks,

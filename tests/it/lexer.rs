@@ -1,7 +1,7 @@
 //! What the servers' own lexers take for a lock call, and what the proxy does.
 //!
-//! Each text is run on the server, where a lock that is held behind it tells of a call. A run
-//! prints its seed. `LOCKSTEAD_LEXER_SEED=seed` draws the same texts once more,
+//! Each text is run on the server, where a lock that is held after it tells of a call. A run
+//! prints its seed. `LOCKSTEAD_LEXER_SEED=seed` draws the same texts again,
 //! `LOCKSTEAD_LEXER_COUNT=n` says how many a flavour; each has a seed of its own.
 
 mod texts;
@@ -38,7 +38,7 @@ fn setting(name: &str, default: u64) -> u64 {
 /// What the server makes of a text.
 #[derive(Debug)]
 struct Truth {
-    /// Locks held behind it.
+    /// Locks held after it.
     taken: u64,
     error: Option<u16>,
 }
@@ -205,7 +205,7 @@ fn streams(
     if pieces.calls() != whole.calls() {
         return Some(format!("other calls in chunks of {size}"));
     }
-    let mut stream = Stream::behind(known, 0);
+    let mut stream = Stream::after(known, 0);
     let mut passed = text.to_vec();
     let found = passed.chunks_mut(size).find_map(|chunk| stream.pass(chunk));
     match (whole.first_call(), found) {

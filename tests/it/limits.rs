@@ -45,7 +45,7 @@ fn a_session_holds_so_many_locks_and_no_more(server: &Server) {
         "{refused}"
     );
     assert!(session.is_free("c"));
-    // Not one more: the same once more.
+    // Not one more: the same again.
     session.lock("a");
     assert_eq!(met(&proxy, "max_session_locks").to_bits(), 1_f64.to_bits());
     session.unlock("b");
@@ -126,7 +126,7 @@ fn so_many_sessions_wait_and_no_more(server: &Server) {
     assert_eq!(other.value("SELECT GET_LOCK('a', 10)").as_deref(), Some("1"));
 }
 
-/// What a client is told in the place of a greeting.
+/// What a client is told in place of a greeting.
 fn greeted(port: u16) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
     let mut head = [0; 4];

@@ -74,7 +74,7 @@ impl Observing {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// The same for people.
+    /// The same for display.
     fn tables(&self) -> String {
         let output = run(&["report", "--state-dir", self.dir.to_str().expect("plain")]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -355,14 +355,14 @@ fn the_report_is_kept_over_restarts(server: &Server) {
     let seen = lock(&report, &name);
     assert_eq!((&report["since"], &seen["calls"]["get_lock"]["one"]), (&since, &2.into()));
     assert_eq!(seen["holds"]["count"], 1);
-    // What cannot be read is put aside.
+    // What cannot be read is renamed.
     let file = observing.dir.join("observed.json");
     std::fs::write(&file, b"{\"format\": 1, ").expect("written");
     let path = observing.dir.to_str().expect("plain").to_owned();
     let output = run(&["report", "--state-dir", &path]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     observing.proxy = Observing::proxy(&server.url, &observing.dir);
-    assert!(observing.proxy.log().contains("put aside"), "{}", observing.proxy.log());
+    assert!(observing.proxy.log().contains("renamed"), "{}", observing.proxy.log());
     assert!(names(&observing.report()).is_empty());
     assert!(observing.dir.join("observed.json.broken").exists());
     // One proxy to a report.
@@ -477,7 +477,7 @@ fn what_cannot_be_observed_is_counted(server: &Server) {
     let report = observing.end();
     let unobserved = &report["unobserved"];
     assert_eq!((&unobserved["long"], &unobserved["pipelined"]), (&1.into(), &pipelined.into()));
-    // The one before, perhaps the long one's, and the one behind it.
+    // The one before, perhaps the long one's, and the one after it.
     assert_eq!(unobserved["hold"], 3, "{report:#}");
     let seen = lock(&report, &name);
     assert_eq!(
@@ -669,7 +669,7 @@ fn checks_are_about_what_observing_needs(server: &Server) {
     // A store that is not there yet is not looked for.
     let output = check(&["--state-dir", dir, "--store", "mysql://nobody:x@127.0.0.1:1/none"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    assert!(text(&output).contains("not looked at"), "{}", text(&output));
+    assert!(text(&output).contains("not checked"), "{}", text(&output));
     let output = check(&["--state-dir", "off"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("`state_dir`"), "{}", text(&output));
@@ -680,10 +680,10 @@ fn checks_are_about_what_observing_needs(server: &Server) {
     }
     let account = format!("{}x", server.url);
     let output = run(&[&["doctor", "--account", &account], &place[..]].concat());
-    assert!(text(&output).contains("looked at as root"), "{}", text(&output));
+    assert!(text(&output).contains("checked as root"), "{}", text(&output));
     let output = run(&["report", "--state-dir", dir]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    assert!(text(&output).contains("nothing was observed"), "{}", text(&output));
+    assert!(text(&output).contains("there is no report"), "{}", text(&output));
     let output = run(&["report", "--state-dir", "off"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
 }

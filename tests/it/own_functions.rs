@@ -1,4 +1,4 @@
-//! Which functions are the server's own: a statement is run once more only if nothing in it can be a
+//! Which functions are the server's own: a statement is run again only if nothing in it can be a
 //! function that somebody has stored.
 
 use lockstead::sql::classify::{Statement, classify_exactly};

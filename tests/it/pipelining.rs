@@ -26,7 +26,7 @@ fn query(text: &str) -> Vec<u8> {
     packet(&[&[QUERY][..], text.as_bytes()].concat())
 }
 
-/// All frames that answer these bytes and a COM_QUIT behind them.
+/// All frames that answer these bytes and a COM_QUIT after them.
 fn answers(port: u16, bytes: &[u8]) -> Vec<([u8; 4], Vec<u8>)> {
     let mut raw = Raw::at(port);
     raw.bytes(&[bytes, &packet(&[QUIT])].concat());

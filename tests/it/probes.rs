@@ -176,7 +176,7 @@ fn what_a_probe_leaves_behind_has_the_globals_of_its_time(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let precision = |session: &mut Session| session.value("SELECT @@div_precision_increment");
     let sessions = || std::iter::repeat_with(|| Session::at(proxy.port)).take(20);
-    // The spare may be completed before a client comes, on a slow machine: then once more.
+    // The spare may be completed before a client comes, on a slow machine: then again.
     let mut heir = eventually("a client gets a probe's connection", || {
         server.root().run("SET GLOBAL div_precision_increment=4");
         let id = probe_and_leave(proxy.port);

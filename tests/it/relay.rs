@@ -84,7 +84,7 @@ fn the_tag_is_the_first_attribute_of_a_login(store: &Server) {
     }
 }
 
-/// The server asks for it behind the login; neither leg is encrypted.
+/// The server asks for it after the login; neither leg is encrypted.
 fn a_question_for_a_password_in_clear_is_not_passed_on(store: &Server) {
     let hello = greeting(version_like(store), 0x019f_a687);
     let ended = Arc::new(AtomicBool::new(false));
@@ -166,7 +166,7 @@ fn commands_pass_in_pieces_of_any_size(store: &Server) {
 }
 
 fn packets_of_sixteen_mebibytes_pass(store: &Server) {
-    // Payloads of a frame less one byte, of a frame, which takes an empty one behind it, and so on.
+    // Payloads of a frame less one byte, of a frame, which takes an empty one after it, and so on.
     for size in [0x00ff_fffe, 0x00ff_ffff, 0x0100_0000, 2 * 0x00ff_ffff] {
         let there: Vec<u8> = (0..size - 1).map(|n| b"abcdefg "[n % 8]).collect();
         let command = query(&there);
@@ -205,7 +205,7 @@ fn a_replication_stream_passes_both_ways(store: &Server) {
                 assert_eq!(peer.frame(), acked);
             }
         }
-        // An end of the stream that looks like one, and more behind it.
+        // An end of the stream that looks like one, and more after it.
         peer.send(&packet(9, &[0xfe, 0, 0, 2, 0]));
         peer.send(&event(EVENTS));
         peer.rest();

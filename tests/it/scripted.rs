@@ -164,7 +164,7 @@ impl Scripted {
         let backend = listener.local_addr().expect("bound").to_string();
         let (hello, play) = (packet(0, hello), Arc::new(play));
         std::thread::spawn(move || {
-            // The first is the proxy's own, which looks whether this is the store's server.
+            // The first is the proxy's own, which checks whether this is the store's server.
             for stream in listener.incoming().flatten().skip(1) {
                 let (hello, play) = (hello.clone(), Arc::clone(&play));
                 std::thread::spawn(move || {

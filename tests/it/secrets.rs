@@ -35,8 +35,8 @@ fn the_state_directory_is_its_users_alone(server: &Server) {
     set(&state.join("tls-key.pem"), 0o644);
     let proxy = Proxy::start(&server.url, &["--state-dir", &argument]);
     let log = proxy.log();
-    assert!(log.contains("others may write to the state directory"), "{log}");
-    assert!(log.contains("everybody may read it (mode 644); chmod 600 it"), "{log}");
+    assert!(log.contains("other users may write to the state directory"), "{log}");
+    assert!(log.contains("all users may read it (mode 644): chmod 600"), "{log}");
 }
 
 /// What a start says that fails.
@@ -55,7 +55,10 @@ fn a_key_that_others_may_have_written_is_refused(server: &Server) {
     drop(Proxy::start(&server.url, &["--state-dir", &state.display().to_string()]));
     set(&key, 0o622);
     let said = refused(server, &state);
-    assert!(said.contains("tls-key.pem: others may change it (mode 622); chmod 600 it"), "{said}");
+    assert!(
+        said.contains("tls-key.pem: other users may change it (mode 622): chmod 600"),
+        "{said}"
+    );
     set(&key, 0o600);
     // Only root can give a file away.
     if chown(&key, Some(12345), None).is_ok() {
@@ -68,7 +71,7 @@ fn a_password_that_everybody_may_read_is_told(server: &Server) {
     let folder = Folder::new();
     let file = folder.file("settings.toml");
     let argument = file.display().to_string();
-    let warning = "has the password of `store`: everybody may read it";
+    let warning = "has the password of `store`: all users may read it";
     let store = format!("store = \"{}{}\"\n", server.url, fresh_schema());
     for (line, mode, told) in
         [(store.as_str(), 0o644, true), (&store, 0o640, false), ("workers = 1\n", 0o644, false)]

@@ -25,7 +25,7 @@ macro_rules! on_both {
 }
 pub(crate) use on_both;
 
-/// Another proxy on the schema of the first, behind its startup wait; both know of each other.
+/// Another proxy on the schema of the first, after its startup wait; both know of each other.
 pub(crate) fn join(server: &Server, first: &Proxy, extra: &[&str]) -> Proxy {
     let proxy = Proxy::start_on(&server.url, &first.schema, extra);
     eventually("the proxy grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));

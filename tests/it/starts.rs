@@ -82,7 +82,7 @@ fn an_unknown_account_of_the_store_is_told(server: &Server) {
         let (said, _) = refused(&store, server);
         root.run(&format!("DROP USER {schema}"));
         assert!(said.contains("IDENTIFIED WITH caching_sha2_password"), "{said}");
-        assert!(said.contains("sha256_password, which the server asks for"), "{said}");
+        assert!(said.contains("sha256_password, as the server requires"), "{said}");
     }
 }
 
@@ -109,7 +109,7 @@ fn a_server_without_room_is_no_failed_login(server: &Server) {
     eventually("the server has room for nobody but its administrators", || {
         let open = root.column(&open).concat();
         root.run(&format!("SET GLOBAL max_connections = {open}"));
-        // One more is greeted, and refused behind its password.
+        // One more is greeted, and refused after its password.
         let client = Client::connect("127.0.0.1", proxy.port, &plain).ok()?;
         (!client.login.succeeded()).then_some(())
     });

@@ -42,7 +42,8 @@ impl Process {
     pub(crate) fn taken(nth: usize, log: impl Fn() -> String) -> Self {
         eventually("a process has taken over", || {
             let log = log();
-            let mut lines = log.lines().filter(|line| line.contains("it has taken over"));
+            let mut lines =
+                log.lines().filter(|line| line.contains("the new process has taken over"));
             let (_, id) = lines.nth(nth - 1)?.rsplit_once("process=")?;
             id.trim().parse().ok().map(Self)
         })
@@ -286,11 +287,11 @@ fn one_upgrade_is_under_way_at_a_time(server: &Server) {
     let first = std::thread::scope(|threads| {
         let first = threads.spawn(|| desk.ask(&["upgrade"]));
         eventually("it is under way", || {
-            desk.proxy.log().contains("a new process is started").then_some(())
+            desk.proxy.log().contains("starting a new process").then_some(())
         });
         let second = desk.ask(&["upgrade"]);
         assert_eq!(second.status.code(), Some(1));
-        assert!(text(&second).contains("one is under way already"), "{}", text(&second));
+        assert!(text(&second).contains("an upgrade is already under way"), "{}", text(&second));
         std::fs::write(&settings, "lease = 'never'\n").expect("written");
         first.join().expect("a thread")
     });
@@ -310,7 +311,8 @@ fn a_new_process_may_be_replaced_in_its_turn(server: &Server) {
     first.signal("USR2");
     // Each of the two is told of by the one before it.
     let last = Process::taken(2, || desk.proxy.log());
-    let serving = |log: String| log.matches("taken over: serving").count() == 2;
+    let serving =
+        |log: String| log.matches("serving, with the sockets of the previous process").count() == 2;
     eventually("the next one serves", || serving(desk.proxy.log()).then_some(()));
     assert!(last.0 != first.0 && last.is_there());
     let mut behind = Session::at(port);
@@ -326,7 +328,7 @@ fn a_new_process_may_be_replaced_in_its_turn(server: &Server) {
     assert!(!desk.folder.file("admin.sock").exists(), "whose socket it was removes the file");
 }
 
-/// Puts a script in the place of a program, as a package does.
+/// Puts a script in place of a program, as a package does.
 pub(crate) fn replace(program: &Path, script: &str) {
     let text = program.with_extension("text");
     std::fs::write(&text, script).expect("written");
@@ -397,7 +399,7 @@ fn the_program_is_the_file_that_is_there_now(server: &Server) {
     proxy.ask("cannot start");
     proxy.serves();
     replace(&file, &format!("#!/bin/sh\necho the newer one >&2\nexec {REAL} \"$@\"\n"));
-    proxy.ask("taken over: serving");
+    proxy.ask("serving, with the sockets of the previous process");
     let _new = Process::taken(1, || proxy.launched.log());
     assert!(proxy.launched.log().contains("the newer one"));
     proxy.serves();
@@ -418,7 +420,7 @@ fn systemd_is_told_which_process_is_the_service(server: &Server) {
         command
     });
     assert_eq!(told(), "READY=1");
-    proxy.ask("taken over: serving");
+    proxy.ask("serving, with the sockets of the previous process");
     let new = Process::taken(1, || proxy.launched.log());
     assert_eq!(told(), format!("MAINPID={}", new.0));
 }

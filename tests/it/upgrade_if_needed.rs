@@ -123,7 +123,7 @@ impl Own {
         let output = self.ask(&["upgrade", "--if-needed"]);
         let said = text(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(!self.log().contains("it has taken over"));
+        assert!(!self.log().contains("the new process has taken over"));
         said
     }
 
@@ -157,7 +157,7 @@ impl Drop for Own {
 const UNCHANGED: &str = "configuration: unchanged";
 const READ: &str = "certificates: read again";
 const NOT_NEEDED: &str =
-    "upgrade: not needed: no changed setting needs a start, and the program is the one that runs";
+    "upgrade: not needed: no changed setting needs a start, and the program has not changed";
 
 fn what_needs_no_start_is_reloaded_and_the_process_stays(server: &Server) {
     let own = Own::start(server, Own::built, "max_connections = 50\n");
@@ -169,7 +169,7 @@ fn what_needs_no_start_is_reloaded_and_the_process_stays(server: &Server) {
     assert_eq!(told, ["max_connections: 1, was 50", READ, NOT_NEEDED]);
     assert!(process.is_none() && !own.has_room());
     assert!(!open.is_free("kept"));
-    assert!(!own.log().contains("a new process is started"), "{}", own.log());
+    assert!(!own.log().contains("starting a new process"), "{}", own.log());
 }
 
 fn a_setting_that_needs_a_start_gets_a_new_process(server: &Server) {
@@ -181,7 +181,7 @@ fn a_setting_that_needs_a_start_gets_a_new_process(server: &Server) {
     assert_eq!(told, ["drain_timeout: 9m, was 10m", READ, "upgrade: done: a start applies lease"]);
     let process = process.expect("a new process");
     assert!(own.log().contains(&format!(
-        "it has taken over: sessions that are here stay until they end process={}",
+        "the new process has taken over; existing sessions stay here until they end process={}",
         process.0
     )));
     own.stays();
@@ -241,9 +241,9 @@ fn a_wrong_setting_is_refused_and_nothing_changes(server: &Server) {
     place(&program_in(&own.folder), REAL.as_ref());
     own.write("max_connections = 1\nlogin_timeout = 'never'\n");
     let said = own.is_refused();
-    assert!(said.contains("all stays as it was") && said.contains("`login_timeout`"), "{said}");
+    assert!(said.contains("nothing was changed") && said.contains("`login_timeout`"), "{said}");
     assert!(own.has_room(), "a part of it is in force");
-    assert!(!own.log().contains("a new process is started"));
+    assert!(!own.log().contains("starting a new process"));
 }
 
 fn an_upgrade_that_fails_is_told_of_and_the_old_process_serves(server: &Server) {
@@ -255,7 +255,7 @@ fn an_upgrade_that_fails_is_told_of_and_the_old_process_serves(server: &Server) 
     own.write("max_connections = 2\n");
     let said = own.is_refused();
     for part in [
-        "the settings are read again",
+        "the settings were read again",
         "program is another file than the one that ran",
         "the new process ended (exit status: 7)",
     ] {
@@ -265,6 +265,6 @@ fn an_upgrade_that_fails_is_told_of_and_the_old_process_serves(server: &Server) 
     assert!(!own.has_room(), "the settings were read");
     std::fs::remove_file(&program).expect("removed");
     let said = own.is_refused();
-    assert!(said.contains("cannot look at"), "{said}");
+    assert!(said.contains("cannot read"), "{said}");
     assert!(!open.is_free("kept"));
 }

@@ -47,7 +47,7 @@ client_program() {
 client_cases() {
   local program
   client_program "$1" "$2"
-  # Behind a heading and an empty line.
+  # After a heading and an empty line.
   "$program" --show-tests | sed 1,2d
 }
 

@@ -54,7 +54,7 @@ const REFUSED: [(&str, &str); 44] = [
 ];
 
 /// Where "behind" is a place: a balancer in front, a proxy behind. For time there is "after".
-const BEHIND: [&str; 8] = [
+const BEHIND: [&str; 7] = [
     "behind a balancer",
     "behind a load balancer",
     "behind a proxy",
@@ -62,7 +62,6 @@ const BEHIND: [&str; 8] = [
     "behind a service",
     "behind haproxy",
     "proxies behind",
-    "server behind the proxy",
 ];
 
 /// How a clause begins that must not be a sentence's subject; a question may.

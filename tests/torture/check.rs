@@ -15,7 +15,7 @@ pub(crate) struct Violation {
     pub(crate) what: String,
 }
 
-/// How long an answer may come behind its timeout.
+/// How much later than its timeout an answer may come.
 const MARGIN: Duration = Duration::from_secs(15);
 /// A fault goes on to be felt: leases run out, locks are taken over.
 const AFTERMATH: Duration = Duration::from_secs(4);
@@ -60,7 +60,7 @@ fn in_order(holds: &[Hold]) -> BTreeMap<String, Vec<&Hold>> {
 }
 
 /// Whether a proxy may have written a reply in time that its stop held back on the way: no check
-/// can stand behind the write.
+/// can stand after the write.
 fn is_held_back(proxy: usize, asked: Duration, at: Duration, faults: &[Fault]) -> bool {
     let stopped = |f: &&Fault| f.kind == "stop" && f.proxy == Some(proxy);
     faults.iter().filter(stopped).any(|f| asked <= f.to && f.from <= at && at <= f.to + RESUMING)
@@ -183,7 +183,7 @@ pub(crate) fn wrong_looks(looks: &[Look], holds: &[Hold]) -> Vec<Violation> {
     found
 }
 
-/// C5: no wait goes on for long behind its timeout, unless its proxy was stopped.
+/// C5: no wait goes on for long after its timeout, unless its proxy was stopped.
 pub(crate) fn late_answers(waits: &[Wait], faults: &[Fault]) -> Vec<Violation> {
     let mut found = Vec::new();
     for wait in waits {
@@ -274,7 +274,7 @@ pub(crate) struct Absence {
     pub(crate) key: String,
     pub(crate) away: Duration,
     pub(crate) lease: Duration,
-    /// Whether the lock was still held behind it.
+    /// Whether the lock was still held after it.
     pub(crate) kept: bool,
 }
 

@@ -42,12 +42,12 @@ fn two_holders_at_once_are_caught() {
         let all = [&good[..], std::slice::from_ref(&bad)].concat();
         assert!(!overlaps(&all, &[]).is_empty(), "{bad:?}");
     }
-    // A long hold behind which a short one is not forgotten.
+    // A short hold after a long one is not forgotten.
     assert_eq!(
         overlaps(&[hold(1, 0, 100, 1), hold(2, 110, 120, 2), hold(3, 115, 116, 3)], &[]).len(),
         1
     );
-    // A reply that a stopped proxy had under way is old news, unless something was proved behind it.
+    // A reply that a stopped proxy had under way is old news, unless something was proved after it.
     let stopped = [fault("stop", 0, 15)];
     assert_eq!(overlaps(&[hold(2, 10, 30, 2), hold(1, 16, 16, 1)], &stopped), []);
     assert_eq!(overlaps(&[hold(2, 10, 30, 2), hold(1, 16, 17, 1)], &stopped).len(), 1);

@@ -78,7 +78,7 @@ impl Faults {
         }
     }
 
-    /// Faults alone and in pairs until `end`; everything is well again behind it.
+    /// Faults alone and in pairs until `end`; everything is well again after it.
     pub(crate) fn rage_until(&mut self, end: Duration) {
         self.quiet(500..1500);
         while now() < end {

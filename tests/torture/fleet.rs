@@ -120,7 +120,7 @@ impl Node {
         drop(lock(&self.proxy).take());
     }
 
-    /// Starts it behind a kill, as the successor of the one before or as a stranger.
+    /// Starts it after a kill, as the successor of the one before or as a stranger.
     pub(crate) fn revive(&self, successor: bool) {
         // Killed twice, it was revived already.
         self.kill();

@@ -13,7 +13,7 @@ pub(crate) fn now() -> Duration {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hold {
     pub(crate) key: String,
-    /// Unique over the whole run, unlike connection ids, which begin anew with the server.
+    /// Unique over the whole run, unlike connection ids, which begin again with the server.
     pub(crate) session: u64,
     pub(crate) conn: u64,
     pub(crate) proxy: usize,

@@ -2,7 +2,7 @@
 //! family; checkers judge what the clients saw.
 //!
 //! LOCKSTEAD_TORTURE_SECONDS says for how long (25), LOCKSTEAD_TORTURE_SEED draws the same faults
-//! once more. `make torture` is the long form.
+//! again. `make torture` is the long form.
 
 mod check;
 mod check_tests;

@@ -13,7 +13,7 @@
 //! | `StopAtEmpty` | a lease is a promise |
 //! | `TrustRows` | mutual exclusion |
 //! | `DeadlineFromAck` | the model of the protocol: the kill budget hides it, and a takeover that ends the sessions |
-//! | `NoCheckAfterReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks once more |
+//! | `NoCheckAfterReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks again |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
 
 use std::sync::Arc;

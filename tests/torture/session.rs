@@ -16,7 +16,7 @@ use crate::wire::{Client, End, Kind, Shape};
 pub(crate) enum Broken {
     /// The session lives on.
     Error(u16),
-    /// Nobody knows what became of the statement.
+    /// Nobody knows the result of the statement.
     Gone,
 }
 

@@ -1,4 +1,4 @@
-//! Behind the last fault everything comes to rest: what does not is a violation.
+//! After the last fault everything comes to rest: what does not is a violation.
 
 use std::sync::Arc;
 use std::time::Duration;

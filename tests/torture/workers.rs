@@ -122,7 +122,7 @@ impl Worker {
         let table = self.client.table.clone();
         let transaction = self.chance(30);
         if self.chance(30) {
-            // Whoever had the lock before has left no transaction behind.
+            // The holder before has left no transaction.
             let sql = format!("SELECT v FROM {table} WHERE k={n} FOR UPDATE NOWAIT");
             if let Err(e) = session.ask(&sql) {
                 self.blocked(session, &key, e);
@@ -157,7 +157,7 @@ impl Worker {
         session.release(&key)
     }
 
-    /// 3572 and 1205: somebody's transaction has the row. Behind a restart it may be one that the
+    /// 3572 and 1205: somebody's transaction has the row. After a restart it may be one that the
     /// server found in its log.
     fn blocked(&self, session: &Session, key: &str, e: Broken) {
         if let Broken::Error(code @ (1205 | 3572)) = e {
@@ -236,7 +236,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Two sessions wait for each other: one of them hears of it at once, the other gets the lock.
+    /// Two sessions wait for each other: one of them learns of it at once, the other gets the lock.
     fn cycle(&mut self) {
         let (Some(mut a), Some(mut b)) = (self.open(), self.open()) else { return };
         let (one, two) = (format!("cycle {}", a.number), format!("cycle {}", b.number));
@@ -296,7 +296,7 @@ impl Worker {
                 let _ = session.ask(&format!("KILL {id}"));
             }
             1 => {
-                // Half open: nothing more is heard of it, until the server has had enough.
+                // Half open: nothing more is learned of it, until the server has had enough.
                 let _ = session.ask("SET SESSION wait_timeout=1");
                 std::thread::park_timeout(Duration::from_millis(2500));
             }

@@ -220,7 +220,7 @@ impl<'a> Scene<'a> {
         command.env("DOCS_LOG", self.place.file("proxy.log"));
     }
 
-    /// A block with what a reader puts in the place of what is written.
+    /// A block with what a reader puts in place of what is written.
     fn adapt(&self, text: &str) -> String {
         let mut text = text.replace("127.0.0.1:3306", &format!("127.0.0.1:{}", self.server.port()));
         text = replace_word(&text, "6033", &self.port.to_string());

@@ -89,7 +89,7 @@ fn said(standing: &Validity, whose: &str) -> Option<String> {
             format!("{whose}: expired at {}, renew it", format_rfc3339_seconds(end))
         }
         Validity::NotYet(begin) => format!(
-            "{whose}: is not good before {}; is the clock right?",
+            "{whose}: is not valid before {}; is the clock right?",
             format_rfc3339_seconds(begin)
         ),
     })
@@ -106,7 +106,7 @@ pub(super) fn state_dir(config: &Config, findings: &mut Findings) {
     let tried = if path.exists() { try_to_write(path) } else { try_to_make(path) };
     match tried {
         Ok(()) if path.exists() => Findings::fine(LABEL, format_args!("ok: {shown}")),
-        Ok(()) => Findings::fine(LABEL, format_args!("ok: {shown}, made at start")),
+        Ok(()) => Findings::fine(LABEL, format_args!("ok: {shown}, will be created at start")),
         Err(e) => {
             let lost = match config.mode {
                 Mode::Durable => "a restart after kill -9 waits for the lease",

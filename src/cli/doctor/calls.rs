@@ -39,7 +39,7 @@ pub(crate) fn judge(definition: &Definition, flavour: Flavour, version: u32) -> 
         return DefinitionVerdict::Calls(lines(text, finder.calls().iter().map(|c| c.start)));
     }
     let named = strings_with_a_name(text, dialect);
-    if named.is_empty() || finder.prepares_behind().is_none() {
+    if named.is_empty() || finder.prepares_after().is_none() {
         return DefinitionVerdict::Nothing;
     }
     DefinitionVerdict::MayCall(lines(text, named.into_iter()))
@@ -95,8 +95,8 @@ fn excerpt(text: &[u8], at: usize) -> String {
     let before = String::from_utf8_lossy(&text[start..at]);
     let before = before.trim_start();
     let cut = before.chars().count().saturating_sub(BEFORE);
-    let behind = String::from_utf8_lossy(&text[at..end]);
-    let rest = before.chars().skip(cut).chain(behind.trim_end().chars());
+    let after = String::from_utf8_lossy(&text[at..end]);
+    let rest = before.chars().skip(cut).chain(after.trim_end().chars());
     let shown: String = rest.clone().take(SHOWN).collect();
     let head = if cut > 0 { "…" } else { "" };
     let tail = if rest.count() > SHOWN { "…" } else { "" };

@@ -39,13 +39,13 @@ const CHECKS: [Check; 13] = [
         code: "store",
         found: |f| f.contains_key("store_error"),
         text: "{store_error}",
-        advice: "Lockstead does not start so; `lockstead check` looks at it alone",
+        advice: "Lockstead does not start like this; see `lockstead check`",
     },
     Check {
         severity: Severity::Problem,
         code: "engine",
         found: |f| is_other(f, "odd_engines", &[""]),
-        text: "lock tables are not in InnoDB: {odd_engines}. Their rows are neither locked singly nor safe from a crash",
+        text: "lock tables are not in InnoDB: {odd_engines}. Their rows cannot be locked one by one, and a crash may lose them",
         advice: "stop all proxies, ALTER TABLE … ENGINE=InnoDB",
     },
     Check {
@@ -60,28 +60,28 @@ const CHECKS: [Check; 13] = [
         code: "binlog-mixed",
         found: |f| is(f, "log_bin", &ON) && is(f, "binlog_format", &["MIXED"]),
         text: "binlog_format is MIXED: lock batches are logged as rows nevertheless, since they run at READ COMMITTED",
-        advice: "nothing; ROW says what is meant",
+        advice: "nothing; ROW would be clearer",
     },
     Check {
         severity: Severity::Problem,
         code: "read-only",
         found: |f| is(f, "read_only", &ON) || is(f, "super_read_only", &ON),
         text: "the server is read-only: a replica, or a primary that was stopped. No lock can be taken here",
-        advice: "let `store` lead to the primary",
+        advice: "point `store` to the primary",
     },
     Check {
         severity: Severity::Problem,
         code: "redo-log",
         // MariaDB's 3 is 1 with another order of its syncs.
         found: |f| is_other(f, "innodb_flush_log_at_trx_commit", &["1", "3"]),
-        text: "innodb_flush_log_at_trx_commit is {innodb_flush_log_at_trx_commit}: a crash of the server may lose the last locks, and give a fencing token out twice",
+        text: "innodb_flush_log_at_trx_commit is {innodb_flush_log_at_trx_commit}: a crash of the server may lose the last locks, and a fencing token may be issued twice",
         advice: "SET GLOBAL innodb_flush_log_at_trx_commit=1, and in the server's option file",
     },
     Check {
         severity: Severity::Problem,
         code: "binlog-sync",
         found: |f| is(f, "log_bin", &ON) && is_other(f, "sync_binlog", &["1"]),
-        text: "sync_binlog is {sync_binlog}: a crash of the machine may lose the last locks, and give a fencing token out twice",
+        text: "sync_binlog is {sync_binlog}: a crash of the machine may lose the last locks, and a fencing token may be issued twice",
         advice: "SET GLOBAL sync_binlog=1, and in the server's option file",
     },
     Check {
@@ -90,22 +90,22 @@ const CHECKS: [Check; 13] = [
         found: |f| {
             is(f, "group", &["yes"]) && is_other(f, "group_replication_single_primary_mode", &ON)
         },
-        text: "the server is in a replication group with several primaries. The server's own locks can be taken on every member at once; Lockstead's are granted only on the member that the lock tables belong to, and sessions on another get none",
-        advice: "SELECT group_replication_switch_to_single_primary_mode(), and let `store` and `backend` lead to the primary",
+        text: "the server is in a replication group with several primaries. The server's own locks can be taken on every member at once; Lockstead grants locks only on the member that the lock tables belong to; sessions on other members get none",
+        advice: "SELECT group_replication_switch_to_single_primary_mode(), and point `store` and `backend` to the primary",
     },
     Check {
         severity: Severity::Note,
         code: "group",
         found: |f| is(f, "group", &["yes"]) && is(f, "group_replication_single_primary_mode", &ON),
-        text: "the server is in a replication group with one primary. The server's own locks can be taken on every member at once; Lockstead's belong to the primary of now: the next one grants none by itself",
-        advice: "let `store` and `backend` lead to the primary; run `lockstead adopt` after a change (docs/failover.md)",
+        text: "the server is in a replication group with one primary. The server's own locks can be taken on every member at once; Lockstead's locks belong to the current primary: the next one grants none by itself",
+        advice: "point `store` and `backend` to the primary; run `lockstead adopt` after a change (docs/failover.md)",
     },
     Check {
         severity: Severity::Note,
         code: "galera",
         found: |f| is(f, "wsrep_on", &ON) && is_other(f, "wsrep_provider", &["", "none"]),
-        text: "the server is a node of a Galera cluster. The server's own locks can be taken on every node at once; Lockstead's belong to one node, and the others grant none",
-        advice: "let `store` and `backend` of all proxies lead to the same node; run `lockstead adopt` after a change (docs/failover.md)",
+        text: "the server is a node of a Galera cluster. The server's own locks can be taken on every node at once; Lockstead's locks belong to one node, and the others grant none",
+        advice: "point `store` and `backend` of all proxies to the same node; run `lockstead adopt` after a change (docs/failover.md)",
     },
     Check {
         severity: Severity::Note,
@@ -118,7 +118,7 @@ const CHECKS: [Check; 13] = [
         severity: Severity::Note,
         code: "system",
         found: |f| f.contains_key("system"),
-        text: "{system} of the server's own objects (schemas sys, mysql) call lock functions, for their own purposes",
+        text: "{system} of the server's own objects (schemas sys, mysql) call lock functions for their own purposes",
         advice: "nothing",
     },
 ];
@@ -205,16 +205,18 @@ pub(super) fn hidden(objects: &[Object], grants: &[GrantLine], flavour: Flavour)
         }
         let shown = match count {
             0 => String::new(),
-            n => format!(" The text of {n} is not shown to it."),
+            n => format!(" It cannot see the text of {n}."),
         };
-        let listed =
-            if whole { "sees that they are there" } else { "may not see all that are there" };
+        let listed = if whole { "sees that they exist" } else { "cannot see all of them" };
         let (rights, on) = ways[0];
         findings.push(Finding {
             severity: Severity::Problem,
             code: need.code,
             text: format!("{}: the account {listed}.{shown}", need.what),
-            advice: format!("GRANT {} ON {on} to the account, and look again", rights.join(", ")),
+            advice: format!(
+                "GRANT {} ON {on} to the account, then run the doctor again",
+                rights.join(", ")
+            ),
             object: None,
         });
     }
@@ -292,6 +294,6 @@ mod tests {
         let routines = told(&[], &proc, Flavour::MySql).remove(0);
         assert!(routines.1.contains("GRANT SHOW_ROUTINE ON *.*"), "{routines:?}");
         let partial = told(&[view], &all, Flavour::MySql);
-        assert!(partial[0].1.contains("The text of 1 ") && partial.len() == 1, "{partial:?}");
+        assert!(partial[0].1.contains("the text of 1") && partial.len() == 1, "{partial:?}");
     }
 }

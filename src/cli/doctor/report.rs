@@ -63,7 +63,7 @@ impl DoctorReport {
 
 impl fmt::Display for DoctorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "server   {} at {}, looked at as {}", self.version, self.server, self.account)?;
+        writeln!(f, "server   {} at {}, checked as {}", self.version, self.server, self.account)?;
         for group in self.findings.chunk_by(|a, b| (a.code, &a.text) == (b.code, &b.text)) {
             let first = &group[0];
             let label = match first.severity {

@@ -46,7 +46,10 @@ impl Tables<'_> {
             ("covered", "work through Lockstead"),
             ("perhaps", "may be refused with error 1235"),
             ("refused", "would be refused with error 1235"),
-            ("passed", "define programs or views whose calls stay the server's own"),
+            (
+                "passed",
+                "define stored programs or views; their calls still take the server's own locks",
+            ),
         ] {
             let (texts, count) = runs.get(verdict).copied().unwrap_or_default();
             if texts > 0 || count > 0 || verdict == "covered" {
@@ -80,7 +83,7 @@ impl Tables<'_> {
         if report.overflow > 0 {
             writeln!(
                 f,
-                "\n{} times counted among the others: there were too many names or statements",
+                "\n{} times counted as others, because there were too many names or statements",
                 report.overflow
             )?;
         }

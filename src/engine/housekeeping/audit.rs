@@ -43,7 +43,7 @@ pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, l
         let result = compare(&mut link, &access, &engine, proxy, &locks, last_token).await;
         link.judge(&result);
         if let Err(e) = result {
-            tracing::debug!(error = %e, "held locks were not compared with their rows");
+            tracing::debug!(error = %e, "could not compare held locks with their rows");
         }
     }
 }

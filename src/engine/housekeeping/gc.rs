@@ -53,7 +53,7 @@ pub(in crate::engine) async fn collect(
                 tracing::debug!(rows, "rows of unused locks deleted");
             }
             // The next round does it.
-            Err(e) => tracing::debug!(error = %e, "unused locks were not all deleted"),
+            Err(e) => tracing::debug!(error = %e, "could not delete all rows of unused locks"),
         }
         // Most of the time there is nothing to do.
         link.drop_connection();

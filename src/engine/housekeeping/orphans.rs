@@ -32,7 +32,7 @@ impl Orphans {
             let since = *self.seen.entry(id).or_insert(now);
             if now >= terms.revocable(since) && meta.here {
                 conn.enter_dead(schema, id, meta.epoch).await?;
-                tracing::warn!(proxy = %id, "locks of a proxy whose row was deleted: it is entered as dead");
+                tracing::warn!(proxy = %id, "there are locks of a proxy whose row was deleted: it is registered as dead");
             }
         }
         Ok(())

@@ -187,7 +187,7 @@ async fn answer(
     }
 }
 
-/// An idle connection may have been closed meanwhile: once more on a new one. Each query may be run
+/// An idle connection may have been closed meanwhile: again on a new one. Each query may be run
 /// twice without harm.
 async fn twice<T>(
     link: &mut StoreLink,

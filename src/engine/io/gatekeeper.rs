@@ -214,7 +214,7 @@ impl Gatekeeper {
         if let Err(e) = &result {
             if !std::mem::replace(&mut self.complained, true) {
                 let gates = self.closed.len();
-                tracing::warn!(error = %e, gates, "waits are not shown to the server for a while");
+                tracing::warn!(error = %e, gates, "waits are not shown to the server at the moment");
             }
             // The gates that it holds go with it.
             self.link.drop_connection();

@@ -49,7 +49,7 @@ pub(in crate::engine) async fn answer(
 }
 
 async fn read(access: &StoreAccess, link: &mut StoreLink) -> Result<Census, String> {
-    // An idle connection may have been closed meanwhile: once more on a new one.
+    // An idle connection may have been closed meanwhile: again on a new one.
     for last in [false, true] {
         let conn = link.get().await.map_err(|e| e.to_string())?;
         let rows = conn.read_all_held(&access.url.schema, MOST + 1).await;

@@ -82,7 +82,7 @@ async fn run_batch(
     match result {
         Err(e) if e.is_unknown() => {
             if let Some(Turn { left_out }) = unknown.turn() {
-                tracing::warn!(error = %e, keys = batch.changes.len(), left_out, "the outcome of a batch is unknown; reading it back");
+                tracing::warn!(error = %e, keys = batch.changes.len(), left_out, "the result of a batch is unknown: reading the rows");
             }
             Ok((started, resolve(access, link, &old, batch).await))
         }

@@ -38,7 +38,7 @@ pub(in crate::engine) async fn run_reader(
     while let Some(lookup) = work.recv().await {
         let mut result = read(&access, &mut link, &lookup).await;
         if matches!(&result, Err(e) if e.is_unknown()) {
-            // A read has no outcome to be unsure of: once more on a new connection.
+            // A read has no outcome to be unsure of: again on a new connection.
             result = read(&access, &mut link, &lookup).await;
         }
         if finished.send(FinishedRead { keys: lookup.keys, result }).is_err() {

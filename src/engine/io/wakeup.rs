@@ -47,7 +47,7 @@ pub(in crate::engine) async fn listen(
         link.judge(&result);
         look = *result.as_ref().unwrap_or(&WakeReason::InCase);
         if let Err(e) = &result {
-            tracing::debug!(error = %e, "no doorbell: locks of other proxies are polled for");
+            tracing::debug!(error = %e, "no connection for wake-ups: this proxy polls for locks of other proxies");
         }
         if result.is_err() || lease.proxy().is_none() {
             sleep(RETRY).await;

@@ -228,7 +228,7 @@ impl Keeper {
         if !same_run(conn.started(), now.run) {
             let meta = conn.read_meta(&schema).await?;
             self.server.judge(&meta)?;
-            tracing::error!(proxy = %now.id, epoch = meta.epoch, "the server was restarted, or another has taken its place: its sessions and their locks are gone");
+            tracing::error!(proxy = %now.id, epoch = meta.epoch, "the server was restarted or replaced: its sessions and their locks are gone");
             self.fence();
             return self.join().await;
         }

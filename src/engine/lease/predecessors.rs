@@ -26,7 +26,7 @@ impl Predecessors {
         with_state(&mut self.state, |state| {
             let found = state.reap()?;
             for id in &found {
-                tracing::info!(proxy = %id, "the process of an earlier proxy is gone: its lease is not waited for");
+                tracing::info!(proxy = %id, "the process of an earlier proxy is gone: no wait for its lease");
             }
             gone.extend(found);
             Ok(())

@@ -125,7 +125,7 @@ enum Ids {
 }
 
 const BLIND: &str =
-    "the store account may not see whether its sessions are over: GRANT PROCESS ON *.* to it";
+    "the store account may not see whether its sessions have ended: GRANT PROCESS ON *.* to it";
 
 /// `tagged`: an id that was given when the proxy was dead already, if sessions are sought by their
 /// attribute. One that came later took no lock for it, whatever its attribute: any client may set one.

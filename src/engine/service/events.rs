@@ -24,7 +24,7 @@ pub(super) fn granted(metrics: &Metrics, key: &Key, token: u64, waiter: &Waiter)
 
 /// The row names this proxy, and no session of it.
 pub(super) fn found(metrics: &Metrics, key: &Key, token: u64) {
-    tracing::warn!(lock = key.shown(), token, "a lock row without a session is freed");
+    tracing::warn!(lock = key.shown(), token, "a lock row without a session was freed");
     metrics.ghosts.inc();
     metrics.held.inc();
     if let Some(named) = &metrics.named {

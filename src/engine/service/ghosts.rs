@@ -25,7 +25,7 @@ impl Service {
         let ghosts: Vec<_> = suspects.intersection(&self.suspects).cloned().collect();
         self.suspects = suspects;
         for (key, token) in ghosts {
-            tracing::warn!(token, "a lock row without a session is freed");
+            tracing::warn!(token, "a lock row without a session was freed");
             self.metrics.ghosts.inc();
             self.pipes.give_back(Arc::clone(&writer), key, token);
         }

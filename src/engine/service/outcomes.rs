@@ -177,7 +177,7 @@ impl Service {
             let remote = state.remote.get_or_insert_default();
             remote.placed = row.want == outcome.writer.proxy.0;
             let free = row.holder == 0 || self.others.clean.contains(&ProxyId(row.holder));
-            // Free by now: once more. Free for another proxy that waits: a look will tell.
+            // Free by now: again. Free for another proxy that waits: a look will tell.
             let for_others = self.others.waiting.contains(&ProxyId(row.want));
             remote.attempt = free && !for_others && !std::mem::replace(&mut waiter.hurried, true);
             if waiter.ticket == 0 {
@@ -230,7 +230,7 @@ impl Service {
             && !std::mem::replace(&mut self.complained, true)
             && let Some(Turn { left_out }) = self.refusals.turn()
         {
-            tracing::warn!(error = %e, keys = batch.changes.len(), left_out, "the lock store did not take a batch; trying again");
+            tracing::warn!(error = %e, keys = batch.changes.len(), left_out, "a batch failed at the lock store; trying again");
         }
         // A connection that cannot be opened says nothing about the other pipe's.
         let hopeless = !retry && matches!(e, StoreError::Refused { .. });

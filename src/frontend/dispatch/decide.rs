@@ -171,7 +171,7 @@ impl Dispatcher<'_> {
         let query = head.command == Command::QUERY;
         if !head.fits() {
             let dialect = self.view.dialect(link.status());
-            let stream = Stream::behind(dialect, text_at).with_names(query && has_named);
+            let stream = Stream::after(dialect, text_at).with_names(query && has_named);
             let native = runs_uncovered(self.context);
             let stream = if native { stream.looking() } else { stream };
             return Ok(CommandAction::Forward(Some(stream)));

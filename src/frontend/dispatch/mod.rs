@@ -1,4 +1,4 @@
-//! What becomes of the client's commands.
+//! What happens to the client's commands.
 
 pub(super) mod decide;
 pub(super) mod text;

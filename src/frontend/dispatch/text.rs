@@ -22,7 +22,7 @@ use crate::protocol::frame::HEADER;
 use crate::sql::classify::{BareCall, Statement};
 use crate::sql::expression::argument::Argument;
 
-/// What became of a text.
+/// The result of a text.
 pub(crate) enum Answered {
     /// The client has its answer, or will have it from the server.
     Done,

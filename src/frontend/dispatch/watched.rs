@@ -71,9 +71,9 @@ pub(crate) fn decide_watched(
             }
             let text_at = text_start(payload, link.capabilities());
             if !fits {
-                // Attributes that are longer still are not looked behind.
+                // The text after even longer attributes is not read.
                 return Ok(CommandAction::Forward(
-                    text_at.map(|at| Stream::behind(view.dialect(link.status()), at).looking()),
+                    text_at.map(|at| Stream::after(view.dialect(link.status()), at).looking()),
                 ));
             }
             watch_text(watch, view, link, Command(byte), text_at.map(|at| &payload[at..]));
@@ -117,8 +117,10 @@ fn watch_text(
     let read =
         found.map_or(Ok(None), |text| WatchedText::read(text, view.dialect(link.status()), by));
     let read = read.unwrap_or_else(|TooManyReadings| {
-        let why = Coverage::Perhaps("a lock call in a text that reads in many ways");
-        watch.unread("<text that reads in many ways>", why);
+        let why = Coverage::Perhaps(
+            "a lock call in a text that reads differently in many SQL modes and character sets",
+        );
+        watch.unread("<text that reads differently in many SQL modes>", why);
         None
     });
     if prepares {

@@ -21,7 +21,7 @@ pub(crate) enum CommandAction {
     Drop(u32),
 }
 
-/// Decides what becomes of the client's commands.
+/// Decides what happens to the client's commands.
 pub(crate) trait Dispatch {
     /// What to do with the command at the start of `bytes`.
     fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason>;

@@ -84,7 +84,7 @@ impl Link {
         false
     }
 
-    /// What the client gets in the place of these bytes of the response; `None`: these bytes.
+    /// What the client gets in place of these bytes of the response; `None`: these bytes.
     fn instead_of(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, CloseReason> {
         let Some(next) = self.pending.front_mut() else { return Ok(None) };
         Ok(match &mut next.recipient {
@@ -164,7 +164,7 @@ impl Link {
     /// Follows a response through these bytes, which may be more than the rest of a packet.
     pub(super) fn follow(&mut self, bytes: &mut [u8]) -> (usize, Progress) {
         let (n, progress) = self.tracker.feed(bytes);
-        // Where no response ends, nobody knows where to begin anew.
+        // Where no response ends, nobody knows where to begin again.
         let piped = matches!(self.input, ClientInput::Pipe);
         if let Some(renumber) = self.renumber.as_mut().filter(|_| !piped) {
             renumber.pass(&mut bytes[..n]);

@@ -76,7 +76,7 @@ pub(super) struct Link {
     /// The last response said the status.
     status_known: bool,
     skipped: Skipped,
-    /// When the server last heard of this session.
+    /// When the server last heard from this session.
     server_used: Instant,
 }
 
@@ -270,7 +270,7 @@ impl Link {
         self.status = Status(Status::AUTOCOMMIT);
     }
 
-    /// When the server last heard of this session.
+    /// When the server last heard from this session.
     pub(super) fn server_used(&self) -> Instant {
         self.server_used
     }
@@ -331,6 +331,6 @@ impl Link {
             return gone;
         }
         self.metrics.limits.with_label_values(&["unpacking"]).inc();
-        CloseReason::Broken("all sessions together have no more memory for long compressed packets")
+        CloseReason::Broken("there is no memory left for long compressed packets of all sessions")
     }
 }

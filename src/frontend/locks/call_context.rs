@@ -182,7 +182,7 @@ impl CallContext<'_> {
         self.server.forward(packet, recipient)
     }
 
-    /// Sends a text in the place of the command that is answered. `prefix`: command byte and query
+    /// Sends a text in place of the command that is answered. `prefix`: command byte and query
     /// attributes.
     pub(crate) fn forward_text(&mut self, prefix: &[u8], text: &[u8]) -> Result<(), CloseReason> {
         self.forward(&packet::command(&[prefix, text]))

@@ -81,7 +81,7 @@ pub(crate) fn say_after_columns(
     cx.send_client(&out)
 }
 
-/// The frames of a result set before its rows; with `eof`, one behind the definitions.
+/// The frames of a result set before its rows; with `eof`, one after the definitions.
 fn columns(reply: &[u8], eof: bool) -> impl Iterator<Item = &[u8]> {
     let mut defined = false;
     let mut closed = false;

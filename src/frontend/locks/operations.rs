@@ -27,7 +27,7 @@ pub(crate) enum CallResult {
     Value(Option<u64>, Vec<Vec<u8>>),
     /// The same, but the expressions end the statement with an error.
     Fails(Option<u64>, Vec<Vec<u8>>),
-    /// The statement goes to the server as it stands.
+    /// The statement goes to the server unchanged.
     Native,
     /// What the server said to a wait is the answer.
     Said(CallOutcome, Vec<u8>),

@@ -19,7 +19,7 @@ use crate::types::{ConnectionId, ProxyId};
 pub(crate) enum Asked {
     /// Nothing.
     Nothing,
-    /// To look whether the client is still there, and to answer with this number.
+    /// To check whether the client is still there, and to answer with this number.
     Look(u64),
 }
 
@@ -39,7 +39,7 @@ pub(crate) trait Locks: Send {
     fn release_when_gone(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId);
     /// Looks at a lock that the session does not hold.
     fn look(&mut self, key: Key) -> Task<'static, Look>;
-    /// All locks that are held, by whatever proxy.
+    /// All held locks of all proxies.
     fn census(&mut self) -> Task<'static, Result<Census, String>>;
     /// The tag of a lock's gates.
     fn tag(&self, key: &Key) -> u64;

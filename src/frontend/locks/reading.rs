@@ -19,7 +19,7 @@ async fn give_way(text: &[u8]) {
 }
 
 /// Classifies a text; where that depends on modes only the server knows, it is asked: before
-/// all possible readings of a long text are looked at, else behind them.
+/// all possible readings of a long text are looked at, else after them.
 pub(crate) async fn classify_text(
     cx: &mut CallContext<'_>,
     text: &[u8],

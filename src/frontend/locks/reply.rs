@@ -18,7 +18,7 @@ use crate::protocol::reply::{Delivery, OneValue, put_ok};
 use crate::sql::classify::Alias;
 use crate::types::Flavour;
 
-/// A server that has not heard of the session for this long gets the statement itself, so that
+/// A server that has not heard from the session for this long gets the statement itself, so that
 /// its idle timeout counts from the client's last statement.
 const QUIET: Duration = Duration::from_millis(500);
 

@@ -39,7 +39,7 @@ pub(crate) trait Server: Send {
     fn status(&self) -> Status;
     /// Whether a reply that the proxy makes itself cannot be told from the server's.
     fn status_is_plain(&self) -> bool;
-    /// When the server last heard of this session.
+    /// When the server last heard from this session.
     fn server_used(&self) -> Instant;
     /// The server runs a statement of this session, or has just run one.
     fn note_server_used(&mut self);

@@ -18,7 +18,7 @@ use crate::sql::report::digest_text::normalise;
 /// Why a call is refused of which the server alone knows the name or the timeout.
 pub(crate) const UNJUDGED: &str = "a lock name or timeout of this type";
 
-/// What becomes of a statement that is not covered.
+/// What happens to a statement that is not covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// The server runs it.
@@ -86,11 +86,13 @@ pub(crate) fn note_uncovered(
             why = what,
             statement,
             decision,
-            "a statement with a lock call is not covered; its like are not logged again"
+            "a statement with a lock call is not covered; statements of this shape are not logged again"
         );
     }
     if news == News::Last {
-        tracing::warn!("so many statements that are not covered: further ones are only counted");
+        tracing::warn!(
+            "too many different statements are not covered: further ones are only counted"
+        );
     }
     count_uncovered(context, statement);
 }

@@ -1,5 +1,5 @@
 //! A wait as the server sees it: the session's server runs the client's statement, waiting at a gate
-//! in the place of the lock. So its process list shows the wait, and KILL QUERY and time limits end it.
+//! in place of the lock. So its process list shows the wait, and KILL QUERY and time limits end it.
 //!
 //! That the gate opened means nothing: what the engine says decides.
 
@@ -172,7 +172,7 @@ pub(crate) async fn wait_at(
         cx.server.send_hidden(&packet::reset_statement(*id))?;
     }
     if wait.name.is_none() {
-        // Behind an error the server must not be asked.
+        // After an error the server must not be asked.
         wait.name = source_name(cx, call).await?;
     }
     if wait.shown.cursor {
@@ -315,7 +315,7 @@ fn tracked(
 }
 
 /// Opens the gate, and releases it where the server took it. What a statement of the client's
-/// kind leaves behind in the session is then as behind a lock call.
+/// kind leaves behind in the session is then as after a lock call.
 fn release_gate(cx: &mut CallContext<'_>, wait: &mut VisibleWait<'_>) -> Result<(), CloseReason> {
     let State::Shown(gate) = std::mem::replace(&mut wait.state, State::Never) else {
         return Ok(());

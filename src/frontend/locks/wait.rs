@@ -17,7 +17,7 @@ use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::protocol::packet;
 
-/// How long the store may take over one attempt before the caller hears of it.
+/// How long the store may take over one attempt before the caller learns of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The server counts a waiting client as idle, so it hears from the session this often.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(500);

@@ -70,7 +70,7 @@ impl From<io::Error> for Broken {
 }
 
 impl<'a> Exchange<'a> {
-    /// Behind a client's packet with this sequence id. The server's next packet is to have
+    /// After a client's packet with this sequence id. The server's next packet is to have
     /// `to_server`; the method is that of its greeting.
     pub(crate) fn new(
         (client, from_client): (&'a mut Leg, u8),

@@ -126,7 +126,7 @@ pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Opt
     }
 }
 
-/// Greets the client and hears its login, behind TLS if it asks for that. Returns the payload and
+/// Greets the client and hears its login, after TLS if it asks for that. Returns the payload and
 /// its sequence id.
 async fn hear_login(
     client: &mut Leg,

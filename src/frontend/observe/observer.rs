@@ -175,7 +175,7 @@ impl Watch {
         self.doubt(1);
     }
 
-    /// The session begins anew, perhaps as somebody else.
+    /// The session starts over, perhaps as somebody else.
     pub(crate) fn anew(&mut self, who: Option<StatementUser>) {
         self.end_holds();
         self.statements.clear();

@@ -204,7 +204,7 @@ async fn answer_binary(
         cx.server.skipped().answered(by_ok);
     } else {
         cx.forget_skipped();
-        let (before, behind): (&[u8], &[u8]) = if unfound {
+        let (before, after): (&[u8], &[u8]) = if unfound {
             (b"SELECT 1 FROM DUAL WHERE ", b"=-1")
         } else if by_ok {
             (b"DO ", b"")
@@ -212,7 +212,7 @@ async fn answer_binary(
             (b"SELECT ", b" LIMIT 1")
         };
         let expression = function.value_expression(cx.flavour(), value, pure);
-        let reply = cx.ask(&[before, &expression, behind].concat()).await?;
+        let reply = cx.ask(&[before, &expression, after].concat()).await?;
         if let Ending::Ok { status: s, warnings: w } = reply.ending {
             (status, warnings) = (s, w);
             between = reply.first_eof().unwrap_or(s);

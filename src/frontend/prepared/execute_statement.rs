@@ -80,7 +80,10 @@ pub(crate) async fn execute_composite(
         } else if let Some(literal) = literal_of(cx, value.clone()).await? {
             literal
         } else {
-            return refuse_unsupported(cx, "a parameter of this type beside a lock call");
+            return refuse_unsupported(
+                cx,
+                "a parameter of this type in a statement with a lock call",
+            );
         };
         edits.push(Edit { span: *at..*at + 1, last: b"?".to_vec(), trial, keeps: true });
     }
@@ -97,7 +100,7 @@ pub(crate) async fn execute_composite(
     execute_last(cx, id, &statement, &edits, values).await
 }
 
-/// Whether the server executes a prepared statement as it stands. `beyond`: its values are too
+/// Whether the server executes a prepared statement unchanged. `beyond`: its values are too
 /// long.
 pub(crate) async fn runs_as_it_is(
     cx: &mut CallContext<'_>,
@@ -165,7 +168,7 @@ async fn execute_last(
     }
 }
 
-/// What a value comes to behind LIMIT.
+/// The number that a value is after LIMIT.
 fn rows(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some("0".to_owned()),
@@ -192,7 +195,7 @@ fn kind(definition: &[u8]) -> Option<u8> {
 }
 
 impl Values<'_> {
-    /// Whether MySQL refuses a value behind LIMIT before it evaluates anything.
+    /// Whether MySQL refuses a value after LIMIT before it evaluates anything.
     fn refused_limits(&self, composite: &Composite) -> bool {
         let refused =
             |value: &Value| matches!(value, Value::Int(..0) | Value::Double(_) | Value::Decimal(_));

@@ -108,7 +108,7 @@ async fn other_number(
     let reply = cx.prepare_and_close(&named.text).await?;
     let counted = reply.prepared();
     if counted.is_some_and(|ok| usize::from(ok.params) != named.composite.params.len()) {
-        return refuse_unsupported(cx, "a lock call beside such parameters");
+        return refuse_unsupported(cx, "a lock call in a statement with such parameters");
     }
     cx.forward(request.packet)
 }
@@ -139,7 +139,7 @@ async fn refuses_types(
     Ok(matches!(reply.ending, Ending::Err { code: 4079 }).then_some(reply.bytes))
 }
 
-/// Numbers behind LIMIT: there the server takes no variable, which a trial would put there.
+/// Numbers after LIMIT: there the server takes no variable, which a trial would put there.
 async fn fill_limits(
     cx: &mut CallContext<'_>,
     composite: &Composite,

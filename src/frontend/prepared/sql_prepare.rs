@@ -1,6 +1,6 @@
 //! Lock calls in statements that are prepared under a name in SQL.
 //!
-//! The client's PREPARE goes to the server as it stands, which refuses what it refuses. An EXECUTE
+//! The client's PREPARE goes to the server unchanged, which refuses what it refuses. An EXECUTE
 //! carries out the calls in the text that was prepared; then the server runs that text with their
 //! values in it, and with the client's own values for the parameters that are left.
 
@@ -40,7 +40,10 @@ pub(crate) async fn run_named(
 ) -> Result<(), CloseReason> {
     if may_mean_another(cx, named) {
         cx.command.drop_packet();
-        return refuse_unsupported(cx, "such a name beside a prepared statement with a lock call");
+        return refuse_unsupported(
+            cx,
+            "such a statement name while a statement with a lock call is prepared",
+        );
     }
     match named {
         Named::Deallocate { name } => {
@@ -102,7 +105,7 @@ async fn prepare_named(
         Content::Calls(composite) => composite,
     };
     if !name.plain {
-        let why = "a lock call in a prepared statement of such a name";
+        let why = "a lock call in a prepared statement with such a name";
         return uncovered_prepare(cx, request, name, why).await;
     }
     let context = context_of(cx, &text, &composite).await?;

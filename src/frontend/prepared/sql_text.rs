@@ -18,7 +18,7 @@ pub(crate) struct Request<'a> {
 }
 
 /// Why a text with a lock call is refused that is prepared or executed with settings.
-pub(crate) const SET: &str = "a lock call in a named statement behind SET STATEMENT";
+pub(crate) const SET: &str = "a lock call in a named statement after SET STATEMENT";
 
 /// A statement's text, as far as it is known.
 pub(crate) enum PreparedText {
@@ -36,7 +36,7 @@ pub(crate) enum PreparedText {
 /// Why a text is refused that cannot be quoted.
 pub(crate) const CONVERTED: &str = "a lock call in a named statement in this character set";
 const LONG: &str = "a lock call in a named statement longer than 256 KiB";
-const ANOTHER: &str = "a lock call in a text that is not the same each time it is evaluated";
+const ANOTHER: &str = "a lock call in a text that changes with each evaluation";
 /// Bytes of a text that are looked at.
 const MAX_TEXT: usize = 256 << 10;
 /// Character sets in which ASCII is not ASCII; the server converts such a text before it reads it.

@@ -94,7 +94,7 @@ impl Hops {
     /// What a client is offered where the server offers `server`.
     pub fn offered(&self, config: &Config, server: Capabilities) -> Capabilities {
         let mut offered = server.without(Capabilities::HOPS);
-        // Who would get TLS here and none behind it, is told by the offer that there is none.
+        // Do not offer TLS if the server offers none.
         let matches = config.backend_tls.mode == BackendMode::Match;
         if self.acceptor.is_some() && (!matches || server.has(Capabilities::SSL)) {
             offered = offered.with(Capabilities::SSL);
@@ -112,9 +112,10 @@ impl Hops {
         }
         let mode = config.backend_tls.mode;
         let why = if mode.demands() {
-            "the server offers none, and backend_tls demands it"
+            "the server offers none, but backend_tls requires it"
         } else if mode == BackendMode::Match && config.tls.asked == ClientCertificate::Require {
-            "the server offers none, tls_client_cert demands it of clients, and with backend_tls = \"match\" clients get what the server offers"
+            "the server offers none, and with backend_tls = \"match\" Lockstead then offers none to \
+             clients, but tls_client_cert requires it"
         } else {
             return None;
         };

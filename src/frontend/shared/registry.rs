@@ -15,7 +15,7 @@ use crate::net::peer::Peer;
 use crate::net::room::Room;
 use crate::types::ConnectionId;
 
-/// A session, for people.
+/// A session, for display.
 #[derive(Debug)]
 pub struct SessionInfo {
     /// Its cluster, where there may be several.

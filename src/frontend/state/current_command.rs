@@ -7,7 +7,7 @@ use crate::protocol::command::Command;
 /// How often commands are counted that go to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Counting {
-    /// They are what becomes of one command.
+    /// They are what happens to one command.
     #[default]
     Once,
     /// Of one that was counted.

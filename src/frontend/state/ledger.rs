@@ -59,7 +59,7 @@ impl Ledger {
         true
     }
 
-    /// Takes a held lock once more.
+    /// Takes a held lock again.
     pub(crate) fn reenter(&mut self, key: &Key) {
         self.held.reenter(key);
     }
@@ -88,12 +88,12 @@ impl Ledger {
         self.deadlocks
     }
 
-    /// It gave up once more. The more often it does, the later it is the next victim.
+    /// It gave up again. The more often it does, the later it is the next victim.
     pub(crate) fn note_deadlock(&mut self) {
         self.deadlocks = self.deadlocks.saturating_add(1);
     }
 
-    /// The session begins anew.
+    /// The session starts over.
     pub(crate) fn reset(&mut self) {
         self.deadlocks = 0;
     }

@@ -125,7 +125,7 @@ impl LockStatement {
         size_of::<Self>() + 2 * self.text.len() + self.name.len() + columns + params + self.kept
     }
 
-    /// No call: it lists locks. The server can run it as it stands.
+    /// No call: it lists locks. The server can run it unchanged.
     pub(crate) fn only_lists(&self) -> bool {
         matches!(&self.calls, Calls::Composite(composite, _) if composite.calls.is_empty())
     }
@@ -149,7 +149,7 @@ impl LockStatement {
             && !self.beyond.contains(&0)
     }
 
-    /// The server gets an execution as it stands, and forgets long data by it.
+    /// The server gets an execution unchanged, and forgets long data by it.
     pub(crate) fn run_by_server(&mut self, types: Vec<u16>) {
         self.types = types;
         self.forget_long_data();

@@ -136,7 +136,7 @@ impl ServerView {
         self.known_since = at;
     }
 
-    /// The session begins anew.
+    /// The session starts over.
     pub(crate) fn reset(&mut self) {
         self.settings = AnswerSettings::Usual;
         self.settings_prepared = false;

@@ -75,7 +75,7 @@ impl Statements {
         most.saturating_sub(prepared + self.named.size())
     }
 
-    /// The session begins anew.
+    /// The session starts over.
     pub(crate) fn reset(&mut self) {
         self.prepared.clear();
         self.named = NamedStatements::default();

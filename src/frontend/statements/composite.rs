@@ -81,7 +81,7 @@ pub(crate) async fn run_all_calls(
         return Ok(true);
     }
     let Some(fits) = fits_variables(cx, text, composite).await? else {
-        refuse_unsupported(cx, "a lock call before these variables")?;
+        refuse_unsupported(cx, "a lock call in a SELECT INTO these variables")?;
         return Ok(false);
     };
     if let Some(why) = composite.explains_uncovered() {
@@ -95,7 +95,7 @@ pub(crate) async fn run_all_calls(
     Ok(!matches!(run_calls(cx, statement, edits).await?, Filled::Answered))
 }
 
-/// Whether there are as many columns as variables behind INTO: MariaDB finds out only when it
+/// Whether there are as many columns as variables after INTO: MariaDB finds out only when it
 /// runs the statement, and before it evaluates anything. `None` if that cannot be told.
 async fn fits_variables(
     cx: &mut CallContext<'_>,

@@ -66,13 +66,13 @@ fn comparison(flavour: Flavour, function: Function, name: &[u8], held: &[HeldLoc
     if held.is_empty() {
         return native;
     }
-    let (before, behind): (&[u8], &[u8]) = match flavour {
+    let (before, after): (&[u8], &[u8]) = match flavour {
         Flavour::MySql => (b"LOWER(CONVERT(", b" USING utf8mb4) COLLATE utf8mb4_general_ci)"),
         Flavour::MariaDb => (b"(", b")"),
     };
     let used = function == Function::IsUsedLock;
     let mut case =
-        [b"CASE SUBSTRING_INDEX(CAST(", before, name, behind, b" AS BINARY),x'00',1)"].concat();
+        [b"CASE SUBSTRING_INDEX(CAST(", before, name, after, b" AS BINARY),x'00',1)"].concat();
     for HeldLock { key, conn, .. } in held {
         let holder = if used { conn.0 } else { 1 };
         case.extend_from_slice(

@@ -26,7 +26,7 @@ use crate::sql::expression::composite::{Call, Composite, Part, Verb};
 use crate::sql::find::words;
 use crate::types::Flavour;
 
-/// For each of these the statement is run once more, with a probe in the place of each.
+/// For each of these the statement is run again, with a probe in place of each.
 const MAX_TRIED: usize = 64;
 
 /// What came of the calls.
@@ -51,10 +51,10 @@ async fn judge_calls<'a>(
     let shifts = words::shifts(statement.text, composite.start);
     for call in &composite.calls {
         if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
-            return Ok(Err("a computed lock name or timeout beside settings of the statement"));
+            return Ok(Err("a computed lock name or timeout in a statement with its own settings"));
         }
         if shifts && call.item.is_some() && !call.only_looks() {
-            return Ok(Err("a lock call beside settings of the statement"));
+            return Ok(Err("a lock call in a statement with its own settings"));
         }
         if let Some(why) = composite.uncovered(call) {
             return Ok(Err(why));
@@ -62,12 +62,12 @@ async fn judge_calls<'a>(
         if let Some(item) = composite.asks_beside_tables(call) {
             let text = &statement.text[item.span.clone()];
             if cx.prepare_and_close(&[b"SELECT ", text].concat()).await?.is_error() {
-                return Ok(Err("a lock call beside a column"));
+                return Ok(Err("a lock call in an expression with a column"));
             }
         }
         tried += usize::from(!composite.tables && !call.certain && !call.only_looks());
         if tried > MAX_TRIED {
-            return Ok(Err("so many lock calls of which the server decides the order"));
+            return Ok(Err("so many lock calls in an order that only the server knows"));
         }
         for part in &call.arguments {
             // What can be evaluated without the statement's tables means the same before it.
@@ -145,7 +145,7 @@ async fn run_waiting(
                     continue;
                 }
                 NextCall::Warned => {
-                    refuse_midway(cx, "a lock call beside what the server warns about")?;
+                    refuse_midway(cx, "a lock call in an expression that gives a warning")?;
                     return Ok(Filled::Answered);
                 }
                 NextCall::Ended(error) => {

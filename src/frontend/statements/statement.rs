@@ -100,7 +100,7 @@ pub(crate) fn columns_before(
     out
 }
 
-/// The definition of a table's column in the place of one that holds the same.
+/// The definition of a table's column in place of one that holds the same.
 pub(crate) fn whole(own: &[u8], native: &[u8]) -> Option<Vec<u8>> {
     let tables = column::schema(native).is_some_and(|schema| !schema.is_empty());
     (tables && column::kind(own) == column::kind(native)).then(|| native.to_vec())

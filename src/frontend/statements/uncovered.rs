@@ -42,7 +42,7 @@ pub(crate) async fn pass_or_refuse(
         | Statement::Composite(_)
         | Statement::Several(_)
         | Statement::Ambiguous => {
-            // What the server refuses anyway it refuses in its own words: nothing is taken.
+            // What the server refuses anyway it refuses with its own error: nothing is taken.
             let prepares = packet.get(HEADER) == Some(&Command::STMT_PREPARE.0);
             if (prepares || !cx.view.several() || classify::is_single(text, cx.dialect()))
                 && let Some(refusal) = try_prepare(cx, text).await?
@@ -61,7 +61,8 @@ pub(crate) fn note_definition(cx: &CallContext<'_>) {
         tracing::warn!(
             connection = %cx.identity.connection(),
             left_out,
-            "a stored program or view with a lock call was passed: its calls take the server's own locks"
+            "a definition of a stored program or view with a lock call was passed on: its calls take \
+             the server's own locks"
         );
     }
 }

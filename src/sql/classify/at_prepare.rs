@@ -1,7 +1,7 @@
 //! Calls that the server evaluates already while it prepares a statement.
 
 use super::definition::event_body;
-use crate::sql::expression::settings::{behind_settings, calls_in_settings};
+use crate::sql::expression::settings::{after_settings, calls_in_settings};
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token};
 use crate::sql::lexer::tokens::tokens;
@@ -21,6 +21,6 @@ pub fn preparing_evaluates(text: &[u8], dialect: Dialect) -> bool {
         return true;
     }
     dialect.flavour == Flavour::MariaDb
-        && (calls_in_settings(text, &code, behind_settings(text, &code), dialect)
+        && (calls_in_settings(text, &code, after_settings(text, &code), dialect)
             || code.iter().any(|t| is(t, b"SYSTEM_TIME")))
 }

@@ -135,7 +135,7 @@ impl Statement {
 pub fn classify_exactly(text: &[u8], dialect: Dialect) -> Statement {
     let finder = Finder::of(text, dialect);
     let sites = finder.calls();
-    let prepares = finder.prepares_behind().is_some_and(|at| mention(&text[at..]).is_some());
+    let prepares = finder.prepares_after().is_some_and(|at| mention(&text[at..]).is_some());
     let names = named::may_be_named(text, true);
     if sites.is_empty() && !prepares && !names {
         return lists(text, dialect).map_or(Statement::NoCall, Statement::Composite);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::sql::expression::argument::{Argument, argument};
 use crate::sql::expression::effects::is_repeatable;
-use crate::sql::expression::settings::behind_settings;
+use crate::sql::expression::settings::after_settings;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token, is_space};
 use crate::sql::lexer::tokens::TokenCursor;
@@ -59,7 +59,7 @@ pub struct TextSource {
     pub span: Range<usize>,
     /// One string, which says what it is.
     pub literal: bool,
-    /// It may be evaluated once more.
+    /// It may be evaluated again.
     pub repeatable: bool,
     /// It follows `SET STATEMENT … FOR`.
     pub set: bool,
@@ -136,9 +136,9 @@ pub(in crate::sql) fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> O
     if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
         return None;
     }
-    let behind = if flavour == Flavour::MariaDb { behind_settings(text, code) } else { 0 };
-    let set = behind > 0;
-    let mut c = TokenCursor::new(text, code.get(behind..)?);
+    let after = if flavour == Flavour::MariaDb { after_settings(text, code) } else { 0 };
+    let set = after > 0;
+    let mut c = TokenCursor::new(text, code.get(after..)?);
     if c.word("PREPARE") {
         let name = name(&mut c, set)?;
         c.word("FROM").then_some(())?;

@@ -32,7 +32,7 @@ impl Tokens<'_> {
         range: Range<usize>,
         named: &HashSet<Vec<u8>>,
     ) -> bool {
-        let table_behind = |i: usize| {
+        let table_after = |i: usize| {
             let open =
                 |at: &usize| self.punct(*at, b'(') || self.punct(*at, b'{') || self.is(*at, "oj");
             let Some(at) = (i + 1..self.list.len()).find(|at| !open(at)) else { return false };
@@ -44,10 +44,10 @@ impl Tokens<'_> {
         let mut range = range;
         range.any(|i| {
             // EXTRACT(x FROM y), TRIM(x FROM y)
-            (self.is(i, "FROM") && self.in_select[i] && table_behind(i))
-                || ((self.is(i, "JOIN") || self.is(i, "STRAIGHT_JOIN")) && table_behind(i))
-                || (self.is(i, "TABLE") && table_behind(i))
-                || (self.punct(i, b',') && self.in_from[i] && table_behind(i))
+            (self.is(i, "FROM") && self.in_select[i] && table_after(i))
+                || ((self.is(i, "JOIN") || self.is(i, "STRAIGHT_JOIN")) && table_after(i))
+                || (self.is(i, "TABLE") && table_after(i))
+                || (self.punct(i, b',') && self.in_from[i] && table_after(i))
         })
     }
 
@@ -86,12 +86,11 @@ impl Tokens<'_> {
             let opens = self.punct(before, b'(')
                 || self.punct(before, b'!')
                 || OPENING.iter().any(|w| self.is(before, w));
-            let behind_verb =
-                before == item.start && BEHIND_VERB.iter().any(|w| self.is(before, w));
-            if !opens && !brace && !behind_verb {
+            let after_verb = before == item.start && BEHIND_VERB.iter().any(|w| self.is(before, w));
+            if !opens && !brace && !after_verb {
                 return false;
             }
-            alone &= brace || behind_verb;
+            alone &= brace || after_verb;
             i = before;
         }
         self.lets_be(at, item.end, alone)
@@ -261,10 +260,10 @@ impl Tokens<'_> {
     /// Whether a token is a parameter of LIMIT or OFFSET.
     pub(in crate::sql) fn limits(&self, at: usize) -> bool {
         const BEFORE: [&str; 5] = ["LIMIT", "OFFSET", "EXAMINED", "FIRST", "NEXT"];
-        let behind = |i: usize| i > 0 && BEFORE.iter().any(|w| self.is(i - 1, w));
+        let after = |i: usize| i > 0 && BEFORE.iter().any(|w| self.is(i - 1, w));
         // LIMIT 0,?
-        let second = at > 1 && self.punct(at - 1, b',') && behind(at - 2);
-        self.punct(at, b'?') && (behind(at) || second)
+        let second = at > 1 && self.punct(at - 1, b',') && after(at - 2);
+        self.punct(at, b'?') && (after(at) || second)
     }
 
     /// Whether there is UNION or its like.

@@ -1,4 +1,4 @@
-//! Which functions may be evaluated once more without anybody noticing.
+//! Which functions may be evaluated again without anybody noticing.
 
 use crate::lock::function::Function;
 use crate::sql::find::finder::is_function_schema;
@@ -276,7 +276,7 @@ pub(in crate::sql) fn is_quiet(name: &[u8], gap: bool, dialect: Dialect) -> bool
         || (among(KEYWORDS, name) && !matches!(name, b"SELECT" | b"EXISTS"))
 }
 
-/// Whether tokens may be evaluated once more: lock calls in them are not looked at.
+/// Whether tokens may be evaluated again: lock calls in them are not looked at.
 pub(in crate::sql) fn is_repeatable(text: &[u8], tokens: &[Token], dialect: Dialect) -> bool {
     let is = |i: usize, b: u8| tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(b));
     tokens.iter().enumerate().all(|(i, token)| match token.kind {

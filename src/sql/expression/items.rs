@@ -16,7 +16,7 @@ pub struct Item {
     pub span: Range<usize>,
     /// Nothing before it ends the statement with an error: the server reaches it.
     pub reached: bool,
-    /// It reads no tables and may be evaluated once more, by itself.
+    /// It reads no tables and may be evaluated again, by itself.
     pub repeatable: bool,
 }
 
@@ -98,7 +98,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// Whether a SELECT has no clauses, and nothing in it evaluates its list once more: it has one row.
+    /// Whether a SELECT has no clauses, and nothing in it evaluates its list again: it has one row.
     fn has_only_a_list(&self, select: usize) -> bool {
         let dual = |i: usize| self.is(i, "FROM") && self.is(i + 1, "DUAL");
         let clause = |i: usize| self.depths[i] == 0 && CLAUSES.iter().any(|word| self.is(i, word));

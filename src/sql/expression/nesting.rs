@@ -109,7 +109,7 @@ impl<'a> Tokens<'a> {
         if schema && self.punct(i - 1, b'.') { 2 } else { 0 }
     }
 
-    /// Whether tokens of this statement may be evaluated once more.
+    /// Whether tokens of this statement may be evaluated again.
     pub(in crate::sql) fn is_repeatable(&self, tokens: &[Token]) -> bool {
         effects::is_repeatable(self.text, tokens, self.dialect)
     }

@@ -5,7 +5,7 @@ use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token};
 
 /// How many tokens `SET STATEMENT … FOR` has, if the statement begins so.
-pub(in crate::sql) fn behind_settings(text: &[u8], code: &[Token]) -> usize {
+pub(in crate::sql) fn after_settings(text: &[u8], code: &[Token]) -> usize {
     let is = |i: usize, word: &str| {
         code.get(i).is_some_and(|t| {
             t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
@@ -25,10 +25,10 @@ pub(in crate::sql) fn behind_settings(text: &[u8], code: &[Token]) -> usize {
 pub(in crate::sql) fn calls_in_settings(
     text: &[u8],
     code: &[Token],
-    behind: usize,
+    after: usize,
     dialect: Dialect,
 ) -> bool {
-    behind > 0
+    after > 0
         && Tokens::new(text, code, dialect)
-            .is_none_or(|tokens| (0..behind).any(|i| tokens.call_at(i).is_some()))
+            .is_none_or(|tokens| (0..after).any(|i| tokens.call_at(i).is_some()))
 }

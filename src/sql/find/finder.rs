@@ -31,7 +31,7 @@ pub struct Finder {
 struct FinderState {
     /// The token before rules a call out.
     names_something: bool,
-    behind: AfterPoint,
+    after: AfterPoint,
     candidate: Option<Site>,
     calls: Vec<Site>,
     /// The position after the parenthesis of the first call.
@@ -128,7 +128,7 @@ impl Finder {
     pub fn merge(&mut self, other: &Self) -> bool {
         let key = |s: &FinderState| {
             let candidate = s.candidate.map(|site| site.function);
-            (s.names_something, s.behind, candidate, s.first_call, s.prepares, s.executes)
+            (s.names_something, s.after, candidate, s.first_call, s.prepares, s.executes)
         };
         key(&self.seen) == key(&other.seen) && self.scanner.merge(&other.scanner)
     }
@@ -160,7 +160,7 @@ impl Finder {
     }
 
     /// Where the text stands that the statement prepares.
-    pub fn prepares_behind(&self) -> Option<usize> {
+    pub fn prepares_after(&self) -> Option<usize> {
         match self.seen.prepares {
             Prepares::Behind(at) => Some(at),
             Prepares::No | Prepares::Prepare | Prepares::Name | Prepares::Execute => None,
@@ -195,7 +195,7 @@ impl FinderState {
     /// The meaning of the last tokens depends on the next.
     fn expects_more(&self) -> bool {
         self.candidate.is_some()
-            || matches!(self.behind, AfterPoint::Schema | AfterPoint::Point)
+            || matches!(self.after, AfterPoint::Schema | AfterPoint::Point)
             || !matches!(self.prepares, Prepares::No | Prepares::Behind(_))
     }
 
@@ -231,11 +231,11 @@ impl FinderState {
             Kind::Punct(_) | Kind::String => {
                 self.candidate = None;
                 self.names_something = names_what_follows(token.kind, text)
-                    && (token.kind != Kind::Punct(b'.') || self.behind == AfterPoint::Any);
+                    && (token.kind != Kind::Punct(b'.') || self.after == AfterPoint::Any);
             }
         }
-        self.behind = match token.kind {
-            Kind::Versioned | Kind::Hint => self.behind,
+        self.after = match token.kind {
+            Kind::Versioned | Kind::Hint => self.after,
             Kind::Punct(b'.') => AfterPoint::Point,
             _ if flavour == Flavour::MySql => AfterPoint::Any,
             Kind::Word | Kind::Quoted if is_function_schema(text) => AfterPoint::Schema,

@@ -45,9 +45,9 @@ fn may_match(block: &[u8]) -> bool {
 
 /// Looks at the words beside one underscore.
 fn look(text: &[u8], at: usize, found: &mut Found) {
-    let (before, behind) = (&text[..at], &text[at + 1..]);
+    let (before, after) = (&text[..at], &text[at + 1..]);
     let follows =
-        |word: &[u8]| behind.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
+        |word: &[u8]| after.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
     let precedes = |word: &[u8]| {
         let start = before.len().checked_sub(word.len());
         start.is_some_and(|start| before[start..].eq_ignore_ascii_case(word))
@@ -92,10 +92,10 @@ mod tests {
         let noise = b"last_login, user_role, _limits, a_resul, b, x_lo_ck, order_line_id, ";
         for word in words {
             for before in 0..300 {
-                for behind in [0, 1, 2, 3, 200] {
+                for after in [0, 1, 2, 3, 200] {
                     let fill = |n| noise.iter().cycle().take(n);
                     let text: Vec<u8> =
-                        fill(before).chain(word).chain(fill(behind)).copied().collect();
+                        fill(before).chain(word).chain(fill(after)).copied().collect();
                     let expected = Found {
                         call: text.to_ascii_lowercase().windows(5).any(|w| w == b"_lock"),
                         setting: word.len() > 8,

@@ -48,7 +48,7 @@ pub struct Stream {
 
 impl Stream {
     /// A statement that starts after `skip` bytes.
-    pub fn behind(dialect: Dialect, skip: usize) -> Self {
+    pub fn after(dialect: Dialect, skip: usize) -> Self {
         let readings = vec![Finder::in_any_mode(dialect)];
         Self {
             skip,
@@ -183,7 +183,7 @@ impl Stream {
     /// The position after the first name, where every name counts.
     fn mention(&mut self, text: &[u8], before: usize) -> Option<(usize, StreamFound)> {
         let blind = self.readings.is_empty();
-        let prepares = self.readings.iter().filter_map(Finder::prepares_behind).min();
+        let prepares = self.readings.iter().filter_map(Finder::prepares_after).min();
         let mut from = 0;
         if let Some(at) = prepares.filter(|_| !self.names_count) {
             self.mentions = Mentions::default();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     fn pass_in(dialect: Dialect, text: &[u8], size: usize) -> (Vec<u8>, Option<StreamFound>) {
-        let mut stream = Stream::behind(dialect, 0);
+        let mut stream = Stream::after(dialect, 0);
         let mut out = text.to_vec();
         let mut found = None;
         for chunk in out.chunks_mut(size) {
@@ -375,7 +375,7 @@ mod tests {
             let text = random_text(&mut seed, &PIECES);
             let finders = all.iter().map(|d| Finder::of(&text, *d));
             let ends = finders.filter_map(|f| {
-                let prepared = f.prepares_behind().and_then(|at| Some(at + mention(&text[at..])?));
+                let prepared = f.prepares_after().and_then(|at| Some(at + mention(&text[at..])?));
                 f.first_call().into_iter().chain(prepared).min()
             });
             let first = ends.min();

@@ -21,7 +21,7 @@ impl Scanner {
                 self.state = ScanState::Gap;
             }
             (ScanState::DashDash, _) => {
-                self.state = self.behind_dashes(b);
+                self.state = self.after_dashes(b);
                 return false;
             }
             (state, _) => {
@@ -43,7 +43,7 @@ impl Scanner {
     }
 
     /// `--` is a comment only before white space or a control character.
-    fn behind_dashes(&mut self, b: u8) -> ScanState {
+    fn after_dashes(&mut self, b: u8) -> ScanState {
         let blanks = self.modes.blanks();
         if is_space(b) || self.dialect.multibyte.ends_dashes(b) {
             return ScanState::LineComment;

@@ -53,7 +53,7 @@ impl Scanner {
                     }
                 } else if b == b'\\' {
                     self.keep(b);
-                    self.state = self.behind_backslash(q);
+                    self.state = self.after_backslash(q);
                 } else {
                     self.keep(b);
                 }
@@ -109,7 +109,7 @@ impl Scanner {
         ScanState::Gap
     }
 
-    fn behind_backslash(&self, q: u8) -> ScanState {
+    fn after_backslash(&self, q: u8) -> ScanState {
         let escaping = self.modes.escaping(q);
         let mut plain = self.modes.without(escaping);
         if self.before >= FIRST_LEAD {

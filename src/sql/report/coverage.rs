@@ -10,7 +10,7 @@ use crate::sql::find::words::{may_change_modes, mentions};
 use crate::sql::lexer::dialect::Dialect;
 
 /// Why a call is refused that the server may leave out.
-const UNREACHED: &str = "a lock call of which only the server knows whether it is evaluated";
+const UNREACHED: &str = "a lock call if only the server knows whether it is evaluated";
 
 /// What Lockstead would do with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,13 +47,17 @@ pub fn coverage(text: &[u8], dialect: Dialect, by: By) -> Option<Coverage> {
         return of(&statement, text, dialect, by);
     }
     if by == (By::Query { several: true }) && may_change_modes(text) {
-        return Some(Coverage::Refused("several statements that may change how they are read"));
+        return Some(Coverage::Refused(
+            "several statements in one text that may change how the text reads",
+        ));
     }
     // The server would be asked for its modes.
     let mut all = Vec::new();
     for dialect in Readings::of(text, dialect).flatten() {
         if all.len() == MOST {
-            return Some(Coverage::Perhaps("a lock call in a text that reads in many ways"));
+            return Some(Coverage::Perhaps(
+                "a lock call in a text that reads differently in many SQL modes and character sets",
+            ));
         }
         all.push(of(&classify_exactly(text, dialect), text, dialect, by));
     }

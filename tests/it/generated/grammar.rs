@@ -54,7 +54,7 @@ impl Grammar {
         self.pick(&["a", "a", "b"])
     }
 
-    /// What the session may be asked behind a statement.
+    /// What the session may be asked after a statement.
     pub(super) fn question(&mut self) -> Option<&'static str> {
         let rows = "SELECT v, w FROM g ORDER BY v, w";
         let questions = ["SHOW WARNINGS", "SELECT ROW_COUNT()", "SELECT @v, @w", rows];
@@ -261,7 +261,7 @@ impl Grammar {
             4 | 5 => format!("IS_FREE_LOCK({})", self.name(depth)),
             _ => {
                 let name = self.name(depth);
-                // MySQL evaluates a timeout also behind an error in the name.
+                // MySQL evaluates a timeout also after an error in the name.
                 let timeout = self.timeout(if name.contains('(') { 0 } else { depth });
                 format!("GET_LOCK({name},{timeout})")
             }
@@ -301,7 +301,7 @@ impl Grammar {
         }
     }
 
-    /// An error on MySQL, behind which it evaluates the rest of some expressions and not of others.
+    /// An error on MySQL, after which it evaluates the rest of some expressions and not of others.
     fn bad_name(&mut self) -> String {
         if self.kind != Kind::Odd {
             self.left = 0;

@@ -50,7 +50,7 @@ fn somebody(stage: &Stage, random: &mut StdRng) -> Account {
     account
 }
 
-/// The packet with its proof left out, or with another plugin's name behind it.
+/// The packet with its proof left out, or with another plugin's name after it.
 fn without_proof(random: &mut StdRng, login: &[u8], account: &Account) -> Vec<u8> {
     let mut login = login.to_vec();
     let at = 32 + account.user.len() + 1;

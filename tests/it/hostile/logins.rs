@@ -120,7 +120,7 @@ fn of_a_plugin(account: &Account, random: &mut StdRng, capabilities: u32) -> Vec
     out
 }
 
-/// A question for TLS, and what is no TLS behind it, or not all of it.
+/// A question for TLS, and what is no TLS after it, or not all of it.
 fn for_tls(random: &mut StdRng, login: &[u8]) -> Vec<u8> {
     let mut question = login.to_vec();
     question.resize(32, 0);

@@ -47,7 +47,7 @@ fn bad(random: &mut StdRng, zstd: bool, good: &[u8]) -> Vec<u8> {
             piece
         }
         3 => {
-            // Packed into less than it says, with much behind it.
+            // Packed into less than it says, with much after it.
             let mut piece = piece(zstd, good);
             piece[..3].copy_from_slice(&[0xff; 3]);
             piece[4..7].copy_from_slice(&[0xff; 3]);

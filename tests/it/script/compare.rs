@@ -89,7 +89,7 @@ fn summary(entry: &Entry, transcript: &Transcript) -> Option<String> {
 /// A summary in which the values that are connection ids are the sessions' names.
 pub(crate) fn with_names(said: &str, direct: &Transcript) -> String {
     let named = |value: &str| {
-        // Behind the last value a count of warnings may stand.
+        // After the last value a count of warnings may stand.
         let (word, rest) = value.split_at(value.find(' ').unwrap_or(value.len()));
         let is = |(.., id): &&(String, usize, u32)| word == id.to_string();
         let connection = direct.connections.iter().find(is);

@@ -1,4 +1,4 @@
-# Parameters behind LIMIT and OFFSET, beside lock calls.
+# Parameters after LIMIT and OFFSET, beside lock calls.
 @matrix caps=-DEPRECATE_EOF
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY)
 @setup INSERT INTO $DB.t VALUES (1),(2)

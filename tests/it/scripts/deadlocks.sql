@@ -56,7 +56,7 @@ a: SELECT RELEASE_ALL_LOCKS()
 = 1
 h?
 h: SELECT RELEASE_ALL_LOCKS()
-# A circle of three, and waits behind it.
+# A circle of three, and waits after it.
 h: SELECT GET_LOCK('$Nk',0)
 a: SELECT GET_LOCK('$Nl',0)
 b: SELECT GET_LOCK('$Nm',0)

@@ -1,4 +1,4 @@
-# What docs/differences.md says of answers: behind = the server, behind ~ the proxy.
+# What docs/differences.md says of answers: = is the server's answer, ~ the proxy's.
 @session a
 @session b
 @setup CREATE TABLE $DB.jobs (id INT PRIMARY KEY, name VARCHAR(20))

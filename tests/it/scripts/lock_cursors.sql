@@ -101,7 +101,7 @@ a fetch g2 1
 a execute g cursor '$Nk' 0
 a reset
 a fetch g 1
-# Commands behind each other: the response to an execution with a cursor ends before the fetch.
+# Commands one after the other: the response to an execution with a cursor ends before the fetch.
 b prepare o : SELECT 1 UNION SELECT 2
 b execute o cursor
 b: SELECT GET_LOCK('$Nb',0)

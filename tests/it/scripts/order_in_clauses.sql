@@ -1,5 +1,5 @@
 # Calls that are not evaluated in the order of the text: clauses, subqueries, and constants that a
-# planner looks at first. Behind each, whether the lock is held, and how often.
+# planner looks at first. After each, whether the lock is held, and how often.
 @setup CREATE TABLE $DB.one (id INT PRIMARY KEY, v INT)
 @setup INSERT INTO $DB.one VALUES (1,10)
 a: SELECT GET_LOCK('$Na',0) WHERE RELEASE_LOCK('$Na') IS NULL

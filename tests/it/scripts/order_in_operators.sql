@@ -1,4 +1,4 @@
-# Operators that do not evaluate their operands from left to right, or not all of them: behind each,
+# Operators that do not evaluate their operands from left to right, or not all of them: after each,
 # whether the lock is held tells which call came first, and the count how often.
 a: SELECT GET_LOCK('$Na',0)^RELEASE_LOCK('$Na') AS x
 [mysql] = 0

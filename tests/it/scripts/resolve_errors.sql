@@ -37,7 +37,7 @@ b: SELECT IS_FREE_LOCK('$Nk')
 = 1
 b: SELECT IS_FREE_LOCK('$Nl')
 = 1
-# Syntax errors behind, before and around a call.
+# Syntax errors after, before and around a call.
 a: SELECT GET_LOCK('$Nk',0), FROM
 = ERR 1064/42000
 a: SELECT GET_LOCK('$Nk',0))\x20

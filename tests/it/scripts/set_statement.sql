@@ -1,4 +1,4 @@
-# Lock calls behind SET STATEMENT … FOR.
+# Lock calls after SET STATEMENT … FOR.
 @only mariadb
 @session a
 @session b

@@ -38,7 +38,7 @@ a: DO 1; DO GET_LOCK('$Na',0); DO RELEASE_ALL_LOCKS()
 = OK; OK; OK
 a: SELECT RELEASE_ALL_LOCKS()
 = 0
-# Empty statements, semicolons and comments behind.
+# Empty statements, semicolons and comments after.
 a: SELECT GET_LOCK('$Na',0); SELECT GET_LOCK('$Nb',0);
 = 1; 1
 a: SELECT RELEASE_LOCK('$Na'); SELECT RELEASE_LOCK('$Nb');\x20
@@ -65,7 +65,7 @@ a: SELECT 'GET_LOCK(1,1);'; SELECT GET_LOCK('$N;a',0); SELECT "x;y"
 = GET_LOCK(1,1);; 1; x;y
 a: SELECT RELEASE_LOCK('$N;a'); SELECT RELEASE_ALL_LOCKS()
 = 1; 0
-# An error in the middle: what ran before it stays, what stands behind it does not run.
+# An error in the middle: what ran before it stays, what follows does not run.
 a: SELECT GET_LOCK('$Na',0); SELECT nosuch; SELECT GET_LOCK('$Nb',0)
 = 1; ERR 1054/42S22
 b: SELECT IS_USED_LOCK('$Na'); SELECT IS_USED_LOCK('$Nb')
@@ -121,7 +121,7 @@ a prepare p : SELECT GET_LOCK('$Na',0); SELECT 1
 = ERR 1064/42000
 a: SELECT RELEASE_ALL_LOCKS()
 = 0
-# A setting between the statements of one text counts for those behind it.
+# A setting between the statements of one text counts for those after it.
 a: SELECT GET_LOCK('$Nsa',0), 1; SET sql_select_limit=0; SELECT GET_LOCK('$Nsb',0), 1; SET sql_select_limit=DEFAULT; SELECT 1
 b: SELECT IS_FREE_LOCK('$Nsa'), IS_FREE_LOCK('$Nsb')
 = 0 | 1

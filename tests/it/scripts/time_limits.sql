@@ -1,4 +1,4 @@
-# The server's time limits end a wait, in its own words.
+# The server's time limits end a wait, with its own error.
 @also over_tls
 @matrix caps=-DEPRECATE_EOF
 h: SELECT GET_LOCK('$Nk',0)

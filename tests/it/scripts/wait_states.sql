@@ -1,4 +1,4 @@
-# A wait in every state of a session: what the reply and the statements behind it say.
+# A wait in every state of a session: what the reply and the statements after it say.
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=-SESSION_TRACK
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY) ENGINE=InnoDB
@@ -219,7 +219,7 @@ h: KILL QUERY $ID(a)
 a?
 a: SELECT COUNT(*) FROM t
 a: UNLOCK TABLES
-# Behind warnings, an error, and an insert.
+# After warnings, an error, and an insert.
 a: SELECT 1/0
 a!: SELECT GET_LOCK('$Nk',20)
 h: SELECT RELEASE_LOCK('$Nk')

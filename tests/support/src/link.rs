@@ -18,7 +18,7 @@ pub enum Way {
     ToClient,
 }
 
-/// What becomes of bytes that go one way.
+/// What happens to bytes that go one way.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lane {
     held: bool,

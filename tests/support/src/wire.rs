@@ -46,7 +46,7 @@ pub mod capability {
     pub const OPTIONAL_RESULTSET_METADATA: u32 = 1 << 25;
     pub const ZSTD: u32 = 1 << 26;
     pub const QUERY_ATTRIBUTES: u32 = 1 << 27;
-    /// MariaDB's bit 36, which travels elsewhere, in the place of a bit that nobody here needs.
+    /// MariaDB's bit 36, which travels elsewhere, in place of a bit that nobody here needs.
     pub const MARIADB_CACHE_METADATA: u32 = 1 << 31;
 
     /// What a plain libmysqlclient asks for, less TLS and compression.

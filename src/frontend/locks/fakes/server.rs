@@ -61,7 +61,7 @@ pub(crate) fn row(values: &[Option<&str>]) -> Reply {
 /// Answers what the script says, in its order, and writes down what it was told.
 pub(crate) struct ScriptedServer {
     pub(super) script: VecDeque<(String, Reply)>,
-    /// Packets in order: what became of each, and its text.
+    /// Packets in order: the result of each, and its text.
     pub(crate) told: Vec<String>,
     /// What the client was sent.
     pub(crate) client: Vec<u8>,

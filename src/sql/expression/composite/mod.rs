@@ -7,7 +7,7 @@ use super::argument::{Argument, argument};
 use super::items::Item;
 use super::listing::Listing;
 use super::nesting::Tokens;
-use super::settings::{behind_settings, calls_in_settings};
+use super::settings::{after_settings, calls_in_settings};
 pub use super::verb::Verb;
 use crate::lock::function::Function;
 use crate::sql::find::finder::MAX_CALLS;
@@ -33,7 +33,7 @@ pub struct Composite {
     pub tables: bool,
     /// It reads from something, derived tables included, so that names of columns mean something.
     pub reads: bool,
-    /// It may be run once more, with other expressions in the calls' places.
+    /// It may be run again, with other expressions in the calls' places.
     pub repeatable: bool,
     /// Where its parameters stand.
     pub params: Vec<usize>,
@@ -114,12 +114,12 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
     if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
         return None;
     }
-    let behind = behind_settings(text, code);
-    if calls_in_settings(text, code, behind, dialect) {
+    let after = after_settings(text, code);
+    if calls_in_settings(text, code, after, dialect) {
         return None;
     }
-    let mut composite = Tokens::new(text, code.get(behind..)?, dialect)?.statement()?;
-    composite.start = if behind > 0 { code[behind].start } else { 0 };
+    let mut composite = Tokens::new(text, code.get(after..)?, dialect)?.statement()?;
+    composite.start = if after > 0 { code[after].start } else { 0 };
     // A versioned comment that is still open has to be closed.
     let before = marks[..marks.partition_point(|m| m.start < composite.end)].last();
     let closing = marks.iter().find(|m| m.start >= composite.end && !m.opens(text));
@@ -150,7 +150,7 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
         return None;
     }
     // A hint or a setting may be that of sql_select_limit.
-    let unsure = hint || behind > 0;
+    let unsure = hint || after > 0;
     composite.calls.iter_mut().for_each(|call| call.certain &= !unsure);
     Some(composite)
 }
@@ -187,7 +187,7 @@ impl Tokens<'_> {
             if last.as_ref().is_none_or(|(before, _)| *before != part) {
                 last = Some((part.clone(), self.item(part, reached, &named)));
             }
-            // Without tables the whole of other statements can be run once more.
+            // Without tables the whole of other statements can be run again.
             if verb == Verb::Set || (tables && verb != Verb::Rows) {
                 call.item = last.as_ref().map(|(_, item)| item.clone());
             }
@@ -291,7 +291,7 @@ impl Tokens<'_> {
         Some(Part {
             span,
             literal,
-            // Calls are looked for by evaluating it once more.
+            // Calls are looked for by evaluating it again.
             repeatable: self.is_repeatable(tokens)
                 && (calls.is_empty() || !self.reads_tables_in(range.clone(), &self.with_names())),
             calls,

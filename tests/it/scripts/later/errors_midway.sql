@@ -1,5 +1,5 @@
-# What is evaluated behind a call that fails on MySQL, and gives NULL on MariaDB: MySQL stops, but
-# not everywhere. Behind each, whether the lock is held, and the count.
+# What is evaluated after a call that fails on MySQL, and gives NULL on MariaDB: MySQL stops, but
+# not everywhere. After each, whether the lock is held, and the count.
 @also observed
 a: SELECT RELEASE_LOCK('') AND GET_LOCK('$Na',0)
 [mysql] = ERR 3057/42000

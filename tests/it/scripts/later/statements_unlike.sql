@@ -99,7 +99,7 @@ b: INSERT INTO one VALUES (1,GET_LOCK('$Na',0)) ON DUPLICATE KEY UPDATE v=IFNULL
 = OK
 b: SELECT IF(IS_USED_LOCK('$Na') IS NULL,'free','held'), RELEASE_ALL_LOCKS()
 = free | 0
-# What stands behind a definition is not a part of it.
+# Text after a definition is not a part of it.
 m: CREATE PROCEDURE $DB.p() BEGIN END; SELECT GET_LOCK('$Nsc',0) AS end
 b: SELECT IS_FREE_LOCK('$Nsc')
 = 0

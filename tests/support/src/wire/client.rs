@@ -39,7 +39,7 @@ impl Client {
 
     /// By a socket in the file system.
     pub fn connect_unix(path: &Path, account: &Account) -> io::Result<Client> {
-        // Behind its connect, a socket is a socket.
+        // After its connect, a socket is a socket.
         Self::over(TcpStream::from(OwnedFd::from(UnixStream::connect(path)?)), account)
     }
 

@@ -75,7 +75,7 @@ impl Wrapped {
         self.packing.is_some()
     }
 
-    /// A command begins: pieces are counted anew.
+    /// A command begins: pieces are counted again.
     pub fn begin(&mut self) {
         if let Some(packing) = &mut self.packing {
             packing.next = 0;
