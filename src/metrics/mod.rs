@@ -1,5 +1,6 @@
 //! Prometheus metrics, registered once for each cluster.
 
+mod gauge_guard;
 mod labels;
 pub mod named;
 pub mod observed;
@@ -7,5 +8,6 @@ mod register;
 mod table;
 mod text;
 
+pub use gauge_guard::GaugeGuard;
 pub use labels::CallOutcome;
 pub use table::Metrics;

@@ -15,6 +15,7 @@ use crate::frontend::login::{log_in, turned_away};
 use crate::frontend::session::Session;
 use crate::frontend::shared::context::Context;
 use crate::lock::codes;
+use crate::metrics::GaugeGuard;
 use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
@@ -134,7 +135,7 @@ async fn session(client: Client, context: Context) {
         }
     };
     context.metrics.sessions_total.inc();
-    let open = OpenSession::new(&context);
+    let open = GaugeGuard::of(&context.metrics.sessions);
     // Boxed: a login needs more room than the session that lives on after it.
     if let Some(login) = Box::pin(log_in(socket, peer, &context)).await {
         Session::new(login, context, events_in, events, entry).run().await;
@@ -180,21 +181,5 @@ pub async fn accept(listener: Listener, workers: Arc<Workers>, index: usize) {
                 sleep(Duration::from_millis(100)).await;
             }
         }
-    }
-}
-
-/// Counts a session as long as it lives.
-struct OpenSession(prometheus::IntGauge);
-
-impl OpenSession {
-    fn new(context: &Context) -> Self {
-        context.metrics.sessions.inc();
-        Self(context.metrics.sessions.clone())
-    }
-}
-
-impl Drop for OpenSession {
-    fn drop(&mut self) {
-        self.0.dec();
     }
 }

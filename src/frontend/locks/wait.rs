@@ -15,6 +15,7 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::{Interest, LinkEvent};
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
+use crate::metrics::GaugeGuard;
 use crate::protocol::packet;
 
 /// How long the store may take over one attempt before the caller learns of it.
@@ -40,7 +41,7 @@ pub(crate) async fn wait_for(
     };
     let tag = cx.locks.tag(&name.key);
     let mut ticket = cx.locks.acquire(name, Arc::clone(cx.identity.owner()), once);
-    let waiting = Waiting::new(&cx.context.metrics);
+    let waiting = GaugeGuard::of(&cx.context.metrics.waiting);
     let mut wait = VisibleWait::new(statement, tag, pure, once, until);
     let result = until_decided(cx, &mut ticket, until, &mut wait).await;
     drop(waiting);
@@ -157,22 +158,6 @@ async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Counts a waiter as long as it lives.
-struct Waiting(prometheus::IntGauge);
-
-impl Waiting {
-    fn new(metrics: &crate::metrics::Metrics) -> Self {
-        metrics.waiting.inc();
-        Self(metrics.waiting.clone())
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.dec();
     }
 }
 
