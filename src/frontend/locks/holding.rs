@@ -17,6 +17,15 @@ pub(crate) enum Holder {
     Unknown(String),
 }
 
+/// What RELEASE_LOCK came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Released {
+    /// One acquisition was given back.
+    Mine,
+    /// The session does not hold the lock.
+    NotMine(Holder),
+}
+
 /// Enters a grant into the ledger.
 pub(crate) fn enter_grant(
     cx: &mut CallContext<'_>,
@@ -31,22 +40,22 @@ pub(crate) fn enter_grant(
     Ok(())
 }
 
-/// RELEASE_LOCK: whether it was released, if the session held it; else who holds it.
+/// RELEASE_LOCK.
 pub(crate) async fn release_lock(
     cx: &mut CallContext<'_>,
     key: Key,
-) -> Result<Result<(), Holder>, CloseReason> {
+) -> Result<Released, CloseReason> {
     match cx.locks.ledger_mut().release(&key) {
         Release::Counted => {
             cx.check_lease()?;
-            Ok(Ok(()))
+            Ok(Released::Mine)
         }
         Release::Last(token) => {
             release(cx, vec![(key.clone(), token)]).await?;
             cx.locks.ledger_mut().forget(&key);
-            Ok(Ok(()))
+            Ok(Released::Mine)
         }
-        Release::NotMine => Ok(Err(look_at(cx, key).await?)),
+        Release::NotMine => Ok(Released::NotMine(look_at(cx, key).await?)),
     }
 }
 

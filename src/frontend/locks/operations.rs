@@ -3,7 +3,7 @@
 use super::arguments::{Given, Judged, judge_name, judge_timeout};
 use super::call_context::CallContext;
 use super::digest::{call_begins, count_call};
-use super::holding::{Holder, enter_grant, look_at, release_held, release_lock};
+use super::holding::{Holder, Released, enter_grant, look_at, release_held, release_lock};
 use super::limits::over_limit;
 use super::visible_wait::{WaitStatement, Waited};
 use super::wait::wait_for;
@@ -103,8 +103,8 @@ async fn evaluate_call(
             });
         }
         Function::ReleaseLock => match release_lock(cx, name.key).await? {
-            Ok(()) => return Ok(CallResult::Value(Some(1), pure)),
-            Err(holder) => (holder, |conn| conn.map(|_| 0)),
+            Released::Mine => return Ok(CallResult::Value(Some(1), pure)),
+            Released::NotMine(holder) => (holder, |conn| conn.map(|_| 0)),
         },
         Function::IsFreeLock => {
             (look_at(cx, name.key).await?, |conn| Some(u64::from(conn.is_none())))

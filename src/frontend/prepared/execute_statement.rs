@@ -15,7 +15,7 @@ use crate::frontend::statements::lock_tables::list_locks;
 use crate::frontend::statements::rewrite::{
     Edit, Edits, Which, edit_for_nothing, kept_parameters, look_back, spliced,
 };
-use crate::frontend::statements::statement::{CallStatement, whole};
+use crate::frontend::statements::statement::{CallStatement, Flow, whole};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column};
 use crate::protocol::command::{Command, Shape};
@@ -94,7 +94,7 @@ pub(crate) async fn execute_composite(
     if caches && retypes_columns(cx, &statement, &edits).await? {
         return refuse_unsupported(cx, "this prepared lock call for a client that caches metadata");
     }
-    if !run_all_calls(cx, &statement, &mut edits).await? {
+    if run_all_calls(cx, &statement, &mut edits).await? == Flow::Answered {
         return Ok(());
     }
     execute_last(cx, id, &statement, &edits, values).await

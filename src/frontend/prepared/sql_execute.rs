@@ -13,7 +13,7 @@ use crate::frontend::statements::composite::run_all_calls;
 use crate::frontend::statements::rewrite::{
     Edit, Edits, Which, kept_parameters, look_back, spliced,
 };
-use crate::frontend::statements::statement::{CallStatement, columns_of_native};
+use crate::frontend::statements::statement::{CallStatement, Flow, columns_of_native};
 use crate::protocol::command::Command;
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
@@ -75,19 +75,19 @@ pub(crate) async fn execute_text(
     if !composite.params.is_empty() && quote.is_none() {
         return refuse_unsupported(cx, CONVERTED);
     }
-    if !run_all_calls(cx, &statement, &mut edits).await? {
+    if run_all_calls(cx, &statement, &mut edits).await? == Flow::Answered {
         return Ok(());
     }
     let kept = kept_parameters(composite, &edits);
     let mut last = spliced(text, 0..composite.end, &edits, Which::Last);
     let columns = columns_of_native(cx, &statement, &edits).await?;
-    if let Some(backslashes) = quote.filter(|_| !kept.is_empty()) {
+    if let Some(backslash) = quote.filter(|_| !kept.is_empty()) {
         let values: Vec<&[u8]> =
             kept.iter().map(|nth| &request.text[using[*nth].span.clone()]).collect();
-        let quoted = quoted(&last, backslashes);
+        let quoted = quoted(&last, backslash);
         last = match with_values(cx, &quoted, &values.join(&b","[..])).await? {
-            Ok(last) => last,
-            Err(refusal) => {
+            LastText::Runs(last) => last,
+            LastText::Refused(refusal) => {
                 cx.forget_skipped();
                 return cx.send_client(&refusal);
             }
@@ -120,7 +120,7 @@ fn forget_diagnostics(cx: &CallContext<'_>, composite: &Composite, edits: &mut E
     for (span, _) in looks.filter(|_| cx.flavour() == Flavour::MySql) {
         let none = b"CAST('0' AS SIGNED)".to_vec();
         edits.retain(|edit| edit.span != *span);
-        edits.push(Edit { span: span.clone(), last: none.clone(), trial: none, keeps: false });
+        edits.push(Edit::everywhere(span.clone(), none));
     }
 }
 
@@ -157,38 +157,61 @@ async fn fill_limits(
     Ok(())
 }
 
-/// The statement that runs a text with values, or the server's refusal of it.
+/// The statement that runs a text with values.
+enum LastText {
+    /// It is to be run.
+    Runs(Vec<u8>),
+    /// The server has refused to prepare the text: its reply.
+    Refused(Vec<u8>),
+}
+
 async fn with_values(
     cx: &mut CallContext<'_>,
     literal: &[u8],
     values: &[u8],
-) -> Result<Result<Vec<u8>, Vec<u8>>, CloseReason> {
+) -> Result<LastText, CloseReason> {
     if cx.flavour() == Flavour::MariaDb {
-        return Ok(Ok([b"EXECUTE IMMEDIATE ", literal, b" USING ", values].concat()));
+        let text = [b"EXECUTE IMMEDIATE ", literal, b" USING ", values].concat();
+        return Ok(LastText::Runs(text));
     }
     let own = cx.statements.named.own().to_owned();
     // It stays until the next one: to deallocate it would clear what the client's EXECUTE leaves.
     let reply = cx.ask(&[b"PREPARE ", own.as_bytes(), b" FROM ", literal].concat()).await?;
     if reply.is_error() {
         // Too many statements: the one before is still there.
-        return Ok(Err(reply.bytes));
+        return Ok(LastText::Refused(reply.bytes));
     }
-    Ok(Ok([b"EXECUTE ", own.as_bytes(), b" USING ", values].concat()))
+    Ok(LastText::Runs([b"EXECUTE ", own.as_bytes(), b" USING ", values].concat()))
 }
 
-/// Whether a backslash must be doubled in a string; `None` if this text cannot be quoted.
-async fn quoting_of(cx: &mut CallContext<'_>, text: &[u8]) -> Result<Option<bool>, CloseReason> {
-    let dialect = exact_dialect(cx).await?;
-    let fits = |multibyte| text.is_ascii() || multibyte == Multibyte::Safe;
-    Ok(dialect.filter(|d| fits(d.multibyte)).map(|d| !d.no_backslash_escapes))
+/// What a backslash is in a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Backslash {
+    /// It escapes, so it is to be doubled.
+    Escapes,
+    /// A letter as any other.
+    Plain,
+}
+
+/// What a backslash is in the session's modes; `None` if this text cannot be quoted.
+async fn quoting_of(
+    cx: &mut CallContext<'_>,
+    text: &[u8],
+) -> Result<Option<Backslash>, CloseReason> {
+    let Some(dialect) = exact_dialect(cx).await? else { return Ok(None) };
+    if !text.is_ascii() && dialect.multibyte != Multibyte::Safe {
+        return Ok(None);
+    }
+    let plain = dialect.no_backslash_escapes;
+    Ok(Some(if plain { Backslash::Plain } else { Backslash::Escapes }))
 }
 
 /// A string literal.
-fn quoted(text: &[u8], backslashes: bool) -> Vec<u8> {
+fn quoted(text: &[u8], backslash: Backslash) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 16);
     out.push(b'\'');
     for byte in text {
-        if *byte == b'\'' || (*byte == b'\\' && backslashes) {
+        if *byte == b'\'' || (*byte == b'\\' && backslash == Backslash::Escapes) {
             out.push(*byte);
         }
         out.push(*byte);

@@ -20,7 +20,7 @@ use crate::frontend::state::named_statements::{NameMeaning, NamedStatement};
 use crate::frontend::statements::uncovered::{note_definition, try_prepare};
 use crate::protocol::command::{Command, Shape};
 use crate::sql::classify;
-use crate::sql::classify::named::{Named, StatementName, TextSource};
+use crate::sql::classify::named::{Named, StatementName, TextSource, UsingValue};
 use crate::sql::expression::composite::Composite;
 
 /// What a statement's text holds.
@@ -65,21 +65,29 @@ pub(crate) async fn run_named(
             }
             None => cx.forward(request.packet),
         },
-        Named::Immediate { source, using } => {
-            let text = match text_of_source(cx, request.text, source).await? {
-                PreparedText::Known(text) => text,
-                PreparedText::Refused | PreparedText::Hidden => return cx.forward(request.packet),
-                PreparedText::Uncovered(why) => return refuse_unsupported(cx, why),
-                PreparedText::Ended(reply) => return say_ended(cx, &reply),
-            };
-            match content_of(cx, &text).await? {
-                Content::Nothing => cx.forward(request.packet),
-                Content::Unsupported(what) => refuse_unsupported(cx, what),
-                Content::Calls(composite) => {
-                    let statement = NamedStatement { text, composite, context: None };
-                    execute_text(cx, request, &statement, using).await
-                }
-            }
+        Named::Immediate { source, using } => execute_immediate(cx, request, source, using).await,
+    }
+}
+
+/// EXECUTE IMMEDIATE.
+async fn execute_immediate(
+    cx: &mut CallContext<'_>,
+    request: &Request<'_>,
+    source: &TextSource,
+    using: &[UsingValue],
+) -> Result<(), CloseReason> {
+    let text = match text_of_source(cx, request.text, source).await? {
+        PreparedText::Known(text) => text,
+        PreparedText::Refused | PreparedText::Hidden => return cx.forward(request.packet),
+        PreparedText::Uncovered(why) => return refuse_unsupported(cx, why),
+        PreparedText::Ended(reply) => return say_ended(cx, &reply),
+    };
+    match content_of(cx, &text).await? {
+        Content::Nothing => cx.forward(request.packet),
+        Content::Unsupported(what) => refuse_unsupported(cx, what),
+        Content::Calls(composite) => {
+            let statement = NamedStatement { text, composite, context: None };
+            execute_text(cx, request, &statement, using).await
         }
     }
 }

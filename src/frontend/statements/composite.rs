@@ -9,7 +9,7 @@
 use super::lock_tables::list_locks;
 use super::rewrite::{Edits, Which, edit_for_nothing, look_back, spliced};
 use super::run_calls::{Filled, run_calls};
-use super::statement::{CallStatement, columns_of_native};
+use super::statement::{CallStatement, Flow, columns_of_native};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::unsupported::refuse_unsupported;
@@ -59,7 +59,7 @@ pub(crate) async fn run_composite(
     let definitions = definitions.as_slice();
     edits.extend(list_locks(cx, text, composite, definitions).await?);
     let statement = CallStatement { prefix, text, composite, definitions, values: &[] };
-    if !run_all_calls(cx, &statement, &mut edits).await? {
+    if run_all_calls(cx, &statement, &mut edits).await? == Flow::Answered {
         return Ok(());
     }
     let last = spliced(text, 0..text.len(), &edits, Which::Last);
@@ -70,40 +70,61 @@ pub(crate) async fn run_composite(
     cx.forward_text(prefix, &last)
 }
 
-/// Carries out the calls. False: the client has its answer.
+/// How many columns a SELECT INTO has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ColumnCount {
+    /// As many as there are variables.
+    Fits,
+    /// Another number: the statement fails.
+    Differs,
+    /// That cannot be told.
+    Unknown,
+}
+
+/// Carries out the calls.
 pub(crate) async fn run_all_calls(
     cx: &mut CallContext<'_>,
     statement: &CallStatement<'_>,
     edits: &mut Edits,
-) -> Result<bool, CloseReason> {
+) -> Result<Flow, CloseReason> {
     let CallStatement { text, composite, .. } = *statement;
     if composite.calls.is_empty() {
-        return Ok(true);
+        return Ok(Flow::Continue);
     }
-    let Some(fits) = fits_variables(cx, text, composite).await? else {
+    let columns = count_columns(cx, text, composite).await?;
+    if columns == ColumnCount::Unknown {
         refuse_unsupported(cx, "a lock call in a SELECT INTO these variables")?;
-        return Ok(false);
-    };
+        return Ok(Flow::Answered);
+    }
     if let Some(why) = composite.explains_uncovered() {
         refuse_unsupported(cx, why)?;
-        return Ok(false);
+        return Ok(Flow::Answered);
     }
-    if composite.verb == Verb::Explain || !fits {
+    if composite.verb == Verb::Explain || columns == ColumnCount::Differs {
         edits.extend(composite.calls.iter().map(|call| edit_for_nothing(cx, call)));
-        return Ok(true);
+        return Ok(Flow::Continue);
     }
-    Ok(!matches!(run_calls(cx, statement, edits).await?, Filled::Answered))
+    Ok(match run_calls(cx, statement, edits).await? {
+        Filled::All | Filled::Fails => Flow::Continue,
+        Filled::Answered => Flow::Answered,
+    })
 }
 
 /// Whether there are as many columns as variables after INTO: MariaDB finds out only when it
-/// runs the statement, and before it evaluates anything. `None` if that cannot be told.
-async fn fits_variables(
+/// runs the statement, and before it evaluates anything.
+async fn count_columns(
     cx: &mut CallContext<'_>,
     text: &[u8],
     composite: &Composite,
-) -> Result<Option<bool>, CloseReason> {
-    let Some((span, variables)) = composite.into.as_ref() else { return Ok(Some(true)) };
+) -> Result<ColumnCount, CloseReason> {
+    let Some((span, variables)) = composite.into.as_ref() else { return Ok(ColumnCount::Fits) };
     let without = [&text[..span.start], &text[span.end..composite.end]].concat();
     let reply = cx.prepare_and_close(&without).await?;
-    Ok((!reply.is_error()).then(|| reply.definitions().len() == *variables))
+    Ok(if reply.is_error() {
+        ColumnCount::Unknown
+    } else if reply.definitions().len() == *variables {
+        ColumnCount::Fits
+    } else {
+        ColumnCount::Differs
+    })
 }

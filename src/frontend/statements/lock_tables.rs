@@ -76,9 +76,9 @@ fn edits(listing: &Listing, name: &[u8], expressions: &[u8]) -> Edits {
         Place::Select(at) => (at, [b"WITH ", expressions, b" "]),
         Place::With(at) => (at, [b" ", expressions, b","]),
     };
-    let edit = |span, text: Vec<u8>| Edit { span, last: text.clone(), trial: text, keeps: false };
-    let names = listing.qualified.iter().map(|span| edit(span.clone(), name.to_vec()));
-    std::iter::once(edit(at..at, parts.concat())).chain(names).collect()
+    let names = listing.qualified.iter();
+    let names = names.map(|span| Edit::everywhere(span.clone(), name.to_vec()));
+    std::iter::once(Edit::everywhere(at..at, parts.concat())).chain(names).collect()
 }
 
 /// The definitions of two common table expressions: the held locks, and the table with them.

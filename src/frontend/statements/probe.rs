@@ -26,8 +26,8 @@ const RELEASES: u32 = 4;
 
 /// What a trial has shown.
 pub(crate) enum NextCall {
-    /// The call that is evaluated next, and how often.
-    Call(usize, u32),
+    /// This one of the calls, so often.
+    Call { nth: usize, times: u32 },
     /// None of the first so many is evaluated.
     None(usize),
     /// This error has ended the trial: of another run it says nothing.
@@ -67,12 +67,7 @@ pub(crate) async fn next_call(
         [b"SELECT ", part.as_slice(), b" LIMIT 1"].concat()
     } else {
         let into = composite.into.iter().cloned();
-        trial.extend(into.map(|(span, _)| Edit {
-            span,
-            last: Vec::new(),
-            trial: Vec::new(),
-            keeps: false,
-        }));
+        trial.extend(into.map(|(span, _)| Edit::everywhere(span, Vec::new())));
         spliced(text, 0..composite.end, &trial, Which::Trial)
     };
     let reply = cx.ask_for_the_end(&sql).await?;
@@ -109,7 +104,7 @@ pub(crate) async fn next_call(
         return Ok(NextCall::Warned);
     }
     Ok(match first {
-        Some(nth) => NextCall::Call(nth, times[nth]),
+        Some(nth) => NextCall::Call { nth, times: times[nth] },
         // That it failed before any of them says nothing about another run.
         None if reply.is_error() => NextCall::Ended(said()),
         None => NextCall::None(together),

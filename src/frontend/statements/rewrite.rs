@@ -20,6 +20,13 @@ pub(crate) struct Edit {
     pub keeps: bool,
 }
 
+impl Edit {
+    /// The same expression in all of them.
+    pub(crate) fn everywhere(span: Range<usize>, expression: Vec<u8>) -> Self {
+        Self { span, last: expression.clone(), trial: expression, keeps: false }
+    }
+}
+
 /// Of several calls.
 pub(crate) type Edits = Vec<Edit>;
 
@@ -53,7 +60,7 @@ pub(crate) async fn look_back(
     let values = composite.looks_back.iter().zip(row);
     let edits = values.filter_map(|((span, _), value)| {
         let value = [b"CAST('", value?.as_slice(), b"' AS SIGNED)"].concat();
-        Some(Edit { span: span.clone(), last: value.clone(), trial: value, keeps: false })
+        Some(Edit::everywhere(span.clone(), value))
     });
     Ok(edits.collect())
 }

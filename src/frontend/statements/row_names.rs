@@ -2,7 +2,7 @@
 //! all that are held when the statement begins.
 
 use super::rewrite::{Edit, Edits, Which, spliced};
-use super::statement::CallStatement;
+use super::statement::{CallStatement, Flow};
 use crate::engine::io::held_locks::HeldLock;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
@@ -17,25 +17,25 @@ const MOST: usize = 1000;
 /// Bytes of comparisons in one statement; servers take packets of 16 MiB by default.
 const MAX_SIZE: usize = 512 * 1024;
 
-/// Puts comparisons in the places of `calls`. False: the client has its answer.
+/// Puts comparisons in the places of `calls`.
 pub(crate) async fn look_by_row(
     cx: &mut CallContext<'_>,
     statement: &CallStatement<'_>,
     calls: &[&Call],
     edits: &mut Edits,
-) -> Result<bool, CloseReason> {
+) -> Result<Flow, CloseReason> {
     if calls.is_empty() {
-        return Ok(true);
+        return Ok(Flow::Continue);
     }
     let held = match cx.locks.census().await {
         Ok(Some(held)) if held.len() <= MOST => held,
         Ok(_) => {
             refuse_unsupported(cx, "a lock's name from a column while so many locks are held")?;
-            return Ok(false);
+            return Ok(Flow::Answered);
         }
         Err(why) => {
             cx.refuse(&codes::store_failed(&why))?;
-            return Ok(false);
+            return Ok(Flow::Answered);
         }
     };
     cx.check_lease()?;
@@ -47,16 +47,11 @@ pub(crate) async fn look_by_row(
         size += expression.len();
         if size > MAX_SIZE {
             refuse_unsupported(cx, "so many lock names from columns while so many locks are held")?;
-            return Ok(false);
+            return Ok(Flow::Answered);
         }
-        edits.push(Edit {
-            span: call.span.clone(),
-            last: expression.clone(),
-            trial: expression,
-            keeps: false,
-        });
+        edits.push(Edit::everywhere(call.span.clone(), expression));
     }
-    Ok(true)
+    Ok(Flow::Continue)
 }
 
 /// What a call comes to, as the server can compute it. Of names that nobody holds, and of those that

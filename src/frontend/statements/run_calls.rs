@@ -6,7 +6,7 @@ use super::native::{Native, ask_native};
 use super::probe::{MAX_TIMES, NextCall, next_call};
 use super::rewrite::{Edit, Edits, Which, edit_for, edit_for_nothing, spliced};
 use super::row_names::look_by_row;
-use super::statement::{CallStatement, columns_before, say_error, stand_in};
+use super::statement::{CallStatement, Flow, columns_before, say_error, stand_in};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::frames;
 use crate::frontend::locks::arguments::Given;
@@ -39,52 +39,66 @@ pub(crate) enum Filled {
     Answered,
 }
 
-/// What is not covered in a statement, found before any of it is carried out; else the calls
-/// whose names depend on rows.
+/// What is found in a statement before any of it is carried out.
+enum JudgedCalls<'a> {
+    /// All of it is covered. The names in these calls depend on rows.
+    Covered { by_row: Vec<&'a Call> },
+    /// This is not covered.
+    Uncovered(&'static str),
+}
+
+/// Judges a statement's calls.
 async fn judge_calls<'a>(
     cx: &mut CallContext<'_>,
     statement: &CallStatement<'a>,
-) -> Result<Result<Vec<&'a Call>, &'static str>, CloseReason> {
+) -> Result<JudgedCalls<'a>, CloseReason> {
     let composite = statement.composite;
     let mut by_row = Vec::new();
     let mut tried = 0;
     let shifts = words::shifts(statement.text, composite.start);
     for call in &composite.calls {
         if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
-            return Ok(Err("a computed lock name or timeout in a statement with its own settings"));
+            let why = "a computed lock name or timeout in a statement with its own settings";
+            return Ok(JudgedCalls::Uncovered(why));
         }
         if shifts && call.item.is_some() && !call.only_looks() {
-            return Ok(Err("a lock call in a statement with its own settings"));
+            let why = "a lock call in a statement with its own settings";
+            return Ok(JudgedCalls::Uncovered(why));
         }
         if let Some(why) = composite.uncovered(call) {
-            return Ok(Err(why));
+            return Ok(JudgedCalls::Uncovered(why));
         }
-        if let Some(item) = composite.asks_beside_tables(call) {
-            let text = &statement.text[item.span.clone()];
-            if cx.prepare_and_close(&[b"SELECT ", text].concat()).await?.is_error() {
-                return Ok(Err("a lock call in an expression with a column"));
-            }
+        if let Some(item) = composite.asks_beside_tables(call)
+            && needs_tables(cx, &statement.text[item.span.clone()]).await?
+        {
+            let why = "a lock call in an expression with a column";
+            return Ok(JudgedCalls::Uncovered(why));
         }
         tried += usize::from(!composite.tables && !call.certain && !call.only_looks());
         if tried > MAX_TRIED {
-            return Ok(Err("so many lock calls in an order that only the server knows"));
+            let why = "so many lock calls in an order that only the server knows";
+            return Ok(JudgedCalls::Uncovered(why));
         }
         for part in &call.arguments {
             // What can be evaluated without the statement's tables means the same before it.
-            if part.literal.is_none() && (composite.reads || !part.repeatable) {
-                let text = &statement.text[part.span.clone()];
-                let reply = cx.prepare_and_close(&[b"SELECT ", text].concat()).await?;
-                if !reply.is_error() {
-                    continue;
-                }
-                if !call.only_looks() {
-                    return Ok(Err("a lock's name or timeout from a column"));
-                }
-                by_row.push(call);
+            let may_differ = part.literal.is_none() && (composite.reads || !part.repeatable);
+            if !may_differ || !needs_tables(cx, &statement.text[part.span.clone()]).await? {
+                continue;
             }
+            if !call.only_looks() {
+                let why = "a lock's name or timeout from a column";
+                return Ok(JudgedCalls::Uncovered(why));
+            }
+            by_row.push(call);
         }
     }
-    Ok(Ok(by_row))
+    Ok(JudgedCalls::Covered { by_row })
+}
+
+/// Whether an expression cannot be evaluated without the statement's tables.
+async fn needs_tables(cx: &mut CallContext<'_>, expression: &[u8]) -> Result<bool, CloseReason> {
+    let reply = cx.prepare_and_close(&[b"SELECT ", expression].concat()).await?;
+    Ok(reply.is_error())
 }
 
 /// Carries out the calls.
@@ -94,13 +108,13 @@ pub(crate) async fn run_calls(
     edits: &mut Edits,
 ) -> Result<Filled, CloseReason> {
     let by_row = match judge_calls(cx, statement).await? {
-        Ok(calls) => calls,
-        Err(what) => {
+        JudgedCalls::Covered { by_row } => by_row,
+        JudgedCalls::Uncovered(what) => {
             refuse_unsupported(cx, what)?;
             return Ok(Filled::Answered);
         }
     };
-    if !look_by_row(cx, statement, &by_row, edits).await? {
+    if look_by_row(cx, statement, &by_row, edits).await? == Flow::Answered {
         return Ok(Filled::Answered);
     }
     let Composite { calls, verb, .. } = statement.composite;
@@ -109,18 +123,27 @@ pub(crate) async fn run_calls(
     }
     let limited = *verb == Verb::Rows && cx.view.settings() != AnswerSettings::Usual;
     let rest = calls.iter().filter(|call| !by_row.contains(call)).collect();
-    run_waiting(cx, statement, rest, (None, limited), edits).await
+    let waiting = WaitingCalls { calls: rest, scope: None, limited };
+    run_waiting(cx, statement, waiting, edits).await
 }
 
-/// Carries out those `waiting`, which are all of the statement's, or all in one argument, which then is
-/// their scope. `limited`: the statement's rows may be limited to none.
+/// Calls that are still to be carried out: all of the statement's, or all in one argument.
+struct WaitingCalls<'a> {
+    calls: Vec<&'a Call>,
+    /// The argument.
+    scope: Option<Range<usize>>,
+    /// The statement's rows may be limited to none.
+    limited: bool,
+}
+
+/// Carries out those that wait.
 async fn run_waiting(
     cx: &mut CallContext<'_>,
     statement: &CallStatement<'_>,
-    mut waiting: Vec<&Call>,
-    (scope, limited): (Option<Range<usize>>, bool),
+    waiting: WaitingCalls<'_>,
     edits: &mut Edits,
 ) -> Result<Filled, CloseReason> {
+    let WaitingCalls { calls: mut waiting, scope, limited } = waiting;
     // Looking changes nothing, so it does not matter whether the server would look.
     let looks_only = waiting.iter().all(|c| c.only_looks());
     // MariaDB takes looking for a constant, which a condition has evaluated first.
@@ -129,30 +152,29 @@ async fn run_waiting(
     // Rows are chosen before anything is made of them.
     let tables = statement.composite.tables;
     waiting.sort_by_key(|call| (!constant(call), tables && !call.filters));
-    while let Some(first) = waiting.first() {
+    while let Some(&first) = waiting.first() {
         let item = first.item.as_ref().filter(|item| item.repeatable);
         let untold = looks_only || constant(first) || (tables && scope.is_none() && item.is_none());
-        let (nth, times) = if untold || (first.certain && !limited) {
-            (0, 1)
+        let next = if untold || (first.certain && !limited) {
+            NextCall::Call { nth: 0, times: 1 }
         } else {
             let scope = scope.clone().or_else(|| item.map(|item| item.span.clone()));
-            match next_call(cx, statement, &waiting, scope, edits).await? {
-                NextCall::Call(nth, times) => (nth, times),
-                NextCall::None(first_ones) => {
-                    for call in waiting.drain(..first_ones) {
-                        edits.push(edit_for_nothing(cx, call));
-                    }
-                    continue;
-                }
-                NextCall::Warned => {
-                    refuse_midway(cx, "a lock call in an expression that gives a warning")?;
-                    return Ok(Filled::Answered);
-                }
-                NextCall::Ended(error) => {
-                    cx.forget_skipped();
-                    say_error(cx, statement, first, &error)?;
-                    return Ok(Filled::Answered);
-                }
+            next_call(cx, statement, &waiting, scope, edits).await?
+        };
+        let (nth, times) = match next {
+            NextCall::Call { nth, times } => (nth, times),
+            NextCall::None(first_ones) => {
+                edits.extend(waiting.drain(..first_ones).map(|call| edit_for_nothing(cx, call)));
+                continue;
+            }
+            NextCall::Warned => {
+                refuse_midway(cx, "a lock call in an expression that gives a warning")?;
+                return Ok(Filled::Answered);
+            }
+            NextCall::Ended(error) => {
+                cx.forget_skipped();
+                say_error(cx, statement, first, &error)?;
+                return Ok(Filled::Answered);
             }
         };
         let call = waiting.remove(nth);
@@ -167,9 +189,7 @@ async fn run_waiting(
                 // Perhaps the server does not evaluate it, so it is the server's to fail.
                 Filled::Fails if untold && !call.certain => {}
                 Filled::Fails => {
-                    for call in waiting {
-                        edits.push(edit_for_nothing(cx, call));
-                    }
+                    edits.extend(waiting.iter().map(|call| edit_for_nothing(cx, call)));
                     return Ok(Filled::Fails);
                 }
                 Filled::Answered => return Ok(Filled::Answered),
@@ -191,18 +211,16 @@ async fn run_call(
     let mut pure = true;
     for part in &call.arguments {
         if !part.calls.is_empty() {
-            let scope = (Some(part.span.clone()), false);
-            match Box::pin(run_waiting(cx, statement, part.calls.iter().collect(), scope, edits))
-                .await?
-            {
+            let (calls, scope) = (part.calls.iter().collect(), Some(part.span.clone()));
+            let waiting = WaitingCalls { calls, scope, limited: false };
+            match Box::pin(run_waiting(cx, statement, waiting, edits)).await? {
                 Filled::All => {}
                 // Only the argument is left to fail: MySQL would take the call's lock all the same.
                 Filled::Fails => {
                     let part = spliced(statement.text, part.span.clone(), edits, Which::Trial);
                     let sql = [b"COALESCE(", part.as_slice(), b")"].concat();
                     edits.truncate(inner);
-                    let span = call.span.clone();
-                    edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
+                    edits.push(Edit::everywhere(call.span.clone(), sql));
                     return Ok(Filled::Fails);
                 }
                 Filled::Answered => return Ok(Filled::Answered),
@@ -217,14 +235,14 @@ async fn run_call(
                 Given::Expression { sql, .. } => sql.clone(),
                 _ => b"NULL".to_vec(),
             };
-            let span = part.span.clone();
-            edits.push(Edit { span, last: sql.clone(), trial: sql, keeps: false });
+            edits.push(Edit::everywhere(part.span.clone(), sql));
         }
         given.push(judged);
     }
     let source = spliced(statement.text, call.span.clone(), edits, Which::Trial);
     let stand_in = stand_in(statement, call, &source);
-    let shown = CallInPacket { prefix: statement.prefix, text: &stand_in.0, bare: stand_in.1 };
+    let shown =
+        CallInPacket { prefix: statement.prefix, text: &stand_in.text, bare: stand_in.bare };
     let shown =
         WaitStatement { call: &shown, name: None, stale: None, cursor: false, stand_in: true };
     let result = make_call(cx, &shown, given).await?;

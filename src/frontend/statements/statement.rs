@@ -27,6 +27,16 @@ pub(crate) struct CallStatement<'a> {
     pub values: &'a [Given],
 }
 
+/// What is left to do for a statement.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// It goes on.
+    Continue,
+    /// Nothing: the client has its answer.
+    Answered,
+}
+
 /// The columns as the client is to see them.
 pub(crate) async fn columns_of_native(
     cx: &mut CallContext<'_>,
@@ -107,11 +117,13 @@ pub(crate) fn whole(own: &[u8], native: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A statement of one bare call, which shows the wait for a lock.
-pub(crate) fn stand_in(
-    statement: &CallStatement<'_>,
-    call: &Call,
-    source: &[u8],
-) -> (Vec<u8>, BareCall) {
+pub(crate) struct StandIn {
+    pub text: Vec<u8>,
+    pub bare: BareCall,
+}
+
+/// The one for a call in a larger statement; `source`: the call's text.
+pub(crate) fn stand_in(statement: &CallStatement<'_>, call: &Call, source: &[u8]) -> StandIn {
     let composite = statement.composite;
     let is_do = composite.verb != Verb::Rows || composite.into.is_some();
     let verb: &[u8] = if is_do { b"DO " } else { b"SELECT " };
@@ -130,5 +142,5 @@ pub(crate) fn stand_in(
         hint: false,
         special: true,
     };
-    (text, bare)
+    StandIn { text, bare }
 }
