@@ -31,6 +31,15 @@ pub enum Release {
     Last(u64),
 }
 
+/// All that was held.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// How often locks were taken, re-entry counted.
+    pub acquisitions: u64,
+    /// Keys and tokens that the store must release.
+    pub locks: Vec<(Key, u64)>,
+}
+
 impl Held {
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
@@ -103,10 +112,10 @@ impl Held {
         self.locks.remove(key);
     }
 
-    /// Empties the ledger: acquisitions counted, and what the store must release.
-    pub fn take_all(&mut self) -> (u64, Vec<(Key, u64)>) {
-        let count = self.locks.values().map(|h| h.count).sum();
-        (count, self.locks.drain().map(|(key, h)| (key, h.token)).collect())
+    /// Empties the ledger.
+    pub fn take_all(&mut self) -> Taken {
+        let acquisitions = self.locks.values().map(|h| h.count).sum();
+        Taken { acquisitions, locks: self.locks.drain().map(|(key, h)| (key, h.token)).collect() }
     }
 }
 
@@ -140,7 +149,7 @@ mod tests {
                 held.reenter(&key);
             }
         }
-        let (count, locks) = held.take_all();
+        let Taken { acquisitions: count, locks } = held.take_all();
         assert_eq!((count, locks.len()), (4, 2));
         assert!(held.is_empty());
     }

@@ -126,12 +126,12 @@ async fn session(client: Client, context: Context) {
     let entry = match context.registry.enter(events_in.clone(), limit) {
         Some(_) if !context.registry.may_log_in(context.config.max_login_rate) => {
             let refusal = codes::too_many_logins(context.config.max_login_rate);
-            return refuse((socket, peer), "max_login_rate", &refusal, &context).await;
+            return refuse(socket, peer, "max_login_rate", &refusal, &context).await;
         }
         Some(entry) => entry,
         None => {
             let refusal = codes::too_many_connections();
-            return refuse((socket, peer), "max_connections", &refusal, &context).await;
+            return refuse(socket, peer, "max_connections", &refusal, &context).await;
         }
     };
     context.metrics.sessions_total.inc();
@@ -147,12 +147,7 @@ async fn session(client: Client, context: Context) {
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Refuses a client before its login.
-async fn refuse(
-    (socket, peer): (Socket, Peer),
-    limit: &str,
-    refusal: &ErrorReply,
-    context: &Context,
-) {
+async fn refuse(socket: Socket, peer: Peer, limit: &str, refusal: &ErrorReply, context: &Context) {
     context.metrics.limits.with_label_values(&[limit]).inc();
     turned_away(peer, "too_many_connections", context);
     let mut out = Vec::new();

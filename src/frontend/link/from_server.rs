@@ -8,6 +8,15 @@ use super::{Amendment, Link};
 use crate::protocol::command::Shape;
 use crate::protocol::response::{Ending, Progress, Tracker};
 
+/// What the server's bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServerBytes {
+    /// A response that is owed.
+    Response,
+    /// None is owed: they come before it hangs up.
+    LastWords,
+}
+
 impl Link {
     /// Reads from the server and passes on. What the server owes is settled by what it sent,
     /// whether or not a client is there to take it.
@@ -29,7 +38,7 @@ impl Link {
         let mut at = 0;
         let mut shown = 0;
         while at < buffer.len() {
-            if !self.begin_next(&mut buffer[at..]) {
+            if self.begin_next(&mut buffer[at..]) == ServerBytes::LastWords {
                 break;
             }
             let (n, progress) = self.follow(&mut buffer[at..]);
@@ -67,21 +76,20 @@ impl Link {
         Ok(())
     }
 
-    /// Begins to follow the next response, unless one is under way. False if none is owed: the bytes
-    /// are the server's last words before it hangs up.
-    fn begin_next(&mut self, bytes: &mut [u8]) -> bool {
+    /// Begins to follow the next response, unless one is under way.
+    fn begin_next(&mut self, bytes: &mut [u8]) -> ServerBytes {
         if self.tracker.active() {
-            return true;
+            return ServerBytes::Response;
         }
         if let Some((shape, seq)) = self.pending.front().map(|next| (next.shape, next.seq)) {
             self.begin_response(shape, seq);
-            return true;
+            return ServerBytes::Response;
         }
         if let Some(renumber) = &mut self.renumber {
             renumber.begin(0);
             renumber.pass(bytes);
         }
-        false
+        ServerBytes::LastWords
     }
 
     /// What the client gets in place of these bytes of the response; `None`: these bytes.

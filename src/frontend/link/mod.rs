@@ -116,6 +116,12 @@ pub(super) enum LinkEvent {
     Stalled,
 }
 
+/// Both legs, lent.
+pub(super) struct Legs<'a> {
+    pub client: &'a mut Leg,
+    pub server: &'a mut Leg,
+}
+
 impl Link {
     /// After a login.
     pub(super) fn new(
@@ -290,9 +296,9 @@ impl Link {
         self.client.tls().is_some()
     }
 
-    /// Both legs, for a login on the open connection: the client's and the server's.
-    pub(super) fn legs(&mut self) -> (&mut Leg, &mut Leg) {
-        (&mut self.client, &mut self.server)
+    /// Both legs, for a login on the open connection.
+    pub(super) fn legs(&mut self) -> Legs<'_> {
+        Legs { client: &mut self.client, server: &mut self.server }
     }
 
     /// The packet of the command that waits at the front of the inbox.

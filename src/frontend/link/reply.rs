@@ -23,6 +23,13 @@ pub(crate) enum Keep {
     End,
 }
 
+/// How a column is called.
+#[derive(Debug)]
+pub(crate) struct ColumnName {
+    pub catalog: Vec<u8>,
+    pub name: Vec<u8>,
+}
+
 /// A complete response.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -70,10 +77,11 @@ impl Reply {
         }
     }
 
-    /// The names of catalog and column in the column definitions, parameters among them.
-    pub(crate) fn column_names(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+    /// The names in the column definitions, parameters among them.
+    pub(crate) fn column_names(&self) -> impl Iterator<Item = ColumnName> {
         let definitions = self.frames().map(|f| &f[HEADER..]).filter(|p| column::is_definition(p));
-        definitions.filter_map(|p| column::names(p).map(|(c, n)| (c.to_vec(), n.to_vec())))
+        let names = definitions.filter_map(column::names);
+        names.map(|(catalog, name)| ColumnName { catalog: catalog.to_vec(), name: name.to_vec() })
     }
 
     /// The values of the only row, which must be ASCII: ucs2, utf16 and utf32 as character set of

@@ -3,7 +3,7 @@
 use super::call_context::CallContext;
 use crate::engine::handle::{Grant, Look};
 use crate::frontend::link::close_reason::CloseReason;
-use crate::lock::held::Release;
+use crate::lock::held::{Release, Taken};
 use crate::lock::name::Key;
 
 /// Who holds a lock.
@@ -32,7 +32,7 @@ pub(crate) fn enter_grant(
     key: Key,
     grant: Grant,
 ) -> Result<(), CloseReason> {
-    if !cx.locks.ledger_mut().enter(key.clone(), grant) {
+    if cx.locks.ledger_mut().enter(key.clone(), grant).is_err() {
         cx.locks.release_when_gone(vec![(key, grant.token)], grant.proxy);
         return Err(CloseReason::Fenced);
     }
@@ -61,11 +61,11 @@ pub(crate) async fn release_lock(
 
 /// Releases everything; the number of acquisitions there were.
 pub(crate) async fn release_held(cx: &mut CallContext<'_>) -> Result<u64, CloseReason> {
-    let (count, locks) = cx.locks.ledger_mut().take_all();
+    let Taken { acquisitions, locks } = cx.locks.ledger_mut().take_all();
     if !locks.is_empty() {
         release(cx, locks).await?;
     }
-    Ok(count)
+    Ok(acquisitions)
 }
 
 async fn release(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) -> Result<(), CloseReason> {

@@ -84,7 +84,8 @@ impl LockOwner {
     /// Of a session that holds nothing.
     pub(crate) fn new(
         ledger: Ledger,
-        (engine, gates): (Engine, Gates),
+        engine: Engine,
+        gates: Gates,
         connection: ConnectionId,
         events_in: EventSender,
         events: mpsc::UnboundedReceiver<SessionEvent>,
@@ -115,7 +116,7 @@ impl LockOwner {
 
     /// Leaves the release to the engine, once the server shows the connection no more.
     pub(crate) fn abandon(&mut self) {
-        let (_, locks) = self.ledger.take_all();
+        let locks = self.ledger.take_all().locks;
         if let (Some(proxy), false) = (self.ledger.granted_by(), locks.is_empty()) {
             self.engine.release_when_gone(self.connection, locks, proxy);
         }

@@ -146,7 +146,7 @@ pub(crate) async fn source_name(
     let mut packet = Vec::with_capacity(payload.len() + HEADER);
     put_frame(&mut packet, 0, &payload);
     let reply = cx.exchange(&packet, Shape::Results).await?;
-    Ok(reply.column_names().next().map(|(_, name)| name))
+    Ok(reply.column_names().next().map(|column| column.name))
 }
 
 /// MariaDB empties the warnings of earlier statements when GET_LOCK answers 0.

@@ -28,8 +28,9 @@ use crate::types::Flavour;
 
 /// A wait that is shorter is not shown: a lock that changes hands often does not pay for gates.
 const DELAY: Duration = Duration::from_millis(50);
-/// Bounds of the pause before another attempt.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(2));
+/// The pause before another attempt is longer each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The gate's own timeout is longer than the wait by up to this many seconds. It matters when
 /// nobody can open the gate.
 const MARGIN: u64 = 2;
@@ -102,7 +103,7 @@ impl<'a> VisibleWait<'a> {
     ) -> Self {
         let state = if once { State::Never } else { State::Later(Instant::now() + DELAY) };
         let name = shown.name.map(<[u8]>::to_vec);
-        Self { shown, tag, pure, name, until, prepared: None, state, pause: PAUSE.0 }
+        Self { shown, tag, pure, name, until, prepared: None, state, pause: FIRST_PAUSE }
     }
 
     /// Whether the server waits at a gate.
@@ -138,7 +139,7 @@ impl<'a> VisibleWait<'a> {
 
     fn again(&mut self) {
         self.state = State::Later(Instant::now() + self.pause);
-        self.pause = (self.pause * 2).min(PAUSE.1);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
 
     /// The command that waits at `gate`.

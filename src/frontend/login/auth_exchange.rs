@@ -35,13 +35,17 @@ const MORE: u8 = 1;
 const FAST_IS_DONE: &[u8] = &[MORE, 3];
 const IN_FULL: &[u8] = &[MORE, 4];
 
+/// One side of an exchange.
+pub(crate) struct Side<'a> {
+    pub leg: &'a mut Leg,
+    /// Sequence id of the next packet. They differ: TLS on one leg takes one more.
+    pub next: u8,
+}
+
 /// A login, or a change of user, that is under way.
 pub(crate) struct Exchange<'a> {
-    client: &'a mut Leg,
-    server: &'a mut Leg,
-    /// Sequence ids of the next packets. They differ: TLS on one leg takes one more.
-    to_client: u8,
-    to_server: u8,
+    client: Side<'a>,
+    server: Side<'a>,
     own_key: Option<&'a OwnKey>,
     deadline: Instant,
     method: Method,
@@ -52,6 +56,15 @@ pub(crate) struct Exchange<'a> {
     password: Option<Vec<u8>>,
     /// The error with which the server has refused.
     refusal: Option<u16>,
+}
+
+/// How the server has decided.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// Its OK, as a frame for the client. It was not sent yet.
+    Accepted(Vec<u8>),
+    /// It has refused, and the client was told.
+    Denied,
 }
 
 /// Why an exchange did not come to an answer of the server's.
@@ -70,11 +83,10 @@ impl From<io::Error> for Broken {
 }
 
 impl<'a> Exchange<'a> {
-    /// After a client's packet with this sequence id. The server's next packet is to have
-    /// `to_server`; the method is that of its greeting.
+    /// After the client's first packet; the method is that of the server's greeting.
     pub(crate) fn new(
-        (client, from_client): (&'a mut Leg, u8),
-        (server, to_server): (&'a mut Leg, u8),
+        client: Side<'a>,
+        server: Side<'a>,
         own_key: Option<&'a OwnKey>,
         deadline: Instant,
         method: Method,
@@ -82,8 +94,6 @@ impl<'a> Exchange<'a> {
         Self {
             client,
             server,
-            to_client: from_client.wrapping_add(1),
-            to_server,
             own_key,
             deadline,
             method,
@@ -108,9 +118,9 @@ impl<'a> Exchange<'a> {
             _ if plugin == SHA256 && greeted_with == SHA256 => {
                 self.translate(proof.to_vec()).await.map(|p| (p != proof).then_some(p))
             }
-            _ if plugin == SHA256 && proof.last() == Some(&0) && self.client.is_secure() => {
+            _ if plugin == SHA256 && proof.last() == Some(&0) && self.client.leg.is_secure() => {
                 // For a server that will ask for another plugin anyway.
-                Ok((!self.server.is_secure()).then_some(Vec::new()))
+                Ok((!self.server.leg.is_secure()).then_some(Vec::new()))
             }
             _ => Ok(None),
         };
@@ -135,8 +145,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Sends the packet that begins the exchange, then passes on until the server has decided.
-    /// The OK is returned, as a frame for the client, and not yet sent; an error has been passed on.
-    pub(crate) async fn run(&mut self, packet: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
+    pub(crate) async fn run(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
         self.tell_server(packet).await?;
         let decided = self.until_decided().await;
         if let Err(broken) = &decided {
@@ -162,20 +171,20 @@ impl<'a> Exchange<'a> {
         self.method
     }
 
-    async fn until_decided(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    async fn until_decided(&mut self) -> Result<Verdict, Broken> {
         loop {
             let packet = self.hear_server().await?;
             match packet.first() {
                 Some(0) => {
                     let mut ok = Vec::with_capacity(packet.len() + HEADER);
-                    put_frame(&mut ok, self.to_client, &packet);
-                    return Ok(Some(ok));
+                    put_frame(&mut ok, self.client.next, &packet);
+                    return Ok(Verdict::Accepted(ok));
                 }
                 Some(0xff) => {
                     self.refusal =
                         packet.get(1..3).map(|code| u16::from_le_bytes([code[0], code[1]]));
                     self.tell_client(&packet).await?;
-                    return Ok(None);
+                    return Ok(Verdict::Denied);
                 }
                 // Another method, or the next factor's.
                 Some(0xfe | 2) => self.switch(&packet).await?,
@@ -220,13 +229,13 @@ impl<'a> Exchange<'a> {
     }
 
     fn legs_differ(&self) -> bool {
-        self.client.is_secure() != self.server.is_secure()
+        self.client.leg.is_secure() != self.server.leg.is_secure()
     }
 
     fn check_clear(&self) -> Result<(), Broken> {
-        let leg = if !self.client.is_secure() {
+        let leg = if !self.client.leg.is_secure() {
             "to Lockstead"
-        } else if !self.server.is_secure() {
+        } else if !self.server.leg.is_secure() {
             "from Lockstead to the server"
         } else {
             return Ok(());
@@ -250,7 +259,7 @@ impl<'a> Exchange<'a> {
             return Ok(answer);
         }
         let question = if self.method.plugin == CACHING { [2] } else { [1] };
-        if self.client.is_secure() {
+        if self.client.leg.is_secure() {
             self.password = Some(answer);
             return Ok(question.to_vec());
         }
@@ -299,42 +308,45 @@ impl<'a> Exchange<'a> {
     }
 
     async fn tell_client(&mut self, packet: &[u8]) -> io::Result<()> {
-        send(self.client, self.deadline, &mut self.to_client, packet).await
+        self.client.send(packet, self.deadline).await
     }
 
     async fn tell_server(&mut self, packet: &[u8]) -> io::Result<()> {
         self.asked = false;
-        send(self.server, self.deadline, &mut self.to_server, packet).await
+        self.server.send(packet, self.deadline).await
     }
 
     async fn hear_server(&mut self) -> io::Result<Vec<u8>> {
-        let frame = hear(self.server, self.deadline).await?;
-        self.to_server = frame[HEADER - 1].wrapping_add(1);
+        let frame = self.server.hear(self.deadline).await?;
+        self.server.next = frame[HEADER - 1].wrapping_add(1);
         self.asked = true;
         self.in_full = frame[HEADER..] == *IN_FULL;
         Ok(frame[HEADER..].to_vec())
     }
 
     async fn hear_client(&mut self) -> io::Result<Vec<u8>> {
-        let frame = hear(self.client, self.deadline).await?;
+        let frame = self.client.hear(self.deadline).await?;
         // Compressed packets are counted elsewhere.
-        if frame[HEADER - 1] != self.to_client && !self.client.is_compressed() {
+        if frame[HEADER - 1] != self.client.next && !self.client.leg.is_compressed() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet out of order"));
         }
-        self.to_client = self.to_client.wrapping_add(1);
+        self.client.next = self.client.next.wrapping_add(1);
         Ok(frame[HEADER..].to_vec())
     }
 }
 
-async fn send(leg: &mut Leg, deadline: Instant, seq: &mut u8, packet: &[u8]) -> io::Result<()> {
-    let mut frame = Vec::with_capacity(packet.len() + HEADER);
-    put_frame(&mut frame, *seq, packet);
-    *seq = seq.wrapping_add(1);
-    timeout_at(deadline, leg.send_all(&frame)).await.unwrap_or_else(|_| too_late())
-}
+impl Side<'_> {
+    async fn send(&mut self, packet: &[u8], deadline: Instant) -> io::Result<()> {
+        let mut frame = Vec::with_capacity(packet.len() + HEADER);
+        put_frame(&mut frame, self.next, packet);
+        self.next = self.next.wrapping_add(1);
+        timeout_at(deadline, self.leg.send_all(&frame)).await.unwrap_or_else(|_| too_late())
+    }
 
-async fn hear(leg: &mut Leg, deadline: Instant) -> io::Result<Vec<u8>> {
-    timeout_at(deadline, leg.read_frame(MAX_LOGIN)).await.unwrap_or_else(|_| too_late())
+    /// A frame.
+    async fn hear(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
+        timeout_at(deadline, self.leg.read_frame(MAX_LOGIN)).await.unwrap_or_else(|_| too_late())
+    }
 }
 
 fn too_late<T>() -> io::Result<T> {

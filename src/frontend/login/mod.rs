@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::auth_exchange::{Broken, Exchange, MAX_LOGIN, WRONG};
+use self::auth_exchange::{Broken, Exchange, MAX_LOGIN, Side, Verdict, WRONG};
 use super::dispatch::watched::who_logs_in;
 use super::shared::context::Context;
 use super::shared::leg_options::{Hops, compression};
@@ -59,10 +59,24 @@ pub struct Authenticated {
     pub ok: Vec<u8>,
 }
 
+/// A client that wants to log in.
+struct LoginClient {
+    leg: Leg,
+    peer: Peer,
+    /// Sequence id of the next packet for it.
+    next: u8,
+}
+
+/// A client that is turned away at its login.
+struct RefusedLogin {
+    client: LoginClient,
+    refusal: TurnedAway,
+}
+
 /// Logs a client in. `None`: it was refused or left, and has been told.
 pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
-    let mut client = Leg::new(socket);
-    let peer = match announced(&mut client, peer, context).await {
+    let mut client = LoginClient { leg: Leg::new(socket), peer, next: 0 };
+    client.peer = match announced(&mut client, context).await {
         Ok(peer) => peer,
         Err(e) => {
             if let Some(Turn { left_out }) = context.lines.unannounced.turn() {
@@ -72,10 +86,11 @@ pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Opt
             return None;
         }
     };
+    let peer = client.peer;
     let greeted = match greet(peer, context).await {
         Ok(greeted) => greeted,
         Err(GreetError::Refused(frame)) => {
-            let _ = client.send_all(&frame).await;
+            let _ = client.leg.send_all(&frame).await;
             turned_away(peer, "refused_by_server", context);
             return None;
         }
@@ -84,7 +99,7 @@ pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Opt
             if let Some(Turn { left_out }) = context.lines.unreachable.turn() {
                 tracing::warn!(backend, error = %e, left_out, "no connection to the server for a client");
             }
-            refuse(&mut client, &codes::unreachable(&backend, &e.to_string()), 0).await;
+            client.refuse(&codes::unreachable(&backend, &e.to_string())).await;
             turned_away(peer, "server_unreachable", context);
             return None;
         }
@@ -92,15 +107,15 @@ pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Opt
     if let Some(error) = Hops::refusal(&context.config, greeted.greeting.capabilities) {
         context.spares.keep(greeted);
         context.reach.closed(&error.message);
-        turn_away((&mut client, peer), TurnedAway::of("backend_tls", error), 0, context).await;
+        turn_away(client, TurnedAway::of("backend_tls", error), context).await;
         return None;
     }
-    let (answer, seq) = match hear_login(&mut client, peer, &greeted, context).await {
+    let answer = match hear_login(&mut client, &greeted, context).await {
         Ok(heard) => heard,
-        Err((refusal, seq)) => {
+        Err(refusal) => {
             // The server has seen nothing of this client; its greeting serves the next one.
             context.spares.keep(greeted);
-            turn_away((&mut client, peer), refusal, seq, context).await;
+            turn_away(client, refusal, context).await;
             return None;
         }
     };
@@ -108,41 +123,38 @@ pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Opt
         context.spares.keep(greeted);
         tracing::debug!(%peer, "a client's login is broken or older than protocol 4.1");
         let refusal = TurnedAway::of("bad_handshake", codes::bad_handshake());
-        turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
+        turn_away(client, refusal, context).await;
         return None;
     };
     if let Some(error) = host_block_guard::refusal(&login, &greeted.greeting) {
         context.spares.keep(greeted);
-        let refusal = TurnedAway::of("bad_handshake", error);
-        turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
+        turn_away(client, TurnedAway::of("bad_handshake", error), context).await;
         return None;
     }
-    match authenticated(client, (&login, seq), peer, greeted, context).await {
+    match authenticated(client, &login, greeted, context).await {
         Ok(session) => Some(session),
-        Err((mut client, refusal)) => {
-            turn_away((&mut client, peer), refusal, seq.wrapping_add(1), context).await;
+        Err(RefusedLogin { client, refusal }) => {
+            turn_away(client, refusal, context).await;
             None
         }
     }
 }
 
-/// Greets the client and hears its login, after TLS if it asks for that. Returns the payload and
-/// its sequence id.
+/// Greets the client and hears its login, after TLS if it asks for that. Returns the payload.
 async fn hear_login(
-    client: &mut Leg,
-    peer: Peer,
+    client: &mut LoginClient,
     greeted: &Greeted,
     context: &Context,
-) -> Result<(Vec<u8>, u8), (TurnedAway, u8)> {
+) -> Result<Vec<u8>, TurnedAway> {
     let mut greeting = greeted.frame.clone();
     let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
     greeted.greeting.offer(&mut greeting[HEADER..], offered);
     let heard = async {
-        client.send_all(&greeting).await?;
-        let mut frame = client.read_frame(MAX_LOGIN).await?;
+        client.leg.send_all(&greeting).await?;
+        let mut frame = client.leg.read_frame(MAX_LOGIN).await?;
         if Login::asks_for_tls(&frame[HEADER..]) && offered.has(Capabilities::SSL) {
-            context.hops.encrypt_client(client).await?;
-            frame = client.read_frame(MAX_LOGIN).await?;
+            context.hops.encrypt_client(&mut client.leg).await?;
+            frame = client.leg.read_frame(MAX_LOGIN).await?;
         }
         Ok(frame)
     };
@@ -153,33 +165,31 @@ async fn hear_login(
     let frame = match heard {
         Ok(frame) => frame,
         Err(e) => {
-            tracing::debug!(%peer, error = %e, "a client left before its login");
-            return Err((TurnedAway::silent("left_before_login"), 0));
+            tracing::debug!(peer = %client.peer, error = %e, "a client left before its login");
+            return Err(TurnedAway::silent("left_before_login"));
         }
     };
-    let seq = frame[HEADER - 1];
-    if let Some(refusal) = Hops::too_open(&context.config, client) {
-        return Err((refusal, seq.wrapping_add(1)));
+    client.next = frame[HEADER - 1].wrapping_add(1);
+    match Hops::too_open(&context.config, &client.leg) {
+        Some(refusal) => Err(refusal),
+        None => Ok(frame[HEADER..].to_vec()),
     }
-    Ok((frame[HEADER..].to_vec(), seq))
 }
-
-type Refused = (Leg, TurnedAway);
 
 /// The server's part: TLS, the exchange, and what comes with the OK.
 async fn authenticated(
-    mut client: Leg,
-    (login, seq): (&Login<'_>, u8),
-    peer: Peer,
+    mut client: LoginClient,
+    login: &Login<'_>,
     greeted: Greeted,
     context: &Context,
-) -> Result<Authenticated, Refused> {
+) -> Result<Authenticated, RefusedLogin> {
     let config = &context.config;
+    let peer = client.peer;
     let deadline = Instant::now() + config.login_timeout.min(context.spares.limit());
     let Greeted { stream, greeting, opened, .. } = greeted;
     let mut server = Leg::new(stream);
     let offered = greeting.capabilities;
-    let hops = Hops::asked(config, (&client, peer), offered);
+    let hops = Hops::asked(config, &client.leg, peer, offered);
     let who = context.observer.is_some().then(|| who_logs_in(login, peer));
     let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
     let tag = who.is_none().then_some(tag.as_bytes());
@@ -187,57 +197,52 @@ async fn authenticated(
     let mut to_server = 1;
     if hops.has(Capabilities::SSL) {
         let packet = packet(None);
-        let leg = (&mut server, &greeting);
-        let encrypted = context.hops.encrypt_server(config, &client, leg, &packet);
+        let leg = &mut server;
+        let encrypted = context.hops.encrypt_server(config, &client.leg, leg, &greeting, &packet);
         let encrypted = timeout_at(deadline, encrypted).await;
-        match encrypted.unwrap_or_else(|_| Err(TurnedAway::silent("backend_tls"))) {
-            Ok(()) => to_server = 2,
-            Err(refusal) => {
-                if Hops::keeps_all_out(config) && !refusal.text().is_empty() {
-                    context.reach.closed(refusal.text());
-                }
-                return Err((client, refusal));
+        if let Err(refusal) = encrypted.unwrap_or_else(|_| Err(TurnedAway::silent("backend_tls"))) {
+            if Hops::keeps_all_out(config) && !refusal.text().is_empty() {
+                context.reach.closed(refusal.text());
             }
+            return Err(RefusedLogin { client, refusal });
         }
+        to_server = 2;
     }
-    let exchanged = async {
-        let mut exchange = Exchange::new(
-            (&mut client, seq),
-            (&mut server, to_server),
-            context.hops.own_key(),
-            deadline,
-            Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
-        );
-        let ok = match exchange.first(login.plugin, login.proof).await {
-            Ok(proof) => exchange.run(&packet(proof.as_deref())).await?,
-            Err(broken) => {
-                exchange.fail(&packet(Some(&WRONG))).await;
-                return Err(broken);
-            }
-        };
-        let reason = if exchange.lacks_room() { "refused_by_server" } else { "login_failed" };
-        Ok::<_, Broken>(ok.map(|ok| (ok, exchange.into_method())).ok_or(reason))
+    let mut exchange = Exchange::new(
+        Side { leg: &mut client.leg, next: client.next },
+        Side { leg: &mut server, next: to_server },
+        context.hops.own_key(),
+        deadline,
+        Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
+    );
+    let verdict = match exchange.first(login.plugin, login.proof).await {
+        Ok(proof) => exchange.run(&packet(proof.as_deref())).await,
+        Err(broken) => {
+            exchange.fail(&packet(Some(&WRONG))).await;
+            Err(broken)
+        }
     };
-    let (ok, method) = match exchanged.await {
-        Ok(Ok(accepted)) => accepted,
-        Ok(Err(reason)) => return Err((client, TurnedAway::silent(reason))),
-        Err(Broken::Refused(_)) => {
-            return Err((client, TurnedAway::silent("login_failed")));
-        }
-        Err(Broken::Io(e)) => {
-            tracing::debug!(%peer, error = %e, "a login broke off");
-            return Err((client, TurnedAway::silent("login_failed")));
-        }
+    let refused = match &verdict {
+        Ok(Verdict::Denied) if exchange.lacks_room() => "refused_by_server",
+        Ok(_) | Err(_) => "login_failed",
+    };
+    let method = exchange.into_method();
+    if let Err(Broken::Io(e)) = &verdict {
+        tracing::debug!(%peer, error = %e, "a login broke off");
+    }
+    let Ok(Verdict::Accepted(ok)) = verdict else {
+        return Err(RefusedLogin { client, refusal: TurnedAway::silent(refused) });
     };
     context.reach.open();
-    if let Err(e) = compress((&mut client, &ok), (&mut server, hops), login, context) {
+    if let Err(e) = compress(&mut client.leg, &ok, &mut server, hops, login, context) {
         tracing::debug!(%peer, error = %e, "a client left at its login");
-        return Err((client, TurnedAway::silent("left_before_login")));
+        let refusal = TurnedAway::silent("left_before_login");
+        return Err(RefusedLogin { client, refusal });
     }
     let capabilities = login.capabilities.without(Capabilities::HOPS).both(offered);
     let owner = owner(login.user, peer);
     Ok(Authenticated {
-        client,
+        client: client.leg,
         peer,
         server,
         greeting,
@@ -250,10 +255,13 @@ async fn authenticated(
     })
 }
 
-/// Sends the client its OK. From there on, each leg is compressed as was agreed on it.
+/// Sends the client its OK. From there on, each leg is compressed as was agreed on it, `hops` on the
+/// server's.
 fn compress(
-    (client, ok): (&mut Leg, &[u8]),
-    (server, hops): (&mut Leg, Capabilities),
+    client: &mut Leg,
+    ok: &[u8],
+    server: &mut Leg,
+    hops: Capabilities,
     login: &Login<'_>,
     context: &Context,
 ) -> io::Result<()> {
@@ -271,13 +279,14 @@ fn compress(
 }
 
 /// Where the client is: a load balancer before the proxy may say it.
-async fn announced(client: &mut Leg, peer: Peer, context: &Context) -> io::Result<Peer> {
+async fn announced(client: &mut LoginClient, context: &Context) -> io::Result<Peer> {
+    let peer = client.peer;
     let networks = &context.config.proxy_protocol;
     let Some(address) = peer.0.filter(|a| networks.iter().any(|n| n.contains(&peer_ip(a)))) else {
         return Ok(peer);
     };
     let limit = context.config.login_timeout;
-    let told = timeout(limit, proxy_protocol::read(client)).await;
+    let told = timeout(limit, proxy_protocol::read(&mut client.leg)).await;
     let told = told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
     Ok(Peer(Some(told.unwrap_or(address))))
 }
@@ -300,24 +309,21 @@ async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
     made
 }
 
-async fn turn_away(
-    (client, peer): (&mut Leg, Peer),
-    refusal: TurnedAway,
-    seq: u8,
-    context: &Context,
-) {
+async fn turn_away(mut client: LoginClient, refusal: TurnedAway, context: &Context) {
     if let Some(error) = &refusal.error {
-        refuse(client, error, seq).await;
+        client.refuse(error).await;
     }
-    turned_away(peer, refusal.reason, context);
+    turned_away(client.peer, refusal.reason, context);
 }
 
-async fn refuse(client: &mut Leg, error: &ErrorReply, seq: u8) {
-    let mut out = Vec::new();
-    error.encode(&mut out, seq, seq == 0);
-    // The client may be gone; there is nobody else to tell.
-    let _ = client.send_all(&out).await;
-    client.end();
+impl LoginClient {
+    async fn refuse(&mut self, error: &ErrorReply) {
+        let mut out = Vec::new();
+        error.encode(&mut out, self.next, self.next == 0);
+        // The client may be gone; there is nobody else to tell.
+        let _ = self.leg.send_all(&out).await;
+        self.leg.end();
+    }
 }
 
 /// Counts and tells why a client was turned away before it had a session.

@@ -3,7 +3,7 @@
 
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::state::lock_statement::Cursor;
+use crate::frontend::state::lock_statement::{Cursor, Fetched};
 use crate::frontend::state::statements::Statements;
 use crate::protocol::reply::put_fetched;
 use crate::protocol::response::Ending;
@@ -28,7 +28,7 @@ pub(crate) fn fetch_row(
     mut cursor: Cursor,
     rows: u32,
 ) -> Result<(), CloseReason> {
-    let (row, ended) = cursor.fetch(rows);
+    let Fetched { row, ended } = cursor.fetch(rows);
     if let Some(statement) = cx.statements.get_mut(id) {
         statement.cursor = (!ended).then_some(cursor);
     }

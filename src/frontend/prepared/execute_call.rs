@@ -80,7 +80,9 @@ pub(crate) async fn execute_bare(
     // client's, so that only ASCII means the same again.
     if (wide || !is_plain_name(&name)) && text.is_ascii() {
         let again = cx.prepare_and_close(&text).await?.column_names().last();
-        (catalog, name) = again.filter(|_| !call.bare.is_do).unwrap_or((catalog, name));
+        if let Some(column) = again.filter(|_| !call.bare.is_do) {
+            (catalog, name) = (column.catalog, column.name);
+        }
     }
     let mut outcome = match length {
         // The server has all of the name, and refuses it.

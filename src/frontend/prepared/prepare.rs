@@ -63,7 +63,7 @@ pub(crate) async fn prepare_statement(
             .column_names()
             .last()
             .filter(|_| ok.columns > 0)
-            .map_or_else(|| calls.source(text).to_vec(), |(_, name)| name);
+            .map_or_else(|| calls.source(text).to_vec(), |column| column.name);
         let params = usize::from(ok.params);
         let only_lists = calls.only_list();
         let calls = match calls {

@@ -4,9 +4,10 @@ use tokio::time::Instant;
 
 use super::Session;
 use crate::frontend::dispatch::watched::watch_changed_user;
+use crate::frontend::link::Legs;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::holding::release_held;
-use crate::frontend::login::auth_exchange::{Broken, Exchange};
+use crate::frontend::login::auth_exchange::{Broken, Exchange, Side, Verdict};
 use crate::frontend::login::owner;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
@@ -26,10 +27,11 @@ impl Session {
         self.link.drain_to_client().await?;
         self.link.guard().check()?;
         let deadline = Instant::now() + self.context.config.login_timeout;
-        let (client, server) = self.link.legs();
+        let Legs { client, server } = self.link.legs();
+        let seq = packet[HEADER - 1];
         let mut exchange = Exchange::new(
-            (client, packet[HEADER - 1]),
-            (server, packet[HEADER - 1]),
+            Side { leg: client, next: seq.wrapping_add(1) },
+            Side { leg: server, next: seq },
             self.context.hops.own_key(),
             deadline,
             self.identity.take_method(),
@@ -44,8 +46,8 @@ impl Session {
         let exchanged = exchanged.await;
         self.identity.set_method(exchange.into_method());
         let ok = match exchanged {
-            Ok(ok) => ok,
-            Err(Broken::Refused(_)) => None,
+            Ok(Verdict::Accepted(ok)) => Some(ok),
+            Ok(Verdict::Denied) | Err(Broken::Refused(_)) => None,
             Err(Broken::Io(_)) => return Err(CloseReason::Broken("a change of user broke off")),
         };
         self.begin_anew();

@@ -84,7 +84,7 @@ impl Session {
         let watch = watch.map(|(o, who)| Box::new(Watch::new(o, who, greeting.flavour)));
         let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
         let ledger = Ledger::new(Arc::clone(&guard));
-        let engine = (context.engine.clone(), context.gates.clone());
+        let (engine, gates) = (context.engine.clone(), context.gates.clone());
         let connection = greeting.connection;
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
         let mut link = Link::new(client, server, capabilities, guard, &context);
@@ -92,7 +92,7 @@ impl Session {
         let cluster = context.cluster.clone();
         let session = Self {
             link,
-            locks: LockOwner::new(ledger, engine, connection, events_in, events),
+            locks: LockOwner::new(ledger, engine, gates, connection, events_in, events),
             view: ServerView::new(greeting.flavour, greeting.version_number(), several, opened),
             statements: Statements::default(),
             identity: Identity::new(peer, method, opened, connection, owner, cluster, entry),
@@ -258,12 +258,12 @@ impl Session {
         if several.has_begun() {
             self.link.result_follows();
         }
-        let Some((part, more)) = several.next().filter(|_| !failed) else {
+        let Some(part) = several.next().filter(|_| !failed) else {
             self.phase = Phase::Relaying;
             self.link.end_joining();
             return Ok(());
         };
-        self.link.join_next(more);
+        self.link.join_next(part.more);
         if scan(&part.packet).setting {
             self.view.note_setting(&part.packet, false);
         }

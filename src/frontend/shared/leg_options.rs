@@ -140,11 +140,7 @@ impl Hops {
     }
 
     /// What the server is asked for of what it offers.
-    pub fn asked(
-        config: &Config,
-        (client, peer): (&Leg, Peer),
-        offered: Capabilities,
-    ) -> Capabilities {
+    pub fn asked(config: &Config, client: &Leg, peer: Peer, offered: Capabilities) -> Capabilities {
         let encrypted = match config.backend_tls.mode {
             BackendMode::Off => false,
             BackendMode::Match => {
@@ -163,7 +159,8 @@ impl Hops {
         &self,
         config: &Config,
         client: &Leg,
-        (server, greeting): (&mut Leg, &Greeting),
+        server: &mut Leg,
+        greeting: &Greeting,
         login: &[u8],
     ) -> Result<(), TurnedAway> {
         let Some(connector) = &self.connector else {

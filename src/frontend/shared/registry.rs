@@ -39,6 +39,13 @@ struct Member {
     shown: Option<Arc<SessionInfo>>,
 }
 
+/// The second of the boot clock in which logins were begun last.
+#[derive(Debug, Default)]
+struct LoginSecond {
+    second: u64,
+    begun: u32,
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     /// In shards, since all threads enter and strike off.
@@ -49,8 +56,7 @@ struct Inner {
     changed: Notify,
     draining: AtomicBool,
     aside: AtomicBool,
-    /// The second of the boot clock in which logins were begun last, and how many.
-    logins: Mutex<(u64, u32)>,
+    logins: Mutex<LoginSecond>,
     room: Room,
 }
 
@@ -104,11 +110,11 @@ impl Registry {
         }
         let second = clock::now().as_secs();
         let mut logins = self.0.logins.lock();
-        if logins.0 != second {
-            *logins = (second, 0);
+        if logins.second != second {
+            *logins = LoginSecond { second, begun: 0 };
         }
-        logins.1 = logins.1.saturating_add(1);
-        logins.1 <= most
+        logins.begun = logins.begun.saturating_add(1);
+        logins.begun <= most
     }
 
     /// Tells those that have not logged in, and those that `spared` does not name.

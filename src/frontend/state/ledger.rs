@@ -5,9 +5,13 @@ use std::sync::Arc;
 use super::super::link::close_reason::CloseReason;
 use super::super::link::guard::LeaseGuard;
 use crate::engine::handle::Grant;
-use crate::lock::held::{Held, Release};
+use crate::lock::held::{Held, Release, Taken};
 use crate::lock::name::Key;
 use crate::types::ProxyId;
+
+/// Locks of an incarnation that is over cannot stand beside new ones.
+#[derive(Debug)]
+pub(crate) struct OtherIncarnation;
 
 /// The locks of one session.
 #[derive(Debug)]
@@ -46,17 +50,15 @@ impl Ledger {
         self.guard.check()
     }
 
-    /// Enters a grant. False if it cannot be: locks of an incarnation that is over cannot stand
-    /// beside new ones.
-    #[must_use]
-    pub(crate) fn enter(&mut self, key: Key, grant: Grant) -> bool {
+    /// Enters a grant.
+    pub(crate) fn enter(&mut self, key: Key, grant: Grant) -> Result<(), OtherIncarnation> {
         if !self.held.is_empty() && self.granted_by != Some(grant.proxy) {
-            return false;
+            return Err(OtherIncarnation);
         }
         self.granted_by = Some(grant.proxy);
         self.held.grant(key, grant.token);
         self.guard.arm(grant.proxy);
-        true
+        Ok(())
     }
 
     /// Takes a held lock again.
@@ -77,8 +79,8 @@ impl Ledger {
         }
     }
 
-    /// Empties the ledger: the number of acquisitions there were, and the locks.
-    pub(crate) fn take_all(&mut self) -> (u64, Vec<(Key, u64)>) {
+    /// Empties the ledger.
+    pub(crate) fn take_all(&mut self) -> Taken {
         self.guard.disarm();
         self.held.take_all()
     }
@@ -118,24 +120,25 @@ mod tests {
     fn the_guard_is_armed_while_something_is_held() {
         let (mut ledger, guard) = ledger();
         let grant = Grant { token: 5, proxy: ProxyId(9) };
-        assert!(ledger.enter(key("a"), grant) && ledger.enter(key("b"), grant));
+        assert!(ledger.enter(key("a"), grant).is_ok() && ledger.enter(key("b"), grant).is_ok());
         assert!(guard.is_armed() && ledger.depends_on(ProxyId(9)));
         ledger.forget(&key("a"));
         assert!(guard.is_armed(), "b is held");
         ledger.forget(&key("b"));
         assert!(!guard.is_armed() && !ledger.depends_on(ProxyId(9)));
-        assert!(ledger.enter(key("a"), grant));
-        assert_eq!(ledger.take_all(), (1, vec![(key("a"), 5)]));
+        assert!(ledger.enter(key("a"), grant).is_ok());
+        let taken = Taken { acquisitions: 1, locks: vec![(key("a"), 5)] };
+        assert_eq!(ledger.take_all(), taken);
         assert!(!guard.is_armed());
     }
 
     #[test]
     fn locks_of_two_incarnations_do_not_stand_beside_each_other() {
         let (mut ledger, _) = ledger();
-        assert!(ledger.enter(key("a"), Grant { token: 1, proxy: ProxyId(1) }));
-        assert!(!ledger.enter(key("b"), Grant { token: 2, proxy: ProxyId(2) }));
+        assert!(ledger.enter(key("a"), Grant { token: 1, proxy: ProxyId(1) }).is_ok());
+        assert!(ledger.enter(key("b"), Grant { token: 2, proxy: ProxyId(2) }).is_err());
         ledger.take_all();
-        assert!(ledger.enter(key("b"), Grant { token: 2, proxy: ProxyId(2) }));
+        assert!(ledger.enter(key("b"), Grant { token: 2, proxy: ProxyId(2) }).is_ok());
     }
 
     #[test]

@@ -33,13 +33,21 @@ impl Cursor {
         Self { column, value, fetched: false }
     }
 
-    /// Fetches up to so many rows: the row, if it is among them, and whether the end was seen.
-    pub(crate) fn fetch(&mut self, rows: u32) -> (Option<OnlyRow>, bool) {
+    /// Fetches up to so many rows.
+    pub(crate) fn fetch(&mut self, rows: u32) -> Fetched {
         let left = !self.fetched;
         let row = (left && rows > 0).then_some(OnlyRow(self.value));
         self.fetched |= row.is_some();
-        (row, rows > u32::from(left))
+        Fetched { row, ended: rows > u32::from(left) }
     }
+}
+
+/// What came from a cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fetched {
+    pub row: Option<OnlyRow>,
+    /// The end was seen.
+    pub ended: bool,
 }
 
 /// The only row of a lock call.
@@ -225,13 +233,14 @@ mod tests {
     #[test]
     fn the_end_of_a_cursor_is_seen_by_a_fetch_of_more_than_there_is() {
         let column = ColumnType { kind: 8, length: 1, flags: 0 };
+        let nothing = Fetched { row: None, ended: false };
         let mut cursor = Cursor::new(column, Some(1));
-        assert_eq!(cursor.fetch(0), (None, false));
-        assert_eq!(cursor.fetch(1), (Some(OnlyRow(Some(1))), false));
-        assert_eq!(cursor.fetch(0), (None, false));
-        assert_eq!(cursor.fetch(1), (None, true));
+        assert_eq!(cursor.fetch(0), nothing);
+        assert_eq!(cursor.fetch(1), Fetched { row: Some(OnlyRow(Some(1))), ended: false });
+        assert_eq!(cursor.fetch(0), nothing);
+        assert_eq!(cursor.fetch(1), Fetched { row: None, ended: true });
         let mut cursor = Cursor::new(column, None);
-        assert_eq!(cursor.fetch(2), (Some(OnlyRow(None)), true));
+        assert_eq!(cursor.fetch(2), Fetched { row: Some(OnlyRow(None)), ended: true });
     }
 
     #[test]

@@ -22,6 +22,14 @@ pub(crate) struct TextPart {
     pub packet: Vec<u8>,
     /// It may hold calls that are carried out.
     pub calls: bool,
+    /// Others follow it.
+    pub more: bool,
+}
+
+/// Where a part is in the text.
+struct PartRange {
+    range: Range<usize>,
+    calls: bool,
 }
 
 impl Several {
@@ -29,23 +37,23 @@ impl Several {
     pub(crate) fn of_text(prefix: &[u8], text: &[u8], pieces: &[Range<usize>]) -> Self {
         let ranges = together(text, pieces);
         let last = ranges.len().saturating_sub(1);
-        let parts = ranges.into_iter().enumerate().map(|(nth, (range, calls))| {
+        let parts = ranges.into_iter().enumerate().map(|(nth, PartRange { range, calls })| {
+            let more = nth < last;
             let mut text = &text[range];
-            if nth < last {
+            if more {
                 text = text.strip_suffix(b";").unwrap_or(text);
             }
             // Where two dashes end a text, they begin a comment.
-            let end: &[u8] = if nth < last && text.ends_with(b"--") { b"/**/" } else { b"" };
-            TextPart { packet: packet::command(&[prefix, text, end]), calls }
+            let end: &[u8] = if more && text.ends_with(b"--") { b"/**/" } else { b"" };
+            TextPart { packet: packet::command(&[prefix, text, end]), calls, more }
         });
         Self { rest: parts.collect(), begun: false }
     }
 
-    /// The next statement, and whether more follow.
-    pub(crate) fn next(&mut self) -> Option<(TextPart, bool)> {
+    /// The next statement.
+    pub(crate) fn next(&mut self) -> Option<TextPart> {
         self.begun = true;
-        let part = self.rest.pop_front()?;
-        Some((part, !self.rest.is_empty()))
+        self.rest.pop_front()
     }
 
     /// Whether one was run.
@@ -54,20 +62,20 @@ impl Several {
     }
 }
 
-/// The statements as they are sent, and whether there are calls in them: those without stay together,
-/// and an empty one, at which the server stops, with all that follows.
-fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<(Range<usize>, bool)> {
-    let mut ranges: Vec<(Range<usize>, bool)> = Vec::new();
+/// The statements as they are sent: those without calls stay together, and an empty one, at which the
+/// server stops, with all that follows.
+fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<PartRange> {
+    let mut ranges: Vec<PartRange> = Vec::new();
     for piece in pieces {
         if text[piece.clone()].trim_ascii() == b";" {
-            ranges.push((piece.start..text.len(), false));
+            ranges.push(PartRange { range: piece.start..text.len(), calls: false });
             break;
         }
         let piece_text = &text[piece.clone()];
         let calls = scan(piece_text).call || may_be_named(piece_text, true);
         match ranges.last_mut() {
-            Some((range, false)) if !calls => range.end = piece.end,
-            _ => ranges.push((piece.clone(), calls)),
+            Some(before) if !before.calls && !calls => before.range.end = piece.end,
+            _ => ranges.push(PartRange { range: piece.clone(), calls }),
         }
     }
     ranges
@@ -91,10 +99,10 @@ mod tests {
         let mut several = Several::of_text(b"\x03", text.as_bytes(), &ranges);
         assert!(!several.has_begun());
         let mut parts = Vec::new();
-        while let Some((part, more)) = several.next() {
+        while let Some(part) = several.next() {
             let text = String::from_utf8_lossy(&part.packet[HEADER + 1..]).into_owned();
             parts.push((text, part.calls));
-            assert_eq!(more, !several.rest.is_empty());
+            assert_eq!(part.more, !several.rest.is_empty());
         }
         assert!(several.has_begun());
         parts

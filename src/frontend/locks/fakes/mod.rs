@@ -160,7 +160,7 @@ impl Stage {
 
     /// The session holds this lock.
     pub(crate) fn holds(&mut self, name: &str, token: u64) -> &mut Self {
-        assert!(self.locks.ledger.enter(key(name), Grant { token, proxy: PROXY }));
+        self.locks.ledger.enter(key(name), Grant { token, proxy: PROXY }).expect("the same");
         self
     }
 
