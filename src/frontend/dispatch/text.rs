@@ -2,13 +2,12 @@
 
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
-use crate::frontend::locks::bare_call::CallInPacket;
+use crate::frontend::locks::bare_call::{CallInPacket, check_alias, gives_no_row};
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::deadlock_reply::answer_deadlock;
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reading::classify_text;
-use crate::frontend::locks::reply::{answer_call, check_alias};
-use crate::frontend::locks::settings::gives_no_row;
+use crate::frontend::locks::reply::answer_call;
 use crate::frontend::locks::unsupported::{UNJUDGED, refuse_unsupported};
 use crate::frontend::locks::visible_wait::WaitStatement;
 use crate::frontend::prepared::sql_prepare::run_named;

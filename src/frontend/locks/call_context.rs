@@ -8,7 +8,7 @@ use super::super::link::{Interest, LinkEvent};
 use super::super::shared::context::Context;
 use super::super::state::current_command::CurrentCommand;
 use super::super::state::identity::Identity;
-use super::super::state::server_view::ServerView;
+use super::super::state::server_view::{AnswerSettings, ServerView};
 use super::super::state::statements::Statements;
 use super::owner::{Asked, Locks};
 use super::server::Server;
@@ -22,6 +22,9 @@ use crate::protocol::reply::ErrorReply;
 use crate::protocol::status::Status;
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::Flavour;
+
+/// The character sets of results in which ASCII is not sent as it is.
+const WIDE: &str = "'ucs2','utf16','utf16le','utf32'";
 
 /// A session's parts, lent for one command.
 pub(crate) struct CallContext<'a> {
@@ -65,6 +68,20 @@ impl CallContext<'_> {
     /// Where the SQL text starts in a COM_QUERY or COM_STMT_PREPARE payload.
     pub(crate) fn text_start(&self, payload: &[u8]) -> Option<usize> {
         text_start(payload, self.capabilities())
+    }
+
+    /// What is known of the two settings that change how a lock call is answered. The server is asked
+    /// if a statement has named one of them.
+    pub(crate) async fn settings(&mut self) -> Result<AnswerSettings, CloseReason> {
+        if self.view.asks_for_settings() {
+            let question = format!(
+                "SELECT @@sql_select_limit=0,COALESCE(@@character_set_results,'') IN ({WIDE})"
+            );
+            let row = self.ask_row(question.as_bytes()).await?.unwrap_or_default();
+            let [limited, wide] = [0, 1].map(|i| row.get(i) != Some(&Some(b"0".to_vec())));
+            self.view.learn_settings(limited, wide);
+        }
+        Ok(self.view.settings())
     }
 
     /// Counts the command that is answered, once.

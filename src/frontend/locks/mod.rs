@@ -14,7 +14,6 @@ pub(super) mod owner;
 pub(super) mod reading;
 pub(super) mod reply;
 pub(super) mod server;
-pub(super) mod settings;
 pub(super) mod unsupported;
 pub(super) mod visible_wait;
 pub(super) mod wait;

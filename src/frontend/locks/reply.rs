@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::bare_call::CallInPacket;
 use super::call_context::CallContext;
-use super::settings::{Trial, try_out};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::Reply;
 use crate::frontend::state::server_view::AnswerSettings;
@@ -21,29 +20,6 @@ use crate::types::Flavour;
 /// A server that has not heard from the session for this long gets the statement itself, so that
 /// its idle timeout counts from the client's last statement.
 const QUIET: Duration = Duration::from_millis(500);
-
-/// Whether the server takes the alias: a bare word may be reserved. The refusal is its reply
-/// to the statement without the call.
-pub(crate) async fn check_alias(
-    cx: &mut CallContext<'_>,
-    call: &CallInPacket<'_>,
-) -> Result<Option<Vec<u8>>, CloseReason> {
-    let alias = match &call.bare.alias {
-        // The server must read the comments as the proxy does.
-        _ if call.bare.odd => b"",
-        Alias::None | Alias::Simple { bare: false, .. } => return Ok(None),
-        Alias::Simple { text, bare: true } => &call.text[text.clone()],
-        Alias::Complex => b"",
-    };
-    if cx.view.takes_alias(alias) {
-        return Ok(None);
-    }
-    if let Trial::Refused(reply) = try_out(cx, call).await? {
-        return Ok(Some(reply));
-    }
-    cx.view.note_alias(alias);
-    Ok(None)
-}
 
 /// Whether a reply from a template cannot be told from the server's.
 ///
@@ -156,7 +132,7 @@ pub(crate) fn empties_warnings(function: Function, flavour: Flavour, value: Opti
 
 #[cfg(test)]
 mod tests {
-    use super::super::fakes::{Stage, error, row, run};
+    use super::super::fakes::{Stage, row, run};
     use super::*;
     use crate::sql::classify::{Statement, classify};
 
@@ -209,22 +185,5 @@ mod tests {
         let mut stage = Stage::new(Flavour::MySql);
         answer(&mut stage, CALL, Some(0));
         assert!(stage.server.told.is_empty());
-    }
-
-    #[test]
-    fn a_bare_word_is_tried_as_an_alias_once() {
-        let mut stage = Stage::new(Flavour::MySql);
-        let text = "SELECT GET_LOCK('a', 1) AS x";
-        let Statement::Bare(bare) = classify(text.as_bytes(), stage.cx().dialect()) else {
-            panic!("no bare call");
-        };
-        let call = CallInPacket { prefix: b"\x03", text: text.as_bytes(), bare };
-        stage.answers("SELECT (NULL OR 1) AS x", row(&[Some("1")]));
-        assert!(matches!(run(check_alias(&mut stage.cx(), &call)), Ok(None)));
-        assert!(matches!(run(check_alias(&mut stage.cx(), &call)), Ok(None)), "known by now");
-        assert!(stage.is_over());
-        stage.view.reset();
-        stage.answers("AS x", error(1064));
-        assert!(matches!(run(check_alias(&mut stage.cx(), &call)), Ok(Some(_))));
     }
 }

@@ -3,12 +3,11 @@
 use super::too_long::{LONG_PARAMETERS, too_long};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
-use crate::frontend::locks::bare_call::{CallInPacket, is_plain_name};
+use crate::frontend::locks::bare_call::{CallInPacket, gives_no_row, is_plain_name};
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::deadlock_reply::{say_after_columns, say_deadlock};
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reply::{empties_warnings, may_answer_alone};
-use crate::frontend::locks::settings::gives_no_row;
 use crate::frontend::locks::unsupported::{Decision, UNJUDGED, note_unsupported, runs_uncovered};
 use crate::frontend::locks::visible_wait::WaitStatement;
 use crate::frontend::state::lock_statement::{Cursor, wanted};

@@ -14,7 +14,6 @@ use crate::frontend::locks::bare_call::CallInPacket;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::deadlock_reply::{let_server_say, say_deadlock};
 use crate::frontend::locks::operations::{CallResult, make_call};
-use crate::frontend::locks::settings::learn_settings;
 use crate::frontend::locks::unsupported::{UNJUDGED, refuse_midway, refuse_unsupported};
 use crate::frontend::locks::visible_wait::WaitStatement;
 use crate::frontend::state::server_view::AnswerSettings;
@@ -118,10 +117,7 @@ pub(crate) async fn run_calls(
         return Ok(Filled::Answered);
     }
     let Composite { calls, verb, .. } = statement.composite;
-    if *verb == Verb::Rows {
-        learn_settings(cx).await?;
-    }
-    let limited = *verb == Verb::Rows && cx.view.settings() != AnswerSettings::Usual;
+    let limited = *verb == Verb::Rows && cx.settings().await? != AnswerSettings::Usual;
     let rest = calls.iter().filter(|call| !by_row.contains(call)).collect();
     let waiting = WaitingCalls { calls: rest, scope: None, limited };
     run_waiting(cx, statement, waiting, edits).await
