@@ -12,7 +12,9 @@ use super::super::state::server_view::{AnswerSettings, ServerView};
 use super::super::state::statements::Statements;
 use super::owner::{Asked, Locks};
 use super::server::Server;
-use crate::engine::handle::SessionEvent;
+use crate::engine::handle::{Grant, SessionEvent};
+use crate::lock::codes;
+use crate::lock::name::Key;
 use crate::protocol::attributes::text_offset;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
@@ -120,6 +122,34 @@ impl CallContext<'_> {
     /// The check before anything is said or done under locks that are held.
     pub(crate) fn check_lease(&self) -> Result<(), CloseReason> {
         self.locks.ledger().check()
+    }
+
+    /// Enters a grant into the ledger.
+    pub(crate) fn enter_grant(&mut self, key: Key, grant: Grant) -> Result<(), CloseReason> {
+        if self.locks.ledger_mut().enter(key.clone(), grant).is_err() {
+            self.locks.release_when_gone(vec![(key, grant.token)], grant.proxy);
+            return Err(CloseReason::Fenced);
+        }
+        self.server.bound_silence();
+        Ok(())
+    }
+
+    /// Bytes that the session's prepared lock calls may still take.
+    pub(crate) fn room(&self) -> usize {
+        self.statements.room(self.context.config.max_session_memory)
+    }
+
+    /// Refuses a prepared lock call that does not fit.
+    pub(crate) fn refuse_no_room(&mut self) -> Result<(), CloseReason> {
+        let most = self.context.config.max_session_memory as u64;
+        let refusal = self.limit_met("max_session_memory", most);
+        self.refuse(&refusal)
+    }
+
+    /// The refusal of what would be more than one session may take of the proxy; it is counted.
+    pub(crate) fn limit_met(&self, key: &str, value: u64) -> ErrorReply {
+        self.context.metrics.limits.with_label_values(&[key]).inc();
+        codes::limit_met(self.identity.owner(), key, value)
     }
 
     /// Sends one packet and reads its whole response, after those that are owed.

@@ -4,11 +4,8 @@ pub(super) mod arguments;
 pub(super) mod bare_call;
 pub(super) mod call_context;
 pub(super) mod deadlock_reply;
-pub(super) mod digest;
 #[cfg(test)]
 pub(super) mod fakes;
-pub(super) mod holding;
-pub(super) mod limits;
 pub(super) mod operations;
 pub(super) mod owner;
 pub(super) mod reading;

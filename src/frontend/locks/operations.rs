@@ -2,24 +2,45 @@
 
 use super::arguments::{Given, Judged, judge_name, judge_timeout};
 use super::call_context::CallContext;
-use super::digest::{call_begins, count_call};
-use super::holding::{Holder, Released, enter_grant, look_at, release_held, release_lock};
-use super::limits::over_limit;
 use super::visible_wait::{WaitStatement, Waited};
 use super::wait::wait_for;
 use crate::clock;
-use crate::engine::handle::Acquired;
+use crate::engine::handle::{Acquired, Look};
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::shared::context::Context;
+use crate::frontend::shared::digests::{DigestEvent, SHOWN};
 use crate::lock::codes;
 use crate::lock::function::Function;
-use crate::lock::name::Name;
+use crate::lock::held::{Release, Taken};
+use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::metrics::CallOutcome;
 use crate::protocol::reply::ErrorReply;
+use crate::sql::report::digest_text::normalise;
 use crate::store::identity::ident_expression;
 
 /// What a call answers about a lock that this connection holds, or nobody.
 type AnswerOf = fn(Option<u64>) -> Option<u64>;
+
+/// Who holds a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Holder {
+    /// Nobody.
+    None,
+    /// This connection.
+    Connection(u64),
+    /// The lock tables did not say, for this reason.
+    Unknown(String),
+}
+
+/// What RELEASE_LOCK came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Released {
+    /// One acquisition was given back.
+    Mine,
+    /// The session does not hold the lock.
+    NotMine(Holder),
+}
 
 /// What came of a call.
 pub(crate) enum CallResult {
@@ -45,7 +66,8 @@ pub(crate) async fn make_call(
     shown: &WaitStatement<'_>,
     given: Vec<Given>,
 ) -> Result<CallResult, CloseReason> {
-    let began = call_begins(cx.context);
+    // If that is to be known.
+    let began = (cx.context.config.digests > 0).then(clock::now);
     let outcome = evaluate_call(cx, shown, given).await?;
     let label = match &outcome {
         CallResult::Value(Some(0), _) | CallResult::Fails(Some(0), _) => CallOutcome::Zero,
@@ -59,7 +81,11 @@ pub(crate) async fn make_call(
     };
     cx.context.metrics.call(shown.call.bare.function, label);
     let text = if shown.stand_in { cx.command.text() } else { shown.call.text };
-    count_call(cx, text, label, began);
+    if let Some(began) = began {
+        let time = clock::now().saturating_sub(began);
+        let shape = normalise(text, cx.dialect(), SHOWN);
+        cx.context.count_digest(shape, DigestEvent::Call(label, time));
+    }
     Ok(outcome)
 }
 
@@ -142,7 +168,7 @@ async fn get_lock(
                 cx.locks.release(vec![(key, grant.token)], grant.proxy).await;
                 return Err(end);
             }
-            enter_grant(cx, key, grant)?;
+            cx.enter_grant(key, grant)?;
             cx.check_lease()?;
             (Some(1), CallOutcome::One, said)
         }
@@ -158,6 +184,20 @@ async fn get_lock(
         Some(reply) => CallResult::Said(outcome, reply),
         None => CallResult::Value(value, pure),
     })
+}
+
+/// Why the session may not ask for one more lock.
+fn over_limit(cx: &CallContext<'_>, timeout: &Timeout) -> Option<ErrorReply> {
+    let Context { config, metrics, .. } = &cx.context;
+    let waits = !matches!(timeout, Timeout::Once | Timeout::Refused);
+    let waiters = u32::try_from(metrics.waiting.get()).unwrap_or_default();
+    if cx.locks.ledger().held().len() >= config.max_session_locks {
+        Some(cx.limit_met("max_session_locks", config.max_session_locks as u64))
+    } else if waits && config.max_waiters > 0 && waiters >= config.max_waiters {
+        Some(cx.limit_met("max_waiters", u64::from(config.max_waiters)))
+    } else {
+        None
+    }
 }
 
 /// A session at another server than the locks cannot have any: its connection id is nobody's
@@ -178,13 +218,76 @@ async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     Ok(())
 }
 
+/// RELEASE_LOCK.
+async fn release_lock(cx: &mut CallContext<'_>, key: Key) -> Result<Released, CloseReason> {
+    match cx.locks.ledger_mut().release(&key) {
+        Release::Counted => {
+            cx.check_lease()?;
+            Ok(Released::Mine)
+        }
+        Release::Last(token) => {
+            release(cx, vec![(key.clone(), token)]).await?;
+            cx.locks.ledger_mut().forget(&key);
+            Ok(Released::Mine)
+        }
+        Release::NotMine => Ok(Released::NotMine(look_at(cx, key).await?)),
+    }
+}
+
+/// Releases everything; the number of acquisitions there were.
+pub(crate) async fn release_held(cx: &mut CallContext<'_>) -> Result<u64, CloseReason> {
+    let Taken { acquisitions, locks } = cx.locks.ledger_mut().take_all();
+    if !locks.is_empty() {
+        release(cx, locks).await?;
+    }
+    Ok(acquisitions)
+}
+
+async fn release(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) -> Result<(), CloseReason> {
+    let Some(proxy) = cx.locks.ledger().granted_by() else {
+        return Ok(());
+    };
+    cx.locks.release(locks, proxy).await;
+    // Released, or lost with the lease: the difference decides what the client hears.
+    if !cx.locks.vouches_for(proxy) {
+        return Err(CloseReason::Fenced);
+    }
+    // Or lost before, which the engine has said by now.
+    while let Some(event) = cx.locks.told_now() {
+        cx.hear(event)?;
+    }
+    Ok(())
+}
+
+/// Looks at a lock.
+async fn look_at(cx: &mut CallContext<'_>, key: Key) -> Result<Holder, CloseReason> {
+    if cx.locks.ledger().held().contains(&key) {
+        cx.check_lease()?;
+        return Ok(Holder::Connection(cx.identity.connection().0));
+    }
+    let mut look = cx.locks.look(key);
+    let look = loop {
+        tokio::select! {
+            biased;
+            look = &mut look => break look,
+            // Others may look for this session meanwhile.
+            event = cx.locks.told() => cx.hear(event)?,
+        }
+    };
+    Ok(match look {
+        Look::Free => Holder::None,
+        Look::Used(conn) => Holder::Connection(conn.0),
+        Look::Failed(why) => Holder::Unknown(why),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::bare_call::CallInPacket;
     use super::super::fakes::{CONNECTION, PROXY, Stage, key, row, run};
     use super::super::owner::Locks;
     use super::*;
-    use crate::engine::handle::{Grant, Look};
+    use crate::engine::handle::Grant;
     use crate::sql::classify::{Statement, classify};
     use crate::types::{ConnectionId, Flavour};
 

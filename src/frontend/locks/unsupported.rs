@@ -2,11 +2,10 @@
 //! they are. Each shape of them is logged once.
 
 use super::call_context::CallContext;
-use super::digest::count_uncovered;
 use crate::config::Unsupported;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::shared::context::Context;
-use crate::frontend::shared::digests::SHOWN;
+use crate::frontend::shared::digests::{DigestEvent, SHOWN};
 use crate::frontend::shared::shapes::News;
 use crate::frontend::state::identity::Identity;
 use crate::lock::codes;
@@ -94,7 +93,7 @@ pub(crate) fn note_uncovered(
             "too many different statements are not covered: further ones are only counted"
         );
     }
-    count_uncovered(context, statement);
+    context.count_digest(statement, DigestEvent::Uncovered);
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::call_context::CallContext;
-use super::holding::enter_grant;
 use super::visible_wait::{
     GateStep, VisibleWait, WaitStatement, Waited, hear_gate, leave_gate, wait_at,
 };
@@ -69,7 +68,7 @@ pub(crate) async fn wait_for(
             // listens on the ticket any more. One already in the ticket is ours to return.
             cx.locks.cancel(&ticket);
             if let Ok(Acquired::Granted(grant)) = ticket.outcome.await {
-                enter_grant(cx, ticket.key, grant)?;
+                cx.enter_grant(ticket.key, grant)?;
             }
             Err(end)
         }
@@ -85,7 +84,7 @@ fn take_decision(
 ) -> Result<Waited, CloseReason> {
     match (left, acquired) {
         (Err(end), Acquired::Granted(grant)) => {
-            enter_grant(cx, key, grant)?;
+            cx.enter_grant(key, grant)?;
             Err(end)
         }
         (Err(end), _) => Err(end),

@@ -12,7 +12,6 @@ use super::too_long::forget_long_data;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::limits::{no_room, room};
 use crate::frontend::locks::unsupported::refuse_unsupported;
 use crate::frontend::state::lock_statement::{Calls, wanted};
 use crate::lock::codes;
@@ -52,7 +51,7 @@ pub(crate) async fn prepared_command(
             cx.forward(&packet)
         }
         Command::STMT_SEND_LONG_DATA => {
-            let room = room(cx);
+            let room = cx.room();
             if let (Some(statement), Some(index)) = (cx.statements.get_mut(id), r.u16()) {
                 statement.keep_long_data(usize::from(index), r.rest(), room);
             }
@@ -97,7 +96,7 @@ async fn execute_prepared(
     if statement.no_room {
         cx.count(Command::STMT_EXECUTE);
         forget_long_data(cx, id).await?;
-        return cx.refuse(&no_room(cx));
+        return cx.refuse_no_room();
     }
     if Execute::has_too_few(&packet[HEADER..], statement.params, attributes) {
         return cx.forward(&packet);

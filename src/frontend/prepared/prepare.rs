@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::prepare_context::context_of;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::limits::{no_room, room};
 use crate::frontend::locks::reading::classify_text;
 use crate::frontend::state::lock_statement::{Calls, LockStatement};
 use crate::frontend::statements::uncovered::pass_or_refuse;
@@ -74,13 +73,13 @@ pub(crate) async fn prepare_statement(
         };
         let mut statement = LockStatement::new(calls, text, params, name);
         statement.context = context;
-        if statement.size() > room(cx) {
+        if statement.size() > cx.room() {
             // It may go on without the proxy.
             if only_lists {
                 return cx.send_client(&reply.bytes);
             }
             cx.close_statement(ok.id)?;
-            return cx.refuse(&no_room(cx));
+            return cx.refuse_no_room();
         }
         cx.statements.insert(ok.id, statement);
     }

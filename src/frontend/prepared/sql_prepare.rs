@@ -11,7 +11,6 @@ use super::sql_execute::execute_text;
 use super::sql_text::{PreparedText, Request, SET, say_ended, text_of_source};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::limits::{no_room, room};
 use crate::frontend::locks::reading::classify_text;
 use crate::frontend::locks::unsupported::{
     Decision, note_unsupported, refuse_unsupported, runs_uncovered,
@@ -118,8 +117,8 @@ async fn prepare_named(
     }
     let context = context_of(cx, &text, &composite).await?;
     let statement = NamedStatement { text, composite, context };
-    if statement.size() + name.folded.len() > room(cx) {
-        return cx.refuse(&no_room(cx));
+    if statement.size() + name.folded.len() > cx.room() {
+        return cx.refuse_no_room();
     }
     pass_prepare(cx, request, name, Some(statement)).await
 }

@@ -6,7 +6,7 @@ use super::Session;
 use crate::frontend::dispatch::watched::watch_changed_user;
 use crate::frontend::link::Legs;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::locks::holding::release_held;
+use crate::frontend::locks::operations::release_held;
 use crate::frontend::login::auth_exchange::{Broken, Exchange, Side, Verdict};
 use crate::frontend::login::owner;
 use crate::protocol::command::Command;

@@ -9,7 +9,7 @@ use crate::engine::handle::SessionEvent;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::Keep;
 use crate::frontend::link::{Interest, LinkEvent};
-use crate::frontend::locks::holding::release_held;
+use crate::frontend::locks::operations::release_held;
 use crate::frontend::locks::owner::Locks;
 use crate::frontend::login::closed;
 use crate::lock::codes;

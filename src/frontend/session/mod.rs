@@ -14,7 +14,7 @@ use super::link::guard::LeaseGuard;
 use super::link::pending::Finished;
 use super::link::{Interest, Link, LinkEvent};
 use super::locks::call_context::CallContext;
-use super::locks::holding::release_held;
+use super::locks::operations::release_held;
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
 use super::observe::observer::Watch;

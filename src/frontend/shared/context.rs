@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus::IntCounter;
 
-use super::digests::Digests;
+use super::digests::{DigestEvent, Digests};
 use super::leg_options::Hops;
 use super::live_config::InForce;
 use super::log_lines::Lines;
@@ -63,6 +63,14 @@ impl Context {
     pub fn renewed(&self) -> Self {
         let (config, hops) = self.in_force.both();
         Self { config, hops, ..self.clone() }
+    }
+
+    /// Counts a statement with lock calls by its shape, if shapes are counted.
+    pub fn count_digest(&self, shape: String, event: DigestEvent) {
+        let most = self.config.digests;
+        if most > 0 {
+            self.digests.count(shape, &event, most);
+        }
     }
 
     /// Counters for each command byte.
