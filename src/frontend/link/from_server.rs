@@ -208,7 +208,7 @@ impl Link {
         let amended = self.amendment.as_mut().map(|amendment| amendment.amend.feed(bytes));
         let bytes = amended.as_deref().unwrap_or(bytes);
         let sent = self.client.send(bytes);
-        self.unheard.sent(bytes.len());
+        self.unheard.bytes = self.unheard.bytes.saturating_add(bytes.len());
         self.bound_silence();
         if sent.is_err() {
             self.lose_client();

@@ -16,22 +16,21 @@ mod from_server;
 mod large_packets;
 mod outgoing;
 mod presence;
-mod unheard;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep};
 
 use self::close_reason::CloseReason;
 use self::guard::LeaseGuard;
 use self::input::ClientInput;
 use self::pending::{Finished, Pending, Skipped, any_for_client};
 use self::reply::Reply;
-use self::unheard::Unheard;
 use super::shared::context::Context;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
@@ -78,6 +77,16 @@ pub(super) struct Link {
     skipped: Skipped,
     /// When the server last heard from this session.
     server_used: Instant,
+}
+
+/// What the client of a session that holds locks was sent and may not have acknowledged.
+#[derive(Debug, Default)]
+struct Unheard {
+    bytes: usize,
+    /// It counts as gone if it acknowledges nothing for long.
+    bounded: bool,
+    /// Since when it has not taken what is for it, while the session holds locks.
+    stall: Option<Pin<Box<Sleep>>>,
 }
 
 /// Changes responses on their way to the client.

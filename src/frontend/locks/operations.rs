@@ -19,9 +19,6 @@ use crate::protocol::reply::ErrorReply;
 use crate::sql::report::digest_text::normalise;
 use crate::store::identity::ident_expression;
 
-/// What a call answers about a lock that this connection holds, or nobody.
-type AnswerOf = fn(Option<u64>) -> Option<u64>;
-
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Holder {
@@ -105,7 +102,7 @@ async fn evaluate_call(
         Judged::Ended(reply) => return Ok(CallResult::Said(CallOutcome::Ended, reply)),
         Judged::Unsupported => return Ok(CallResult::Unsupported),
     };
-    let (holder, value): (Holder, AnswerOf) = match shown.call.bare.function {
+    match shown.call.bare.function {
         Function::GetLock => {
             let Some(second) = given.next() else {
                 return Ok(CallResult::Native);
@@ -123,26 +120,37 @@ async fn evaluate_call(
                 Judged::Ended(reply) => return Ok(CallResult::Said(CallOutcome::Ended, reply)),
                 Judged::Unsupported => return Ok(CallResult::Unsupported),
             };
-            return Ok(match get_lock(cx, name, timeout, shown, pure).await? {
+            Ok(match get_lock(cx, name, timeout, shown, pure).await? {
                 CallResult::Value(value, pure) if fails => CallResult::Fails(value, pure),
                 outcome => outcome,
-            });
+            })
         }
-        Function::ReleaseLock => match release_lock(cx, name.key).await? {
-            Released::Mine => return Ok(CallResult::Value(Some(1), pure)),
-            Released::NotMine(holder) => (holder, |conn| conn.map(|_| 0)),
-        },
+        Function::ReleaseLock => Ok(match release_lock(cx, name.key).await? {
+            Released::Mine => CallResult::Value(Some(1), pure),
+            Released::NotMine(holder) => holder.answer(pure, |conn| conn.map(|_| 0)),
+        }),
         Function::IsFreeLock => {
-            (look_at(cx, name.key).await?, |conn| Some(u64::from(conn.is_none())))
+            let holder = look_at(cx, name.key).await?;
+            Ok(holder.answer(pure, |conn| Some(u64::from(conn.is_none()))))
         }
-        Function::IsUsedLock => (look_at(cx, name.key).await?, |conn| conn),
-        Function::ReleaseAllLocks => return Ok(CallResult::Native),
-    };
-    Ok(match holder {
-        Holder::None => CallResult::Value(value(None), pure),
-        Holder::Connection(conn) => CallResult::Value(value(Some(conn)), pure),
-        Holder::Unknown(why) => CallResult::Error(codes::store_failed(&why)),
-    })
+        Function::IsUsedLock => Ok(look_at(cx, name.key).await?.answer(pure, |conn| conn)),
+        Function::ReleaseAllLocks => Ok(CallResult::Native),
+    }
+}
+
+impl Holder {
+    /// What a call answers, where `value` makes the answer of a connection, or nobody.
+    fn answer(
+        self,
+        pure: Vec<Vec<u8>>,
+        value: impl FnOnce(Option<u64>) -> Option<u64>,
+    ) -> CallResult {
+        match self {
+            Self::None => CallResult::Value(value(None), pure),
+            Self::Connection(conn) => CallResult::Value(value(Some(conn)), pure),
+            Self::Unknown(why) => CallResult::Error(codes::store_failed(&why)),
+        }
+    }
 }
 
 async fn get_lock(

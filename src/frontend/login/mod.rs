@@ -329,12 +329,7 @@ impl LoginClient {
 /// Counts and tells why a client was turned away before it had a session.
 pub(super) fn turned_away(peer: Peer, reason: &str, context: &Context) {
     tracing::debug!(target: "lockstead::sessions", %peer, reason, "turned away");
-    closed(context, reason);
-}
-
-/// Counts why the proxy ended a client's connection.
-pub(super) fn closed(context: &Context, reason: &str) {
-    context.metrics.sessions_closed.with_label_values(&[reason]).inc();
+    context.count_closed(reason);
 }
 
 /// user@host, for people who look at locks.

@@ -11,7 +11,6 @@ use crate::frontend::link::reply::Keep;
 use crate::frontend::link::{Interest, LinkEvent};
 use crate::frontend::locks::operations::release_held;
 use crate::frontend::locks::owner::Locks;
-use crate::frontend::login::closed;
 use crate::lock::codes;
 use crate::mutants::{self, Mutant};
 use crate::protocol::command::Shape;
@@ -108,7 +107,7 @@ impl Session {
             CloseReason::ClientGone | CloseReason::ClientQuit | CloseReason::ServerGone
         );
         if !client_or_server {
-            closed(&self.context, end.label());
+            self.context.count_closed(end.label());
         }
         let error = match end {
             CloseReason::Fenced => {

@@ -65,6 +65,11 @@ impl Context {
         Self { config, hops, ..self.clone() }
     }
 
+    /// Counts why the proxy ended a client's connection.
+    pub fn count_closed(&self, reason: &str) {
+        self.metrics.sessions_closed.with_label_values(&[reason]).inc();
+    }
+
     /// Counts a statement with lock calls by its shape, if shapes are counted.
     pub fn count_digest(&self, shape: String, event: DigestEvent) {
         let most = self.config.digests;
