@@ -77,8 +77,7 @@ pub async fn serve(entrance: Entrance, control: Control) {
         Arc::clone(&control.clusters[0].metrics),
         control.registry.clone(),
     ));
-    let mut logins = JoinSet::new();
-    let mut begun: Vec<(ClientSource, AbortHandle)> = Vec::new();
+    let mut logins = Logins::default();
     let mut connections = JoinSet::new();
     let mut retired = control.retired.clone();
     let mut entrance = Some(entrance);
@@ -92,20 +91,10 @@ pub async fn serve(entrance: Entrance, control: Control) {
         tokio::select! {
             Ok(()) = retired.changed(), if entrance.is_some() => entrance = None,
             next = next => match next {
-                Ok(comer) => {
-                    let source = comer.source;
-                    if make_room(&mut begun, source, &slots) {
-                        begun.push((source, logins.spawn(login(comer, Arc::clone(&slots)))));
-                    }
-                }
-                Err(e) => {
-                    if let Some(Turn { left_out }) = slots.failures.turn() {
-                        tracing::warn!(error = %e, left_out, "cannot accept an administrator");
-                    }
-                    sleep(Duration::from_millis(100)).await;
-                }
+                Ok(comer) => logins.begin(comer, &slots),
+                Err(e) => pause(&e, &slots).await,
             },
-            Some(entered) = logins.join_next() => if let Ok(Some(entered)) = entered {
+            Some(entered) = logins.tasks.join_next() => if let Ok(Some(entered)) = entered {
                 connections.spawn(connection(entered, control.clone(), Arc::clone(&slots)));
             },
             Some(_) = connections.join_next() => {}
@@ -113,23 +102,42 @@ pub async fn serve(entrance: Entrance, control: Control) {
     }
 }
 
-/// Makes room for one more login. `false`: the newcomer is dropped.
-fn make_room(
-    begun: &mut Vec<(ClientSource, AbortHandle)>,
-    newcomer: ClientSource,
-    slots: &ConnectionSlots,
-) -> bool {
-    begun.retain(|(_, login)| !login.is_finished());
-    if begun.len() < LOGINS {
-        return true;
+/// Tells that no connection can be accepted now, and waits a moment.
+async fn pause(error: &io::Error, slots: &ConnectionSlots) {
+    if let Some(Turn { left_out }) = slots.failures.turn() {
+        tracing::warn!(%error, left_out, "cannot accept an administrator");
     }
-    slots.refuse();
-    let sources: Vec<ClientSource> = begun.iter().map(|(source, _)| *source).collect();
-    let Some(which) = slots.sources.lock().gives_way(&sources, newcomer, Instant::now()) else {
-        return false;
-    };
-    begun.remove(which).1.abort();
-    true
+    sleep(Duration::from_millis(100)).await;
+}
+
+/// Logins that are under way.
+#[derive(Default)]
+struct Logins {
+    /// The oldest first.
+    begun: Vec<BegunLogin>,
+    tasks: JoinSet<Option<Entered>>,
+}
+
+struct BegunLogin {
+    source: ClientSource,
+    task: AbortHandle,
+}
+
+impl Logins {
+    /// Begins one more. If there is no room, one of the others is dropped, or the newcomer.
+    fn begin(&mut self, newcomer: Comer, slots: &Arc<ConnectionSlots>) {
+        let source = newcomer.source;
+        self.begun.retain(|login| !login.task.is_finished());
+        if self.begun.len() >= LOGINS {
+            slots.refuse();
+            let sources: Vec<ClientSource> = self.begun.iter().map(|login| login.source).collect();
+            let gives_way = slots.sources.lock().gives_way(&sources, source, Instant::now());
+            let Some(which) = gives_way else { return };
+            self.begun.remove(which).task.abort();
+        }
+        let task = self.tasks.spawn(login(newcomer, Arc::clone(slots)));
+        self.begun.push(BegunLogin { source, task });
+    }
 }
 
 /// Carries out a login.

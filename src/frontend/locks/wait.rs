@@ -125,14 +125,9 @@ async fn until_decided(
                 }
             }
             event = cx.server.next(Interest::Ahead) => match event? {
-                LinkEvent::Server => {
-                    cx.server.hear_server()?;
-                    if let Some(reply) = cx.server.take_gate_reply()
-                        && let Some(end) = hear_gate(cx, &reply, wait).await?
-                    {
-                        return Ok(end);
-                    }
-                }
+                LinkEvent::Server => if let Some(end) = hear_server(cx, wait).await? {
+                    return Ok(end);
+                },
                 LinkEvent::Client => {
                     cx.server.read_ahead()?;
                     cx.locks.client_is_there();
@@ -150,6 +145,18 @@ async fn until_decided(
                 }
             }
         }
+    }
+}
+
+/// Takes in what the server sent: the end of the wait, if the server has ended it.
+async fn hear_server(
+    cx: &mut CallContext<'_>,
+    wait: &mut VisibleWait<'_>,
+) -> Result<Option<Waited>, CloseReason> {
+    cx.server.hear_server()?;
+    match cx.server.take_gate_reply() {
+        Some(reply) => hear_gate(cx, &reply, wait).await,
+        None => Ok(None),
     }
 }
 
