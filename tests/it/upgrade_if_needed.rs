@@ -1,13 +1,14 @@
 //! `lockstead upgrade --if-needed`: what `systemctl reload` does.
 
-use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Command, Output};
+
+use lockstead_support::{Launch, Log};
 
 use crate::admin::Folder;
 use crate::cli::text;
-use crate::launch::run;
+use crate::launch::{program, run};
 use crate::proxy::{free_port, fresh_schema};
 use crate::script::Server;
 use crate::session::{Session, account};
@@ -25,9 +26,10 @@ on_both! {
 
 /// A proxy with a program, a configuration file and a log of its own, and an administrators' socket.
 pub(crate) struct Own {
+    /// Dropped before the folder, where its log is.
+    running: lockstead_support::Proxy,
     pub(crate) folder: Folder,
     pub(crate) port: u16,
-    child: Child,
     settings: String,
     schemas: Vec<(Server, String)>,
 }
@@ -63,25 +65,23 @@ impl Own {
         let clustered = settings.contains("[[cluster]]");
         let alone = if clustered { "" } else { "create_schema = true\nstate_dir = 'off'\n" };
         let settings = format!("{fixed}{alone}{settings}");
-        let log = File::create(folder.file("log")).expect("a log");
         let file = folder.file("settings.toml");
         std::fs::write(&file, format!("{extra}{settings}")).expect("written");
-        let mut command = program(&folder);
-        command.args(["serve", "--config"]).arg(&file).stderr(log);
-        let child = command.spawn().expect("the proxy starts");
-        let mut own = Self { folder, port, child, settings, schemas };
-        let registered = own.schemas.len();
-        eventually("the proxy is registered", || {
-            let ended = own.child.try_wait().expect("child");
-            assert!(ended.is_none(), "{ended:?}: {}", own.log());
-            (own.log().matches("registered").count() >= registered).then_some(())
+        let log = Log::in_file(&folder.file("log")).expect("a log");
+        let launch = Launch::by(|| program(&folder)).configured(port).log_to(&log);
+        let launch = launch.arguments(&["--config", &file.display().to_string()]);
+        let mut running = launch.start().expect("a proxy");
+        let registered = schemas.len();
+        eventually("the proxy is registered for each of its clusters", || {
+            assert!(running.is_running(), "{}", running.log());
+            (running.log().matches("registered").count() >= registered).then_some(())
         });
-        own
+        Self { running, folder, port, settings, schemas }
     }
 
     /// The built program.
     pub(crate) fn built(_: &Folder) -> Command {
-        Command::new(env!("CARGO_BIN_EXE_lockstead"))
+        program(&[])
     }
 
     /// Other settings beside those that it must have.
@@ -98,7 +98,7 @@ impl Own {
     }
 
     pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.file("log")).expect("a log")
+        self.running.log()
     }
 
     pub(crate) fn ask(&self, words: &[&str]) -> Output {
@@ -142,11 +142,8 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if std::thread::panicking() {
-            eprintln!("--- log ---\n{}", self.log());
-        } else {
+        self.running.kill();
+        if !std::thread::panicking() {
             for (server, schema) in &self.schemas {
                 server.root().run(&format!("DROP DATABASE {schema}"));
             }

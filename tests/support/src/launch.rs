@@ -13,8 +13,10 @@
 //! ```
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -56,6 +58,8 @@ pub struct Log {
     text: Arc<Mutex<String>>,
     /// What a line of the process with this id begins with.
     prefix: Option<fn(u32) -> String>,
+    /// Where the processes write it themselves.
+    file: Option<PathBuf>,
 }
 
 impl Log {
@@ -64,20 +68,38 @@ impl Log {
         Self { prefix: Some(prefix), ..Self::default() }
     }
 
+    /// An empty log that the processes write into this file themselves: what they log before they answer is there
+    /// when they have answered.
+    pub fn in_file(path: &Path) -> Result<Self> {
+        File::create(path).context("the log cannot be written")?;
+        Ok(Self { file: Some(path.to_owned()), ..Self::default() })
+    }
+
     /// What was logged so far.
     pub fn text(&self) -> String {
-        self.lock().clone()
+        match &self.file {
+            Some(file) => std::fs::read_to_string(file)
+                .unwrap_or_else(|e| format!("the log cannot be read: {e}")),
+            None => self.lock().clone(),
+        }
+    }
+
+    /// Where a process is to write it.
+    fn output(&self) -> Result<Stdio> {
+        let Some(file) = &self.file else { return Ok(Stdio::piped()) };
+        let file = File::options().append(true).open(file).context("the log cannot be written")?;
+        Ok(file.into())
     }
 
     fn lock(&self) -> MutexGuard<'_, String> {
         self.text.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what the process writes, on a thread that ends with it.
-    fn follow(&self, child: &mut Child) -> Result<JoinHandle<()>> {
-        let stderr = BufReader::new(child.stderr.take().context("the log is not piped")?);
+    /// Adds what the process writes to a pipe, on a thread that ends with it.
+    fn follow(&self, child: &mut Child) -> Option<JoinHandle<()>> {
+        let stderr = BufReader::new(child.stderr.take()?);
         let (log, pid) = (self.clone(), child.id());
-        Ok(std::thread::spawn(move || {
+        Some(std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 let prefix = log.prefix.map(|prefix| prefix(pid)).unwrap_or_default();
                 let mut text = log.lock();
@@ -103,6 +125,7 @@ pub struct Launch<'a> {
     arguments: Vec<String>,
     port: Option<u16>,
     pages: Pages,
+    configured: bool,
     ready: Ready,
     log: Log,
     group: bool,
@@ -124,6 +147,7 @@ impl<'a> Launch<'a> {
             arguments: Vec::new(),
             port: None,
             pages: Pages::Off,
+            configured: false,
             ready: Ready::Registered,
             log: Log::default(),
             group: false,
@@ -156,6 +180,14 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn with_pages_on(mut self, port: u16) -> Self {
         self.pages = Pages::OnPort(port);
+        self
+    }
+
+    /// Its addresses are in its configuration, which the arguments name; clients connect to this port, if to any.
+    #[must_use]
+    pub fn configured(mut self, port: u16) -> Self {
+        self.port = Some(port);
+        self.configured = true;
         self
     }
 
@@ -209,15 +241,18 @@ impl<'a> Launch<'a> {
     /// `None` when a port was taken meanwhile.
     fn try_start(&self, port: u16, http: Option<u16>) -> Result<Option<Proxy>> {
         let mut command = (self.program)();
-        let pages = http.map_or_else(|| "off".to_owned(), |http| format!("127.0.0.1:{http}"));
-        command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--http", &pages]);
-        command.args(&self.arguments).stderr(Stdio::piped());
+        command.arg("serve");
+        if !self.configured {
+            let pages = http.map_or_else(|| "off".to_owned(), |http| format!("127.0.0.1:{http}"));
+            command.args(["--listen", &format!("127.0.0.1:{port}"), "--http", &pages]);
+        }
+        command.args(&self.arguments).stderr(self.log.output()?);
         if self.group {
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
-        let before = self.log.lock().len();
+        let before = self.log.text().len();
         let mut child = command.spawn().context("the proxy cannot be run")?;
-        let reader = self.log.follow(&mut child)?;
+        let reader = self.log.follow(&mut child);
         let mut proxy = Proxy { port, http, child, log: self.log.clone(), group: self.group };
         let ended = within(self.patience, || {
             if !proxy.is_running() {
@@ -229,7 +264,7 @@ impl<'a> Launch<'a> {
             Some(false) => Ok(Some(proxy)),
             Some(true) => {
                 // What is still in the pipe.
-                let _ = reader.join();
+                let _ = reader.map(JoinHandle::join);
                 let log = proxy.log();
                 let log = log.get(before..).unwrap_or_default();
                 if log.contains("cannot listen") {
@@ -245,7 +280,7 @@ impl<'a> Launch<'a> {
         match self.ready {
             Ready::AtOnce => true,
             Ready::Registered => {
-                let log = proxy.log.lock();
+                let log = proxy.log();
                 let log = log.get(before..).unwrap_or_default();
                 log.contains("registered") || log.contains("observing: lock calls")
             }
@@ -369,6 +404,25 @@ mod tests {
         let expected =
             format!("got serve --listen 127.0.0.1:{port} --http 127.0.0.1:{http} --lease 9s\n");
         assert!(proxy.log().starts_with(&expected), "{}", proxy.log());
+    }
+
+    #[test]
+    fn a_configured_proxy_is_given_no_addresses() {
+        let launch = Launch::by(|| script(SERVES)).arguments(&["--config", "file"]).configured(7);
+        let proxy = launch.start().expect("a proxy");
+        assert_eq!(proxy.port(), 7);
+        assert!(proxy.log().starts_with("got serve --config file\n"), "{}", proxy.log());
+    }
+
+    #[test]
+    fn a_log_in_a_file_is_written_by_the_processes_themselves() {
+        let path = std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+        let log = Log::in_file(&path).expect("a log");
+        let start = || Launch::by(|| script(SERVES)).log_to(&log).start();
+        assert!(start().is_ok() && start().is_ok());
+        let text = std::fs::read_to_string(&path).expect("a log");
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(text.matches("registered").count(), 2, "{text}");
     }
 
     #[test]
