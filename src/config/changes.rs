@@ -147,6 +147,7 @@ fn word(value: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::keys::KEYS;
     use super::super::raw::Raw;
     use super::*;
 
@@ -216,6 +217,39 @@ mod tests {
         assert_eq!(now.max_connections, 7);
         let shown = |key| now.shown.iter().find(|(k, _)| *k == key).expect("a key").1.as_str();
         assert_eq!((shown("listen"), shown("max_connections")), ("127.0.0.1:6033", "7"));
+    }
+
+    /// Another value for each key that needs a start.
+    const AT_START: &str = "
+        listen = '127.0.0.1:9'
+        backend = 'db:2'
+        store = 'mysql://b:rose@db/y'
+        mode = 'observe'
+        http = '127.0.0.1:1'
+        http_page = 'off'
+        http_token_file = '/token'
+        http_tls_cert = '/cert'
+        http_tls_key = '/key'
+        metrics_locks = ['a']
+        admin = 'unix:/admin.sock'
+        admin_listen = '127.0.0.1:2'
+        admin_accounts = '/accounts'
+        lease = '9s'
+        collect_after = '1m'
+        state_dir = '/state'
+        create_schema = true
+        workers = 3
+        store_tls = 'required'
+        log_format = 'json'
+    ";
+
+    #[test]
+    fn each_value_that_needs_a_start_stays() {
+        let (settings, changes) = over(AT_START, ONE);
+        let keys: Vec<_> = changes.iter().filter_map(|c| c.split(':').next()).collect();
+        let late = KEYS.iter().filter(|key| key.effect == Effect::AtStart);
+        assert_eq!(keys, late.map(|key| key.name).collect::<Vec<_>>());
+        assert_eq!(format!("{:?}", settings[0]), format!("{:?}", load(ONE).only()));
     }
 
     #[test]
