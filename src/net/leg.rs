@@ -148,6 +148,17 @@ impl Leg {
         Ok(())
     }
 
+    /// Keeps bytes until the next [`flush`](Self::flush).
+    pub fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.codec {
+            Some(codec) => codec.write(bytes, &mut self.unsent),
+            None => {
+                self.unsent.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
     /// Sends bytes and waits until the socket has them.
     pub async fn send_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.send(bytes)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::close_reason::CloseReason;
-use crate::engine::shared::lease::Lease;
+use crate::engine::shared::lease::{Lease, Standing};
 use crate::types::ProxyId;
 
 /// Shared by the ledger, which says what is held, and the link, which asks before it writes.
@@ -36,13 +36,31 @@ impl LeaseGuard {
         self.granted_by.load(Ordering::Relaxed) != 0
     }
 
-    /// An error when the session holds locks that can no longer be vouched for.
-    pub(crate) fn check(&self) -> Result<(), CloseReason> {
+    /// What is known of what the session holds; nothing is certain, too.
+    pub(crate) fn standing(&self) -> Standing {
         match self.granted_by.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            proxy if self.lease.vouches_for(ProxyId(proxy)) => Ok(()),
-            _ => Err(CloseReason::Fenced),
+            0 => Standing::Certain,
+            proxy => self.lease.standing(ProxyId(proxy)),
         }
+    }
+
+    /// Whether the session may go on.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.standing() == Standing::Certain
+    }
+
+    /// Whether the session is held back until the lease is renewed.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.standing() == Standing::Suspended
+    }
+
+    /// Waits while the session is suspended. An error when it holds locks that are lost.
+    pub(crate) async fn certain(&self) -> Result<(), CloseReason> {
+        let certain = match self.granted_by.load(Ordering::Relaxed) {
+            0 => true,
+            proxy => self.lease.certain(ProxyId(proxy)).await,
+        };
+        if certain { Ok(()) } else { Err(CloseReason::Fenced) }
     }
 }
 
@@ -53,10 +71,18 @@ mod tests {
     #[test]
     fn only_a_session_that_holds_locks_needs_the_lease() {
         let guard = LeaseGuard::new(Arc::default());
-        assert!(guard.check().is_ok() && !guard.is_armed());
+        assert!(guard.is_certain() && !guard.is_armed());
         guard.arm(ProxyId(7));
-        assert!(matches!(guard.check(), Err(CloseReason::Fenced)));
+        assert_eq!(guard.standing(), Standing::Over);
         guard.disarm();
-        assert!(guard.check().is_ok());
+        assert!(guard.is_certain());
+    }
+
+    #[tokio::test]
+    async fn a_session_whose_locks_are_lost_is_told_so_at_once() {
+        let guard = LeaseGuard::new(Arc::default());
+        assert!(guard.certain().await.is_ok());
+        guard.arm(ProxyId(7));
+        assert!(matches!(guard.certain().await, Err(CloseReason::Fenced)));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn release_lock(
 ) -> Result<Result<(), Holder>, CloseReason> {
     match cx.locks.ledger_mut().release(&key) {
         Release::Counted => {
-            cx.check_lease()?;
+            cx.check_lease().await?;
             Ok(Ok(()))
         }
         Release::Last(token) => {
@@ -65,9 +65,7 @@ async fn release(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) -> Result<(),
     };
     cx.locks.release(locks, proxy).await;
     // Released, or lost with the lease: the difference decides what the client hears.
-    if !cx.locks.vouches_for(proxy) {
-        return Err(CloseReason::Fenced);
-    }
+    cx.check_lease_of(proxy).await?;
     // Or lost before, which the engine has said by now.
     while let Some(event) = cx.locks.told_now() {
         cx.hear(event)?;
@@ -78,7 +76,7 @@ async fn release(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) -> Result<(),
 /// Looks at a lock.
 pub(crate) async fn look_at(cx: &mut CallContext<'_>, key: Key) -> Result<Holder, CloseReason> {
     if cx.locks.ledger().held().contains(&key) {
-        cx.check_lease()?;
+        cx.check_lease().await?;
         return Ok(Holder::Connection(cx.identity.connection().0));
     }
     let mut look = cx.locks.look(key);

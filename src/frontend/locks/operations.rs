@@ -127,7 +127,7 @@ async fn get_lock(
     pure: Vec<Vec<u8>>,
 ) -> Result<CallResult, CloseReason> {
     if cx.locks.ledger().held().contains(&name.key) {
-        cx.check_lease()?;
+        cx.check_lease().await?;
         cx.locks.ledger_mut().reenter(&name.key);
         return Ok(CallResult::Value(Some(1), pure));
     }
@@ -143,7 +143,7 @@ async fn get_lock(
                 return Err(end);
             }
             enter_grant(cx, key, grant)?;
-            cx.check_lease()?;
+            cx.check_lease().await?;
             (Some(1), CallOutcome::One, said)
         }
         Waited::Decided(Acquired::NotFree, said) => (Some(0), CallOutcome::Zero, said),
