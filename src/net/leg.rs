@@ -150,13 +150,11 @@ impl Leg {
 
     /// Keeps bytes until the next [`flush`](Self::flush).
     pub fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.codec {
-            Some(codec) => codec.write(bytes, &mut self.unsent),
-            None => {
-                self.unsent.extend_from_slice(bytes);
-                Ok(())
-            }
+        if let Some(codec) = &mut self.codec {
+            return codec.write(bytes, &mut self.unsent);
         }
+        self.unsent.extend_from_slice(bytes);
+        Ok(())
     }
 
     /// Sends bytes and waits until the socket has them.

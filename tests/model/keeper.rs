@@ -21,7 +21,8 @@ pub(crate) fn tick(m: &Model, s: &State, _: usize) -> Option<State> {
             me.sent = (me.sent + 1).min(m.world.lease[p]);
         }
         if m.world.hangs > 0 {
-            me.unread = (me.unread + 1).min(m.world.longest());
+            let read = u8::from(m.world.observers[p]);
+            me.unread = (me.unread + read).min(m.world.longest());
             continue;
         }
         for seen in me.observed.iter_mut().filter(|seen| seen.rvn != 0) {
@@ -29,8 +30,9 @@ pub(crate) fn tick(m: &Model, s: &State, _: usize) -> Option<State> {
         }
     }
     if m.world.hangs > 0 && !s.store.hung {
-        for chances in &mut n.store.chances {
-            *chances = (*chances + 1).min(m.world.longest());
+        for (chances, row) in n.store.chances.iter_mut().zip(n.store.proxies) {
+            let live = u8::from(row.state == ProxyState::Live);
+            *chances = (*chances + live).min(m.world.longest());
         }
     }
     (n != *s).then_some(n)
@@ -229,7 +231,7 @@ pub(crate) fn observe(m: &Model, s: &State, arg: usize) -> Option<State> {
 /// Ticks between two readings that count: `Terms::pause`.
 const PAUSE: u8 = 1;
 
-/// `Observed::see`, where the store may hang: the time since the reading before counts if it is short.
+/// `Observations::see`, where the store may hang: the time since the reading before counts if it is short.
 pub(crate) fn read_rows(m: &Model, s: &State, p: usize) -> Option<State> {
     let me = &s.processes[p];
     if m.world.hangs == 0 || !m.world.observers[p] || me.id == 0 {

@@ -93,8 +93,9 @@ const HANDOVER: World = World { claims: [1, 1, 1, 0], ..SHORT };
 /// Free rows are deleted, the base of tokens moves.
 const COLLECTION: World = World { claims: [2, 0, 1, 0], collects: true, ..SHORT };
 
-/// The store stands still, and goes on. A may try again after a renewal that came too late.
-const HANG: World = World { renewals: [2, 0], releases: false, hangs: 1, ..SHORT };
+/// The store stands still, and goes on.
+const HANG: World =
+    World { renewals: [1, 0], writes: [false; 2], releases: false, hangs: 1, ..SHORT };
 
 const WORLDS: [(&str, World); 11] = [
     ("leases", LEASE),
@@ -110,9 +111,15 @@ const WORLDS: [(&str, World); 11] = [
     ("hang", HANG),
 ];
 
-/// The same with longer leases, both of which may be lost.
-const LONG_HANG: World =
-    World { lease: [3, 2], steady: [false; 2], observers: [true; 2], renewals: [2, 2], ..HANG };
+/// The same with longer leases, both of which may be lost, and with writes.
+const LONG_HANG: World = World {
+    lease: [3, 2],
+    steady: [false; 2],
+    observers: [true; 2],
+    renewals: [2, 2],
+    hangs: 1,
+    ..SHORT
+};
 
 /// Far too large to be searched, so only walked through.
 const WIDE: World = World {

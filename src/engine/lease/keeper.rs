@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use super::incarnation::Incarnation;
 use super::longest::Longest;
-use super::observed::{Observed, Sight};
+use super::observed::{Observations, Sight};
 use super::predecessors::Predecessors;
 use super::server::HomeServer;
 use super::suspension::Suspension;
@@ -45,7 +45,7 @@ pub(in crate::engine) struct Keeper {
     incarnation: Option<Incarnation>,
     suspension: Suspension,
     predecessors: Predecessors,
-    observed: Observed,
+    observed: Observations,
     longest: Longest,
     running: Arc<Takeovers>,
     others: Others,
@@ -74,7 +74,7 @@ impl Keeper {
             incarnation: None,
             suspension,
             predecessors: Predecessors::new(state),
-            observed: Observed::new(terms),
+            observed: Observations::new(terms),
             longest: Longest::default(),
             running: Arc::default(),
             others: Others::default(),

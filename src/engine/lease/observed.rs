@@ -35,7 +35,7 @@ pub(in crate::engine) enum Sight {
 
 /// All of them, as this process has seen them.
 #[derive(Debug)]
-pub(in crate::engine) struct Observed {
+pub(in crate::engine) struct Observations {
     own: Terms,
     seen: HashMap<ProxyId, Observation>,
     /// When the rows were read last, and the pause before.
@@ -43,7 +43,7 @@ pub(in crate::engine) struct Observed {
     pause: Duration,
 }
 
-impl Observed {
+impl Observations {
     /// None yet; the observer's own lease is `own`.
     pub(in crate::engine) fn new(own: Terms) -> Self {
         Self { own, seen: HashMap::new(), read: Duration::ZERO, pause: Duration::ZERO }
@@ -95,12 +95,16 @@ mod tests {
         ProxyRow { id, state, rvn, ttl_ms: lease * 1000, addr, server_start: 0, conns }
     }
 
-    fn observed(lease: u64) -> Observed {
-        Observed::new(Terms { ttl: Duration::from_secs(lease) })
+    fn observed(lease: u64) -> Observations {
+        Observations::new(Terms { ttl: Duration::from_secs(lease) })
     }
 
     /// Reads at each of these seconds; what the last reading said.
-    fn read(observed: &mut Observed, seconds: impl Iterator<Item = u32>, row: &ProxyRow) -> Sight {
+    fn read(
+        observed: &mut Observations,
+        seconds: impl Iterator<Item = u32>,
+        row: &ProxyRow,
+    ) -> Sight {
         let look = |second: u32| {
             observed.begin_reading(SECOND * second, std::slice::from_ref(row));
             observed.see(row)

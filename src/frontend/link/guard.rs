@@ -1,11 +1,15 @@
 //! The check before bytes of a session that holds locks go to the server.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::close_reason::CloseReason;
 use crate::engine::shared::lease::{Lease, Standing};
 use crate::types::ProxyId;
+
+/// Ends when the lease is renewed, or is over.
+pub(super) type Certainty = Pin<Box<dyn Future<Output = Result<(), CloseReason>> + Send>>;
 
 /// Shared by the ledger, which says what is held, and the link, which asks before it writes.
 #[derive(Debug)]
@@ -55,12 +59,12 @@ impl LeaseGuard {
     }
 
     /// Waits while the session is suspended. An error when it holds locks that are lost.
-    pub(crate) async fn certain(&self) -> Result<(), CloseReason> {
-        let certain = match self.granted_by.load(Ordering::Relaxed) {
-            0 => true,
-            proxy => self.lease.certain(ProxyId(proxy)).await,
-        };
-        if certain { Ok(()) } else { Err(CloseReason::Fenced) }
+    pub(super) fn certainty(&self) -> Certainty {
+        let (lease, proxy) = (Arc::clone(&self.lease), self.granted_by.load(Ordering::Relaxed));
+        Box::pin(async move {
+            let certain = proxy == 0 || lease.certain(ProxyId(proxy)).await;
+            if certain { Ok(()) } else { Err(CloseReason::Fenced) }
+        })
     }
 }
 
@@ -81,8 +85,8 @@ mod tests {
     #[tokio::test]
     async fn a_session_whose_locks_are_lost_is_told_so_at_once() {
         let guard = LeaseGuard::new(Arc::default());
-        assert!(guard.certain().await.is_ok());
+        assert!(guard.certainty().await.is_ok());
         guard.arm(ProxyId(7));
-        assert!(matches!(guard.certain().await, Err(CloseReason::Fenced)));
+        assert!(matches!(guard.certainty().await, Err(CloseReason::Fenced)));
     }
 }

@@ -28,11 +28,10 @@ use std::task::{Context as TaskContext, Poll};
 use tokio::time::Instant;
 
 use self::close_reason::CloseReason;
-use self::guard::LeaseGuard;
+use self::guard::{Certainty, LeaseGuard};
 use self::input::ClientInput;
 use self::pending::{Finished, Pending, Skipped, any_for_client};
 use self::reply::Reply;
-use self::suspended::Certainty;
 use self::unheard::Unheard;
 use super::shared::context::Context;
 use crate::metrics::Metrics;

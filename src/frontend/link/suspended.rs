@@ -1,16 +1,11 @@
 //! A session whose locks are not certain: its bytes for the server are kept until they are.
 
 use std::future::poll_fn;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
 use super::Link;
 use super::close_reason::CloseReason;
 use crate::engine::shared::lease::Standing;
-
-/// Ends when the lease is renewed, or is over.
-pub(super) type Certainty = Pin<Box<dyn Future<Output = Result<(), CloseReason>> + Send>>;
 
 impl Link {
     /// Queues bytes for the server. The lease is looked at immediately before the write.
@@ -62,10 +57,7 @@ impl Link {
         cx: &mut TaskContext<'_>,
     ) -> Poll<Result<(), CloseReason>> {
         while !self.guard.is_certain() {
-            let certainty = self.certainty.get_or_insert_with(|| {
-                let guard = Arc::clone(&self.guard);
-                Box::pin(async move { guard.certain().await })
-            });
+            let certainty = self.certainty.get_or_insert_with(|| self.guard.certainty());
             let end = ready!(certainty.as_mut().poll(cx));
             self.certainty = None;
             end?;
