@@ -48,7 +48,7 @@ pub(crate) fn send_grant(m: &Model, s: &State, session: usize) -> Option<State> 
     let me = &mut n.processes[p];
     // The code also remembers what it proposed, for the sake of other keys.
     let token = me.base.max(me.last_token) + 1;
-    let grant = claim_of(session, it);
+    let grant = claim_of(session, *it);
     me.pipe = Pipe::Sent(Change { writer: me.id, base: me.base, release, grant, token, clean });
     Some(n)
 }
@@ -206,7 +206,7 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
     let vouched = n.vouches(p, change.writer) || m.weak == Weak::NoCheckAfterReply;
     let held = is_held(&n, p);
     let it = &mut n.sessions[session];
-    let waits = it.phase == Phase::Waiting && claim_of(session, it) == change.grant;
+    let waits = it.phase == Phase::Waiting && claim_of(session, *it) == change.grant;
     if mine && row.grant == change.grant {
         if current && vouched {
             if waits {

@@ -260,7 +260,7 @@ pub(crate) fn home(session: usize) -> usize {
 pub(crate) const ATTEMPTS: u8 = 3;
 
 /// The id of a session's present attempt: the row of an earlier one must not look like its own.
-pub(crate) fn claim_of(session: usize, it: &Session) -> u8 {
+pub(crate) fn claim_of(session: usize, it: Session) -> u8 {
     u8::try_from(session).unwrap_or_default() * 16 + it.attempts * 4 + it.claims
 }
 
