@@ -202,6 +202,8 @@ SESSIONS = [
               steps(warn=1)),
         graph("Fenced", [(f"sum {EACH} (increase({m('fenced_sessions_total')}[$__rate_interval]))", WHO)], "short",
               "Sessions closed because their locks could no longer be vouched for.", steps(bad=1)),
+        graph("Suspended", [(f"sum {EACH} ({m('suspended_sessions')})", WHO)], "short",
+              "Sessions that hold locks and are held back until the lease is renewed.", steps(warn=1)),
         graph("Limits met", [(f"sum by (limit) ({rate('limits_met_total')})", "{{limit}}")], "ops",
               """Refused a second because of max_connections, max_login_rate (clients), max_waiters (waits),
               max_session_locks (locks) or max_session_memory (prepared statements). LocksteadLimitsMet in the runbook says what to do.""", steps(warn=0.01)),

@@ -24,6 +24,10 @@ pub enum Mutant {
     ReleaseOnEof,
     /// An observer waits its own lease, not that of the row it observes (I5).
     OwnLease,
+    /// An observer counts the time in which the store did not answer.
+    CountInSilence,
+    /// Suspended sessions go on when the store answers, whether or not the lease is renewed (I5).
+    ResumeWithoutRenewal,
     /// Held locks are not compared with their rows.
     TrustRows,
     /// A packet's results are read until there seems to be none.

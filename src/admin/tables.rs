@@ -345,7 +345,14 @@ fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
         Err("not registered in the lock store".to_owned())
     } else if !lease.is_good() {
         let age = lease.age();
-        Err(format!("no grants: startup wait, or the lease was last renewed {age:.1?} ago"))
+        match lease.suspended_for() {
+            Some(time) => Err(format!(
+                "no grants: sessions that hold locks have been suspended for {time:.1?}, the lease was last renewed {age:.1?} ago"
+            )),
+            None => {
+                Err(format!("no grants: startup wait, or the lease was last renewed {age:.1?} ago"))
+            }
+        }
     } else {
         Ok("ok")
     }

@@ -17,7 +17,7 @@ use crate::backend::own::Credentials;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::ClusterPlan;
-use crate::config::{Config, Mode, StoreUrl};
+use crate::config::{Config, Mode, OnLeaseLost, StoreUrl};
 use crate::engine::handle::Engine;
 use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
@@ -246,6 +246,7 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
     let (engine, gates, threads) = start::start(Setup {
         access,
         ttl: config.lease,
+        suspends: config.on_lease_lost == OnLeaseLost::Suspend,
         addr: address.to_owned(),
         fresh: readiness.fresh,
         collect_after: config.collect_after,

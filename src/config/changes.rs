@@ -117,6 +117,7 @@ impl Config {
             metrics_locks: old.metrics_locks,
             admin: old.admin,
             lease: old.lease,
+            on_lease_lost: old.on_lease_lost,
             collect_after: old.collect_after,
             state_dir: old.state_dir,
             create_schema: old.create_schema,

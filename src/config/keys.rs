@@ -83,6 +83,7 @@ keys! {
     admin_listen: Process, AtStart;
     admin_accounts: Process, AtStart;
     lease: Cluster, AtStart;
+    on_lease_lost: Cluster, AtStart;
     collect_after: Cluster, AtStart;
     state_dir: Cluster, AtStart;
     create_schema: Cluster, AtStart;

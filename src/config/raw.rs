@@ -67,6 +67,10 @@ pub struct Raw {
     /// Time that a dead proxy's locks stay held: 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LEASE")]
     pub lease: Option<String>,
+    /// Sessions with locks whose lease could not be renewed: hold them back until it is ("suspend"),
+    /// or close them ("close") [default: suspend]
+    #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_LEASE_LOST")]
+    pub on_lease_lost: Option<String>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
     pub collect_after: Option<String>,

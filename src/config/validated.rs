@@ -43,6 +43,15 @@ pub enum Unsupported {
     Native,
 }
 
+/// What is done with sessions that hold locks when the lease could not be renewed in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLeaseLost {
+    /// They are held back until it is renewed.
+    Suspend,
+    /// They are closed.
+    Close,
+}
+
 /// The validated configuration of one listener and its cluster.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -68,6 +77,8 @@ pub struct Config {
     pub admin: Admin,
     /// Length of the lease.
     pub lease: Duration,
+    /// What is done with sessions that hold locks when it could not be renewed in time.
+    pub on_lease_lost: OnLeaseLost,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
@@ -143,6 +154,9 @@ impl Config {
         let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
         let unsupported = choice(raw.unsupported.as_deref(), &decisions);
         let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
+        let losses = [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
+        let on_lease_lost = choice(raw.on_lease_lost.as_deref(), &losses);
+        let on_lease_lost = on_lease_lost.map_err(|e| wrong("on_lease_lost", e))?;
         let store = store(&raw).map_err(|(key, problem)| wrong(key, problem))?;
         if store.is_none() && mode == Mode::Durable {
             return Err(no_store());
@@ -173,6 +187,7 @@ impl Config {
             digests: limits.digests,
             admin,
             lease: limits.lease,
+            on_lease_lost,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
@@ -286,6 +301,7 @@ mod tests {
             (Raw { store: None, ..raw() }, "store", "mysql://"),
             (Raw { mode: Some("watch".into()), ..raw() }, "mode", "observe"),
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
+            (Raw { on_lease_lost: Some("wait".into()), ..raw() }, "on_lease_lost", "close"),
             (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
         ] {

@@ -37,6 +37,18 @@ impl Terms {
         sent + self.ttl / 2
     }
 
+    /// How long sessions stay suspended past the deadline, before they are closed: a primary may hang for two
+    /// leases.
+    pub fn suspension(self) -> Duration {
+        self.ttl * 2
+    }
+
+    /// The longest pause between two readings that an observer with the lease `own` counts. In a longer
+    /// one the store was silent, and the holder could not renew either.
+    pub fn pause(self, own: Self) -> Duration {
+        (self.ttl / 3).max(own.heartbeat() * 2)
+    }
+
     /// When an observer that first saw the present version at `seen` may revoke.
     pub fn revocable(self, seen: Duration) -> Duration {
         seen + self.ttl * 101 / 100 + Duration::from_millis(100)
@@ -59,5 +71,21 @@ mod tests {
             assert!(stop < revoke, "{secs} s: {stop:?} {revoke:?}");
             assert!(terms.heartbeat() * 4 < terms.deadline(sent).saturating_sub(sent));
         }
+    }
+
+    /// A silence that counts leaves time for several renewals after it, and one of two leases does not
+    /// end a suspension.
+    #[test]
+    fn a_silent_store_costs_no_holder_its_lease() {
+        for secs in [1, 3, 10, 30, 300] {
+            let terms = Terms { ttl: Duration::from_secs(secs) };
+            let counted = terms.pause(terms) + terms.heartbeat() * 4;
+            assert!(counted < terms.deadline(Duration::ZERO), "{secs} s");
+            assert!(terms.pause(terms) > terms.heartbeat());
+            let closed = terms.deadline(Duration::ZERO) + terms.suspension();
+            assert!(closed > terms.ttl * 5 / 2, "{secs} s: {closed:?}");
+        }
+        let [short, long] = [1, 300].map(|secs| Terms { ttl: Duration::from_secs(secs) });
+        assert!(short.pause(long) > long.heartbeat(), "its readings count");
     }
 }

@@ -135,6 +135,15 @@ metrics! {
         "fenced_sessions_total",
         "Sessions closed because their locks were no longer certain."
     );
+    pub suspended_sessions: IntGauge = gauge(
+        "suspended_sessions",
+        "Sessions that hold locks and wait until the lease is renewed."
+    );
+    pub suspensions: IntCounterVec = counter_vec(
+        "suspensions_total",
+        "Times in which sessions that hold locks were suspended, by how they ended.",
+        &["result"]
+    );
     pub lost_rows: IntCounter = counter(
         "lost_rows_total",
         "Held locks whose rows were deleted or changed by others; their sessions were closed."
@@ -274,6 +283,7 @@ impl Metrics {
             (&self.limits, LIMITS),
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),
+            (&self.suspensions, &["resumed", "closed"]),
             (&self.unsupported, &["refused", "native"]),
         ] {
             for value in values {

@@ -148,6 +148,15 @@ impl Leg {
         Ok(())
     }
 
+    /// Keeps bytes until the next [`flush`](Self::flush).
+    pub fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(codec) = &mut self.codec {
+            return codec.write(bytes, &mut self.unsent);
+        }
+        self.unsent.extend_from_slice(bytes);
+        Ok(())
+    }
+
     /// Sends bytes and waits until the socket has them.
     pub async fn send_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.send(bytes)?;

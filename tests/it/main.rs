@@ -49,6 +49,7 @@ mod stage;
 mod starts;
 mod strangers;
 mod stuck;
+mod suspended;
 mod takeover;
 mod trials;
 mod turns;

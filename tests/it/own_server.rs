@@ -23,6 +23,12 @@ impl OwnServer {
         self.own.stop().expect("it stops");
     }
 
+    /// Stops its process where it stands, or lets it go on.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.own.pid().expect("its process id");
+        assert!(lockstead_support::process::signal(pid, name), "the server is gone");
+    }
+
     /// Kills it, as a loss of power would.
     pub(crate) fn kill(&self) {
         self.own.kill().expect("it is killed");

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use super::locks::inspect;
 use super::state::{Broken, LockRow, ProxyState, State};
-use super::variants::{Model, STEPS, subject};
+use super::variants::{AT_THE_STORE, Model, STEPS, subject};
 
 /// How a state was reached: from which, by which step, with which argument.
 type Way = (u32, u8, u8);
@@ -48,7 +48,10 @@ pub(crate) fn explore(model: &Model, watched: &[Broken]) -> Found {
 /// All that may happen next. A rule that breaks but is not watched is forgotten.
 fn successors(model: &Model, state: &State, watched: &[Broken]) -> Vec<(u8, u8, State)> {
     let mut all = Vec::with_capacity(16);
-    for (step, (_, domain, rule)) in (0..).zip(STEPS) {
+    for (step, (name, domain, rule)) in (0..).zip(STEPS) {
+        if state.store.hung && AT_THE_STORE.contains(name) {
+            continue;
+        }
         for arg in 0..*domain {
             if let Some(mut next) = rule(model, state, arg) {
                 inspect(&mut next);

@@ -20,11 +20,37 @@ pub(crate) fn tick(m: &Model, s: &State, _: usize) -> Option<State> {
         if me.beat != Beat::Idle {
             me.sent = (me.sent + 1).min(m.world.lease[p]);
         }
+        if m.world.hangs > 0 {
+            let read = u8::from(m.world.observers[p]);
+            me.unread = (me.unread + read).min(m.world.longest());
+            continue;
+        }
         for seen in me.observed.iter_mut().filter(|seen| seen.rvn != 0) {
             seen.age = (seen.age + 1).min(m.world.longest());
         }
     }
+    if m.world.hangs > 0 && !s.store.hung {
+        for (chances, row) in n.store.chances.iter_mut().zip(n.store.proxies) {
+            let live = u8::from(row.state == ProxyState::Live);
+            *chances = (*chances + live).min(m.world.longest());
+        }
+    }
     (n != *s).then_some(n)
+}
+
+/// SIGSTOP.
+pub(crate) fn store_hangs(_: &Model, s: &State, _: usize) -> Option<State> {
+    let mut n = *s;
+    n.hangs = s.hangs.checked_sub(1)?;
+    n.store.hung = true;
+    (!s.store.hung).then_some(n)
+}
+
+/// SIGCONT: what was sent meanwhile is carried out.
+pub(crate) fn store_goes_on(_: &Model, s: &State, _: usize) -> Option<State> {
+    let mut n = *s;
+    n.store.hung = false;
+    s.store.hung.then_some(n)
 }
 
 /// `Keeper::join`: a new id, and a row of its own. Until it arrives no other process knows of it, so it is there at
@@ -70,7 +96,11 @@ fn execute(s: &mut State, renewal: Renewal) -> bool {
     } else if row.state == ProxyState::Live && old & bit(row.rvn) != 0 {
         row.rvn = new;
     }
-    row.state == ProxyState::Live && row.rvn == new
+    let renewed = row.state == ProxyState::Live && row.rvn == new;
+    if renewed {
+        s.store.chances[usize::from(id - 1)] = 0;
+    }
+    renewed
 }
 
 /// `StoreConnection::register`, `StoreConnection::renew`.
@@ -82,13 +112,14 @@ pub(crate) fn renewal_runs(_: &Model, s: &State, p: usize) -> Option<State> {
     Some(n)
 }
 
-/// The reply comes. "Sessions may have seen the deadline pass: there is no way back then." Between
-/// this look at the clock and the step that moves the deadline, others may find that it has passed.
-pub(crate) fn renewal_heard(_: &Model, s: &State, p: usize) -> Option<State> {
+/// The reply comes, perhaps after the deadline. Between this and the step that moves the deadline, others
+/// may find that it has passed.
+pub(crate) fn renewal_heard(m: &Model, s: &State, p: usize) -> Option<State> {
     let Beat::Replied(renewal, renewed) = s.processes[p].beat else { return None };
     let mut n = *s;
     let me = &mut n.processes[p];
-    if renewal.old != 0 && (me.left == 0 || !renewed) {
+    let anyway = me.left == 0 && m.weak == Weak::ResumesWithoutRenewal;
+    if renewal.old != 0 && !renewed && !anyway {
         me.beat = Beat::Idle;
         fence(me);
     } else {
@@ -99,6 +130,20 @@ pub(crate) fn renewal_heard(_: &Model, s: &State, p: usize) -> Option<State> {
 
 /// `Lease::renewed`, `Lease::begin`: the deadline counts from before the send.
 pub(crate) fn deadline_moves(m: &Model, s: &State, p: usize) -> Option<State> {
+    if is_suspended(&s.processes[p]) { None } else { renewed(m, s, p) }
+}
+
+/// The same where sessions are suspended: they go on, unless the reply is so old that this deadline has
+/// passed, too.
+pub(crate) fn sessions_resume(m: &Model, s: &State, p: usize) -> Option<State> {
+    if is_suspended(&s.processes[p]) { renewed(m, s, p) } else { None }
+}
+
+fn is_suspended(me: &Process) -> bool {
+    me.id != 0 && me.left == 0
+}
+
+fn renewed(m: &Model, s: &State, p: usize) -> Option<State> {
     let Beat::Heard(Renewal { id, new, .. }) = s.processes[p].beat else { return None };
     let mut n = *s;
     let me = &mut n.processes[p];
@@ -109,7 +154,8 @@ pub(crate) fn deadline_moves(m: &Model, s: &State, p: usize) -> Option<State> {
     Some(n)
 }
 
-/// `Keeper::run`: a beat without a reply is given up, at the deadline at the latest. It may still
+/// `Keeper::run`: a beat without a reply is given up; at the deadline, and from then on, none waits for
+/// long. It may still
 /// be carried out, but for a registration, whose row would look like one that came in time.
 pub(crate) fn renewal_given_up(_: &Model, s: &State, p: usize) -> Option<State> {
     let (Beat::Sent(renewal) | Beat::Replied(renewal, _)) = s.processes[p].beat else {
@@ -148,7 +194,7 @@ fn fence(me: &mut Process) {
     me.observed = [Observation::default(); INCARNATIONS];
 }
 
-/// `Keeper::fence_if_due`.
+/// `Keeper::stop_if_due`: at the deadline, or after any time of suspension.
 pub(crate) fn fence_if_due(_: &Model, s: &State, p: usize) -> Option<State> {
     let me = &s.processes[p];
     let due = me.running && me.id != 0 && me.left == 0 && me.beat == Beat::Idle;
@@ -168,7 +214,8 @@ pub(crate) fn observe(m: &Model, s: &State, arg: usize) -> Option<State> {
     let me = &s.processes[p];
     let row = s.row(id);
     let seen = me.observed[usize::from(id - 1)].rvn;
-    if !m.world.observers[p]
+    if m.world.hangs > 0
+        || !m.world.observers[p]
         || me.id == 0
         || me.id == id
         || row.state != ProxyState::Live
@@ -179,6 +226,32 @@ pub(crate) fn observe(m: &Model, s: &State, arg: usize) -> Option<State> {
     let mut n = *s;
     n.processes[p].observed[usize::from(id - 1)] = Observation { rvn: row.rvn, age: 0 };
     Some(n)
+}
+
+/// Ticks between two readings that count: `Terms::pause`.
+const PAUSE: u8 = 1;
+
+/// `Observations::see`, where the store may hang: the time since the reading before counts if it is short.
+pub(crate) fn read_rows(m: &Model, s: &State, p: usize) -> Option<State> {
+    let me = &s.processes[p];
+    if m.world.hangs == 0 || !m.world.observers[p] || me.id == 0 {
+        return None;
+    }
+    let mut n = *s;
+    n.processes[p].unread = 0;
+    for id in (1..).take(INCARNATIONS).filter(|id| *id != me.id) {
+        let row = s.row(id);
+        let seen = &mut n.processes[p].observed[usize::from(id - 1)];
+        let counts = me.unread <= PAUSE || m.weak == Weak::CountsInSilence;
+        *seen = match row.state {
+            ProxyState::Live if seen.rvn == row.rvn && counts => {
+                Observation { age: (seen.age + me.unread).min(m.world.longest()), ..*seen }
+            }
+            ProxyState::Live => Observation { rvn: row.rvn, age: 0 },
+            ProxyState::Absent | ProxyState::Dead | ProxyState::Clean => Observation::default(),
+        };
+    }
+    (n != *s).then_some(n)
 }
 
 /// `Keeper::revoke`: the version still stands after the lease that the row names.
@@ -193,6 +266,11 @@ pub(crate) fn revoke(m: &Model, s: &State, arg: usize) -> Option<State> {
     let mut n = *s;
     n.row_mut(id).state = ProxyState::Dead;
     n.processes[p].observed[usize::from(id - 1)] = Observation::default();
+    // A hang that is shorter than a pause goes unnoticed.
+    let chances = s.store.chances[usize::from(id - 1)] + PAUSE;
+    if m.world.hangs > 0 && chances < m.world.lease[process_of(id)] {
+        n.breaks(Broken::RevokedInAHang);
+    }
     Some(n)
 }
 

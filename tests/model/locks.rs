@@ -2,8 +2,8 @@
 //! `engine::io::pipe`, `store::statement`, `store::batch`, `store::collect`.
 
 use super::state::{
-    Broken, Change, Late, LockRow, Outcome, PROXIES, Phase, Pipe, ProxyState, State, bit, claim_of,
-    claimant, home,
+    ATTEMPTS, Broken, Change, Late, LockRow, Outcome, PROXIES, Phase, Pipe, ProxyState, State, bit,
+    claim_of, claimant, home,
 };
 use super::variants::{Model, Weak};
 
@@ -48,7 +48,7 @@ pub(crate) fn send_grant(m: &Model, s: &State, session: usize) -> Option<State> 
     let me = &mut n.processes[p];
     // The code also remembers what it proposed, for the sake of other keys.
     let token = me.base.max(me.last_token) + 1;
-    let grant = claim_of(session, it.claims);
+    let grant = claim_of(session, *it);
     me.pipe = Pipe::Sent(Change { writer: me.id, base: me.base, release, grant, token, clean });
     Some(n)
 }
@@ -206,7 +206,7 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
     let vouched = n.vouches(p, change.writer) || m.weak == Weak::NoCheckAfterReply;
     let held = is_held(&n, p);
     let it = &mut n.sessions[session];
-    let waits = it.phase == Phase::Waiting && claim_of(session, it.claims) == change.grant;
+    let waits = it.phase == Phase::Waiting && claim_of(session, *it) == change.grant;
     if mine && row.grant == change.grant {
         if current && vouched {
             if waits {
@@ -216,6 +216,9 @@ pub(crate) fn batch_heard(m: &Model, s: &State, p: usize) -> Option<State> {
             }
         } else if current && m.weak != Weak::StrayWhileCurrent {
             // The deadline may yet move on: the row goes back before a session asks again.
+            if waits {
+                it.attempts = Some(it.attempts + 1).filter(|n| *n <= ATTEMPTS)?;
+            }
             n.processes[p].unwanted = row.tok;
         } else {
             // Won for an incarnation that is over; no client is told: a stray.

@@ -32,6 +32,7 @@ const ALL: &[Broken] = &[
     Broken::TakenFromTheLiving,
     Broken::GrantedWhenRevoked,
     Broken::CleanTooEarly,
+    Broken::RevokedInAHang,
     Broken::HeldByNobody,
 ];
 
@@ -54,6 +55,7 @@ const LEASE: World = World {
     kills: false,
     endings: false,
     collects: false,
+    hangs: 0,
 };
 
 /// Shorter and without renewals, which leaves room for more of the rest.
@@ -91,7 +93,11 @@ const HANDOVER: World = World { claims: [1, 1, 1, 0], ..SHORT };
 /// Free rows are deleted, the base of tokens moves.
 const COLLECTION: World = World { claims: [2, 0, 1, 0], collects: true, ..SHORT };
 
-const WORLDS: [(&str, World); 10] = [
+/// The store stands still, and goes on.
+const HANG: World =
+    World { renewals: [1, 0], writes: [false; 2], releases: false, hangs: 1, ..SHORT };
+
+const WORLDS: [(&str, World); 11] = [
     ("leases", LEASE),
     ("lost renewal", LOST_RENEWAL),
     ("lost batch", LOST_BATCH),
@@ -102,7 +108,18 @@ const WORLDS: [(&str, World); 10] = [
     ("restart", RESTART),
     ("hand-over", HANDOVER),
     ("collection", COLLECTION),
+    ("hang", HANG),
 ];
+
+/// The same with longer leases, both of which may be lost, and with writes.
+const LONG_HANG: World = World {
+    lease: [3, 2],
+    steady: [false; 2],
+    observers: [true; 2],
+    renewals: [2, 2],
+    hangs: 1,
+    ..SHORT
+};
 
 /// Far too large to be searched, so only walked through.
 const WIDE: World = World {
@@ -119,6 +136,7 @@ const WIDE: World = World {
     kills: true,
     endings: true,
     collects: true,
+    hangs: 0,
 };
 
 fn report(name: &str, model: &Model, found: &Found) {
@@ -161,6 +179,26 @@ fn the_protocol_keeps_every_rule_on_long_walks() {
     let found = wander(&model, ALL, 5000, 400);
     report("walks", &model, &found);
     assert!(found.broken.is_none(), "{:?}", found.broken);
+}
+
+#[test]
+fn a_silent_store_costs_no_proxy_its_lease_on_long_walks() {
+    let model = Model { world: LONG_HANG, weak: Weak::Nothing };
+    let found = wander(&model, ALL, 5000, 400);
+    report("walks over a hang", &model, &found);
+    assert!(found.broken.is_none(), "{:?}", found.broken);
+}
+
+#[test]
+fn an_observer_that_counts_while_the_store_is_silent_revokes_what_could_not_renew() {
+    breaks(Weak::CountsInSilence, HANG, &[Broken::RevokedInAHang]);
+}
+
+/// Only a renewal that succeeds proves that nobody has revoked.
+#[test]
+fn suspended_sessions_must_not_go_on_without_a_renewal() {
+    let world = World { renewals: [1, 0], ..SHORT };
+    breaks(Weak::ResumesWithoutRenewal, world, HARM);
 }
 
 #[test]

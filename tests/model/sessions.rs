@@ -48,7 +48,7 @@ pub(crate) fn client_told(m: &Model, s: &State, session: usize) -> Option<State>
     Some(n)
 }
 
-/// `Session::check_lease` in front of each write to the server.
+/// `Link::send_server`: in front of each write to the server.
 pub(crate) fn write_sent(m: &Model, s: &State, session: usize) -> Option<State> {
     let it = at(s, session)?;
     let vouched = s.vouches(home(session), it.by) || m.weak == Weak::NoForwardCheck;
@@ -80,7 +80,8 @@ pub(crate) fn write_runs(_: &Model, s: &State, session: usize) -> Option<State> 
     Some(n)
 }
 
-/// `Session::check_lease` fails, or `SessionEvent::Fence` comes: `Session::abandon`.
+/// `SessionEvent::Fence` comes, or the session finds that the incarnation is over: `LockOwner::abandon`.
+/// With `on_lease_lost = "close"` the deadline is enough. Otherwise it stays, suspended.
 pub(crate) fn session_fenced(_: &Model, s: &State, session: usize) -> Option<State> {
     let it = at(s, session)?;
     let holds =

@@ -43,6 +43,10 @@ pub(crate) struct Store {
     pub(crate) proxies: [ProxyRow; INCARNATIONS],
     pub(crate) lock: LockRow,
     pub(crate) base: u8,
+    /// It does nothing; what is sent to it waits.
+    pub(crate) hung: bool,
+    /// For each incarnation, ticks in which it could have renewed and has not.
+    pub(crate) chances: [u8; INCARNATIONS],
 }
 
 /// A registration or renewal: `UPDATE proxies SET rvn=new WHERE … rvn IN (old)`.
@@ -106,7 +110,7 @@ pub(crate) enum Pipe {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) struct Observation {
     pub(crate) rvn: u8,
-    /// Ticks of the own clock since this version was first seen.
+    /// Ticks of the own clock since this version was first seen, as far as they count.
     pub(crate) age: u8,
 }
 
@@ -118,7 +122,7 @@ pub(crate) struct Process {
     pub(crate) id: u8,
     /// Incarnations registered so far.
     pub(crate) used: u8,
-    /// Ticks until the deadline.
+    /// Ticks until the deadline; 0: its sessions are suspended.
     pub(crate) left: u8,
     pub(crate) beat: Beat,
     /// Ticks since the renewal was sent.
@@ -128,6 +132,8 @@ pub(crate) struct Process {
     pub(crate) versions: u8,
     pub(crate) tried: u8,
     pub(crate) observed: [Observation; INCARNATIONS],
+    /// Ticks since the rows were read last.
+    pub(crate) unread: u8,
     /// Incarnations whose sessions a takeover saw gone, as a set of bits.
     pub(crate) seen_gone: u8,
     pub(crate) pipe: Pipe,
@@ -173,6 +179,8 @@ pub(crate) enum Thread {
 pub(crate) struct Session {
     pub(crate) phase: Phase,
     pub(crate) claims: u8,
+    /// Attempts of the present claim that won its row and were too late.
+    pub(crate) attempts: u8,
     /// The ledger: token, and the incarnation it was granted to.
     pub(crate) token: u8,
     pub(crate) by: u8,
@@ -211,6 +219,8 @@ pub(crate) enum Broken {
     GrantedWhenRevoked,
     /// CLEAN, but a session may still run what it sent under its lock (I8).
     CleanTooEarly,
+    /// An incarnation is revoked that could not renew, since the store was silent.
+    RevokedInAHang,
     /// A row names a live incarnation that does not know of it: held for ever, by no session.
     HeldByNobody,
 }
@@ -225,6 +235,8 @@ pub(crate) struct State {
     pub(crate) gone: u8,
     /// Faults that may still happen.
     pub(crate) faults: u8,
+    /// Hangs of the store that may still happen.
+    pub(crate) hangs: u8,
     /// Greatest token granted so far, for I9.
     pub(crate) greatest: u8,
     pub(crate) broken: Option<Broken>,
@@ -244,9 +256,12 @@ pub(crate) fn home(session: usize) -> usize {
     session / 2
 }
 
-/// The id of a session's present claim.
-pub(crate) fn claim_of(session: usize, claims: u8) -> u8 {
-    u8::try_from(session).unwrap_or_default() * 16 + claims
+/// Attempts that have ids of their own.
+pub(crate) const ATTEMPTS: u8 = 3;
+
+/// The id of a session's present attempt: the row of an earlier one must not look like its own.
+pub(crate) fn claim_of(session: usize, it: Session) -> u8 {
+    u8::try_from(session).unwrap_or_default() * 16 + it.attempts * 4 + it.claims
 }
 
 /// The session that a claim is of.

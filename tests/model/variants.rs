@@ -30,6 +30,10 @@ pub(crate) enum Weak {
     ReleasedBeforeRollback,
     /// A batch without a reply is taken for one that was not carried out.
     GuessLost,
+    /// An observer counts the time in which the store is silent.
+    CountsInSilence,
+    /// Suspended sessions go on when the store answers, whether or not it has renewed the lease.
+    ResumesWithoutRenewal,
     /// Sessions write to the server without a look at the deadline.
     NoForwardCheck,
     /// A grant that is heard past the deadline is given back like one of an incarnation that is over,
@@ -66,6 +70,8 @@ pub(crate) struct World {
     pub(crate) endings: bool,
     /// Whether free rows are collected.
     pub(crate) collects: bool,
+    /// How often the store hangs. In such a world observers read all rows at once.
+    pub(crate) hangs: u8,
 }
 
 impl World {
@@ -83,8 +89,8 @@ pub(crate) struct Model {
 impl Model {
     pub(crate) fn start(&self) -> State {
         let process = Process { running: true, ..Process::default() };
-        let mut state =
-            State { processes: [process; PROXIES], faults: self.world.faults, ..State::default() };
+        let World { faults, hangs, .. } = self.world;
+        let mut state = State { processes: [process; PROXIES], faults, hangs, ..State::default() };
         for p in 0..PROXIES {
             state = keeper::register(self, &state, p).unwrap_or(state);
             state = keeper::renewal_heard(self, &state, p).unwrap_or(state);
@@ -106,11 +112,15 @@ pub(crate) const STEPS: &[Step] = &[
     ("renewal_runs", PROXIES, keeper::renewal_runs),
     ("renewal_heard", PROXIES, keeper::renewal_heard),
     ("deadline_moves", PROXIES, keeper::deadline_moves),
+    ("sessions_resume", PROXIES, keeper::sessions_resume),
     ("renewal_given_up", PROXIES, keeper::renewal_given_up),
     ("late_renewal_runs", LATE, keeper::late_renewal_runs),
     ("late_packet_lost", LATE, keeper::late_packet_lost),
     ("fence_if_due", PROXIES, keeper::fence_if_due),
+    ("store_hangs", 1, keeper::store_hangs),
+    ("store_goes_on", 1, keeper::store_goes_on),
     ("observe", PAIRS, keeper::observe),
+    ("read_rows", PROXIES, keeper::read_rows),
     ("revoke", PAIRS, keeper::revoke),
     ("revoke_at_once", PAIRS, keeper::revoke_at_once),
     ("end_sessions", PAIRS, keeper::end_sessions),
@@ -141,6 +151,31 @@ pub(crate) const STEPS: &[Step] = &[
     ("thread_killed", SESSIONS, sessions::thread_killed),
     ("server_gone", SESSIONS, sessions::server_gone),
     ("thread_gone", SESSIONS, sessions::thread_gone),
+];
+
+/// Steps that the store, or the server's threads, take. None of them while it hangs.
+pub(crate) const AT_THE_STORE: &[&str] = &[
+    "register",
+    "renewal_runs",
+    "late_renewal_runs",
+    "observe",
+    "read_rows",
+    "revoke",
+    "revoke_at_once",
+    "end_sessions",
+    "declare_clean",
+    "sweep",
+    "batch_runs",
+    "late_batch_runs",
+    "old_connection_gone",
+    "rows_read",
+    "row_collected",
+    "base_moves",
+    "write_runs",
+    "server_finished",
+    "watch_over",
+    "thread_killed",
+    "thread_gone",
 ];
 
 /// The subject of a step's argument, in words.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use crate::history::{Events, Fault, Hold, Increment, Look, Queue, Said, Wait};
+use crate::history::{Events, Fault, Hold, Increment, Look, Loss, Queue, Said, Wait};
 
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub(crate) fn check(events: &Events) -> Vec<Violation> {
     all.extend(wrong_looks(&events.looks, &events.holds));
     all.extend(late_answers(&events.waits, &events.faults));
     all.extend(unfair_queues(&events.queues, &events.faults));
+    all.extend(hanged(&events.losses, &events.faults));
     all
 }
 
@@ -64,6 +65,18 @@ fn in_order(holds: &[Hold]) -> BTreeMap<String, Vec<&Hold>> {
 fn is_held_back(proxy: usize, asked: Duration, at: Duration, faults: &[Fault]) -> bool {
     let stopped = |f: &&Fault| f.kind == "stop" && f.proxy == Some(proxy);
     faults.iter().filter(stopped).any(|f| asked <= f.to && f.from <= at && at <= f.to + RESUMING)
+}
+
+/// The same, or a reply that the server gave before another proxy ended the session there: a suspended client still
+/// gets it when its proxy's network is well again.
+fn is_old(proxy: usize, asked: Duration, at: Duration, faults: &[Fault]) -> bool {
+    let slow =
+        |f: &&Fault| matches!(f.kind, "cut" | "cut one way" | "delay") && f.proxy == Some(proxy);
+    is_held_back(proxy, asked, at, faults)
+        || faults
+            .iter()
+            .filter(slow)
+            .any(|f| asked <= f.to && f.from <= at && at <= f.to + RESUMING)
 }
 
 /// Whether no more is known of a hold than a reply that was held back.
@@ -129,7 +142,7 @@ pub(crate) fn lost_updates(increments: &[Increment], faults: &[Fault]) -> Vec<Vi
         // The value is at least the last one surely written, at most one more for each doubt.
         let (mut least, mut most, mut since) = (0, 0, Duration::ZERO);
         for i in increments {
-            if !i.sure && is_held_back(i.proxy, i.asked, i.at, faults) {
+            if !i.sure && is_old(i.proxy, i.asked, i.at, faults) {
                 // An old value, and nobody knows from when. Were it written, others would read it.
                 most = most.max(i.read + 1);
                 continue;
@@ -229,6 +242,30 @@ pub(crate) fn unfair_queues(queues: &[Queue], faults: &[Fault]) -> Vec<Violation
                 to: queue.to,
                 what: format!("waiters in order got the tokens {:?}", queue.tokens),
             });
+        }
+    }
+    found
+}
+
+/// C9: a server that hangs, while nothing else is wrong, costs nobody a lock.
+pub(crate) fn hanged(losses: &[Loss], faults: &[Fault]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for hang in faults.iter().filter(|f| f.kind == "hang") {
+        let others: Vec<Fault> = faults.iter().filter(|f| *f != hang).cloned().collect();
+        let during = |l: &&Loss| hang.from <= l.at && l.at <= hang.to + AFTERMATH;
+        for loss in losses.iter().filter(during) {
+            if !troubled(&others, hang.from, loss.at) {
+                found.push(Violation {
+                    rule: "a hang costs no lock",
+                    key: String::new(),
+                    from: hang.from,
+                    to: loss.at,
+                    what: format!(
+                        "session {} at proxy {} lost its locks",
+                        loss.session, loss.proxy
+                    ),
+                });
+            }
         }
     }
     found

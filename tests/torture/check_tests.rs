@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::check::{
-    Absence, Rest, deadlocks, early_losses, late_answers, leaks, lost_updates, overlaps,
+    Absence, Rest, deadlocks, early_losses, hanged, late_answers, leaks, lost_updates, overlaps,
     regressions, unfair_queues, wrong_looks,
 };
-use crate::history::{Fault, Hold, Increment, Look, Queue, Said, Wait};
+use crate::history::{Fault, Hold, Increment, Look, Loss, Queue, Said, Wait};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -90,6 +90,11 @@ fn a_lost_update_is_caught() {
     assert_eq!(lost_updates(&story(false, 2), &[]).len(), 1);
     assert_eq!(lost_updates(&story(true, 2), &stop).len(), 1);
     assert_eq!(lost_updates(&story(false, 1), &stop).len(), 1);
+    // So may one that a cut held back, for a session that was suspended.
+    let cut = [fault("cut", 2, 9)];
+    assert_eq!(lost_updates(&story(false, 2), &cut), []);
+    assert_eq!(lost_updates(&story(true, 2), &cut).len(), 1);
+    assert_eq!(lost_updates(&story(false, 2), &[fault("cut store", 2, 9)]).len(), 1);
 }
 
 #[test]
@@ -127,6 +132,18 @@ fn a_waiter_that_is_passed_over_is_caught() {
         assert_eq!(unfair_queues(&[queue(bad.clone())], &[]).len(), 1);
         assert_eq!(unfair_queues(&[queue(bad)], &[fault("cut", 17_000, 18_000)]), []);
     }
+}
+
+#[test]
+fn a_lock_that_is_lost_while_the_server_hangs_is_caught() {
+    let loss = |at| Loss { session: 1, proxy: 0, at: ms(at) };
+    let hang = fault("hang", 20_000, 26_000);
+    for (at, count) in [(19_000, 0), (21_000, 1), (28_000, 1), (31_000, 0)] {
+        assert_eq!(hanged(&[loss(at)], std::slice::from_ref(&hang)).len(), count, "{at}");
+    }
+    // Another fault may have cost it.
+    assert_eq!(hanged(&[loss(21_000)], &[fault("cut", 10_000, 17_000), hang.clone()]), []);
+    assert_eq!(hanged(&[loss(21_000)], &[hang, fault("cut", 30_000, 31_000)]).len(), 1);
 }
 
 #[test]

@@ -16,15 +16,26 @@ use crate::wire::{Client, End};
 /// A kind of fault, drawn with what it needs.
 #[derive(Debug, Clone)]
 enum Kind {
-    Kill { successor: bool },
-    Stop { leases: f64 },
+    Kill {
+        successor: bool,
+    },
+    Stop {
+        leases: f64,
+    },
     Cut(Vec<Way>),
+    /// Of its way to the lock tables alone.
+    CutStore,
     Delay(Duration),
     KillEngine,
     KillSessions,
     Restart,
+    Hang,
     Exhaust,
 }
+
+/// Leases that the server hangs for, and the calm before: what another fault did is over by then.
+const HANG: f64 = 2.0;
+const CALM: std::ops::Range<u64> = 4500..5000;
 
 impl Kind {
     fn name(&self) -> &'static str {
@@ -33,16 +44,27 @@ impl Kind {
             Kind::Stop { .. } => "stop",
             Kind::Cut(ways) if ways.len() == 1 => "cut one way",
             Kind::Cut(_) => "cut",
+            Kind::CutStore => "cut store",
             Kind::Delay(_) => "delay",
             Kind::KillEngine => "kill engine connections",
             Kind::KillSessions => "kill sessions",
             Kind::Restart => "restart",
+            Kind::Hang => "hang",
             Kind::Exhaust => "exhaust connections",
         }
     }
 
     fn of_a_proxy(&self) -> bool {
-        matches!(self, Kind::Kill { .. } | Kind::Stop { .. } | Kind::Cut(_) | Kind::Delay(_))
+        match self {
+            Kind::Kill { .. }
+            | Kind::Stop { .. }
+            | Kind::Cut(_)
+            | Kind::CutStore
+            | Kind::Delay(_) => true,
+            Kind::KillEngine | Kind::KillSessions | Kind::Restart | Kind::Hang | Kind::Exhaust => {
+                false
+            }
+        }
     }
 }
 
@@ -84,7 +106,12 @@ impl Faults {
         while now() < end {
             self.hold_snapshot();
             let pair = self.random.random_range(0..2) == 0;
-            let kinds: Vec<Kind> = (0..=usize::from(pair)).map(|_| self.draw()).collect();
+            let mut kinds: Vec<Kind> = (0..=usize::from(pair)).map(|_| self.draw()).collect();
+            if kinds.iter().any(|kind| matches!(kind, Kind::Hang)) {
+                // It comes alone, so that it costs nobody a lock.
+                kinds = vec![Kind::Hang];
+                self.quiet(CALM);
+            }
             self.strike(kinds);
             // Now and then long enough for queues to be served in order.
             let calm = if self.random.random_range(0..7) == 0 { 6000..8000 } else { 100..1500 };
@@ -117,10 +144,12 @@ impl Faults {
                 Kind::Stop { leases: 3.0 },
                 Kind::Cut(way),
                 Kind::Cut(vec![Way::ToServer, Way::ToClient]),
+                Kind::CutStore,
                 Kind::Delay(Duration::from_millis(self.random.random_range(200..1000))),
                 Kind::KillEngine,
                 Kind::KillSessions,
                 Kind::Restart,
+                Kind::Hang,
                 Kind::Exhaust,
             ];
             self.deck.shuffle(&mut self.random);
@@ -161,7 +190,8 @@ impl Faults {
         let ms = match kind {
             Kind::Kill { .. } => self.random.random_range(0..2000),
             Kind::Stop { leases } => return self.lease.mul_f64(*leases),
-            Kind::Cut(_) => self.random.random_range(1000..7000),
+            Kind::Hang => return self.lease.mul_f64(HANG),
+            Kind::Cut(_) | Kind::CutStore => self.random.random_range(1000..7000),
             Kind::Delay(_) => self.random.random_range(1000..4000),
             Kind::Exhaust => self.random.random_range(1000..3000),
             Kind::KillEngine | Kind::KillSessions => 300,
@@ -175,10 +205,11 @@ impl Faults {
         match kind {
             Kind::Kill { .. } => node.kill(),
             Kind::Stop { .. } => node.signal("STOP"),
-            Kind::Cut(ways) => ways.iter().for_each(|way| node.link.hold(*way)),
+            Kind::Cut(ways) => ways.iter().for_each(|way| node.hold(*way)),
+            Kind::CutStore => node.store.stall(),
             Kind::Delay(delay) => {
-                node.link.delay(Way::ToServer, *delay / 2);
-                node.link.delay(Way::ToClient, *delay / 2);
+                node.delay(Way::ToServer, *delay / 2);
+                node.delay(Way::ToClient, *delay / 2);
             }
             Kind::KillEngine => {
                 let sql = format!("SELECT conns FROM {}.proxies", self.schema);
@@ -191,6 +222,7 @@ impl Faults {
                 self.kill_some(ids);
             }
             Kind::Restart => self.control.crash(),
+            Kind::Hang => self.control.own.signal("STOP"),
             Kind::Exhaust => {
                 let now = self.control.sessions().len().max(10);
                 self.control.try_rows(&format!("SET GLOBAL max_connections={now}"));
@@ -212,7 +244,8 @@ impl Faults {
         match kind {
             Kind::Kill { successor } => node.revive(*successor),
             Kind::Stop { .. } => node.signal("CONT"),
-            Kind::Cut(_) | Kind::Delay(_) => node.link.heal(),
+            Kind::Cut(_) | Kind::CutStore | Kind::Delay(_) => node.heal(),
+            Kind::Hang => self.control.own.signal("CONT"),
             Kind::Exhaust => {
                 self.control.rows("SET GLOBAL max_connections=1000");
             }

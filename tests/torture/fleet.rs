@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lockstead_support::launch::lasting_port;
-use lockstead_support::{Launch, Link, Log, Proxy, Ready};
+use lockstead_support::{Launch, Link, Log, Proxy, Ready, Way};
 
 use crate::history::now;
 use crate::launch::program;
@@ -28,7 +28,10 @@ pub(crate) struct Options {
 pub(crate) struct Node {
     pub(crate) number: usize,
     pub(crate) port: u16,
-    pub(crate) link: Link,
+    /// Its clients' way to the server.
+    link: Link,
+    /// Its way to the lock tables.
+    pub(crate) store: Link,
     options: Options,
     state_dir: Mutex<PathBuf>,
     proxy: Mutex<Option<Proxy>>,
@@ -48,6 +51,7 @@ impl Node {
             number,
             port: lasting_port(),
             link: Link::to(server),
+            store: Link::to(server),
             options: options.clone(),
             state_dir: Mutex::new(fresh_directory()),
             proxy: Mutex::default(),
@@ -68,7 +72,8 @@ impl Node {
         let state = lock(&self.state_dir).to_string_lossy().into_owned();
         let state = if self.options.state { state } else { "off".to_owned() };
         let backend = format!("127.0.0.1:{}", self.link.port());
-        let store = format!("mysql://root:rootpw@{backend}/{}", self.options.schema);
+        let store = format!("127.0.0.1:{}", self.store.port());
+        let store = format!("mysql://root:rootpw@{store}/{}", self.options.schema);
         let program = || {
             let mut program = program(&[]);
             program.envs(self.options.mutant.map(|mutant| ("LOCKSTEAD_MUTANT", mutant)));
@@ -113,6 +118,24 @@ impl Node {
             // It may have ended in this moment.
             lockstead_support::process::signal(proxy.pid(), name);
         }
+    }
+
+    /// Nothing of it passes this way from now on.
+    pub(crate) fn hold(&self, way: Way) {
+        self.link.hold(way);
+        self.store.hold(way);
+    }
+
+    /// Whatever passes this way takes so much longer from now on.
+    pub(crate) fn delay(&self, way: Way, delay: Duration) {
+        self.link.delay(way, delay);
+        self.store.delay(way, delay);
+    }
+
+    /// Both ways are as they should be.
+    pub(crate) fn heal(&self) {
+        self.link.heal();
+        self.store.heal();
     }
 
     /// Kills it; `start` starts the next.

@@ -95,6 +95,14 @@ pub(crate) struct Oddity {
     pub(crate) what: String,
 }
 
+/// A session that its proxy closed because its locks were not certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) session: u64,
+    pub(crate) proxy: usize,
+    pub(crate) at: Duration,
+}
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Events {
     pub(crate) holds: Vec<Hold>,
@@ -104,6 +112,7 @@ pub(crate) struct Events {
     pub(crate) queues: Vec<Queue>,
     pub(crate) faults: Vec<Fault>,
     pub(crate) oddities: Vec<Oddity>,
+    pub(crate) losses: Vec<Loss>,
     /// Sessions that answered as their own history demands.
     pub(crate) sessions: u64,
 }

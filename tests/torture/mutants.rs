@@ -12,8 +12,10 @@
 //! | `OwnLease` | a lease is a promise |
 //! | `StopAtEmpty` | a lease is a promise |
 //! | `TrustRows` | mutual exclusion |
+//! | `CountInSilence` | a hang costs no lock |
 //! | `DeadlineFromAck` | the model of the protocol: the kill budget hides it, and a takeover that ends the sessions |
 //! | `NoCheckAfterReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks again |
+//! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client hears more |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
 
 use std::sync::Arc;
@@ -21,10 +23,10 @@ use std::time::{Duration, Instant};
 
 use lockstead_support::Way;
 
-use crate::check::{Absence, Violation, check, deadlocks, early_losses};
+use crate::check::{Absence, Violation, check, deadlocks, early_losses, hanged};
 use crate::control::Control;
 use crate::fleet::{Node, Options};
-use crate::history::{History, Increment};
+use crate::history::{Fault, History, Increment, Loss, now};
 use crate::own_server::flavour_of;
 use crate::proxy::fresh_schema;
 use crate::run::counters;
@@ -42,6 +44,7 @@ on_both! {
     mutant_own_lease
     mutant_stop_at_empty
     mutant_trust_rows
+    mutant_count_in_silence
 }
 
 /// How long anything may wait for a lock.
@@ -51,7 +54,7 @@ const LIMIT: u64 = 60;
 fn prove(
     server: &Server,
     mutant: &'static str,
-    scenario: fn(&Server, Option<&'static str>) -> Vec<Violation>,
+    scenario: impl Fn(&Server, Option<&'static str>) -> Vec<Violation>,
 ) {
     assert_eq!(scenario(server, None), []);
     let caught = scenario(server, Some(mutant));
@@ -290,10 +293,10 @@ fn mutant_own_lease(server: &Server) {
         let stage = Stage::set(server, mutant, &[30, 2]);
         absent(&stage, 30, || {
             for way in [Way::ToServer, Way::ToClient] {
-                stage.nodes[0].link.hold(way);
+                stage.nodes[0].hold(way);
             }
             std::thread::park_timeout(Duration::from_secs(6));
-            stage.nodes[0].link.heal();
+            stage.nodes[0].heal();
         })
     });
 }
@@ -328,5 +331,36 @@ fn mutant_trust_rows(server: &Server) {
         before.hang_up();
         next.quit();
         stage.judge()
+    });
+}
+
+/// When the server goes on, the second proxy is the first to reach it.
+fn mutant_count_in_silence(server: &Server) {
+    let control = Control::start(flavour_of(server));
+    prove(&control.own.server, "CountInSilence", |server, mutant| {
+        let stage = Stage::set(server, mutant, &[3, 3]);
+        let mut before = stage.holder(0);
+        let mut root = server.root();
+        let sql = format!(
+            "SELECT rvn FROM {}.proxies WHERE addr LIKE '%:{}'",
+            stage.place.schema, stage.nodes[1].port
+        );
+        stage.nodes[0].store.stall();
+        control.own.signal("STOP");
+        let began = now();
+        std::thread::park_timeout(Duration::from_millis(4500));
+        control.own.signal("CONT");
+        for _ in 0..2 {
+            let seen = root.column(&sql);
+            eventually("the other proxy renews", || (root.column(&sql) != seen).then_some(()));
+        }
+        stage.nodes[0].store.heal();
+        if matches!(before.read_token("counter 0"), Ok(Some(_))) {
+            return Vec::new();
+        }
+        let detail = String::new();
+        let hang = Fault { kind: "hang", detail, proxy: None, from: began, to: now() };
+        let loss = Loss { session: before.number, proxy: 0, at: now() };
+        hanged(&[loss], &[hang])
     });
 }

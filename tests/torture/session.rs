@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockstead_support::session::account;
 
-use crate::history::{History, Hold, Increment, Look, Said, Wait, now};
+use crate::history::{History, Hold, Increment, Look, Loss, Said, Wait, now};
 use crate::wire::decode::text_row;
 use crate::wire::{Client, End, Kind, Shape};
 
@@ -19,6 +19,9 @@ pub(crate) enum Broken {
     /// Nobody knows the result of the statement.
     Gone,
 }
+
+/// Of a session whose locks were not certain any more.
+const LOST: u16 = 4031;
 
 /// No answer may take longer, beside a lock's timeout.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -78,6 +81,10 @@ impl Session {
         let response = client.read_response(Shape::Query);
         if let Some(code) = response.error() {
             self.end = "an error";
+            if code == LOST {
+                let loss = Loss { session: self.number, proxy: self.proxy, at: now() };
+                self.place.history.events().losses.push(loss);
+            }
             return Err(Broken::Error(code));
         }
         if response.end != End::Complete {

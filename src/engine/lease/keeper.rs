@@ -1,6 +1,5 @@
 //! Keeps the lease: registers, renews, observes the others, fences itself in time.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +8,10 @@ use tokio::time::{sleep, timeout};
 
 use super::incarnation::Incarnation;
 use super::longest::Longest;
+use super::observed::{Observations, Sight};
 use super::predecessors::Predecessors;
 use super::server::HomeServer;
+use super::suspension::Suspension;
 use super::takeover::{Takeovers, take_over};
 use crate::clock;
 use crate::engine::io::link::{StoreAccess, StoreLink};
@@ -30,14 +31,6 @@ use crate::types::ProxyId;
 /// Pause between looks at others as long as the first grant waits for them.
 const WAITING: Duration = Duration::from_millis(250);
 
-/// Another incarnation, as this process has seen it.
-#[derive(Debug, Clone, Copy)]
-struct Observation {
-    rvn: u64,
-    /// When this version was first seen.
-    since: Duration,
-}
-
 pub(in crate::engine) struct Keeper {
     access: Arc<StoreAccess>,
     /// Where the proxy listens, shown in the tables.
@@ -50,8 +43,9 @@ pub(in crate::engine) struct Keeper {
     link: StoreLink,
     server: HomeServer,
     incarnation: Option<Incarnation>,
+    suspension: Suspension,
     predecessors: Predecessors,
-    observed: HashMap<ProxyId, Observation>,
+    observed: Observations,
     longest: Longest,
     running: Arc<Takeovers>,
     others: Others,
@@ -63,20 +57,24 @@ impl Keeper {
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
-        let Setup { access, ttl, addr, fresh, state, .. } = setup;
+        let Setup { access, ttl, addr, fresh, state, suspends, .. } = setup;
+        let terms = Terms { ttl };
+        let metrics = Arc::clone(&access.metrics);
+        let suspension = Suspension::new(terms, suspends, Arc::clone(&lease), metrics);
         let server = HomeServer::new(Arc::clone(&lease), Arc::clone(&access.metrics));
         Self {
             link: StoreLink::new(Arc::clone(&access)),
             access,
             addr,
             fresh,
-            terms: Terms { ttl },
+            terms,
             lease,
             events,
             server,
             incarnation: None,
+            suspension,
             predecessors: Predecessors::new(state),
-            observed: HashMap::new(),
+            observed: Observations::new(terms),
             longest: Longest::default(),
             running: Arc::default(),
             others: Others::default(),
@@ -87,7 +85,7 @@ impl Keeper {
         loop {
             // A beat may hang on the network, but never past the deadline it must keep.
             let limit = match &self.incarnation {
-                Some(_) => self.lease.deadline().saturating_sub(clock::now()),
+                Some(_) => self.suspension.due().saturating_sub(clock::now()),
                 None => self.access.connect_timeout * 2,
             };
             let beat = tokio::select! {
@@ -99,7 +97,7 @@ impl Keeper {
                 Err(StoreError::Silent(limit.min(self.terms.ttl / 4)))
             });
             let failed = self.server.heard(&beat);
-            self.fence_if_due();
+            self.stop_if_due();
             self.show();
             let pause = match &self.incarnation {
                 Some(_) if failed => self.terms.heartbeat() / 4,
@@ -107,15 +105,15 @@ impl Keeper {
                 Some(mine) if mine.waiting => self.terms.heartbeat().min(WAITING),
                 _ => self.terms.heartbeat(),
             };
-            let until_fence = match &self.incarnation {
-                Some(_) => self.lease.deadline().saturating_sub(clock::now()),
+            let until_due = match &self.incarnation {
+                Some(_) => self.suspension.due().saturating_sub(clock::now()),
                 None => pause,
             };
             tokio::select! {
-                () = sleep(pause.min(until_fence)) => {}
+                () = sleep(pause.min(until_due)) => {}
                 _ = &mut stopped => return self.resign().await,
             }
-            self.fence_if_due();
+            self.stop_if_due();
         }
     }
 
@@ -243,12 +241,14 @@ impl Keeper {
         let took = clock::now().saturating_sub(sent);
         self.access.metrics.renewal_seconds.observe(took.as_secs_f64());
         self.server.judge(&renewal.meta)?;
-        // Sessions may have seen the deadline pass: there is no way back then.
-        if clock::now() >= self.lease.deadline() {
-            self.fence_if_due();
+        // Sessions may have closed themselves at the deadline: without suspensions there is no way back.
+        if !self.suspension.is_allowed() && clock::now() >= self.lease.deadline() {
+            self.stop_if_due();
             return Ok(());
         }
-        if !renewal.renewed || renewal.meta.epoch != now.epoch {
+        let renewed = renewal.renewed && renewal.meta.epoch == now.epoch;
+        let anyway = self.suspension.is_on() && mutants::on(Mutant::ResumeWithoutRenewal);
+        if !renewed && !anyway {
             tracing::error!(proxy = %now.id, epoch = renewal.meta.epoch, "the lease was revoked, or its row was changed");
             self.fence();
             return Ok(());
@@ -256,6 +256,7 @@ impl Keeper {
         let sent = mutants::or(Mutant::DeadlineFromAck, sent, clock::now());
         self.server.settled(now.epoch);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+        self.suspension.resume();
         let now = Incarnation { versions: vec![new], ..now };
         self.incarnation = Some(now.clone());
         if !renewal.asked.is_empty() {
@@ -267,25 +268,17 @@ impl Keeper {
     /// Watches the other incarnations on this process's own clock.
     async fn observe(&mut self, me: &Incarnation, renewal: &Renewal) -> Result<(), StoreError> {
         let at = clock::now();
+        self.observed.begin_reading(at, &renewal.proxies);
         let mut alive = false;
         for row in renewal.proxies.iter().filter(|p| p.id != me.id) {
             match row.state {
                 ProxyState::Clean => {}
                 ProxyState::Dead => self.take_over(row),
-                ProxyState::Live => {
-                    let seen = self.observed.get(&row.id).copied();
-                    let still = seen.filter(|o| o.rvn == row.rvn);
-                    alive |= seen.is_some() && still.is_none();
-                    let Some(observation) = still else {
-                        self.observed.insert(row.id, Observation { rvn: row.rvn, since: at });
-                        continue;
-                    };
-                    let terms = Terms { ttl: Duration::from_millis(u64::from(row.ttl_ms)) };
-                    let terms = mutants::or(Mutant::OwnLease, terms, self.terms);
-                    if at >= terms.revocable(observation.since) {
-                        self.revoke(row).await?;
-                    }
-                }
+                ProxyState::Live => match self.observed.see(row) {
+                    Sight::New | Sight::Silent => {}
+                    Sight::Renewed => alive = true,
+                    Sight::Expired => self.revoke(row).await?,
+                },
             }
         }
         if let Some(shorter) = self.longest.shorter(renewal.meta.max_ttl_ms, &renewal.proxies, at) {
@@ -293,7 +286,6 @@ impl Keeper {
             let conn = self.link.get().await?;
             conn.forget_longest(&schema, me.epoch, renewal.meta.max_ttl_ms, shorter).await?;
         }
-        self.observed.retain(|id, _| renewal.proxies.iter().any(|p| p.id == *id));
         let needed =
             |id| renewal.proxies.iter().any(|p| p.id == id && p.state != ProxyState::Clean);
         self.predecessors.forget(|id| id != me.id && !needed(id));
@@ -333,14 +325,15 @@ impl Keeper {
         }
     }
 
-    fn fence_if_due(&mut self) {
-        if self.incarnation.is_some() && clock::now() >= self.lease.deadline() {
+    fn stop_if_due(&mut self) {
+        if self.incarnation.is_some() && self.suspension.judge() {
             tracing::error!("the lease ran out: sessions that hold locks are closed");
             self.fence();
         }
     }
 
     fn fence(&mut self) {
+        self.suspension.close();
         if let Some(incarnation) = self.incarnation.take() {
             self.lease.end();
             self.predecessors.add(incarnation.id);
@@ -351,6 +344,7 @@ impl Keeper {
     /// Leaves in order: no lock is held any more, so the row may go at once.
     async fn resign(&mut self) {
         let Some(Incarnation { id, versions, .. }) = self.incarnation.take() else { return };
+        self.suspension.close();
         self.lease.end();
         // A renewal may have been interrupted: its connection is in the middle of an answer.
         self.link.drop_connection();

@@ -2,8 +2,9 @@
 //!
 //! On another server than the one that meta names, or in an epoch that is over, nothing is
 //! renewed, registered or granted. Holders are not closed at once: until their deadline no
-//! other session has their locks, and the right server may answer again before. Another server becomes the
-//! right one by a new epoch there ([`StoreConnection::open_epoch`]), for which the keeper waits.
+//! other session has their locks, and the right server may answer again before. At the deadline they
+//! are closed, not suspended. Another server becomes the right one by a new epoch there
+//! ([`StoreConnection::open_epoch`]), for which the keeper waits.
 //!
 //! [`StoreConnection::open_epoch`]: crate::store::connection::StoreConnection::open_epoch
 
@@ -65,7 +66,7 @@ impl HomeServer {
             Ok(()) | Err(_) => None,
         };
         if foreign.is_some() {
-            self.lease.suspend();
+            self.lease.stop_grants();
             self.strange_since.get_or_insert(self.lease.last_renewed());
         }
         self.lease.set_foreign(foreign.map(Foreign::to_string));

@@ -1,5 +1,7 @@
-//! The ages of the oldest hold and the oldest wait: histograms count neither before its end.
+//! The ages of the oldest hold and the oldest wait, since histograms count neither before its end; and how
+//! many sessions are suspended.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -8,9 +10,14 @@ use super::Service;
 
 impl Service {
     pub(super) fn survey(&self) {
-        let held = self.keys.iter().filter_map(|(_, state)| state.held.as_ref());
-        self.metrics.longest_hold.set(age(held.map(|held| held.since).min()));
+        let held = || self.keys.iter().filter_map(|(_, state)| state.held.as_ref());
+        self.metrics.longest_hold.set(age(held().map(|held| held.since).min()));
         self.metrics.longest_wait.set(age(self.waits.oldest()));
+        let suspended = match self.lease.suspended_for() {
+            Some(_) => held().map(|held| held.conn).collect::<HashSet<_>>().len(),
+            None => 0,
+        };
+        self.metrics.suspended_sessions.set(i64::try_from(suspended).unwrap_or(i64::MAX));
     }
 }
 
@@ -47,7 +54,8 @@ mod tests {
     #[test]
     fn the_oldest_hold_and_the_oldest_wait_are_shown_until_they_end() {
         on_engine_thread(async {
-            let mut service = service(&Arc::new(Lease::default()));
+            let lease = Arc::new(Lease::default());
+            let mut service = service(&lease);
             service.survey();
             assert!(service.metrics.longest_hold.get() + service.metrics.longest_wait.get() < 1e-9);
             for (name, age) in [(&b"old"[..], 100), (b"new", 10)] {
@@ -62,10 +70,15 @@ mod tests {
             service.survey();
             assert!(service.metrics.longest_hold.get() >= 100.0);
             assert!(service.metrics.longest_wait.get() > 0.0);
+            assert_eq!(service.metrics.suspended_sessions.get(), 0);
+            lease.set_suspended(Some(crate::clock::now()));
+            service.survey();
+            assert_eq!(service.metrics.suspended_sessions.get(), 1, "it holds both locks");
             service.keys.leave(1, &claim(2).name.key, Acquired::NotFree);
             service.keys.clear();
             service.survey();
             assert!(service.metrics.longest_hold.get() + service.metrics.longest_wait.get() < 1e-9);
+            assert_eq!(service.metrics.suspended_sessions.get(), 0);
         });
     }
 }

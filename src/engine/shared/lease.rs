@@ -1,13 +1,28 @@
 //! The lease as engine and sessions read it: one atomic deadline, checked wherever it matters.
+//!
+//! Past the deadline locks are suspended: nothing is done under them until the keeper has renewed the
+//! lease, or has ended it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::clock;
 use crate::types::ProxyId;
+
+/// What is known of the locks that an incarnation granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// They are held.
+    Certain,
+    /// They may be lost, or not: the next renewal tells.
+    Suspended,
+    /// They are lost.
+    Over,
+}
 
 /// Shared by the keeper, which writes, and by engine and sessions, which read.
 #[derive(Debug, Default)]
@@ -28,6 +43,12 @@ pub struct Lease {
     distrusted: Mutex<Option<(Duration, Duration)>>,
     /// Identity of the server where locks are kept.
     home: Mutex<Arc<str>>,
+    /// Past the deadline locks are suspended; otherwise they are lost then.
+    suspends: bool,
+    /// Since when sessions are suspended, as the keeper has noticed; 0 while they are not.
+    suspended: AtomicU64,
+    /// The lease was renewed, or is over.
+    changed: Notify,
 }
 
 fn nanos(d: Duration) -> u64 {
@@ -35,13 +56,56 @@ fn nanos(d: Duration) -> u64 {
 }
 
 impl Lease {
-    /// Whether locks granted to `proxy` are still certainly held. Called immediately before
-    /// bytes of a lock-holding session are written to the server.
-    pub fn vouches_for(&self, proxy: ProxyId) -> bool {
+    /// Of a proxy that `suspends` its sessions past the deadline.
+    pub(in crate::engine) fn new(suspends: bool) -> Self {
+        Self { suspends, ..Self::default() }
+    }
+
+    /// What is known of locks granted to `proxy`. Called immediately before bytes of a lock-holding
+    /// session are written to the server.
+    pub fn standing(&self, proxy: ProxyId) -> Standing {
         // The deadline first: a later incarnation's is set while there is none, so a reader that
         // sees it does not see the earlier incarnation after it.
         let deadline = self.deadline.load(Ordering::Acquire);
-        self.proxy.load(Ordering::Acquire) == proxy.0 && nanos(clock::now()) < deadline
+        if self.proxy.load(Ordering::Acquire) != proxy.0 {
+            Standing::Over
+        } else if nanos(clock::now()) < deadline {
+            Standing::Certain
+        } else if self.suspends {
+            Standing::Suspended
+        } else {
+            Standing::Over
+        }
+    }
+
+    /// Whether locks granted to `proxy` are still certainly held.
+    pub fn vouches_for(&self, proxy: ProxyId) -> bool {
+        self.standing(proxy) == Standing::Certain
+    }
+
+    /// Waits while locks granted to `proxy` are suspended, which the keeper ends. Whether they are
+    /// certainly held then.
+    pub async fn certain(&self, proxy: ProxyId) -> bool {
+        loop {
+            // Made before the look: a change that comes after it is heard of.
+            let change = self.changed.notified();
+            match self.standing(proxy) {
+                Standing::Certain => return true,
+                Standing::Suspended => change.await,
+                Standing::Over => return false,
+            }
+        }
+    }
+
+    /// For how long sessions have been suspended, if they are.
+    pub fn suspended_for(&self) -> Option<Duration> {
+        let since = Some(self.suspended.load(Ordering::Acquire)).filter(|since| *since != 0)?;
+        Some(Duration::from_nanos(nanos(clock::now()).saturating_sub(since)))
+    }
+
+    /// Sessions are suspended since `since`, or are not.
+    pub(in crate::engine) fn set_suspended(&self, since: Option<Duration>) {
+        self.suspended.store(since.map_or(0, nanos), Ordering::Release);
     }
 
     /// Whether `proxy` may be granted new locks now.
@@ -101,6 +165,7 @@ impl Lease {
         self.renewed.store(nanos(sent), Ordering::Release);
         self.jeopardy.store(nanos(jeopardy), Ordering::Release);
         self.deadline.store(nanos(deadline), Ordering::Release);
+        self.changed.notify_waiters();
     }
 
     /// A new incarnation begins; its deadline must have been set before.
@@ -137,7 +202,7 @@ impl Lease {
     }
 
     /// Nothing is granted until the next renewal.
-    pub(in crate::engine) fn suspend(&self) {
+    pub(in crate::engine) fn stop_grants(&self) {
         self.jeopardy.store(0, Ordering::Release);
     }
 
@@ -145,6 +210,7 @@ impl Lease {
     pub(in crate::engine) fn end(&self) {
         self.proxy.store(0, Ordering::Release);
         self.deadline.store(0, Ordering::Release);
+        self.changed.notify_waiters();
     }
 }
 
@@ -183,11 +249,40 @@ mod tests {
         lease.renewed(now, later, now);
         assert!(lease.vouches_for(me) && !lease.allows_grants(me), "jeopardy");
         lease.renewed(now, later, later);
-        lease.suspend();
-        assert!(lease.vouches_for(me) && !lease.allows_grants(me), "suspended");
+        lease.stop_grants();
+        assert!(lease.vouches_for(me) && !lease.allows_grants(me), "stopped");
         lease.renewed(now, later, later);
         assert!(lease.allows_grants(me));
         lease.renewed(now, now, now);
-        assert!(!lease.vouches_for(me));
+        assert!(!lease.vouches_for(me) && lease.standing(me) == Standing::Over);
+    }
+
+    #[tokio::test]
+    async fn past_the_deadline_locks_are_suspended_until_the_lease_is_renewed_or_ended() {
+        let (me, other) = (ProxyId(1), ProxyId(2));
+        for renews in [true, false] {
+            let lease = Arc::new(Lease::new(true));
+            let now = clock::now();
+            lease.renewed(now, now, now);
+            lease.begin(me, Duration::ZERO);
+            assert_eq!(lease.standing(me), Standing::Suspended);
+            assert_eq!(lease.standing(other), Standing::Over);
+            assert!(!lease.vouches_for(me) && !lease.allows_grants(me));
+            assert!(!lease.certain(other).await);
+            let waiter = Arc::clone(&lease);
+            let waiter = tokio::spawn(async move { waiter.certain(me).await });
+            tokio::task::yield_now().await;
+            // A renewal so late that it is of no use any more.
+            lease.renewed(now, now, now);
+            tokio::task::yield_now().await;
+            assert!(!waiter.is_finished());
+            if renews {
+                let later = clock::now() + Duration::from_mins(1);
+                lease.renewed(now, later, later);
+            } else {
+                lease.end();
+            }
+            assert_eq!(waiter.await.expect("it ends"), renews);
+        }
     }
 }

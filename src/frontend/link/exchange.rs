@@ -67,7 +67,7 @@ impl Link {
             if let Some(ending) = self.take_in(&mut incoming)? {
                 self.note_ending(ending);
                 // The reply may have come late, and tells of locks: it is still true.
-                self.guard.check()?;
+                self.until_certain().await?;
                 return Ok(Reply { bytes: incoming.bytes, ending });
             }
         }

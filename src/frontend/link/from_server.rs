@@ -39,7 +39,12 @@ impl Link {
         let mut shown = 0;
         while at < buffer.len() {
             if self.begin_next(&mut buffer[at..]) == ServerBytes::LastWords {
-                break;
+                if self.guard.is_certain() {
+                    break;
+                }
+                // Another proxy has ended the session at the server: the client is told of its locks.
+                self.tell_client(&buffer[shown..at]);
+                return Err(CloseReason::Fenced);
             }
             let (n, progress) = self.follow(&mut buffer[at..]);
             if let Some(instead) = self.instead_of(&buffer[at..at + n])? {

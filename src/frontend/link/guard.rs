@@ -1,11 +1,15 @@
 //! The check before bytes of a session that holds locks go to the server.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::close_reason::CloseReason;
-use crate::engine::shared::lease::Lease;
+use crate::engine::shared::lease::{Lease, Standing};
 use crate::types::ProxyId;
+
+/// Ends when the lease is renewed, or is over.
+pub(super) type Certainty = Pin<Box<dyn Future<Output = Result<(), CloseReason>> + Send>>;
 
 /// Shared by the ledger, which says what is held, and the link, which asks before it writes.
 #[derive(Debug)]
@@ -36,13 +40,31 @@ impl LeaseGuard {
         self.granted_by.load(Ordering::Relaxed) != 0
     }
 
-    /// An error when the session holds locks that can no longer be vouched for.
-    pub(crate) fn check(&self) -> Result<(), CloseReason> {
+    /// What is known of what the session holds; nothing is certain, too.
+    pub(crate) fn standing(&self) -> Standing {
         match self.granted_by.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            proxy if self.lease.vouches_for(ProxyId(proxy)) => Ok(()),
-            _ => Err(CloseReason::Fenced),
+            0 => Standing::Certain,
+            proxy => self.lease.standing(ProxyId(proxy)),
         }
+    }
+
+    /// Whether the session may go on.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.standing() == Standing::Certain
+    }
+
+    /// Whether the session is held back until the lease is renewed.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.standing() == Standing::Suspended
+    }
+
+    /// Waits while the session is suspended. An error when it holds locks that are lost.
+    pub(super) fn certainty(&self) -> Certainty {
+        let (lease, proxy) = (Arc::clone(&self.lease), self.granted_by.load(Ordering::Relaxed));
+        Box::pin(async move {
+            let certain = proxy == 0 || lease.certain(ProxyId(proxy)).await;
+            if certain { Ok(()) } else { Err(CloseReason::Fenced) }
+        })
     }
 }
 
@@ -53,10 +75,18 @@ mod tests {
     #[test]
     fn only_a_session_that_holds_locks_needs_the_lease() {
         let guard = LeaseGuard::new(Arc::default());
-        assert!(guard.check().is_ok() && !guard.is_armed());
+        assert!(guard.is_certain() && !guard.is_armed());
         guard.arm(ProxyId(7));
-        assert!(matches!(guard.check(), Err(CloseReason::Fenced)));
+        assert_eq!(guard.standing(), Standing::Over);
         guard.disarm();
-        assert!(guard.check().is_ok());
+        assert!(guard.is_certain());
+    }
+
+    #[tokio::test]
+    async fn a_session_whose_locks_are_lost_is_told_so_at_once() {
+        let guard = LeaseGuard::new(Arc::default());
+        assert!(guard.certainty().await.is_ok());
+        guard.arm(ProxyId(7));
+        assert!(matches!(guard.certainty().await, Err(CloseReason::Fenced)));
     }
 }

@@ -16,6 +16,7 @@ mod from_server;
 mod large_packets;
 mod outgoing;
 mod presence;
+mod suspended;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -27,7 +28,7 @@ use std::task::{Context as TaskContext, Poll};
 use tokio::time::{Instant, Sleep};
 
 use self::close_reason::CloseReason;
-use self::guard::LeaseGuard;
+use self::guard::{Certainty, LeaseGuard};
 use self::input::ClientInput;
 use self::pending::{Finished, Pending, Skipped, any_for_client};
 use self::reply::Reply;
@@ -54,6 +55,8 @@ pub(super) struct Link {
     server: Leg,
     capabilities: Capabilities,
     guard: Arc<LeaseGuard>,
+    /// While the session is suspended.
+    certainty: Option<Certainty>,
     metrics: Arc<Metrics>,
     buffers: Buffers,
     /// Client bytes that are not yet looked at.
@@ -102,7 +105,8 @@ struct Amendment {
 pub(super) enum Interest {
     /// The client's commands.
     Commands,
-    /// The moment in which nothing is owed and the client has taken all that it was sent.
+    /// The moment in which nothing is owed and the client has taken all that it was sent. Not while the
+    /// session is suspended.
     Settled,
     /// Client bytes, read ahead while the proxy answers.
     Ahead,
@@ -146,6 +150,7 @@ impl Link {
             server,
             capabilities,
             guard,
+            certainty: None,
             metrics: Arc::clone(&context.metrics),
             buffers: context.buffers.clone(),
             inbox: Vec::new(),
@@ -182,7 +187,7 @@ impl Link {
         if self.poll_stalled(cx).is_ready() {
             return Poll::Ready(Ok(LinkEvent::Stalled));
         }
-        if interest == Interest::Settled && self.is_settled() {
+        if interest == Interest::Settled && self.is_settled() && self.poll_certain(cx)?.is_ready() {
             return Poll::Ready(Ok(LinkEvent::Settled));
         }
         if self.hears_server() && self.server.poll_readable(cx).is_ready() {
@@ -223,14 +228,6 @@ impl Link {
     fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {
         while !self.client.is_flushed() && self.client.poll_writable(cx).is_ready() {
             self.client.flush().map_err(|_| CloseReason::ClientGone)?;
-        }
-        Ok(())
-    }
-
-    fn flush_server(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {
-        while !self.server.is_flushed() && self.server.poll_writable(cx).is_ready() {
-            self.guard.check()?;
-            self.server.flush().map_err(|_| CloseReason::ServerGone)?;
         }
         Ok(())
     }

@@ -125,16 +125,6 @@ impl Link {
         self.client.result_follows();
     }
 
-    /// Queues bytes for the server. The lease is checked immediately before the write.
-    pub(crate) fn send_server(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        self.guard.check()?;
-        self.metrics.bytes_to_server.inc_by(bytes.len() as u64);
-        self.server.send(bytes).map_err(|_| CloseReason::ServerGone)
-    }
-
     /// The last words to the client, if it can tell them from what it was sent: `answers` a command.
     /// A client that does not read is only closed.
     pub(crate) fn send_last_word(&mut self, error: &ErrorReply, answers: bool) {

@@ -23,7 +23,7 @@ use crate::protocol::packet;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::status::Status;
 use crate::sql::lexer::dialect::Dialect;
-use crate::types::Flavour;
+use crate::types::{Flavour, ProxyId};
 
 /// The character sets of results in which ASCII is not sent as it is.
 const WIDE: &str = "'ucs2','utf16','utf16le','utf32'";
@@ -119,9 +119,37 @@ impl CallContext<'_> {
         Ok(())
     }
 
-    /// The check before anything is said or done under locks that are held.
-    pub(crate) fn check_lease(&self) -> Result<(), CloseReason> {
-        self.locks.ledger().check()
+    /// The check before anything is said or done under locks that are held. It waits while the session
+    /// is suspended.
+    pub(crate) async fn check_lease(&mut self) -> Result<(), CloseReason> {
+        let ledger = self.locks.ledger();
+        match ledger.granted_by().filter(|proxy| ledger.depends_on(*proxy)) {
+            Some(proxy) => self.check_lease_of(proxy).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The same of locks that were granted to this incarnation.
+    pub(crate) async fn check_lease_of(&mut self, proxy: ProxyId) -> Result<(), CloseReason> {
+        if self.locks.vouches_for(proxy) {
+            return Ok(());
+        }
+        let mut certain = self.locks.certain(proxy);
+        loop {
+            tokio::select! {
+                biased;
+                certain = &mut certain => {
+                    return if certain { Ok(()) } else { Err(CloseReason::Fenced) };
+                }
+                event = self.locks.told() => self.hear(event)?,
+                // Another proxy may end the session at the server.
+                event = self.server.next(Interest::Server) => {
+                    if event? == LinkEvent::Server {
+                        self.server.hear_server()?;
+                    }
+                }
+            }
+        }
     }
 
     /// Enters a grant into the ledger.

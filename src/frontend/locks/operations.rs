@@ -161,7 +161,7 @@ async fn get_lock(
     pure: Vec<Vec<u8>>,
 ) -> Result<CallResult, CloseReason> {
     if cx.locks.ledger().held().contains(&name.key) {
-        cx.check_lease()?;
+        cx.check_lease().await?;
         cx.locks.ledger_mut().reenter(&name.key);
         return Ok(CallResult::Value(Some(1), pure));
     }
@@ -177,7 +177,7 @@ async fn get_lock(
                 return Err(end);
             }
             cx.enter_grant(key, grant)?;
-            cx.check_lease()?;
+            cx.check_lease().await?;
             (Some(1), CallOutcome::One, said)
         }
         Waited::Decided(Acquired::NotFree, said) => (Some(0), CallOutcome::Zero, said),
@@ -230,7 +230,7 @@ async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
 async fn release_lock(cx: &mut CallContext<'_>, key: Key) -> Result<Released, CloseReason> {
     match cx.locks.ledger_mut().release(&key) {
         Release::Counted => {
-            cx.check_lease()?;
+            cx.check_lease().await?;
             Ok(Released::Mine)
         }
         Release::Last(token) => {
@@ -257,9 +257,7 @@ async fn release(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) -> Result<(),
     };
     cx.locks.release(locks, proxy).await;
     // Released, or lost with the lease: the difference decides what the client hears.
-    if !cx.locks.vouches_for(proxy) {
-        return Err(CloseReason::Fenced);
-    }
+    cx.check_lease_of(proxy).await?;
     // Or lost before, which the engine has said by now.
     while let Some(event) = cx.locks.told_now() {
         cx.hear(event)?;
@@ -270,7 +268,7 @@ async fn release(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) -> Result<(),
 /// Looks at a lock.
 async fn look_at(cx: &mut CallContext<'_>, key: Key) -> Result<Holder, CloseReason> {
     if cx.locks.ledger().held().contains(&key) {
-        cx.check_lease()?;
+        cx.check_lease().await?;
         return Ok(Holder::Connection(cx.identity.connection().0));
     }
     let mut look = cx.locks.look(key);

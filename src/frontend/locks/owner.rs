@@ -45,8 +45,10 @@ pub(crate) trait Locks: Send {
     fn tag(&self, key: &Key) -> u64;
     /// Asks for a closed gate with a lock's tag.
     fn close_gate(&mut self, tag: u64) -> oneshot::Receiver<Option<Gate>>;
-    /// Whether locks of an incarnation are still this proxy's.
+    /// Whether locks of an incarnation are certainly this proxy's.
     fn vouches_for(&self, proxy: ProxyId) -> bool;
+    /// Waits while they are suspended; whether they are this proxy's then.
+    fn certain(&self, proxy: ProxyId) -> Task<'static, bool>;
     /// Whether a server that is known since then has the lock tables.
     fn trusts(&self, known_since: Duration) -> bool;
     /// How the server with the lock tables identifies itself.
@@ -177,6 +179,11 @@ impl Locks for LockOwner {
 
     fn vouches_for(&self, proxy: ProxyId) -> bool {
         self.engine.lease().vouches_for(proxy)
+    }
+
+    fn certain(&self, proxy: ProxyId) -> Task<'static, bool> {
+        let lease = self.engine.lease_handle();
+        Box::pin(async move { lease.certain(proxy).await })
     }
 
     fn trusts(&self, known_since: Duration) -> bool {

@@ -25,7 +25,7 @@ impl Session {
         let tag = Some(tag.as_bytes()).filter(|_| self.watch.is_none());
         self.link.drain_to_server().await?;
         self.link.drain_to_client().await?;
-        self.link.guard().check()?;
+        self.link.until_certain().await?;
         let deadline = Instant::now() + self.context.config.login_timeout;
         let Legs { client, server } = self.link.legs();
         let seq = packet[HEADER - 1];

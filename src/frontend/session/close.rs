@@ -29,7 +29,7 @@ impl Session {
     /// Ends the other side and gives the locks back.
     pub(super) async fn finish(mut self, end: CloseReason) {
         let end = match end {
-            CloseReason::ServerGone if self.link.guard().check().is_err() => CloseReason::Fenced,
+            CloseReason::ServerGone if !self.link.guard().is_certain() => CloseReason::Fenced,
             end => end,
         };
         let reason = end.label();

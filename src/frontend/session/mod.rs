@@ -118,7 +118,8 @@ impl Session {
     }
 
     async fn turn(&mut self) -> Result<(), CloseReason> {
-        if self.phase.waits() && self.link.is_settled() {
+        // A command of a suspended session waits until its locks are certain.
+        if self.phase.waits() && self.link.is_settled() && !self.link.guard().is_suspended() {
             // Boxed, so that an idle session does not carry the room for it.
             Box::pin(self.answer()).await?;
             return self.process_inbox();

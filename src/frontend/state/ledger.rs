@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::super::link::close_reason::CloseReason;
 use super::super::link::guard::LeaseGuard;
 use crate::engine::handle::Grant;
 use crate::lock::held::{Held, Release, Taken};
@@ -43,11 +42,6 @@ impl Ledger {
     /// Whether locks of this incarnation are held.
     pub(crate) fn depends_on(&self, proxy: ProxyId) -> bool {
         self.granted_by == Some(proxy) && !self.held.is_empty()
-    }
-
-    /// The check before anything is said of locks that are held, or done under them.
-    pub(crate) fn check(&self) -> Result<(), CloseReason> {
-        self.guard.check()
     }
 
     /// Enters a grant.

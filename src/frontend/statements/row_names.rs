@@ -38,7 +38,7 @@ pub(crate) async fn look_by_row(
             return Ok(Flow::Answered);
         }
     };
-    cx.check_lease()?;
+    cx.check_lease().await?;
     let mut size = 0;
     for call in calls {
         let Some(name) = call.arguments.first() else { continue };

@@ -90,6 +90,11 @@ impl Locks for ScriptedLocks {
         self.lease.vouches_for(proxy)
     }
 
+    fn certain(&self, proxy: ProxyId) -> Task<'static, bool> {
+        let lease = Arc::clone(&self.lease);
+        Box::pin(async move { lease.certain(proxy).await })
+    }
+
     fn trusts(&self, _: Duration) -> bool {
         self.trusts
     }

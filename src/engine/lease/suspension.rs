@@ -1,0 +1,160 @@
+//! Sessions that hold locks are suspended at the deadline, until the lease is renewed or given up.
+//!
+//! A renewal that succeeds finds the row LIVE still, so nobody has revoked the lease: the locks are as
+//! they were, and sessions go on (docs/adr/0020-suspension.md).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock;
+use crate::engine::shared::lease::Lease;
+use crate::lock::lease::Terms;
+use crate::metrics::Metrics;
+
+/// The suspension of this proxy's sessions.
+#[derive(Debug)]
+pub(in crate::engine) struct Suspension {
+    terms: Terms,
+    /// Otherwise they are closed at the deadline.
+    allowed: bool,
+    since: Option<Duration>,
+    lease: Arc<Lease>,
+    metrics: Arc<Metrics>,
+}
+
+impl Suspension {
+    /// No session is suspended.
+    pub(in crate::engine) fn new(
+        terms: Terms,
+        allowed: bool,
+        lease: Arc<Lease>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self { terms, allowed, since: None, lease, metrics }
+    }
+
+    /// Whether sessions are suspended at the deadline.
+    pub(in crate::engine) fn is_allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// Whether they are now.
+    pub(in crate::engine) fn is_on(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// When sessions that hold locks are suspended, or closed, unless the lease is renewed before.
+    pub(in crate::engine) fn due(&self) -> Duration {
+        match self.since {
+            None => self.lease.deadline(),
+            Some(since) => since + self.terms.suspension(),
+        }
+    }
+
+    /// Suspends sessions if their deadline has come. Whether they must be closed instead.
+    pub(in crate::engine) fn judge(&mut self) -> bool {
+        let now = clock::now();
+        if now < self.lease.deadline() {
+            return false;
+        }
+        // On another server, or in another epoch, no renewal can prove anything.
+        if !self.allowed || self.lease.foreign().is_some() {
+            return true;
+        }
+        if self.since.is_none() {
+            tracing::warn!(renewed = ?self.lease.age(), "the lease was not renewed in time: sessions that hold locks are suspended");
+            self.set(Some(now));
+        }
+        now >= self.due()
+    }
+
+    /// The lease was renewed: sessions go on, unless the answer came so late that others may have
+    /// revoked the lease meanwhile.
+    pub(in crate::engine) fn resume(&mut self) {
+        let now = clock::now();
+        let Some(since) = self.since.filter(|_| now < self.lease.deadline()) else { return };
+        self.end("resumed");
+        let suspended = now.saturating_sub(since);
+        tracing::info!(?suspended, "the lease was renewed: suspended sessions go on");
+    }
+
+    /// The lease is over.
+    pub(in crate::engine) fn close(&mut self) {
+        if self.is_on() {
+            self.end("closed");
+        }
+    }
+
+    fn end(&mut self, result: &str) {
+        self.metrics.suspensions.with_label_values(&[result]).inc();
+        self.set(None);
+    }
+
+    fn set(&mut self, since: Option<Duration>) {
+        self.since = since;
+        self.lease.set_suspended(since);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::ProxyId;
+
+    fn suspension(allowed: bool) -> (Suspension, Arc<Lease>) {
+        let lease = Arc::new(Lease::new(allowed));
+        let metrics = Arc::new(Metrics::new(None).expect("metrics"));
+        let terms = Terms { ttl: Duration::from_secs(30) };
+        (Suspension::new(terms, allowed, Arc::clone(&lease), metrics), lease)
+    }
+
+    /// The last renewal was sent so long ago.
+    fn renew(lease: &Lease, terms: Terms, ago: Duration) {
+        let sent = clock::now().saturating_sub(ago);
+        lease.renewed(sent, terms.deadline(sent), terms.jeopardy(sent));
+        lease.begin(ProxyId(1), Duration::ZERO);
+    }
+
+    #[test]
+    fn sessions_are_suspended_at_the_deadline_and_go_on_after_a_renewal() {
+        let (mut suspension, lease) = suspension(true);
+        let (terms, long) = (suspension.terms, Duration::from_secs(31));
+        renew(&lease, terms, Duration::ZERO);
+        assert!(!suspension.judge() && !suspension.is_on() && lease.suspended_for().is_none());
+        renew(&lease, terms, long);
+        assert!(!suspension.judge() && suspension.is_on() && lease.suspended_for().is_some());
+        // An answer that came too late, then one in time.
+        renew(&lease, terms, long);
+        suspension.resume();
+        assert!(suspension.is_on());
+        renew(&lease, terms, Duration::ZERO);
+        suspension.resume();
+        assert!(!suspension.is_on() && lease.suspended_for().is_none());
+        let count = |result| suspension.metrics.suspensions.with_label_values(&[result]).get();
+        assert_eq!([count("resumed"), count("closed")], [1, 0]);
+    }
+
+    #[test]
+    fn suspended_sessions_are_closed_in_the_end() {
+        let (mut suspension, lease) = suspension(true);
+        renew(&lease, suspension.terms, Duration::from_secs(31));
+        assert!(!suspension.judge());
+        suspension.since = Some(clock::now().saturating_sub(suspension.terms.suspension()));
+        assert!(suspension.judge());
+        suspension.close();
+        assert!(!suspension.is_on());
+        assert_eq!(suspension.metrics.suspensions.with_label_values(&["closed"]).get(), 1);
+    }
+
+    #[test]
+    fn sessions_are_closed_at_the_deadline_if_that_is_set_or_another_server_answers() {
+        for (allowed, foreign) in [(false, None), (true, Some("another server".to_owned()))] {
+            let (mut suspension, lease) = suspension(allowed);
+            lease.set_foreign(foreign);
+            renew(&lease, suspension.terms, Duration::ZERO);
+            assert!(!suspension.judge());
+            renew(&lease, suspension.terms, Duration::from_secs(31));
+            assert!(suspension.judge() && !suspension.is_on());
+        }
+    }
+}
