@@ -92,6 +92,7 @@ impl Store {
             addr: "here".to_owned(),
             server_start: 0,
             conns: vec![],
+            native: false,
         };
         let schema = self.url.schema.clone();
         self.runtime.block_on(self.conn.register(&schema, &row, epoch)).expect("register");
@@ -104,7 +105,7 @@ impl Store {
         changes: &[LockChange],
         clean: &[ProxyId],
     ) -> BatchResult {
-        let others = Others { clean: clean.to_vec(), waiting: Vec::new() };
+        let others = Others { clean: clean.to_vec(), ..Others::default() };
         self.run_among(writer, changes, &others)
     }
 
@@ -186,6 +187,7 @@ fn acquire(name: &str, id: u64, token: u64) -> LockChange {
         name: name.as_bytes().into(),
         owner: Arc::from(&b"app@10.0.0.1"[..]),
         turn: Precedence::Yield,
+        native: false,
     };
     LockChange { key: key(name), release: None, acquire: Some(grant), withdraw: false }
 }
@@ -199,7 +201,7 @@ fn acquire_as(turn: Precedence, name: &str, id: u64) -> LockChange {
 
 /// Other proxies, all live.
 fn live(ids: &[u64]) -> Others {
-    Others { clean: Vec::new(), waiting: ids.iter().map(|id| ProxyId(*id)).collect() }
+    Others { waiting: ids.iter().map(|id| ProxyId(*id)).collect(), ..Others::default() }
 }
 
 fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
@@ -583,6 +585,7 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
         addr: "here".to_owned(),
         server_start: 0,
         conns: vec![],
+        native: false,
     };
     for (id, there) in [(2, "epoch=epoch+1"), (3, "epoch=epoch-2"), (4, "epoch=epoch+1, ident='x'")]
     {

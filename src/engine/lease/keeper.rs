@@ -44,6 +44,8 @@ pub(in crate::engine) struct Keeper {
     addr: String,
     /// The schema was created by this process just now.
     fresh: bool,
+    /// Whether the server's own locks are taken beside the rows.
+    native: bool,
     terms: Terms,
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
@@ -63,13 +65,14 @@ impl Keeper {
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
-        let Setup { access, ttl, addr, fresh, state, .. } = setup;
+        let Setup { access, ttl, addr, fresh, native, state, .. } = setup;
         let server = HomeServer::new(Arc::clone(&lease), Arc::clone(&access.metrics));
         Self {
             link: StoreLink::new(Arc::clone(&access)),
             access,
             addr,
             fresh,
+            native,
             terms: Terms { ttl },
             lease,
             events,
@@ -79,7 +82,7 @@ impl Keeper {
             observed: HashMap::new(),
             longest: Longest::default(),
             running: Arc::default(),
-            others: Others::default(),
+            others: Others::unknown(),
         }
     }
 
@@ -164,6 +167,7 @@ impl Keeper {
             addr: self.addr.clone(),
             server_start: conn.started(),
             conns: self.access.beside(conn),
+            native: self.native,
         };
         self.predecessors.begin(row.id);
         let sent = clock::now();

@@ -79,7 +79,9 @@ impl Service {
             let row = rows.get(key.as_bytes()).copied();
             let look = match (&error, row) {
                 (Some(e), _) => Look::Failed(e.clone()),
-                (None, Some(r)) if self.is_held(r) => Look::Used(ConnectionId(r.conn)),
+                (None, Some(r)) if self.is_held(r) && !self.is_servers(r) => {
+                    Look::Used(ConnectionId(r.conn))
+                }
                 (None, _) => Look::Free,
             };
             for PendingLook { reply, again } in self.looks.answered(&key) {
@@ -105,6 +107,11 @@ impl Service {
         } else {
             self.poll.clear();
         }
+    }
+
+    /// Whether sessions here ask the server itself about this lock, and not its row.
+    fn is_servers(&self, row: &LockRow) -> bool {
+        self.native.is_on && self.is_native_here(row)
     }
 
     fn is_held(&self, row: &LockRow) -> bool {
@@ -214,6 +221,7 @@ mod tests {
                 events,
                 since: Instant::now(),
                 leaving: false,
+                native: false,
             };
             service.keys.enter(&key).held = Some(held);
             let ask = |service: &mut Service| {

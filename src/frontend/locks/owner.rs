@@ -140,6 +140,7 @@ impl Locks for LockOwner {
             holds: !self.ledger.held().is_empty(),
             weight: self.ledger.deadlocks(),
             events: self.events_in.clone(),
+            native: false,
         })
     }
 
@@ -219,6 +220,7 @@ impl Locks for LockOwner {
                 Ok(Asked::Nothing)
             }
             SessionEvent::Look(question) => Ok(Asked::Look(question)),
+            SessionEvent::ReadLocks => Ok(Asked::Nothing),
         }
     }
 
