@@ -269,6 +269,8 @@ fn assignments(me: u64, changes: &[LockChange], others: &Others, run: Option<u64
     // or its owner has come later.
     let live = ids(&others.waiting);
     let gone = format!("locks.want NOT IN ({live})");
+    // From one native holder to the next, the reply tells who is passed by. A hand-over has a statement of its own.
+    let kept = if run.is_some() { "LAST_INSERT_ID(locks.want)" } else { "locks.want" };
     let _ = write!(
         sql,
         "want=CASE \
@@ -277,7 +279,7 @@ fn assignments(me: u64, changes: &[LockChange], others: &Others, run: Option<u64
            IF(locks.want={me},IF(VALUES(ticket)={AT_ONCE},0,locks.want),\
            IF({gone},0,LAST_INSERT_ID(locks.want))) \
          WHEN locks.holder={me} AND locks.sess=VALUES(sess) THEN \
-           IF(locks.want={me} OR {gone},0,locks.want) \
+           IF(locks.want IN (0,{me}) OR {gone},0,{kept}) \
          WHEN LAST_INSERT_ID({me})=0 THEN 0 \
          WHEN VALUES(ticket)>{PASS} AND (locks.want IN (0,{me}) OR {gone} OR \
            VALUES(ticket)<locks.ticket) THEN {me} \

@@ -31,7 +31,7 @@ impl Service {
         }
     }
 
-    fn gather(&mut self, writer: &BatchWriter) -> Vec<LockChange> {
+    pub(super) fn gather(&mut self, writer: &BatchWriter) -> Vec<LockChange> {
         let grants = self.lease.allows_grants(writer.proxy);
         let mut changes = Vec::new();
         let mut held_back = Vec::new();

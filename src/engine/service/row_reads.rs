@@ -119,7 +119,7 @@ impl Service {
     }
 
     /// Takes in a look, for the sessions that wait here. `rests`: no transaction is at the row.
-    fn look_at_remote(&mut self, key: &Key, row: Option<&LockRow>, rests: bool) {
+    pub(super) fn look_at_remote(&mut self, key: &Key, row: Option<&LockRow>, rests: bool) {
         let held = row.is_some_and(|r| self.is_held(r));
         let me = self.writer.as_ref().map(|w| w.proxy.0);
         let rival = row.map(|r| r.want).filter(|w| self.others.waiting.contains(&ProxyId(*w)));
