@@ -2,7 +2,7 @@
 
 use mysql_async::Value;
 
-use super::statement::{GrantAttempt, LockChange, Precedence};
+use super::changes::{GrantAttempt, LockChange, Precedence};
 use crate::types::Flavour;
 
 /// A row's `ticket` with this value asks, in a grant, to take the row even if another proxy waits; in a

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod batch;
 mod change_rows;
+mod changes;
 pub mod collect;
 pub mod connection;
 pub mod definitions;

@@ -4,17 +4,13 @@
 //! The server must look when the statement has the row, not before: a claim that waits for the row may be late.
 //! A name from a column is looked up then; a literal would be looked up once, before the statement waits.
 
-use super::connection::{StoreConnection, StoreError};
-use super::identity::{SLACK, run_number};
+use super::changes::{LockChange, Others};
+use super::identity::SLACK;
 use super::quoting::{ids, literal};
 use super::rows::column;
-use super::statement::{LockChange, Others};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::ConnectionId;
-
-/// Names that one statement asks for.
-const ASKED: usize = 256;
 
 /// The lock's name as the server compares names, from an expression for the key. A name that ends
 /// with its first letter's NUL has an empty key, but an empty name is none.
@@ -74,26 +70,6 @@ pub(super) fn name_of(key: &Key) -> &[u8] {
     match key.folded() {
         [] => b"\0",
         name => name,
-    }
-}
-
-impl StoreConnection {
-    /// The run of the server that this connection leads to.
-    pub fn run_number(&self) -> u64 {
-        run_number(self.ident(), self.started())
-    }
-
-    /// For each of these: whether the connection holds the server's own lock.
-    pub async fn holds_natively(
-        &mut self,
-        asked: &[(Key, ConnectionId)],
-    ) -> Result<Vec<bool>, StoreError> {
-        let mut held = Vec::with_capacity(asked.len());
-        for some in asked.chunks(ASKED) {
-            let rows = self.query(format!("SELECT {}", asked_sql(some.iter())), 1).await?;
-            held.extend(to_held(&rows[0], some.len()));
-        }
-        Ok(held)
     }
 }
 

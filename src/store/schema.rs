@@ -1,5 +1,7 @@
 //! The lock schema: its tables, installing it, and what the server must be like to hold it.
 
+use std::fmt::Write as _;
+
 use super::connection::{StoreConnection, StoreError};
 use super::identity::ident_expression;
 use crate::types::Flavour;
@@ -38,8 +40,11 @@ pub fn upgrades(schema: &str) -> Vec<String> {
 
 /// The definitions of such columns, for the text that creates a table.
 fn added(to: &str) -> String {
-    let to = ADDED.iter().filter(|(table, ..)| *table == to);
-    to.map(|(_, column, definition)| format!(",\n  {column} {definition}")).collect()
+    let mut text = String::new();
+    for (_, column, definition) in ADDED.iter().filter(|(table, ..)| *table == to) {
+        let _ = write!(text, ",\n  {column} {definition}");
+    }
+    text
 }
 
 /// Text that `schema print` shows and `--create-schema` runs, statement by statement. Existing

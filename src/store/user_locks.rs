@@ -1,6 +1,8 @@
 //! The server's own locks, as it lists them.
 
 use super::connection::{StoreConnection, StoreError};
+use super::identity::run_number;
+use super::proof::{asked_sql, to_held};
 use super::quoting::{keys, numbers};
 use super::rows::column;
 use crate::lock::name::{Key, Name, listed};
@@ -33,6 +35,8 @@ const NO_RIGHT: &str = "the store account lacks SELECT on performance_schema.met
 const NOT_WHOLE: &str = "performance_schema does not list all metadata locks: it is off, its instrument wait/lock/metadata/sql/mdl is off, or performance_schema_max_metadata_locks or performance_schema_max_thread_instances limits it";
 const NO_PLUGIN: &str = "the plugin that lists the server's own locks is not there: INSTALL SONAME 'metadata_lock_info'";
 
+/// Names that one statement asks for.
+const ASKED: usize = 256;
 /// Rows that one statement looks for.
 const PAGE: usize = 1000;
 
@@ -55,6 +59,24 @@ const MARIADB: &str = "SELECT thread_id,CAST(table_schema AS BINARY),\
 const NO_LIST: [u16; 2] = [1142, 1109];
 
 impl StoreConnection {
+    /// The run of the server that this connection leads to.
+    pub fn run_number(&self) -> u64 {
+        run_number(self.ident(), self.started())
+    }
+
+    /// For each of these: whether the connection holds the server's own lock.
+    pub async fn holds_natively(
+        &mut self,
+        asked: &[(Key, ConnectionId)],
+    ) -> Result<Vec<bool>, StoreError> {
+        let mut held = Vec::with_capacity(asked.len());
+        for some in asked.chunks(ASKED) {
+            let rows = self.query(format!("SELECT {}", asked_sql(some.iter())), 1).await?;
+            held.extend(to_held(&rows[0], some.len()));
+        }
+        Ok(held)
+    }
+
     /// The server's own locks of these connections, or of all.
     pub async fn user_locks(&mut self, of: Option<&[u64]>) -> Result<UserLocks, StoreError> {
         let flavour = self.flavour();

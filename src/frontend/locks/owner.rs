@@ -198,7 +198,7 @@ impl Locks for LockOwner {
     fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
         match event {
             SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => Err(CloseReason::Fenced),
-            SessionEvent::Fence(_) => Ok(Asked::Nothing),
+            SessionEvent::Fence(_) | SessionEvent::ReadLocks => Ok(Asked::Nothing),
             SessionEvent::Revoke(token) => match self.ledger.held().name_of(token) {
                 Some(name) => Err(CloseReason::Revoked(name)),
                 None => Ok(Asked::Nothing),
@@ -220,7 +220,6 @@ impl Locks for LockOwner {
                 Ok(Asked::Nothing)
             }
             SessionEvent::Look(question) => Ok(Asked::Look(question)),
-            SessionEvent::ReadLocks => Ok(Asked::Nothing),
         }
     }
 
