@@ -49,7 +49,7 @@ impl DirectLocks {
     }
 }
 
-/// Answers until the last handle is dropped. Sessions that ask while the server is asked get the next
+/// NativeAnswers until the last handle is dropped. Sessions that ask while the server is asked get the next
 /// answer.
 pub(in crate::engine) async fn answer(
     access: Arc<StoreAccess>,
@@ -100,9 +100,12 @@ impl Complaint {
 }
 
 /// The answer to each question; and why there is no list.
-type Answers = (Vec<NativeLocks>, Option<&'static str>);
+type NativeAnswers = (Vec<NativeLocks>, Option<&'static str>);
 
-async fn read(link: &mut StoreLink, questions: &[NativeQuestion]) -> Result<Answers, StoreError> {
+async fn read(
+    link: &mut StoreLink,
+    questions: &[NativeQuestion],
+) -> Result<NativeAnswers, StoreError> {
     let result = read_once(link, questions).await;
     link.judge(&result);
     result
@@ -111,7 +114,7 @@ async fn read(link: &mut StoreLink, questions: &[NativeQuestion]) -> Result<Answ
 async fn read_once(
     link: &mut StoreLink,
     questions: &[NativeQuestion],
-) -> Result<Answers, StoreError> {
+) -> Result<NativeAnswers, StoreError> {
     let conn = link.get().await?;
     let mut ids: Vec<u64> = questions.iter().map(|q| q.conn.0).collect();
     ids.sort_unstable();

@@ -38,7 +38,7 @@ use deadlocks::Deadlocks;
 use doubts::Doubts;
 use key_table::KeyTable;
 use looks::Looks;
-use native::Native;
+use native::NativeMode;
 use pipes::Pipes;
 use poll::Poll;
 
@@ -62,7 +62,7 @@ struct Service {
     others: Arc<Others>,
     keys: KeyTable,
     waits: Waits,
-    native: Native,
+    native: NativeMode,
     pipes: Pipes,
     looks: Looks,
     poll: Poll,

@@ -17,7 +17,7 @@ use crate::types::ConnectionId;
 
 /// What the service knows of native locks beside its keys.
 #[derive(Debug)]
-pub(super) struct Native {
+pub(super) struct NativeMode {
     /// Whether sessions here take the server's own locks.
     pub(super) is_on: bool,
     sessions: Option<FindSessions>,
@@ -25,7 +25,7 @@ pub(super) struct Native {
     gone: HashSet<NativeHold>,
 }
 
-impl Native {
+impl NativeMode {
     pub(super) fn new(is_on: bool, sessions: Option<FindSessions>) -> Self {
         Self { is_on, sessions, gone: HashSet::new() }
     }
@@ -455,7 +455,7 @@ mod tests {
             let find = FindSessions::new(move |wanted| {
                 wanted.iter().map(|conn| (*conn, events.clone())).collect()
             });
-            stage.service.native = Native::new(true, Some(find));
+            stage.service.native = NativeMode::new(true, Some(find));
             let more = |conn| Differences {
                 gone: HashSet::new(),
                 more: [(ConnectionId(conn), key())].into(),

@@ -14,7 +14,7 @@ use super::doubts::Doubts;
 use super::key_table::KeyTable;
 use super::keys::Countdown;
 use super::looks::Looks;
-use super::native::Native;
+use super::native::NativeMode;
 use super::pipes::Pipes;
 use super::poll::Poll;
 use crate::engine::handle::Engine;
@@ -87,7 +87,7 @@ pub(in crate::engine) fn build(
         others: Arc::default(),
         keys: KeyTable::default(),
         waits,
-        native: Native::new(native, sessions),
+        native: NativeMode::new(native, sessions),
         pipes,
         looks: Looks::new(reader),
         poll: Poll::default(),
