@@ -90,7 +90,7 @@ fn who_has_the_servers_lock_takes_the_row_of_the_holder_before(server: &Server) 
     b.lock(k);
     // Whether the other proxy has said that it is released or not.
     let second = claim(k, 20, &b);
-    let result = store.run_among(&two, &[second.clone()], &live(&[1]));
+    let result = store.run_among(&two, std::slice::from_ref(&second), &live(&[1]));
     let second = won(result, &two, &second);
     assert!(second.token > first.token);
     let late = store.run_one(&one, release(k, first.token));
@@ -323,7 +323,7 @@ fn a_row_that_is_kept_without_the_server_is_waited_for(server: &Server) {
     // It is left to the one that waits, whose claim it is.
     assert_eq!(store.run_among(&one, &[acquire(k, 11, FLOOR)], &live(&[2])).rows[0].holder, 0);
     let change = queue(21);
-    let row = won(store.run_among(&two, &[change.clone()], &live(&[1])), &two, &change);
+    let row = won(store.run_among(&two, std::slice::from_ref(&change), &live(&[1])), &two, &change);
     store.run_one(&two, release(k, row.token));
     // A grant by the row alone after a native one is no native one.
     let row = store.take(&one, k, 12);
@@ -334,7 +334,7 @@ fn a_row_that_is_kept_without_the_server_is_waited_for(server: &Server) {
     store.declare_clean(1);
     let change = claim(k, 23, &a);
     let others = Others { clean: vec![ProxyId(1)], ..Others::default() };
-    won(store.run_among(&two, &[change.clone()], &others), &two, &change);
+    won(store.run_among(&two, std::slice::from_ref(&change), &others), &two, &change);
 }
 
 fn a_native_lock_is_not_taken_by_a_proxy_that_keeps_rows_alone(server: &Server) {
@@ -400,7 +400,7 @@ fn a_proxy_that_waits_is_passed_only_from_one_native_holder_to_the_next(server: 
     a.unlock(k);
     b.lock(k);
     let next = claim(k, 11, &b);
-    let row = won(store.run_among(&one, &[next.clone()], &live(&[2])), &one, &next);
+    let row = won(store.run_among(&one, std::slice::from_ref(&next), &live(&[2])), &one, &next);
     assert_eq!(row.want, 2, "it waits on");
     // Often enough.
     let yields = with_turn(claim(k, 12, &b), Precedence::Yield);
@@ -477,7 +477,9 @@ fn tables_of_version_1_are_upgraded_while_their_proxies_run(server: &Server) {
     ];
     for left in [&back[..], &back[1..]] {
         // The second time an upgrade broke off.
-        left.iter().for_each(|sql| drop(store.sql(sql)));
+        for sql in left {
+            store.sql(sql);
+        }
         for command in ["check", "serve"] {
             let output = run(&[&[command], &place[..]].concat());
             let said = text(&output);

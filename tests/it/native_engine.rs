@@ -103,8 +103,8 @@ impl Tables {
         let access = Arc::new(StoreAccess {
             url: self.url.clone(),
             connect_timeout: PATIENCE,
-            open: Default::default(),
-            home: Default::default(),
+            open: parking_lot::Mutex::default(),
+            home: parking_lot::Mutex::default(),
             metrics: Arc::clone(&metrics),
             stuck: Arc::default(),
         });
@@ -155,7 +155,7 @@ impl Node {
     }
 
     fn gets(&self, name: &str, client: &Client, native: bool) -> (Vec<(Key, u64)>, ProxyId) {
-        granted(name, self.decided(self.ask(name, client, native)))
+        granted(name, &self.decided(self.ask(name, client, native)))
     }
 
     fn settle(&self) {
@@ -202,8 +202,8 @@ fn named(name: &str) -> Name {
 }
 
 #[track_caller]
-fn granted(name: &str, outcome: Acquired) -> (Vec<(Key, u64)>, ProxyId) {
-    let Acquired::Granted(Grant { token, proxy }) = outcome else { panic!("{outcome:?}") };
+fn granted(name: &str, outcome: &Acquired) -> (Vec<(Key, u64)>, ProxyId) {
+    let Acquired::Granted(Grant { token, proxy }) = *outcome else { panic!("{outcome:?}") };
     (vec![(named(name).key, token)], proxy)
 }
 
@@ -252,14 +252,14 @@ fn a_claim_waits_for_a_proxy_that_keeps_rows_alone_and_that_one_for_it(server: &
     eventually("it is in the row", || (root.column(&in_row) == ["1"]).then_some(()));
     assert!(waits.outcome.try_recv().is_err());
     other.runtime.block_on(other.engine.release(held, proxy));
-    let (held, proxy) = granted(k, one.decided(waits));
+    let (held, proxy) = granted(k, &one.decided(waits));
     assert_eq!(other.look(k), Look::Used(a.conn()));
     let mut waits = other.ask(k, &d, false);
     eventually("it is in the row", || (root.column(&in_row) == ["1"]).then_some(()));
     assert!(waits.outcome.try_recv().is_err());
     a.session.unlock(k);
     one.engine.release_later(held, proxy);
-    let (held, proxy) = granted(k, other.decided(waits));
+    let (held, proxy) = granted(k, &other.decided(waits));
     other.runtime.block_on(other.engine.release(held, proxy));
 }
 
