@@ -30,6 +30,10 @@ pub enum Mutant {
     ResumeWithoutRenewal,
     /// Held locks are not compared with their rows.
     TrustRows,
+    /// A claim by the server's own lock is not proven.
+    ClaimWithoutProof,
+    /// Its proof names the lock by a literal, not by a column of the row.
+    LiteralName,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,
 }

@@ -24,6 +24,10 @@ GRANT SELECT ON performance_schema.threads TO `lockstead`@`%`;
 -- Without it: a dead proxy's sessions without locks are not ended.
 GRANT SELECT ON performance_schema.session_connect_attrs TO `lockstead`@`%`;
 
+-- To see which of the server's own locks a session holds, with `mode = "coexist"`.
+-- Without it: in that mode, locks that a statement's text does not name have no rows.
+GRANT SELECT ON performance_schema.metadata_locks TO `lockstead`@`%`;
+
 -- To see that there is no replication, so that a start need not wait one lease.
 -- Without it: a start waits one lease.
 GRANT SELECT ON performance_schema.replication_connection_configuration TO `lockstead`@`%`;
@@ -40,6 +44,6 @@ GRANT SELECT ON performance_schema.replication_applier_status TO `lockstead`@`%`
 -- Without it: `lockstead doctor` assumes that a server with the plugin is in a group.
 GRANT SELECT ON performance_schema.replication_group_members TO `lockstead`@`%`;
 
--- To create the tables with --create-schema or `lockstead schema install`.
+-- To create and upgrade the tables with --create-schema or `lockstead schema install`.
 -- Without it: an administrator must run the output of `lockstead schema print`.
-GRANT CREATE, CREATE VIEW ON `lockstead`.* TO `lockstead`@`%`;
+GRANT CREATE, CREATE VIEW, ALTER ON `lockstead`.* TO `lockstead`@`%`;

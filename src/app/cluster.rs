@@ -32,6 +32,7 @@ use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::private;
 use crate::state::StateDir;
+use crate::store::schema::Installed;
 use crate::types::Flavour;
 
 /// Pause before locked tables are looked at again, beside the server's own patience.
@@ -248,7 +249,9 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         ttl: config.lease,
         suspends: config.on_lease_lost == OnLeaseLost::Suspend,
         addr: address.to_owned(),
-        fresh: readiness.fresh,
+        fresh: readiness.installed == Installed::Created,
+        native: false,
+        sessions: None,
         collect_after: config.collect_after,
         state: open_state(config, &store),
     })?;

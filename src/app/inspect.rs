@@ -11,14 +11,14 @@ use crate::store::facts::ServerSettings;
 use crate::store::identity::same_run;
 use crate::store::meta::Meta;
 use crate::store::rights::Rights;
-use crate::store::schema::VERSION;
+use crate::store::schema::{Installed, VERSION, upgrades};
 use crate::types::{Flavour, version_number};
 
 /// Facts about the store that the start needs.
 #[derive(Debug)]
 pub struct Readiness {
-    /// The schema was created just now.
-    pub fresh: bool,
+    /// What was done to the schema just now.
+    pub installed: Installed,
     /// Seconds the server waits for a handshake.
     pub connect_timeout: Duration,
     /// The account's rights.
@@ -57,15 +57,15 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         e.is_retryable()
             .then(|| StartError::Locked { url: format!("{store:?}"), problem: e.to_string() })
     };
-    let fresh = if config.create_schema {
+    let installed = if config.create_schema {
         conn.install(&store.schema).await.map_err(|e| {
             if let Some(locked) = locked(&e) {
                 return locked;
             }
-            refuse(format!("cannot create the lock schema: {e}. Hand the output of `lockstead schema print` to a DBA, or grant CREATE and CREATE VIEW on `{}`.*", store.schema))
+            refuse(format!("cannot create or upgrade the lock schema: {e}. Hand the output of `lockstead schema print` to a DBA, or grant CREATE, CREATE VIEW and ALTER on `{}`.*", store.schema))
         })?
     } else {
-        false
+        Installed::Nothing
     };
     let meta = conn.read_meta(&store.schema).await.map_err(|e| match e {
         StoreError::Refused { code: 1049 | 1146, message } => StartError::NoSchema {
@@ -88,6 +88,9 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
             meta.version
         )));
     }
+    if meta.version < VERSION {
+        return Err(refuse(too_old(meta.version, &store.schema)));
+    }
     if let Err(foreign) = meta.judge(0) {
         return Err(refuse(foreign.to_string()));
     }
@@ -103,7 +106,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     conn.close().await;
     Ok(Readiness {
-        fresh,
+        installed,
         connect_timeout,
         rights,
         version: settings.version,
@@ -113,6 +116,14 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
             .then(|| NO_TLS.to_owned()),
         warnings,
     })
+}
+
+/// What to do about tables of an older version.
+fn too_old(version: u32, schema: &str) -> String {
+    format!(
+        "the lock schema has version {version}, this build needs {VERSION}. Run `lockstead schema install`, or start with --create-schema: both need CREATE and ALTER on `{schema}`.*, and running proxies go on. Or let a DBA run: {};",
+        upgrades(schema).join("; ")
+    )
 }
 
 /// Why locks cannot be kept at a server with these settings.

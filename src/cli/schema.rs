@@ -9,7 +9,7 @@ use super::process::{failed, runtime, usage};
 use super::settings_args::SettingsArgs;
 use crate::app::inspect;
 use crate::config::Config;
-use crate::store::schema::statements;
+use crate::store::schema::{Installed, statements};
 use crate::types::Flavour;
 
 #[derive(Debug, Subcommand)]
@@ -23,7 +23,7 @@ pub(super) enum Schema {
         #[arg(long, value_enum, default_value = "mysql")]
         flavour: Family,
     },
-    /// Create the lock tables with the store account (needs CREATE and CREATE VIEW)
+    /// Create or upgrade the lock tables with the store account (needs CREATE, CREATE VIEW and ALTER)
     Install(Box<SettingsArgs>),
 }
 
@@ -79,7 +79,11 @@ fn install(settings: SettingsArgs) -> ExitCode {
     };
     match runtime.block_on(inspect(&config)) {
         Ok(readiness) => {
-            let did = if readiness.fresh { "created" } else { "already there" };
+            let did = match readiness.installed {
+                Installed::Nothing => "already there",
+                Installed::Upgraded => "upgraded",
+                Installed::Created => "created",
+            };
             print_line(format_args!("lock schema `{schema}`: {did}"));
             ExitCode::SUCCESS
         }

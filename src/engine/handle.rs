@@ -7,18 +7,20 @@ use tokio::sync::{mpsc, oneshot};
 use super::io::admin_queries;
 use super::io::held_locks::{self, Census};
 use super::io::last_known::Rows;
+use super::io::native_locks::{DirectLocks, NativeLocks, NativeQuestion};
 use super::io::query_error::QueryError;
-use super::messages::{EngineRequest, HeldNow};
+use super::messages::{Differences, EngineRequest, HeldNow};
 use super::shared::lease::Lease;
+use super::shared::peers::Peers;
 use super::shared::snapshot::EngineSnapshot;
 use super::shared::stuck::Stuck;
-use crate::lock::name::Key;
+use crate::lock::name::{Key, Name};
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::sessions::KillResult;
 use crate::types::{ConnectionId, ProxyId};
 
-pub use super::messages::{Acquired, Claim, EventSender, Grant, Look, SessionEvent};
+pub use super::messages::{Acquired, Claim, EventSender, FindSessions, Grant, Look, SessionEvent};
 
 /// A handle to the engine, one a session, cheap to clone.
 #[derive(Debug, Clone)]
@@ -28,6 +30,9 @@ pub struct Engine {
     pub(super) census: mpsc::UnboundedSender<held_locks::CensusRequest>,
     pub(super) queries: admin_queries::AdminQueries,
     pub(super) stuck: Arc<Stuck>,
+    pub(super) native: mpsc::UnboundedSender<NativeQuestion>,
+    pub(super) direct: Arc<DirectLocks>,
+    pub(super) peers: Arc<Peers>,
 }
 
 /// A wait under way.
@@ -54,7 +59,16 @@ impl Engine {
         let requests = mpsc::unbounded_channel().0;
         let census = mpsc::unbounded_channel().0;
         let queries = admin_queries::AdminQueries::closed();
-        Self { requests, lease: Arc::default(), census, queries, stuck: Arc::default() }
+        Self {
+            requests,
+            lease: Arc::default(),
+            census,
+            queries,
+            stuck: Arc::default(),
+            native: mpsc::unbounded_channel().0,
+            direct: Arc::default(),
+            peers: Arc::default(),
+        }
     }
 
     /// The lease, to check deadlines against.
@@ -70,6 +84,16 @@ impl Engine {
     /// Locks that stay held until an operator helps.
     pub fn stuck(&self) -> &Stuck {
         &self.stuck
+    }
+
+    /// The other proxies, as far as their modes matter.
+    pub fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// The server's own locks of clients that do not come through a proxy, as they were listed last.
+    pub fn direct_locks(&self) -> &DirectLocks {
+        &self.direct
     }
 
     /// Queues for a lock.
@@ -93,6 +117,24 @@ impl Engine {
         let (reply, done) = oneshot::channel();
         self.send(EngineRequest::Release { locks, proxy, reply });
         let _ = done.await;
+    }
+
+    /// Releases native locks some milliseconds later. If one of them is claimed natively here before that, the
+    /// claim takes its row over instead.
+    pub fn release_later(&self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+        self.send(EngineRequest::ReleaseLater { locks, proxy });
+    }
+
+    /// The server's own locks that `conn` holds, read after this call. Where the server has no list of them,
+    /// only the names in `asked` are looked at.
+    pub async fn native_locks(
+        &self,
+        conn: ConnectionId,
+        asked: Vec<Name>,
+    ) -> Result<NativeLocks, String> {
+        let (reply, locks) = oneshot::channel();
+        let _ = self.native.send(NativeQuestion { conn, asked, reply });
+        locks.await.unwrap_or_else(|_| Err("the lock engine has ended".to_owned()))
     }
 
     /// Releases locks once the server no longer works for `conn`.
@@ -201,6 +243,11 @@ impl Engine {
         let (reply, held) = oneshot::channel();
         self.send(EngineRequest::Held { proxy, reply });
         held.await.unwrap_or_default()
+    }
+
+    /// Tells where native holds and the server's own locks differ.
+    pub(super) fn differ(&self, differences: Differences) {
+        self.send(EngineRequest::Differ(differences));
     }
 
     /// Tells that the rows of held locks are gone.

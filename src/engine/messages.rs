@@ -1,5 +1,7 @@
 //! Messages between sessions, the engine's tasks and the keeper of the lease.
 
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -28,10 +30,44 @@ pub enum SessionEvent {
     /// Another session wants its lock at once: check whether the client is still there, and say so with
     /// this number. If the client has left, the session calls `Engine::leaving`.
     Look(u64),
+    /// The server's own locks of this session are others than its rows say: read them.
+    ReadLocks,
 }
 
 /// The end of a session that receives its events.
 pub type EventSender = mpsc::UnboundedSender<SessionEvent>;
+
+type FindFn = dyn Fn(&HashSet<ConnectionId>) -> HashMap<ConnectionId, EventSender> + Send + Sync;
+
+/// Finds the sessions of this cluster here that have one of these connections.
+#[derive(Clone)]
+pub struct FindSessions(Arc<FindFn>);
+
+impl FindSessions {
+    /// One that asks `find`.
+    pub fn new(
+        find: impl Fn(&HashSet<ConnectionId>) -> HashMap<ConnectionId, EventSender>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Arc::new(find))
+    }
+
+    /// Those of them that there are.
+    pub(super) fn find(
+        &self,
+        connections: &HashSet<ConnectionId>,
+    ) -> HashMap<ConnectionId, EventSender> {
+        (self.0)(connections)
+    }
+}
+
+impl fmt::Debug for FindSessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FindSessions")
+    }
+}
 
 /// How a wait for a lock ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +78,8 @@ pub enum Acquired {
     NotFree,
     /// Waiting on would be in vain: its holder waits, in the end, for this session.
     Deadlock,
+    /// The server does not hold a lock of this name for the connection. (Native claims only.)
+    Unproven,
     /// The store failed; the text says how. The lock is not held.
     Failed(String),
 }
@@ -72,6 +110,9 @@ pub struct Claim {
     pub weight: u32,
     /// Receives the session's events, a lost lock for example.
     pub events: EventSender,
+    /// The server's own lock is held by `conn`: the row is taken by that proof. `once`, `holds` and `weight`
+    /// mean nothing then.
+    pub native: bool,
 }
 
 /// The state of a key, for a session that does not hold it.
@@ -101,6 +142,11 @@ pub(super) enum EngineRequest {
         locks: Vec<(Key, u64)>,
         proxy: ProxyId,
         reply: oneshot::Sender<()>,
+    },
+    /// Soon; not at all if the lock is claimed natively before.
+    ReleaseLater {
+        locks: Vec<(Key, u64)>,
+        proxy: ProxyId,
     },
     ReleaseWhenGone {
         conn: ConnectionId,
@@ -134,6 +180,8 @@ pub(super) enum EngineRequest {
         proxy: ProxyId,
         reply: oneshot::Sender<HeldNow>,
     },
+    /// Native holds and the server's own locks, where they differ.
+    Differ(Differences),
     /// These held locks have no row any more.
     Lost {
         proxy: ProxyId,
@@ -153,8 +201,25 @@ pub(super) enum EngineRequest {
 #[derive(Debug, Default)]
 pub(super) struct HeldNow {
     pub(super) locks: Vec<(Key, u64)>,
+    /// Those that the server holds, too.
+    pub(super) native: Vec<NativeHold>,
     /// Greatest token known.
     pub(super) last_token: u64,
+}
+
+/// A lock that the server holds, too.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct NativeHold {
+    pub(super) key: Key,
+    pub(super) token: u64,
+    pub(super) conn: ConnectionId,
+}
+
+/// Native holds without the server's lock, and the server's locks without a hold, when they were read.
+#[derive(Debug, Default)]
+pub(super) struct Differences {
+    pub(super) gone: HashSet<NativeHold>,
+    pub(super) more: HashSet<(ConnectionId, Key)>,
 }
 
 /// An event from the keeper of the lease.

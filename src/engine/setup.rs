@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::io::link::StoreAccess;
+use super::messages::FindSessions;
 use crate::state::StateDir;
 
 /// The engine's settings at its start.
@@ -21,6 +22,10 @@ pub struct Setup {
     pub fresh: bool,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
+    /// Whether sessions take the server's own locks, and claim the rows by them (mode `coexist`).
+    pub native: bool,
+    /// Finds sessions by their connections; without it only those that hold rows are told of other locks.
+    pub sessions: Option<FindSessions>,
     /// Proves that this process lives, and shows which others do not.
     pub state: Option<StateDir>,
 }

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::handle::Engine;
 use super::housekeeping::audit::audit;
 use super::housekeeping::gc::collect;
+use super::housekeeping::sweep::sweep;
 use super::io::gatekeeper::{self, Gates};
 use super::lease::keeper::Keeper;
 use super::service::task::build;
@@ -44,13 +45,17 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
     let access = Arc::clone(&setup.access);
     let engine_lease = Arc::clone(&lease);
     let (collect_after, ttl) = (setup.collect_after, setup.ttl);
+    let (native, sessions) = (setup.native, setup.sessions.clone());
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let engine_runtime = runtime()?;
     std::thread::Builder::new().name("engine".into()).spawn(move || {
         let local = tokio::task::LocalSet::new();
         local.block_on(&engine_runtime, async move {
             let gates = gatekeeper::start(Arc::clone(&access));
-            let (service, engine) = build(&access, engine_lease);
+            let (service, engine) = build(&access, engine_lease, native, sessions);
+            if native {
+                tokio::spawn(sweep(Arc::clone(&access), engine.clone()));
+            }
             tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
             tokio::spawn(audit(access, engine.clone(), ttl));
             let _ = handle_in.send((engine, gates));

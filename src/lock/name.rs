@@ -59,12 +59,18 @@ impl Key {
 }
 
 /// A valid name: its key, and the name as the caller wrote it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Name {
     /// The row's key.
     pub key: Key,
     /// The name as it was given, for display.
     pub given: Box<[u8]>,
+}
+
+/// A name as the server lists its own locks: in the form in which it compares names, up to the first NUL.
+pub fn listed(name: &[u8]) -> Name {
+    let given = if name.is_empty() { &b"\0"[..] } else { name };
+    Name { key: Key::plain(name), given: given.into() }
 }
 
 /// A name for display, as the view shows it: in hexadecimal digits if it is no text, so that it

@@ -183,6 +183,18 @@ metrics! {
         "Waiting proxies that were notified of a free lock, by result.",
         &["result"]
     );
+    pub unproven: IntCounter = counter(
+        "unproven_claims_total",
+        "Claims of locks that the server no longer held for the session."
+    );
+    pub differences: IntCounter = counter(
+        "native_differences_total",
+        "Locks that the server held, or no longer held, for a session whose rows said otherwise."
+    );
+    pub direct_locks: IntGauge = gauge(
+        "direct_locks",
+        "Locks of the server held now by clients that do not come through a proxy."
+    );
     pub yields: IntCounter = counter(
         "yields_total",
         "Locks left to a waiting proxy although sessions of this proxy waited too."

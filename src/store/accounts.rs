@@ -50,9 +50,9 @@ const TABLES: Privilege = Privilege {
     without: "it cannot keep locks",
 };
 const CREATE: Privilege = Privilege {
-    rights: "CREATE, CREATE VIEW",
+    rights: "CREATE, CREATE VIEW, ALTER",
     on: On::Schema,
-    purpose: "create the tables with --create-schema or `lockstead schema install`",
+    purpose: "create and upgrade the tables with --create-schema or `lockstead schema install`",
     without: "an administrator must run the output of `lockstead schema print`",
 };
 const PROCESS: Privilege = Privilege {
@@ -81,7 +81,7 @@ const fn performance_schema(
 
 const MARIADB: [Privilege; 3] = [TABLES, PROCESS, kill("CONNECTION ADMIN")];
 
-const MYSQL: [Privilege; 9] = [
+const MYSQL: [Privilege; 10] = [
     TABLES,
     PROCESS,
     kill("CONNECTION_ADMIN"),
@@ -94,6 +94,11 @@ const MYSQL: [Privilege; 9] = [
         "session_connect_attrs",
         "find the sessions of a dead proxy by their connection attribute",
         "a dead proxy's sessions without locks are not ended",
+    ),
+    performance_schema(
+        "metadata_locks",
+        "see which of the server's own locks a session holds, with `mode = \"coexist\"`",
+        "in that mode, locks that a statement's text does not name have no rows",
     ),
     performance_schema(
         "replication_connection_configuration",
@@ -272,6 +277,9 @@ mod tests {
     fn a_schema_with_an_underscore_is_no_pattern() {
         let account = Account::parse("a@b").expect("an account");
         let sql = store_account(Flavour::MariaDb, "a_b", &account, "'x'", true);
-        assert!(sql.contains("\nGRANT CREATE, CREATE VIEW ON `a\\_b`.* TO `a`@`b`;"), "{sql}");
+        assert!(
+            sql.contains("\nGRANT CREATE, CREATE VIEW, ALTER ON `a\\_b`.* TO `a`@`b`;"),
+            "{sql}"
+        );
     }
 }

@@ -4,16 +4,21 @@
 //! tokens; in any other case the rows are read back: a key was won if its row then names this
 //! proxy and this grant.
 
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
 use super::connection::{StoreConnection, StoreError};
+use super::proof::{asked_sql, to_held};
 use super::rows::{LockRow, to_row};
 use super::statement::{
     BatchWriter, LockChange, Others, Precedence, change_sql, hand_over_sql, read_sql, release_sql,
 };
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
+use crate::types::ConnectionId;
 
 /// The rows after a batch, and whether the guard still held then.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct BatchResult {
     /// Rows of the batch's keys that exist.
     pub rows: Vec<LockRow>,
@@ -23,6 +28,15 @@ pub struct BatchResult {
     pub base: Option<u64>,
     /// A single release has found no row that was its own.
     pub missed: bool,
+    /// Keys that were claimed by the server's own lock, which the claim's connection does not hold.
+    pub unproven: HashSet<Key>,
+}
+
+impl BatchResult {
+    /// The rows are as proposed.
+    fn done(rows: Vec<LockRow>) -> Self {
+        Self { rows, guarded: true, ..Self::default() }
+    }
 }
 
 impl StoreConnection {
@@ -41,7 +55,7 @@ impl StoreConnection {
             let (affected, want) = self.change(&release_sql(writer, key, *token)).await?;
             let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
             let missed = affected == 0;
-            return Ok(BatchResult { rows: vec![row], guarded: true, base: None, missed });
+            return Ok(BatchResult { missed, ..BatchResult::done(vec![row]) });
         }
         if let [
             change
@@ -49,44 +63,58 @@ impl StoreConnection {
         ] = changes
             && grant.turn == Precedence::Take
             && grant.token > *token
+            && !grant.native
         {
             let statement = hand_over_sql(writer, key, *token, grant, others, self.flavour());
             let (affected, want) = self.change(&statement).await?;
             if affected == 1 {
                 let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
-                return Ok(BatchResult {
-                    rows: vec![row],
-                    guarded: true,
-                    base: None,
-                    missed: false,
-                });
+                return Ok(BatchResult::done(vec![row]));
             }
-            let read = self.read_back(writer, [key].into_iter()).await;
+            let read = self.read_back(writer, changes).await;
             return read.map_err(StoreError::after_a_change);
         }
-        let statement = change_sql(writer, changes, others, self.flavour());
+        let run = self.run_number();
+        let statement = change_sql(writer, changes, others, self.flavour(), run);
         let (affected, bumped) = self.change(&statement).await?;
         // A row that was there and has changed counts as two, a new one as one. Without the guard none
         // has changed; and had one not been won, or got a token above the proposed one, the
         // statement would say so.
         let lone_and_new = statement.changes == 1 && affected == 1;
         if bumped.is_none() && (affected == 2 * statement.changes || lone_and_new) {
-            let rows = changes.iter().map(|change| expected(writer, change)).collect();
-            return Ok(BatchResult { rows, guarded: true, base: None, missed: false });
+            let row = |change: &LockChange| {
+                let run = if change.is_native() { run } else { 0 };
+                LockRow { run, ..expected(writer, change) }
+            };
+            return Ok(BatchResult::done(changes.iter().map(row).collect()));
         }
-        let read = self.read_back(writer, changes.iter().map(|c| &c.key)).await;
+        let read = self.read_back(writer, changes).await;
         read.map_err(StoreError::after_a_change)
     }
 
-    /// Reads the rows of `keys` and the guard, changing nothing.
-    pub async fn read_back<'a>(
+    /// Reads the rows of these changes and the guard, and whether claims by the server's own locks can
+    /// still be proven. Changes nothing.
+    pub async fn read_back(
         &mut self,
         writer: &BatchWriter,
-        keys: impl Iterator<Item = &'a Key>,
+        changes: &[LockChange],
     ) -> Result<BatchResult, StoreError> {
-        let sql = read_sql(writer, keys, self.flavour());
-        let mut results = self.query(sql, 1).await?;
-        Ok(to_result(&results.pop().unwrap_or_default()))
+        let mut sql = read_sql(writer, changes.iter().map(|c| &c.key), self.flavour());
+        let claimed = |change: &LockChange| {
+            let grant = change.acquire.as_ref().filter(|grant| grant.native)?;
+            Some((change.key.clone(), grant.conn))
+        };
+        let claims: Vec<(Key, ConnectionId)> = changes.iter().filter_map(claimed).collect();
+        if claims.is_empty() {
+            let results = self.query(sql, 1).await?;
+            return Ok(to_result(&results[0]));
+        }
+        let _ = write!(sql, ";SELECT {}", asked_sql(claims.iter()));
+        let results = self.query(sql, 2).await?;
+        let held = to_held(&results[1], claims.len());
+        let unproven = claims.into_iter().zip(held).filter(|(_, held)| !held);
+        let unproven = unproven.map(|((key, _), _)| key).collect();
+        Ok(BatchResult { unproven, ..to_result(&results[0]) })
     }
 }
 
@@ -97,7 +125,7 @@ fn sorted(changes: &[LockChange]) -> bool {
 /// The row after a change that was made as proposed.
 fn expected(writer: &BatchWriter, change: &LockChange) -> LockRow {
     let key = change.key.as_bytes().to_vec();
-    let row = LockRow { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0 };
+    let row = LockRow { key, token: 0, holder: 0, grant: 0, conn: 0, want: 0, ticket: 0, run: 0 };
     match &change.acquire {
         Some(grant) => LockRow {
             token: grant.token,
@@ -119,6 +147,6 @@ fn to_result(rows: &[mysql_async::Row]) -> BatchResult {
         rows,
         guarded: guard.is_some_and(|g| g.holder == 1),
         base: guard.map(|g| g.token),
-        missed: false,
+        ..BatchResult::default()
     }
 }

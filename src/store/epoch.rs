@@ -5,6 +5,7 @@ use super::identity::ident_expression;
 use super::meta::Meta;
 use super::quoting::literal;
 use super::rows::{ProxyRow, ProxyState, column};
+use super::schema::VERSION;
 use crate::types::{Flavour, version_number};
 
 /// The state that a new epoch starts from. It must not change while a lease passes.
@@ -57,6 +58,13 @@ impl StoreConnection {
     /// Reads the state that a new epoch starts from.
     pub async fn standing(&mut self, schema: &str) -> Result<EpochBasis, StoreError> {
         let meta = self.read_meta(schema).await?;
+        if meta.version < VERSION {
+            let version = meta.version;
+            let message = format!(
+                "the lock schema has version {version}, this build needs {VERSION}: run `lockstead schema install`"
+            );
+            return Err(StoreError::Refused { code: 1105, message });
+        }
         let mut proxies = self.read_proxies(schema).await?;
         proxies.sort_by_key(|p| p.id.0);
         let read_only = self.read_settings().await?.read_only;

@@ -1,5 +1,7 @@
 //! Which server answers: its identity, which run of it, and why nothing may be written there.
 
+use sha2::{Digest, Sha256};
+
 use crate::types::Flavour;
 
 /// The server's own identity, as text, evaluated on that server. A restart keeps it.
@@ -78,8 +80,39 @@ impl Thread {
     }
 }
 
+/// Seconds by which two readings of one server's start may differ.
+pub(super) const SLACK: u64 = 2;
+
 /// Whether two readings of a server's start are of one run of the server: they differ
 /// by at most two seconds then.
 pub fn same_run(a: i64, b: i64) -> bool {
-    (a - b).abs() <= 2
+    a.abs_diff(b) <= SLACK
+}
+
+/// A run of a server as one number, which is not 0: 32 bits for the server, since another one may have been
+/// started in the same second, and 32 for its start.
+pub fn run_number(ident: &str, started: i64) -> u64 {
+    let hash = Sha256::digest(ident);
+    let server = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);
+    let start = u64::try_from(started).unwrap_or_default() & u64::from(u32::MAX);
+    (u64::from(server) << 32 | start).max(1)
+}
+
+/// Whether two such numbers are of one run.
+pub fn is_same_run(a: u64, b: u64) -> bool {
+    a.abs_diff(b) <= SLACK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_told_from_those_of_the_server_and_of_others() {
+        let run = run_number("a", 1_700_000_000);
+        assert!(is_same_run(run, run_number("a", 1_700_000_002)));
+        assert!(!is_same_run(run, run_number("a", 1_700_000_003)));
+        assert!(!is_same_run(run, run_number("b", 1_700_000_000)));
+        assert!(!is_same_run(run, 0));
+    }
 }

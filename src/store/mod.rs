@@ -2,6 +2,8 @@
 
 pub mod accounts;
 pub mod batch;
+mod change_rows;
+mod changes;
 pub mod collect;
 pub mod connection;
 pub mod definitions;
@@ -13,6 +15,7 @@ pub mod identity;
 pub mod meta;
 pub mod overview;
 pub(crate) mod peers;
+mod proof;
 pub mod proxies;
 pub mod quoting;
 pub mod reads;
@@ -22,4 +25,5 @@ pub mod rows;
 pub mod schema;
 pub mod sessions;
 pub mod statement;
+pub mod user_locks;
 pub mod waits;

@@ -34,7 +34,18 @@ impl Renewal {
             ids.sort_unstable();
             ids
         };
-        Others { clean: of(ProxyState::Clean), waiting: of(ProxyState::Live) }
+        let any = |is: fn(&ProxyRow) -> bool| self.proxies.iter().any(|p| p.id != me && is(p));
+        Others {
+            clean: of(ProxyState::Clean),
+            waiting: of(ProxyState::Live),
+            // Of a dead one the server's own locks tell nothing: it may have been another server.
+            by_rows: any(|p| match p.state {
+                ProxyState::Live => !p.native,
+                ProxyState::Dead => true,
+                ProxyState::Clean => false,
+            }),
+            native: any(|p| p.state == ProxyState::Live && p.native),
+        }
     }
 }
 
@@ -46,17 +57,18 @@ impl StoreConnection {
         row: &ProxyRow,
         epoch: u64,
     ) -> Result<(), StoreError> {
-        let ProxyRow { id, rvn, ttl_ms, addr, server_start, conns, .. } = row;
+        let ProxyRow { id, rvn, ttl_ms, addr, server_start, conns, native, .. } = row;
         let addr = literal(addr.as_bytes());
         let conns = join(conns);
         let reign =
             format!("id=1 AND epoch={epoch} AND ident={}", ident_expression(self.flavour()));
         let sql = format!(
             "INSERT INTO `{schema}`.proxies \
-             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns) \
-             SELECT {},1,{rvn},{epoch},base,{ttl_ms},{addr},{server_start},'{conns}' \
+             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns,mode) \
+             SELECT {},1,{rvn},{epoch},base,{ttl_ms},{addr},{server_start},'{conns}',{} \
              FROM `{schema}`.meta WHERE {reign}",
-            id.0
+            id.0,
+            u8::from(*native)
         );
         if self.execute(sql).await? == 0 {
             let message = "another epoch has begun".to_owned();

@@ -19,10 +19,15 @@ pub struct LockRow {
     pub want: u64,
     /// Token since which it waits.
     pub ticket: u64,
+    /// The run of the server, as [`run_number`] has it, in which the holder has the server's own lock, too; 0:
+    /// the row alone keeps the lock.
+    ///
+    /// [`run_number`]: super::identity::run_number
+    pub run: u64,
 }
 
 /// The columns of a lock row, in the order in which they are read.
-pub(super) const LOCK_ROW: &str = "k,tok,holder,sess,conn,want,ticket";
+pub(super) const LOCK_ROW: &str = "k,tok,holder,sess,conn,want,ticket,IF(proof=sess,run,0)";
 
 pub(super) fn to_row(row: &mysql_async::Row) -> LockRow {
     LockRow {
@@ -33,6 +38,7 @@ pub(super) fn to_row(row: &mysql_async::Row) -> LockRow {
         conn: column(row, 4),
         want: column(row, 5),
         ticket: column(row, 6),
+        run: column(row, 7),
     }
 }
 
@@ -68,10 +74,12 @@ pub struct ProxyRow {
     pub server_start: i64,
     /// Ids of its own store connections.
     pub conns: Vec<u64>,
+    /// Whether the server's own locks are taken beside its rows.
+    pub native: bool,
 }
 
 /// The columns of a row of `proxies`, in the order in which they are read.
-pub(super) const PROXY_ROW: &str = "id,state,rvn,ttl_ms,addr,server_start,conns";
+pub(super) const PROXY_ROW: &str = "id,state,rvn,ttl_ms,addr,server_start,conns,mode";
 
 pub(super) fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
     let state = match column::<u8>(row, 1) {
@@ -89,6 +97,7 @@ pub(super) fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
         addr: column(row, 4),
         server_start: column(row, 5),
         conns: conns.split(',').filter_map(|n| n.parse().ok()).collect(),
+        native: column::<u8>(row, 7) == 1,
     }
 }
 

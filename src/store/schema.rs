@@ -1,11 +1,51 @@
 //! The lock schema: its tables, installing it, and what the server must be like to hold it.
 
+use std::fmt::Write as _;
+
 use super::connection::{StoreConnection, StoreError};
 use super::identity::ident_expression;
 use crate::types::Flavour;
 
-/// Version of the tables; a proxy refuses a newer one and upgrades none by itself.
-pub const VERSION: u32 = 1;
+/// Version of the tables; a proxy refuses a newer one, and an older one that it may not upgrade.
+pub const VERSION: u32 = 2;
+
+/// A column that tables of version 1 do not have: its table, its name, its definition.
+const ADDED: [(&str, &str, &str); 3] = [
+    (
+        "locks",
+        "run",
+        "BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'server and start: where the grant in proof has the lock of the server, too'",
+    ),
+    (
+        "locks",
+        "proof",
+        "BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'sess of the last grant by a lock of the server; another than sess: rows alone'",
+    ),
+    (
+        "proxies",
+        "mode",
+        "TINYINT NOT NULL DEFAULT 0 COMMENT '0 durable: rows alone, 1 coexist: locks of the server, too'",
+    ),
+];
+
+/// Statements that bring tables of version 1 up to this one. Proxies of both versions may work on them: those
+/// of version 1 leave the new columns alone, and `proof` is that of another grant then.
+pub fn upgrades(schema: &str) -> Vec<String> {
+    let add = |(table, column, definition): &(&str, &str, &str)| {
+        format!("ALTER TABLE `{schema}`.{table} ADD COLUMN {column} {definition}")
+    };
+    let last = format!("UPDATE `{schema}`.meta SET ver={VERSION} WHERE id=1 AND ver<{VERSION}");
+    ADDED.iter().map(add).chain([last]).collect()
+}
+
+/// The definitions of such columns, for the text that creates a table.
+fn added(to: &str) -> String {
+    let mut text = String::new();
+    for (_, column, definition) in ADDED.iter().filter(|(table, ..)| *table == to) {
+        let _ = write!(text, ",\n  {column} {definition}");
+    }
+    text
+}
 
 /// Text that `schema print` shows and `--create-schema` runs, statement by statement. Existing
 /// tables stay.
@@ -59,7 +99,8 @@ fn tables(schema: &str) -> Vec<String> {
              addr VARCHAR(255) NOT NULL COMMENT 'where it listens, for people',\n  \
              server_start BIGINT NOT NULL COMMENT 'connection ids are of this run of the server',\n  \
              conns VARCHAR(500) NOT NULL COMMENT 'ids of its own connections',\n  \
-             doorbell BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'id of the connection that KILL QUERY wakes'\n) ENGINE=InnoDB"
+             doorbell BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'id of the connection that KILL QUERY wakes'{}\n) ENGINE=InnoDB",
+            added("proxies")
         ),
         format!(
             "CREATE TABLE IF NOT EXISTS `{schema}`.adoptions (\n  \
@@ -83,7 +124,8 @@ fn tables(schema: &str) -> Vec<String> {
              owner VARBINARY(400) NOT NULL COMMENT 'user@host of the last holder',\n  \
              since DATETIME(3) NOT NULL COMMENT 'UTC, for people only',\n  \
              want BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'proxies.id of the other proxy that waits longest, 0 none',\n  \
-             ticket BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'tok since which it waits'\n) ENGINE=InnoDB"
+             ticket BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'tok since which it waits'{}\n) ENGINE=InnoDB",
+            added("locks")
         ),
         // Only of sessions that hold locks, and only of waits that take a while.
         format!(
@@ -126,19 +168,32 @@ pub(super) fn held_locks_with(schema: &str, columns: &str) -> String {
     )
 }
 
+/// What an installation has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Installed {
+    /// Nothing: the tables are there.
+    Nothing,
+    /// It has brought the tables up to [`VERSION`].
+    Upgraded,
+    /// It has created them.
+    Created,
+}
+
 impl StoreConnection {
-    /// Creates the schema unless it is there and complete. Whether it had to be created.
-    pub async fn install(&mut self, schema: &str) -> Result<bool, StoreError> {
-        if self.read_meta(schema).await.is_ok() {
-            return Ok(false);
-        }
-        for statement in statements(schema, self.flavour()) {
+    /// Creates the schema unless it is there and complete; upgrades an older one.
+    pub async fn install(&mut self, schema: &str) -> Result<Installed, StoreError> {
+        let (statements, done) = match self.read_meta(schema).await {
+            Ok(meta) if meta.version >= VERSION => return Ok(Installed::Nothing),
+            Ok(_) => (upgrades(schema), Installed::Upgraded),
+            Err(_) => (statements(schema, self.flavour()), Installed::Created),
+        };
+        for statement in statements {
             match self.execute(statement).await {
-                // The view, at an older MySQL, left by an install that broke off.
-                Ok(_) | Err(StoreError::Refused { code: 1050, .. }) => {}
+                // The view, at an older MySQL, or a column, left by an install that broke off.
+                Ok(_) | Err(StoreError::Refused { code: 1050 | 1060, .. }) => {}
                 Err(e) => return Err(e),
             }
         }
-        Ok(true)
+        Ok(done)
     }
 }

@@ -6,84 +6,19 @@
 //! batches cannot deadlock.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use mysql_async::Value;
 
+pub use super::changes::{BatchWriter, GrantAttempt, LockChange, Others, Precedence};
+
+use super::change_rows::{AT_ONCE, COLUMNS, PASS, name, owner, padded, table, values};
 use super::identity::ident_expression;
+use super::proof;
 use super::quoting::{ids, keys, literal};
 use super::rows::LOCK_ROW;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
-use crate::types::{ConnectionId, Flavour, ProxyId};
-
-/// The incarnation that writes, and its epoch.
-#[derive(Debug, Clone)]
-pub struct BatchWriter {
-    /// Schema of the lock tables.
-    pub schema: String,
-    /// The incarnation.
-    pub proxy: ProxyId,
-    /// The epoch it joined.
-    pub epoch: u64,
-    /// Base of new tokens, which are greater. A batch does nothing if it has moved on: rows with
-    /// tokens below the base may be deleted, and must not come back with smaller ones.
-    pub base: u64,
-    /// The server's start: connection ids in this incarnation's rows are of this run of it.
-    pub run: i64,
-}
-
-/// A change of one key: a release, a grant, or a hand-over from one session to another; or the end of
-/// this proxy's wait for it.
-#[derive(Debug, Clone)]
-pub struct LockChange {
-    /// The key.
-    pub key: Key,
-    /// Token to release first.
-    pub release: Option<u64>,
-    /// Grant to try then.
-    pub acquire: Option<GrantAttempt>,
-    /// Whether to leave the row's place for a waiting proxy.
-    pub withdraw: bool,
-}
-
-/// A grant to try.
-#[derive(Debug, Clone)]
-pub struct GrantAttempt {
-    /// Unique id of the attempt.
-    pub id: u64,
-    /// Proposed token. The row gets it, or one above its last if that is not smaller.
-    pub token: u64,
-    /// The client's connection id.
-    pub conn: ConnectionId,
-    /// The name as given.
-    pub name: Box<[u8]>,
-    /// user@host.
-    pub owner: Arc<[u8]>,
-    /// Before or after a proxy that waits.
-    pub turn: Precedence,
-}
-
-/// How a grant treats other proxies that want the same lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precedence {
-    /// Leaves a free row to the proxy that it names as waiting.
-    Yield,
-    /// The same; and if it does not get the lock, the row names it as waiting since this token, unless
-    /// it names a proxy that waits longer.
-    Queue(u64),
-    /// Takes a free row even if another proxy waits.
-    Take,
-}
-
-/// The other incarnations, as a batch needs them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Others {
-    /// In state CLEAN: their locks may be taken.
-    pub clean: Vec<ProxyId>,
-    /// LIVE: a free row that names one of them as waiting is left to it.
-    pub waiting: Vec<ProxyId>,
-}
+use crate::types::{Flavour, ProxyId};
 
 /// A statement with `?` for its values.
 #[derive(Debug)]
@@ -152,114 +87,63 @@ pub(super) fn hand_over_sql(
     ParameterizedSql { sql, values, changes: 1 }
 }
 
-/// The name as the row keeps it.
-fn name(grant: &GrantAttempt) -> Value {
-    grant.name[..grant.name.len().min(255)].into()
-}
-
-/// The owner as the row keeps it.
-fn owner(grant: &GrantAttempt) -> Value {
-    grant.owner[..grant.owner.len().min(400)].into()
-}
-
-/// Numbers of rows for which statements are made; between them the last row is repeated, which
-/// changes nothing, since it has then done its work or been refused.
-fn padded(rows: usize) -> usize {
-    let power = rows.next_power_of_two();
-    if rows <= power / 4 * 3 && power >= 4 { power / 4 * 3 } else { power }
-}
-
-/// The first row gives the others their types. MySQL takes a tenth less time for rows of VALUES
-/// than for a UNION; MariaDB has no ROW() and makes no difference.
-const MYSQL_FIRST: &str = "(VALUES ROW(CAST(? AS BINARY),CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),\
-    CAST(? AS UNSIGNED),CAST(? AS UNSIGNED),CAST(? AS BINARY),CAST(? AS BINARY),\
-    CAST(? AS UNSIGNED))";
-const MYSQL_LAST: &str = ") v(k,tok,holder,sess,conn,name,owner,ticket)";
-const MARIADB_FIRST: &str = "(SELECT LEFT(CAST(? AS BINARY),255) k,CAST(? AS UNSIGNED) tok,\
-    CAST(? AS UNSIGNED) holder,CAST(? AS UNSIGNED) sess,CAST(? AS UNSIGNED) conn,\
-    LEFT(CAST(? AS BINARY),255) name,LEFT(CAST(? AS BINARY),400) owner,\
-    CAST(? AS UNSIGNED) ticket";
-/// Without the lengths MariaDB takes the strings for BLOBs, and keeps the rows in a table on disk:
-/// a quarter of the batch's processor time.
-const MARIADB_NEXT: &str = " UNION ALL SELECT LEFT(CAST(? AS BINARY),255),?,?,?,?,\
-    LEFT(CAST(? AS BINARY),255),LEFT(CAST(? AS BINARY),400),?";
-const COLUMNS: usize = 8;
-
 /// Bytes of the longest statement on the lock tables.
 pub const NEEDED: u64 = 1 << 20;
-
-/// A row's `ticket` with this value asks, in a grant, to take the row even if another proxy waits; in a
-/// release, to leave the place of a waiting proxy. Greater ones, in a grant, are tokens since which this proxy waits.
-const AT_ONCE: u64 = 1;
 
 /// All changes of a batch.
 ///
 /// Its affected rows are two for each row that was there and was changed. LAST_INSERT_ID() is set
 /// by every grant of a row that was there and was not won, by one that got another token than the
 /// proposed one, and by the release of a row in which another proxy waits.
+///
+/// Grants by the server's own locks are judged in it: `run` is the run of the server that executes it.
 pub(super) fn change_sql(
     writer: &BatchWriter,
     changes: &[LockChange],
     others: &Others,
     flavour: Flavour,
+    run: u64,
 ) -> ParameterizedSql {
     let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
-    let mut values = values(*me, changes);
-    let rows = values.len() / COLUMNS;
+    let native = changes.iter().any(LockChange::is_native).then_some(run);
+    let mut values = values(*me, changes, native);
+    let columns = COLUMNS + usize::from(native.is_some());
+    let rows = values.len() / columns;
     let padded = padded(rows);
     for _ in rows..padded {
-        values.extend_from_within(values.len() - COLUMNS..);
+        values.extend_from_within(values.len() - columns..);
+        if native.is_some() {
+            // A claim that is repeated would be granted twice.
+            let key = values.len() - columns;
+            values[key] = Value::Bytes(Vec::new());
+        }
     }
-    let mut sql = format!(
-        "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,ticket,since) \
-         SELECT v.*,UTC_TIMESTAMP(3) \
-         FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p STRAIGHT_JOIN "
-    );
-    let (first, next, last, share) = match flavour {
-        Flavour::MySql => (MYSQL_FIRST, ",ROW(?,?,?,?,?,?,?,?)", MYSQL_LAST, "FOR SHARE OF m,p"),
-        Flavour::MariaDb => (MARIADB_FIRST, MARIADB_NEXT, ") v", "LOCK IN SHARE MODE"),
+    let (into, more, proven) = match native {
+        None => ("", "", String::new()),
+        Some(_) => (
+            "run,proof,",
+            "IF(v.run=0,0,v.sess),",
+            format!(" AND v.k<>'' AND {}", proof::of_new_rows(changes)),
+        ),
     };
-    sql.push_str(first);
-    for _ in 1..padded {
-        sql.push_str(next);
-    }
-    sql.push_str(last);
+    let table = table(padded, native.is_some(), flavour);
     let guard = guard(writer, flavour);
-    let _ = write!(sql, " WHERE {guard} {share} ON DUPLICATE KEY UPDATE ");
-    sql.push_str(&assignments(*me, others));
+    let share = match flavour {
+        Flavour::MySql => "FOR SHARE OF m,p",
+        Flavour::MariaDb => "LOCK IN SHARE MODE",
+    };
+    let mut sql = format!(
+        "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,ticket,{into}since) \
+         SELECT v.*,{more}UTC_TIMESTAMP(3) \
+         FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p STRAIGHT_JOIN {table} \
+         WHERE {guard}{proven} {share} ON DUPLICATE KEY UPDATE "
+    );
+    sql.push_str(&assignments(*me, changes, others, native));
     ParameterizedSql { sql, values, changes: rows as u64 }
 }
 
-/// The rows of a batch: for each key a release, a grant, or both.
-fn values(me: u64, changes: &[LockChange]) -> Vec<Value> {
-    let mut values: Vec<Value> = Vec::with_capacity(changes.len() * COLUMNS);
-    for LockChange { key, release, acquire, withdraw } in changes {
-        // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
-        // grant of a hand-over comes right after the release: both are one commit.
-        if release.is_some() || *withdraw {
-            let zero = || Value::UInt(0);
-            let none = || Value::Bytes(Vec::new());
-            let ticket = if *withdraw { AT_ONCE } else { 0 };
-            values.push(key.as_bytes().into());
-            values.extend([release.unwrap_or_default().into(), zero(), zero(), zero()]);
-            values.extend([none(), none(), ticket.into()]);
-        }
-        if let Some(grant) = acquire {
-            values.push(key.as_bytes().into());
-            values.extend([grant.token.into(), me.into(), grant.id.into(), grant.conn.0.into()]);
-            values.extend([name(grant), owner(grant)]);
-            values.push(match grant.turn {
-                Precedence::Yield => Value::UInt(0),
-                Precedence::Queue(since) => since.max(AT_ONCE + 1).into(),
-                Precedence::Take => AT_ONCE.into(),
-            });
-        }
-    }
-    values
-}
-
 /// The change of a row that is there.
-fn assignments(me: u64, others: &Others) -> String {
+fn assignments(me: u64, changes: &[LockChange], others: &Others, run: Option<u64>) -> String {
     let free = free(others);
     let mut sql = String::new();
     // Assignments run from left to right: holder after the columns whose conditions ask whether the
@@ -267,8 +151,19 @@ fn assignments(me: u64, others: &Others) -> String {
     // is changed in place.
     let next = "IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1))";
     let next = mutants::or(Mutant::TokenByCounter, next, "VALUES(tok)");
-    let granted = format!("VALUES(holder)<>0 AND {free}");
-    for name in ["sess", "conn", "name", "owner", "since"] {
+    let mut columns = vec!["conn", "name", "owner", "since"];
+    let (decided, granted) = if let Some(run) = run {
+        columns.extend(["run", "proof"]);
+        let passes = format!("VALUES(ticket) IN ({AT_ONCE},{PASS})");
+        let free = format!("({free})");
+        let decided = proof::of_present_rows(changes, &free, others, run, &passes);
+        // The server is asked once: its answer may change within the statement.
+        (decided, "VALUES(holder)<>0 AND locks.sess=VALUES(sess)".to_owned())
+    } else {
+        (free.clone(), format!("VALUES(holder)<>0 AND {free}"))
+    };
+    let _ = write!(sql, "sess=IF(VALUES(holder)<>0 AND {decided},VALUES(sess),locks.sess),");
+    for name in columns {
         let _ = write!(sql, "{name}=IF({granted},VALUES({name}),locks.{name}),");
     }
     let _ = write!(
@@ -283,6 +178,8 @@ fn assignments(me: u64, others: &Others) -> String {
     // or its owner has come later.
     let live = ids(&others.waiting);
     let gone = format!("locks.want NOT IN ({live})");
+    // From one native holder to the next, the reply tells who is passed by. A hand-over has a statement of its own.
+    let kept = if run.is_some() { "LAST_INSERT_ID(locks.want)" } else { "locks.want" };
     let _ = write!(
         sql,
         "want=CASE \
@@ -291,12 +188,12 @@ fn assignments(me: u64, others: &Others) -> String {
            IF(locks.want={me},IF(VALUES(ticket)={AT_ONCE},0,locks.want),\
            IF({gone},0,LAST_INSERT_ID(locks.want))) \
          WHEN locks.holder={me} AND locks.sess=VALUES(sess) THEN \
-           IF(locks.want={me} OR {gone},0,locks.want) \
+           IF(locks.want IN (0,{me}) OR {gone},0,{kept}) \
          WHEN LAST_INSERT_ID({me})=0 THEN 0 \
-         WHEN VALUES(ticket)>{AT_ONCE} AND (locks.want IN (0,{me}) OR {gone} OR \
+         WHEN VALUES(ticket)>{PASS} AND (locks.want IN (0,{me}) OR {gone} OR \
            VALUES(ticket)<locks.ticket) THEN {me} \
          ELSE locks.want END,\
-         ticket=IF(VALUES(holder)<>0 AND VALUES(ticket)>{AT_ONCE} AND locks.want={me},\
+         ticket=IF(VALUES(holder)<>0 AND VALUES(ticket)>{PASS} AND locks.want={me},\
            VALUES(ticket),locks.ticket)"
     );
     sql
@@ -311,7 +208,7 @@ pub(super) fn read_sql<'a>(
 ) -> String {
     let schema = &writer.schema;
     format!(
-        "SELECT '' k,m.base tok,COALESCE({},0) holder,0 sess,0 conn,0 want,0 ticket \
+        "SELECT '' k,m.base tok,COALESCE({},0) holder,0 sess,0 conn,0 want,0 ticket,0 run \
          FROM `{schema}`.meta m \
          LEFT JOIN `{schema}`.proxies p ON p.id={} WHERE m.id=1 UNION ALL \
          SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k IN ({})",
@@ -346,6 +243,7 @@ fn free(others: &Others) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::ConnectionId;
 
     #[test]
     fn the_longest_batch_fits_into_a_packet_that_is_demanded() {
@@ -356,6 +254,7 @@ mod tests {
             name: vec![0xff; 255].into(),
             owner: vec![0xff; 400].into(),
             turn: Precedence::Queue(u64::MAX),
+            native: true,
         };
         let key = |n: u8| Key::from_row(&[&[b'L'][..], &[n; 254]].concat()).expect("a key");
         let change = |n: u8| LockChange {
@@ -366,11 +265,11 @@ mod tests {
         };
         let changes: Vec<_> = (0..=u8::MAX).map(change).collect();
         let all = vec![ProxyId(u64::MAX); 200];
-        let others = Others { clean: all.clone(), waiting: all };
+        let others = Others { clean: all.clone(), waiting: all, by_rows: true, native: true };
         let (schema, proxy) = ("s".repeat(64), ProxyId(u64::MAX));
         let writer = BatchWriter { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };
         for flavour in [Flavour::MySql, Flavour::MariaDb] {
-            let text = change_sql(&writer, &changes, &others, flavour).to_text();
+            let text = change_sql(&writer, &changes, &others, flavour, u64::MAX).to_text();
             assert!((text.len() as u64) < NEEDED, "{flavour:?}: {}", text.len());
         }
     }

@@ -94,6 +94,7 @@ pub(crate) fn least_rights(server: &Server) -> Vec<&'static str> {
             ON_TABLES,
             "SELECT ON performance_schema.threads",
             "SELECT ON performance_schema.session_connect_attrs",
+            "SELECT ON performance_schema.metadata_locks",
             "SELECT ON performance_schema.replication_connection_configuration",
             "SELECT ON performance_schema.replication_connection_status",
             "SELECT ON performance_schema.replication_applier_status",

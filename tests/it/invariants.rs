@@ -47,17 +47,17 @@ on_both! {
 }
 
 /// A schema with lock tables, and a connection to them.
-struct Store {
-    runtime: Runtime,
-    conn: StoreConnection,
-    url: StoreUrl,
-    server: Server,
+pub(crate) struct Store {
+    pub(crate) runtime: Runtime,
+    pub(crate) conn: StoreConnection,
+    pub(crate) url: StoreUrl,
+    pub(crate) server: Server,
 }
 
-const FLOOR: u64 = 1000;
+pub(crate) const FLOOR: u64 = 1000;
 
 impl Store {
-    fn new(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let url = StoreUrl {
@@ -76,12 +76,12 @@ impl Store {
         Self { runtime, conn, url, server: server.clone() }
     }
 
-    fn sql(&self, sql: &str) -> Vec<String> {
+    pub(crate) fn sql(&self, sql: &str) -> Vec<String> {
         self.server.root().column(&sql.replace("{}", &self.url.schema))
     }
 
     /// Registers an incarnation and returns what it writes with.
-    fn join(&mut self, id: u64) -> BatchWriter {
+    pub(crate) fn join(&mut self, id: u64) -> BatchWriter {
         let epoch = self.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
         let base = self.sql("SELECT base FROM {}.meta")[0].parse().expect("a base");
         let row = ProxyRow {
@@ -92,6 +92,7 @@ impl Store {
             addr: "here".to_owned(),
             server_start: 0,
             conns: vec![],
+            native: false,
         };
         let schema = self.url.schema.clone();
         self.runtime.block_on(self.conn.register(&schema, &row, epoch)).expect("register");
@@ -104,11 +105,11 @@ impl Store {
         changes: &[LockChange],
         clean: &[ProxyId],
     ) -> BatchResult {
-        let others = Others { clean: clean.to_vec(), waiting: Vec::new() };
+        let others = Others { clean: clean.to_vec(), ..Others::default() };
         self.run_among(writer, changes, &others)
     }
 
-    fn run_among(
+    pub(crate) fn run_among(
         &mut self,
         writer: &BatchWriter,
         changes: &[LockChange],
@@ -117,38 +118,38 @@ impl Store {
         self.runtime.block_on(self.conn.run_batch(writer, changes, others)).expect("a batch")
     }
 
-    fn run_one(&mut self, writer: &BatchWriter, change: LockChange) -> BatchResult {
+    pub(crate) fn run_one(&mut self, writer: &BatchWriter, change: LockChange) -> BatchResult {
         self.run(writer, &[change], &[])
     }
 
     /// Takes a lock and returns its row.
-    fn take(&mut self, writer: &BatchWriter, name: &str, id: u64) -> LockRow {
+    pub(crate) fn take(&mut self, writer: &BatchWriter, name: &str, id: u64) -> LockRow {
         let result = self.run_one(writer, acquire(name, id, FLOOR));
         assert!(result.guarded);
         assert_eq!((result.rows[0].holder, result.rows[0].grant), (writer.proxy.0, id));
         result.rows[0].clone()
     }
 
-    fn holder(&self, name: &str) -> String {
+    pub(crate) fn holder(&self, name: &str) -> String {
         let sql = format!("SELECT holder FROM {{}}.locks WHERE k=x'{}'", hex(&key(name)));
         self.sql(&sql).concat()
     }
 
-    fn want(&self, name: &str) -> String {
+    pub(crate) fn want(&self, name: &str) -> String {
         self.sql(&format!("SELECT want FROM {{}}.locks WHERE k=x'{}'", hex(&key(name)))).concat()
     }
 
-    fn token(&self, name: &str) -> u64 {
+    pub(crate) fn token(&self, name: &str) -> u64 {
         let sql = format!("SELECT tok FROM {{}}.locks WHERE k=x'{}'", hex(&key(name)));
         self.sql(&sql)[0].parse().expect("a token")
     }
 
-    fn revoke(&mut self, id: u64) -> bool {
+    pub(crate) fn revoke(&mut self, id: u64) -> bool {
         let schema = self.url.schema.clone();
         self.runtime.block_on(self.conn.revoke(&schema, ProxyId(id), 1)).expect("revoke")
     }
 
-    fn declare_clean(&mut self, id: u64) {
+    pub(crate) fn declare_clean(&mut self, id: u64) {
         let schema = self.url.schema.clone();
         self.runtime.block_on(self.conn.declare_clean(&schema, ProxyId(id))).expect("clean");
     }
@@ -166,19 +167,19 @@ impl Drop for Store {
     }
 }
 
-async fn open(url: &StoreUrl) -> StoreConnection {
+pub(crate) async fn open(url: &StoreUrl) -> StoreConnection {
     StoreConnection::open(url, Duration::from_secs(10)).await.expect("a store connection")
 }
 
-fn key(name: &str) -> Key {
+pub(crate) fn key(name: &str) -> Key {
     plain(name.as_bytes(), Flavour::MariaDb).expect("a valid name").key
 }
 
-fn hex(key: &Key) -> String {
+pub(crate) fn hex(key: &Key) -> String {
     hex::encode_upper(key.as_bytes())
 }
 
-fn acquire(name: &str, id: u64, token: u64) -> LockChange {
+pub(crate) fn acquire(name: &str, id: u64, token: u64) -> LockChange {
     let grant = GrantAttempt {
         id,
         token,
@@ -186,20 +187,21 @@ fn acquire(name: &str, id: u64, token: u64) -> LockChange {
         name: name.as_bytes().into(),
         owner: Arc::from(&b"app@10.0.0.1"[..]),
         turn: Precedence::Yield,
+        native: false,
     };
     LockChange { key: key(name), release: None, acquire: Some(grant), withdraw: false }
 }
 
 /// A grant with manners.
-fn acquire_as(turn: Precedence, name: &str, id: u64) -> LockChange {
+pub(crate) fn acquire_as(turn: Precedence, name: &str, id: u64) -> LockChange {
     let mut change = acquire(name, id, FLOOR);
     change.acquire.as_mut().expect("a grant").turn = turn;
     change
 }
 
 /// Other proxies, all live.
-fn live(ids: &[u64]) -> Others {
-    Others { clean: Vec::new(), waiting: ids.iter().map(|id| ProxyId(*id)).collect() }
+pub(crate) fn live(ids: &[u64]) -> Others {
+    Others { waiting: ids.iter().map(|id| ProxyId(*id)).collect(), ..Others::default() }
 }
 
 fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
@@ -342,7 +344,7 @@ fn nobody_waits_for_a_proxy_that_is_not_live(server: &Server) {
     assert_eq!(store.want("k"), "3", "its place goes to whoever comes");
 }
 
-fn release(name: &str, token: u64) -> LockChange {
+pub(crate) fn release(name: &str, token: u64) -> LockChange {
     LockChange { key: key(name), release: Some(token), acquire: None, withdraw: false }
 }
 
@@ -583,6 +585,7 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
         addr: "here".to_owned(),
         server_start: 0,
         conns: vec![],
+        native: false,
     };
     for (id, there) in [(2, "epoch=epoch+1"), (3, "epoch=epoch-2"), (4, "epoch=epoch+1, ident='x'")]
     {
@@ -716,7 +719,7 @@ fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
 }
 
 /// The rows of a result, which must be those of the table.
-fn agree(store: &Store, result: &BatchResult, changes: &[LockChange]) -> Vec<LockRow> {
+pub(crate) fn agree(store: &Store, result: &BatchResult, changes: &[LockChange]) -> Vec<LockRow> {
     let mut there = store.sql("SELECT CONCAT_WS(' ',HEX(k),tok,holder) FROM {}.locks ORDER BY k");
     there.retain(|row| changes.iter().any(|c| row.starts_with(&hex(&c.key))));
     let mut rows = result.rows.clone();

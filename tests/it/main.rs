@@ -33,6 +33,8 @@ mod logs;
 mod lost_replies;
 mod memory;
 mod mutual_exclusion;
+mod native_claims;
+mod native_engine;
 mod observe;
 mod own_functions;
 mod own_server;

@@ -3,3 +3,4 @@
 pub(in crate::engine) mod audit;
 pub(in crate::engine) mod gc;
 pub(in crate::engine) mod orphans;
+pub(in crate::engine) mod sweep;

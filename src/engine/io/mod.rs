@@ -7,6 +7,7 @@ pub mod gatekeeper;
 pub mod held_locks;
 pub mod last_known;
 pub mod link;
+pub mod native_locks;
 pub(in crate::engine) mod pipe;
 pub mod query_error;
 pub(in crate::engine) mod reader;

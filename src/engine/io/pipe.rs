@@ -72,10 +72,7 @@ async fn run_batch(
     if !same_run(started, run) {
         // The server was restarted: this incarnation's sessions are gone, and ids in its rows
         // must not mean new ones. The keeper begins another.
-        return Ok((
-            started,
-            BatchResult { rows: Vec::new(), guarded: false, base: None, missed: false },
-        ));
+        return Ok((started, BatchResult::default()));
     }
     let result = conn.run_batch(&batch.writer, &batch.changes, &batch.others).await;
     link.judge(&result);
@@ -127,5 +124,5 @@ async fn try_resolve(
             return Ok(None);
         }
     }
-    conn.read_back(&batch.writer, batch.changes.iter().map(|c| &c.key)).await.map(Some)
+    conn.read_back(&batch.writer, &batch.changes).await.map(Some)
 }

@@ -37,6 +37,8 @@ pub(in crate::engine) struct Keeper {
     addr: String,
     /// The schema was created by this process just now.
     fresh: bool,
+    /// Whether the server's own locks are taken beside the rows.
+    native: bool,
     terms: Terms,
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
@@ -57,7 +59,7 @@ impl Keeper {
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
-        let Setup { access, ttl, addr, fresh, state, suspends, .. } = setup;
+        let Setup { access, ttl, addr, fresh, native, state, suspends, .. } = setup;
         let terms = Terms { ttl };
         let metrics = Arc::clone(&access.metrics);
         let suspension = Suspension::new(terms, suspends, Arc::clone(&lease), metrics);
@@ -67,6 +69,7 @@ impl Keeper {
             access,
             addr,
             fresh,
+            native,
             terms,
             lease,
             events,
@@ -77,7 +80,7 @@ impl Keeper {
             observed: Observations::new(terms),
             longest: Longest::default(),
             running: Arc::default(),
-            others: Others::default(),
+            others: Others::unknown(),
         }
     }
 
@@ -162,6 +165,7 @@ impl Keeper {
             addr: self.addr.clone(),
             server_start: conn.started(),
             conns: self.access.beside(conn),
+            native: self.native,
         };
         self.predecessors.begin(row.id);
         let sent = clock::now();

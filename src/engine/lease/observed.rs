@@ -92,7 +92,16 @@ mod tests {
     fn row(rvn: u64, lease: u32) -> ProxyRow {
         let (id, addr, conns) = (ProxyId(1), String::new(), Vec::new());
         let state = ProxyState::Live;
-        ProxyRow { id, state, rvn, ttl_ms: lease * 1000, addr, server_start: 0, conns }
+        ProxyRow {
+            id,
+            state,
+            rvn,
+            ttl_ms: lease * 1000,
+            addr,
+            server_start: 0,
+            conns,
+            native: false,
+        }
     }
 
     fn observed(lease: u64) -> Observations {

@@ -1,7 +1,7 @@
 //! Sessions that hold locks are suspended at the deadline, until the lease is renewed or given up.
 //!
 //! A renewal that succeeds finds the row LIVE still, so nobody has revoked the lease: the locks are as
-//! they were, and sessions go on (docs/adr/0020-suspension.md).
+//! they were, and sessions go on (docs/adr/0022-suspension.md).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -31,7 +31,7 @@ impl Service {
         }
     }
 
-    fn gather(&mut self, writer: &BatchWriter) -> Vec<LockChange> {
+    pub(super) fn gather(&mut self, writer: &BatchWriter) -> Vec<LockChange> {
         let grants = self.lease.allows_grants(writer.proxy);
         let mut changes = Vec::new();
         let mut held_back = Vec::new();
@@ -44,9 +44,8 @@ impl Service {
                 }
                 continue;
             }
-            let release = state.release.as_ref().map(|r| r.token);
             let withdraw = state.withdraws();
-            if release.is_some() && state.passed >= PASSES && !state.queue.is_empty() {
+            if state.release.is_some() && state.passed >= PASSES && !state.queue.is_empty() {
                 // The waiters here now wait for the other proxy.
                 state.remote = Some(Remote::default());
                 self.metrics.yields.inc();
@@ -55,6 +54,8 @@ impl Service {
                 state.granting = state.queue.pop_front();
             }
             state.in_flight = true;
+            // A claim takes the row over. Only if it fails, the release is sent after all.
+            let release = state.release.as_ref().filter(|_| !state.claims()).map(|r| r.token);
             let turn = turn(state, release.is_some());
             let acquire = state.granting.as_ref().map(|w| GrantAttempt {
                 // Of this attempt alone: the row of an earlier one must not look like its own.
@@ -64,6 +65,7 @@ impl Service {
                 name: w.claim.name.given.clone(),
                 owner: Arc::clone(&w.claim.owner),
                 turn,
+                native: w.claim.native,
             });
             if let Some(grant) = &acquire {
                 self.last_token = grant.token;
@@ -86,6 +88,9 @@ impl Service {
 /// The precedence of a key's grant over other proxies that want the key.
 fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
     let Some(remote) = &mut state.remote else {
+        if state.claims() {
+            return if state.passed < PASSES { Precedence::Pass } else { Precedence::Yield };
+        }
         return if hand_over { Precedence::Take } else { Precedence::Yield };
     };
     remote.attempt = false;
@@ -93,7 +98,7 @@ fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
         return Precedence::Take;
     }
     match &state.granting {
-        Some(Waiter { ticket, claim, .. }) if !claim.once => Precedence::Queue((*ticket).max(2)),
+        Some(Waiter { ticket, claim, .. }) if !claim.once => Precedence::Queue(*ticket),
         _ => Precedence::Yield,
     }
 }
@@ -126,6 +131,7 @@ mod tests {
             holds: false,
             weight: 0,
             events: mpsc::unbounded_channel().0,
+            native: false,
         };
         service.request(EngineRequest::Acquire { id, claim, reply });
         outcome
@@ -143,6 +149,7 @@ mod tests {
             conn: grant.conn.0,
             want: 0,
             ticket: 0,
+            run: 0,
         }
     }
 
@@ -153,7 +160,7 @@ mod tests {
         let rows = changes.iter().map(won).collect();
         let batch = Batch { writer, changes, others: Arc::default(), stray: false };
         renew(&service.lease, deadline);
-        let result = Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
+        let result = Ok((0, BatchResult { rows, guarded: true, ..BatchResult::default() }));
         service.finish(FinishedBatch { pipe: 0, batch, result });
     }
 
@@ -202,8 +209,7 @@ mod tests {
                 let free = |c: &LockChange| LockRow { holder: 0, grant: 0, conn: 0, ..won(c) };
                 let rows = changes.iter().map(free).collect();
                 let batch = Batch { writer, changes, others: Arc::default(), stray: false };
-                let result =
-                    Ok((0, BatchResult { rows, guarded: true, base: None, missed: false }));
+                let result = Ok((0, BatchResult { rows, guarded: true, ..BatchResult::default() }));
                 service.finish(FinishedBatch { pipe: 0, batch, result });
             }
             assert_eq!(tried, [1, 1, 0]);
@@ -227,7 +233,7 @@ mod tests {
             let token = row.token;
             let batch = Batch { writer, changes, others: Arc::default(), stray: false };
             let result =
-                Ok((0, BatchResult { rows: vec![row], guarded: true, base: None, missed: false }));
+                Ok((0, BatchResult { rows: vec![row], guarded: true, ..BatchResult::default() }));
             service.finish(FinishedBatch { pipe: 0, batch, result });
             assert!(outcome.try_recv().is_err(), "waits on");
             let stray = service.pipes.next_stray().expect("a release");

@@ -17,7 +17,7 @@ impl Service {
     /// A session asks who has a lock.
     pub(super) fn look(&mut self, key: Key, reply: oneshot::Sender<Look>) {
         // A release on its way may have been carried out, and the lock be another proxy's.
-        if self.holder_here(&key).is_some() {
+        if !self.native.is_on && self.holder_here(&key).is_some() {
             self.doubts.enter(&key, PendingAnswer::Look(reply), self.keys.get(&key));
         } else {
             self.looks.ask_for(key, reply);
@@ -107,7 +107,15 @@ mod tests {
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let (events, heard) = mpsc::unbounded_channel();
             let (conn, since) = (ConnectionId(52), Instant::now());
-            let held = LocalHold { token: 101, conn, run: 0, events, since, leaving: false };
+            let held = LocalHold {
+                token: 101,
+                conn,
+                run: 0,
+                events,
+                since,
+                leaving: false,
+                native: false,
+            };
             service.keys.enter(&key).held = Some(held);
             Self { service, key, heard }
         }
@@ -121,6 +129,7 @@ mod tests {
                 holds: false,
                 weight: 0,
                 events: mpsc::unbounded_channel().0,
+                native: false,
             };
             let (reply, outcome) = oneshot::channel();
             self.service.acquire(id, claim, reply);

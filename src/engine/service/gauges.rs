@@ -48,6 +48,7 @@ mod tests {
             holds: false,
             weight: 0,
             events: mpsc::unbounded_channel().0,
+            native: false,
         }
     }
 
@@ -62,7 +63,15 @@ mod tests {
                 let key = plain(name, Flavour::MariaDb).expect("valid").key;
                 let since = Instant::now().checked_sub(Duration::from_secs(age)).expect("uptime");
                 let (conn, events) = (ConnectionId(1), mpsc::unbounded_channel().0);
-                let held = LocalHold { token: age, conn, run: 0, events, since, leaving: false };
+                let held = LocalHold {
+                    token: age,
+                    conn,
+                    run: 0,
+                    events,
+                    since,
+                    leaving: false,
+                    native: false,
+                };
                 service.keys.enter(&key).held = Some(held);
             }
             let (reply, _outcome) = oneshot::channel();

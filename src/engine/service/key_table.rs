@@ -11,6 +11,8 @@ use crate::lock::name::Key;
 
 /// Pause before something that the store refused is tried again.
 const RETRY: Duration = Duration::from_millis(200);
+/// Pause before a native lock's release is sent, in which its next claim may come.
+const LATER: Duration = Duration::from_millis(5);
 
 /// The keys. One without any state is forgotten.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub(super) struct KeyTable {
     ready: VecDeque<Key>,
     /// When keys that could not be sent are listed again.
     retry_at: Option<Instant>,
+    /// Keys to be listed later, and when.
+    later: VecDeque<(Instant, Key)>,
 }
 
 impl KeyTable {
@@ -114,6 +118,31 @@ impl KeyTable {
         let keys: Vec<Key> =
             self.keys.iter().filter(|(_, s)| s.has_work(true)).map(|(k, _)| k.clone()).collect();
         for key in keys {
+            self.list(&key);
+        }
+    }
+
+    /// Lists a key a little later.
+    pub(super) fn list_later(&mut self, key: &Key) {
+        self.later.push_back((Instant::now() + LATER, key.clone()));
+    }
+
+    /// When the first of those is to be listed.
+    pub(super) fn later(&self) -> Option<Instant> {
+        self.later.front().map(|(at, _)| *at)
+    }
+
+    /// Lists those whose time has come.
+    pub(super) fn list_due(&mut self) {
+        let now = Instant::now();
+        while let Some((_, key)) = self.later.pop_front_if(|(at, _)| *at <= now) {
+            self.list(&key);
+        }
+    }
+
+    /// Lists all of those.
+    pub(super) fn hurry(&mut self) {
+        for (_, key) in std::mem::take(&mut self.later) {
             self.list(&key);
         }
     }

@@ -47,12 +47,14 @@ pub(super) struct LocalHold {
     pub(super) since: Instant,
     /// Its session is ending: the release follows.
     pub(super) leaving: bool,
+    /// The server holds it for the session, too.
+    pub(super) native: bool,
 }
 
 impl LocalHold {
     /// One that begins now.
     pub(super) fn new(token: u64, conn: ConnectionId, run: i64, events: EventSender) -> Self {
-        Self { token, conn, run, events, since: Instant::now(), leaving: false }
+        Self { token, conn, run, events, since: Instant::now(), leaving: false, native: false }
     }
 }
 
@@ -132,16 +134,22 @@ impl KeyState {
         self.release.is_some() || self.held.as_ref().is_some_and(|h| h.leaving)
     }
 
+    /// Whether the grant under way is by the server's own lock.
+    pub(super) fn claims(&self) -> bool {
+        self.granting.as_ref().is_some_and(|waiter| waiter.claim.native)
+    }
+
     /// Whether there is something to send.
     pub(super) fn has_work(&self, grants: bool) -> bool {
         !self.in_flight
             && (self.release.is_some() || self.withdraws() || (grants && self.may_grant()))
     }
 
-    /// Whether the next waiter's turn has come.
+    /// Whether the next waiter's turn has come. If the server holds the lock for it, the session that seems to
+    /// hold it here has let go.
     pub(super) fn may_grant(&self) -> bool {
-        !self.queue.is_empty()
-            && (self.held.is_none() || self.release.is_some())
+        let free = self.held.is_none() || self.release.is_some();
+        self.queue.front().is_some_and(|next| free || next.claim.native)
             && self.remote.as_ref().is_none_or(|r| r.attempt)
     }
 

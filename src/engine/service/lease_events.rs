@@ -47,6 +47,7 @@ impl Service {
 
     fn see_others(&mut self, others: Others) {
         self.peers.send_replace(!others.waiting.is_empty());
+        self.modes.see(&others);
         self.others = Arc::new(others);
         self.poll.hurry();
     }

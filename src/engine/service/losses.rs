@@ -1,7 +1,7 @@
 //! Held locks whose rows were deleted or changed: other sessions may have them by now.
 
 use super::Service;
-use crate::engine::messages::{HeldNow, SessionEvent};
+use crate::engine::messages::{HeldNow, NativeHold, SessionEvent};
 use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
@@ -18,9 +18,19 @@ impl Service {
         if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) {
             return HeldNow::default();
         }
-        let token = |(key, state): (&Key, &KeyState)| Some((key.clone(), at_rest(state)?.token));
-        let locks = self.keys.iter().filter_map(token).collect();
-        HeldNow { locks, last_token: self.last_token }
+        let mut now = HeldNow { last_token: self.last_token, ..HeldNow::default() };
+        for (key, state) in self.keys.iter() {
+            match at_rest(state) {
+                Some(LocalHold { token, conn, native: true, leaving: false, .. }) => {
+                    now.native.push(NativeHold { key: key.clone(), token: *token, conn: *conn });
+                }
+                Some(LocalHold { token, native: false, .. }) => {
+                    now.locks.push((key.clone(), *token));
+                }
+                Some(_) | None => {}
+            }
+        }
+        now
     }
 
     /// Closes the sessions of locks whose rows were gone when they were read: they were held before,
@@ -46,9 +56,9 @@ impl Service {
     }
 
     /// The release of a lock has found that its row is not this proxy's. The session that asked for the
-    /// release is told before it is done.
+    /// release is told before it is done. A native lock's row may be the next session's by then.
     pub(super) fn miss(&self, key: &Key) {
-        let held = self.keys.held(key);
+        let held = self.keys.held(key).filter(|held| !held.native);
         if let Some(held) = held
             && !self.lost.contains(&(key.clone(), held.token))
         {

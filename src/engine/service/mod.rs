@@ -17,6 +17,7 @@ mod lease_events;
 mod leaving;
 mod looks;
 mod losses;
+mod native;
 mod outcomes;
 mod pipes;
 mod poll;
@@ -37,12 +38,14 @@ use deadlocks::Deadlocks;
 use doubts::Doubts;
 use key_table::KeyTable;
 use looks::Looks;
+use native::NativeMode;
 use pipes::Pipes;
 use poll::Poll;
 
 use super::io::admin_queries::AdminQueries;
 use super::io::disconnects::Errand;
 use super::shared::lease::Lease;
+use super::shared::peers::Peers;
 use super::shared::wait_graph::Waits;
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
@@ -59,6 +62,7 @@ struct Service {
     others: Arc<Others>,
     keys: KeyTable,
     waits: Waits,
+    native: NativeMode,
     pipes: Pipes,
     looks: Looks,
     poll: Poll,
@@ -76,6 +80,8 @@ struct Service {
     listens: watch::Sender<bool>,
     /// Whether another proxy is live.
     peers: watch::Sender<bool>,
+    /// The modes of the others.
+    modes: Arc<Peers>,
     /// Proxies to be told that a lock is free for them.
     rings: mpsc::UnboundedSender<ProxyId>,
     /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::doubts::SECOND_LOOK;
-use super::keys::{LocalHold, PendingRelease, Waiter};
+use super::keys::{LocalHold, PendingRelease, Remote, Waiter};
 use super::{Service, events, poll};
 use crate::engine::io::pipe::{Batch, FinishedBatch};
-use crate::engine::messages::{Acquired, Grant};
+use crate::engine::messages::{Acquired, Claim, Grant};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::seldom::Turn;
@@ -31,6 +31,8 @@ struct KeyOutcome<'a> {
     guarded: bool,
     /// A release has found no row of its own.
     missed: bool,
+    /// The server does not have the lock for the session that claims it.
+    unproven: bool,
     /// Run of the server that took it.
     run: i64,
 }
@@ -81,6 +83,7 @@ impl Service {
                 vouched: self.lease.vouches_for(proxy) || mutants::on(Mutant::NoCheckAfterReply),
                 guarded,
                 missed: result.missed,
+                unproven: result.unproven.contains(&key),
                 run,
             };
             self.apply(change, &outcome);
@@ -142,15 +145,19 @@ impl Service {
 
     /// A grant was won.
     fn won(&mut self, key: &Key, mut waiter: Waiter, token: u64, outcome: &KeyOutcome<'_>) {
+        if waiter.claim.native {
+            self.supersede(key);
+        }
         let Some(state) = self.keys.get_mut(key) else {
             return;
         };
-        let (conn, events) = (waiter.claim.conn, waiter.claim.events.clone());
+        let Claim { conn, ref events, native, .. } = waiter.claim;
+        let hold = LocalHold { native, ..LocalHold::new(token, conn, outcome.run, events.clone()) };
         // Not past the deadline, though the keeper may be about to move it on: then the row is
         // given back, and its waiter waits on.
         let grant = Grant { token, proxy: outcome.writer.proxy };
         let heard = outcome.vouched && waiter.answer(Acquired::Granted(grant));
-        state.held = Some(LocalHold::new(token, conn, outcome.run, events));
+        state.held = Some(hold);
         state.remote = None;
         events::granted(&self.metrics, key, token, &waiter);
         if !heard {
@@ -161,6 +168,11 @@ impl Service {
 
     /// A grant was tried in vain.
     fn not_won(&mut self, key: &Key, mut waiter: Waiter, outcome: &KeyOutcome<'_>) {
+        if outcome.unproven && outcome.guarded {
+            return self.refuse_claim(key, waiter);
+        }
+        let native = waiter.claim.native;
+        let takes_over = native && outcome.row.is_some_and(|row| self.is_native_here(row));
         let Some(state) = self.keys.get_mut(key) else {
             return;
         };
@@ -176,7 +188,8 @@ impl Service {
         if let Some(row) = outcome.row.filter(|_| outcome.guarded) {
             let remote = state.remote.get_or_insert_default();
             remote.placed = row.want == outcome.writer.proxy.0;
-            let free = row.holder == 0 || self.others.clean.contains(&ProxyId(row.holder));
+            let clean = self.others.clean.contains(&ProxyId(row.holder));
+            let free = row.holder == 0 || clean || takes_over;
             // Free by now: again. Free for another proxy that waits: a look will tell.
             let for_others = self.others.waiting.contains(&ProxyId(row.want));
             remote.attempt = free && !for_others && !std::mem::replace(&mut waiter.hurried, true);
@@ -187,6 +200,10 @@ impl Service {
             // The other proxy may be about to release it: a session that tries once is refused
             // after a second look.
             self.poll.within(if waiter.claim.once { SECOND_LOOK } else { poll::SHORTEST });
+        } else if native && outcome.guarded && std::mem::replace(&mut waiter.hurried, true) {
+            // Proven when it was too late, for the second time.
+            state.remote = Some(Remote::default());
+            self.poll.within(poll::SHORTEST);
         }
         state.requeue(waiter);
     }

@@ -14,6 +14,9 @@ use crate::types::ConnectionId;
 
 impl Service {
     pub(super) fn acquire(&mut self, id: u64, claim: Claim, reply: oneshot::Sender<Acquired>) {
+        if claim.native {
+            return self.claim(id, claim, reply);
+        }
         let key = claim.name.key.clone();
         let writer = self.writer.as_ref();
         let granting = writer.is_some_and(|w| self.lease.allows_grants(w.proxy));
@@ -98,6 +101,7 @@ mod tests {
             holds: true,
             weight: 0,
             events: mpsc::unbounded_channel().0,
+            native: false,
         };
         let (reply, outcome) = oneshot::channel();
         service.acquire(id, claim, reply);

@@ -30,9 +30,26 @@ impl Service {
         }
     }
 
+    /// Releases native locks, unless they are claimed natively before their time has come.
+    pub(super) fn release_later(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+        if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) {
+            return;
+        }
+        for (key, token) in locks {
+            let Some(state) = self.keys.get_mut(&key) else {
+                continue;
+            };
+            if state.held.as_ref().is_some_and(|h| h.token == token) && state.release.is_none() {
+                state.release = Some(PendingRelease { token, done: None });
+                self.keys.list_later(&key);
+            }
+        }
+    }
+
     /// Remembers a caller that waits until all releases asked for are done, gone sessions included.
     pub(super) fn settle_later(&mut self, reply: oneshot::Sender<()>) {
         self.settling.push(reply);
+        self.keys.hurry();
     }
 
     /// Tells the callers, if all are done.

@@ -79,7 +79,9 @@ impl Service {
             let row = rows.get(key.as_bytes()).copied();
             let look = match (&error, row) {
                 (Some(e), _) => Look::Failed(e.clone()),
-                (None, Some(r)) if self.is_held(r) => Look::Used(ConnectionId(r.conn)),
+                (None, Some(r)) if self.is_held(r) && !self.is_servers(r) => {
+                    Look::Used(ConnectionId(r.conn))
+                }
                 (None, _) => Look::Free,
             };
             for PendingLook { reply, again } in self.looks.answered(&key) {
@@ -107,12 +109,17 @@ impl Service {
         }
     }
 
+    /// Whether sessions here ask the server itself about this lock, and not its row.
+    fn is_servers(&self, row: &LockRow) -> bool {
+        self.native.is_on && self.is_native_here(row)
+    }
+
     fn is_held(&self, row: &LockRow) -> bool {
         row.holder != 0 && !self.others.clean.contains(&ProxyId(row.holder))
     }
 
     /// Takes in a look, for the sessions that wait here. `rests`: no transaction is at the row.
-    fn look_at_remote(&mut self, key: &Key, row: Option<&LockRow>, rests: bool) {
+    pub(super) fn look_at_remote(&mut self, key: &Key, row: Option<&LockRow>, rests: bool) {
         let held = row.is_some_and(|r| self.is_held(r));
         let me = self.writer.as_ref().map(|w| w.proxy.0);
         let rival = row.map(|r| r.want).filter(|w| self.others.waiting.contains(&ProxyId(*w)));
@@ -214,6 +221,7 @@ mod tests {
                 events,
                 since: Instant::now(),
                 leaving: false,
+                native: false,
             };
             service.keys.enter(&key).held = Some(held);
             let ask = |service: &mut Service| {

@@ -14,6 +14,7 @@ use super::doubts::Doubts;
 use super::key_table::KeyTable;
 use super::keys::Countdown;
 use super::looks::Looks;
+use super::native::NativeMode;
 use super::pipes::Pipes;
 use super::poll::Poll;
 use crate::engine::handle::Engine;
@@ -22,11 +23,13 @@ use crate::engine::io::deadlock_detector::{self, Victim};
 use crate::engine::io::disconnects::{self, DeferredRelease};
 use crate::engine::io::held_locks;
 use crate::engine::io::link::StoreAccess;
+use crate::engine::io::native_locks;
 use crate::engine::io::pipe::FinishedBatch;
 use crate::engine::io::reader::{FinishedRead, run_reader};
 use crate::engine::io::wakeup::{self, WakeReason};
-use crate::engine::messages::{Acquired, EngineRequest, LeaseEvent};
+use crate::engine::messages::{Acquired, EngineRequest, FindSessions, LeaseEvent};
 use crate::engine::shared::lease::Lease;
+use crate::engine::shared::peers::Peers;
 use crate::engine::shared::wait_graph::Waits;
 use crate::seldom::Seldom;
 
@@ -49,6 +52,8 @@ pub(in crate::engine) struct ServiceTask {
 pub(in crate::engine) fn build(
     access: &Arc<StoreAccess>,
     lease: Arc<Lease>,
+    native: bool,
+    sessions: Option<FindSessions>,
 ) -> (ServiceTask, Engine) {
     let (requests_in, requests) = mpsc::unbounded_channel();
     let (finished_in, finished) = mpsc::unbounded_channel();
@@ -69,6 +74,9 @@ pub(in crate::engine) fn build(
     tokio::spawn(wakeup::ring(Arc::clone(access), whom));
     let waits = Waits::default();
     let (peers, some_peers) = watch::channel(false);
+    let modes = Arc::<Peers>::default();
+    let (questions_in, questions) = mpsc::unbounded_channel();
+    tokio::spawn(native_locks::answer(Arc::clone(access), questions));
     let (victims_in, victims) = mpsc::unbounded_channel();
     let (theirs, leased) = (Arc::clone(access), Arc::clone(&lease));
     spawn_local(deadlock_detector::watch(theirs, leased, waits.clone(), some_peers, victims_in));
@@ -79,6 +87,7 @@ pub(in crate::engine) fn build(
         others: Arc::default(),
         keys: KeyTable::default(),
         waits,
+        native: NativeMode::new(native, sessions),
         pipes,
         looks: Looks::new(reader),
         poll: Poll::default(),
@@ -90,6 +99,7 @@ pub(in crate::engine) fn build(
         refusals: Seldom::default(),
         listens,
         peers,
+        modes: Arc::clone(&modes),
         rings,
         last_token: 0,
         queries: queries.clone(),
@@ -99,7 +109,17 @@ pub(in crate::engine) fn build(
     };
     let task = ServiceTask { service, requests, finished, read, gone, rung, victims };
     let stuck = Arc::clone(&access.stuck);
-    (task, Engine { requests: requests_in, lease, census, queries, stuck })
+    let engine = Engine {
+        requests: requests_in,
+        lease,
+        census,
+        queries,
+        stuck,
+        native: questions_in,
+        direct: Arc::default(),
+        peers: modes,
+    };
+    (task, engine)
 }
 
 impl ServiceTask {
@@ -166,6 +186,8 @@ impl Service {
             EngineRequest::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
+            EngineRequest::ReleaseLater { locks, proxy } => self.release_later(locks, proxy),
+            EngineRequest::Differ(differences) => self.differ(differences),
             EngineRequest::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             EngineRequest::Leaving { locks } => self.leaving(&locks),
             EngineRequest::Present { conn, question } => self.present(conn, question),
@@ -185,7 +207,8 @@ impl Service {
     fn due(&self) -> Option<Instant> {
         // When a batch under way is found to take long, a smaller one is sent.
         let patience = self.pipes.patience().filter(|_| self.keys.ready() > 0);
-        let due = [self.poll.due(), self.keys.retry_at(), self.doubts.due(), patience];
+        let due =
+            [self.poll.due(), self.keys.retry_at(), self.keys.later(), self.doubts.due(), patience];
         due.into_iter().flatten().min()
     }
 
@@ -197,6 +220,7 @@ impl Service {
         if is_due(self.keys.retry_at()) {
             self.keys.retry();
         }
+        self.keys.list_due();
         self.end_doubts();
     }
 }

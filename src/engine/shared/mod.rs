@@ -1,6 +1,7 @@
 //! State that the engine's tasks and the sessions share.
 
 pub mod lease;
+pub mod peers;
 pub mod snapshot;
 pub mod stuck;
 pub(in crate::engine) mod wait_graph;

@@ -180,7 +180,9 @@ async fn get_lock(
             cx.check_lease().await?;
             (Some(1), CallOutcome::One, said)
         }
-        Waited::Decided(Acquired::NotFree, said) => (Some(0), CallOutcome::Zero, said),
+        Waited::Decided(Acquired::NotFree | Acquired::Unproven, said) => {
+            (Some(0), CallOutcome::Zero, said)
+        }
         Waited::Decided(Acquired::Deadlock, _) => return Ok(CallResult::Deadlock),
         Waited::Decided(Acquired::Failed(why), _) => {
             return Ok(CallResult::Error(codes::store_failed(&why)));

@@ -143,6 +143,7 @@ impl Locks for LockOwner {
             holds: !self.ledger.held().is_empty(),
             weight: self.ledger.deadlocks(),
             events: self.events_in.clone(),
+            native: false,
         })
     }
 
@@ -205,7 +206,7 @@ impl Locks for LockOwner {
     fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
         match event {
             SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => Err(CloseReason::Fenced),
-            SessionEvent::Fence(_) => Ok(Asked::Nothing),
+            SessionEvent::Fence(_) | SessionEvent::ReadLocks => Ok(Asked::Nothing),
             SessionEvent::Revoke(token) => match self.ledger.held().name_of(token) {
                 Some(name) => Err(CloseReason::Revoked(name)),
                 None => Ok(Asked::Nothing),

@@ -251,7 +251,7 @@ pub(crate) async fn leave_gate(
     let value = match acquired {
         Acquired::Granted(_) => Some(1),
         Acquired::NotFree => Some(0),
-        Acquired::Failed(_) | Acquired::Deadlock => None,
+        Acquired::Failed(_) | Acquired::Deadlock | Acquired::Unproven => None,
     };
     if !wait.is_shown() || value.is_none() || !may_track(cx, wait.shown) {
         cx.server.drop_gate_reply();

@@ -180,7 +180,8 @@ impl Session {
             SessionEvent::Drain
             | SessionEvent::Revoke(_)
             | SessionEvent::Lost(_)
-            | SessionEvent::Look(_) => Ok(()),
+            | SessionEvent::Look(_)
+            | SessionEvent::ReadLocks => Ok(()),
             SessionEvent::Stop | SessionEvent::ServerDone => Err(CloseReason::ServerGone),
         }
     }

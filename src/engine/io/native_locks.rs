@@ -1,0 +1,150 @@
+//! The server's own locks: those of single sessions, for sessions that ask, and those of clients that do not
+//! come through a proxy.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+use super::link::{StoreAccess, StoreLink};
+use crate::lock::name::{Key, Name};
+use crate::store::connection::StoreError;
+use crate::store::user_locks::{UserLock, UserLocks};
+use crate::types::ConnectionId;
+
+/// Locks of direct clients that are remembered.
+const MOST: usize = 10_000;
+
+/// The server's own locks of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NativeLocks {
+    /// Their names.
+    pub names: Vec<Name>,
+    /// Whether these are all: the server has a list. Otherwise only the names that were asked for were looked at.
+    pub complete: bool,
+}
+
+/// Asks for them.
+#[derive(Debug)]
+pub(in crate::engine) struct NativeQuestion {
+    pub(in crate::engine) conn: ConnectionId,
+    /// Names to look at if there is no list.
+    pub(in crate::engine) asked: Vec<Name>,
+    pub(in crate::engine) reply: oneshot::Sender<Result<NativeLocks, String>>,
+}
+
+/// Locks of clients that do not come through a proxy, as they were listed last.
+#[derive(Debug, Default)]
+pub struct DirectLocks(Mutex<Vec<UserLock>>);
+
+impl DirectLocks {
+    /// The locks; of very many, a part.
+    pub fn list(&self) -> Vec<UserLock> {
+        self.0.lock().clone()
+    }
+
+    pub(in crate::engine) fn set(&self, mut locks: Vec<UserLock>) {
+        locks.truncate(MOST);
+        *self.0.lock() = locks;
+    }
+}
+
+/// NativeAnswers until the last handle is dropped. Sessions that ask while the server is asked get the next
+/// answer.
+pub(in crate::engine) async fn answer(
+    access: Arc<StoreAccess>,
+    mut asked: mpsc::UnboundedReceiver<NativeQuestion>,
+) {
+    let mut link = StoreLink::new(access);
+    let mut complaint = Complaint::default();
+    while let Some(first) = asked.recv().await {
+        let mut questions = vec![first];
+        while let Ok(another) = asked.try_recv() {
+            questions.push(another);
+        }
+        let mut read = read(&mut link, &questions).await;
+        if read.as_ref().is_err_and(StoreError::is_unknown) {
+            // An idle connection may have been closed meanwhile.
+            read = self::read(&mut link, &questions).await;
+        }
+        match read {
+            Ok((answers, unlisted)) => {
+                complaint.hear(unlisted);
+                for (NativeQuestion { reply, .. }, answer) in questions.into_iter().zip(answers) {
+                    let _ = reply.send(Ok(answer));
+                }
+            }
+            Err(e) => {
+                for NativeQuestion { reply, .. } in questions {
+                    let _ = reply.send(Err(e.to_string()));
+                }
+            }
+        }
+    }
+}
+
+/// That the server has no list is logged once, and again after it had one.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Complaint(bool);
+
+impl Complaint {
+    pub(in crate::engine) fn hear(&mut self, unlisted: Option<&'static str>) {
+        let before = std::mem::replace(&mut self.0, unlisted.is_some());
+        if let Some(why) = unlisted.filter(|_| !before) {
+            tracing::warn!(
+                why,
+                "the server does not list its own locks: those that a statement's text does not name have no rows"
+            );
+        }
+    }
+}
+
+/// The answer to each question; and why there is no list.
+type NativeAnswers = (Vec<NativeLocks>, Option<&'static str>);
+
+async fn read(
+    link: &mut StoreLink,
+    questions: &[NativeQuestion],
+) -> Result<NativeAnswers, StoreError> {
+    let result = read_once(link, questions).await;
+    link.judge(&result);
+    result
+}
+
+async fn read_once(
+    link: &mut StoreLink,
+    questions: &[NativeQuestion],
+) -> Result<NativeAnswers, StoreError> {
+    let conn = link.get().await?;
+    let mut ids: Vec<u64> = questions.iter().map(|q| q.conn.0).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let (locks, garbled, unlisted) = match conn.user_locks(Some(&ids)).await? {
+        UserLocks::Listed { locks, garbled } => (locks, garbled, None),
+        UserLocks::Unlisted(why) => (Vec::new(), Vec::new(), Some(why)),
+    };
+    let complete = |conn| unlisted.is_none() && !garbled.contains(&conn);
+    let looked: Vec<(Key, ConnectionId)> = questions
+        .iter()
+        .filter(|q| !complete(q.conn))
+        .flat_map(|q| q.asked.iter().map(|name| (name.key.clone(), q.conn)))
+        .collect();
+    let held = conn.holds_natively(&looked).await?;
+    let held: Vec<&(Key, ConnectionId)> =
+        looked.iter().zip(held).filter(|(_, held)| *held).map(|(lock, _)| lock).collect();
+    let answer = |NativeQuestion { conn, asked, .. }: &NativeQuestion| {
+        let listed = locks.iter().filter(|lock| lock.conn == *conn).map(|lock| &lock.name);
+        let mut names: Vec<Name> = listed
+            // As the client wrote it, if that is known.
+            .map(|name| asked.iter().find(|a| a.key == name.key).unwrap_or(name).clone())
+            .collect();
+        for name in asked {
+            let is_held = held.iter().any(|(key, of)| *key == name.key && of == conn);
+            if is_held && names.iter().all(|known| known.key != name.key) {
+                names.push(name.clone());
+            }
+        }
+        NativeLocks { names, complete: complete(*conn) }
+    };
+    Ok((questions.iter().map(answer).collect(), unlisted))
+}

@@ -1,0 +1,37 @@
+//! The other proxies, as far as their modes matter to sessions.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::store::statement::Others;
+
+/// The other proxies at the last renewal.
+#[derive(Debug)]
+pub struct Peers {
+    by_rows: AtomicBool,
+    native: AtomicBool,
+}
+
+impl Default for Peers {
+    /// Nothing is known: there may be locks that the server does not know.
+    fn default() -> Self {
+        Self { by_rows: AtomicBool::new(true), native: AtomicBool::new(false) }
+    }
+}
+
+impl Peers {
+    /// Whether one of them may hold locks that the server does not know: it runs in mode `durable`, or it is dead
+    /// and not taken over.
+    pub fn hold_by_rows(&self) -> bool {
+        self.by_rows.load(Ordering::Relaxed)
+    }
+
+    /// Whether a live one of them takes the server's own locks (mode `coexist`).
+    pub fn hold_natively(&self) -> bool {
+        self.native.load(Ordering::Relaxed)
+    }
+
+    pub(in crate::engine) fn see(&self, others: &Others) {
+        self.by_rows.store(others.by_rows, Ordering::Relaxed);
+        self.native.store(others.native, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,97 @@
+//! Changes of locks, their writer, and the other proxies that they must heed.
+
+use std::sync::Arc;
+
+use crate::lock::name::Key;
+use crate::types::{ConnectionId, ProxyId};
+
+/// The incarnation that writes, and its epoch.
+#[derive(Debug, Clone)]
+pub struct BatchWriter {
+    /// Schema of the lock tables.
+    pub schema: String,
+    /// The incarnation.
+    pub proxy: ProxyId,
+    /// The epoch it joined.
+    pub epoch: u64,
+    /// Base of new tokens, which are greater. A batch does nothing if it has moved on: rows with
+    /// tokens below the base may be deleted, and must not come back with smaller ones.
+    pub base: u64,
+    /// The server's start: connection ids in this incarnation's rows are of this run of it.
+    pub run: i64,
+}
+
+/// A change of one key: a release, a grant, or a hand-over from one session to another; or the end of
+/// this proxy's wait for it.
+#[derive(Debug, Clone)]
+pub struct LockChange {
+    /// The key.
+    pub key: Key,
+    /// Token to release first.
+    pub release: Option<u64>,
+    /// Grant to try then.
+    pub acquire: Option<GrantAttempt>,
+    /// Whether to leave the row's place for a waiting proxy.
+    pub withdraw: bool,
+}
+
+impl LockChange {
+    /// Whether it is a grant by the server's own lock.
+    pub fn is_native(&self) -> bool {
+        self.acquire.as_ref().is_some_and(|grant| grant.native)
+    }
+}
+
+/// A grant to try.
+#[derive(Debug, Clone)]
+pub struct GrantAttempt {
+    /// Unique id of the attempt.
+    pub id: u64,
+    /// Proposed token. The row gets it, or one above its last if that is not smaller.
+    pub token: u64,
+    /// The client's connection id.
+    pub conn: ConnectionId,
+    /// The name as given.
+    pub name: Box<[u8]>,
+    /// user@host.
+    pub owner: Arc<[u8]>,
+    /// Before or after a proxy that waits.
+    pub turn: Precedence,
+    /// The connection holds the server's own lock, which is the grant's condition and its right.
+    pub native: bool,
+}
+
+/// How a grant treats other proxies that want the same lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precedence {
+    /// Leaves a free row to the proxy that it names as waiting.
+    Yield,
+    /// The same for a free row; but where one session after the other holds the server's own lock, the next one
+    /// takes the row whatever proxy waits.
+    Pass,
+    /// The same; and if it does not get the lock, the row names it as waiting since this token, unless
+    /// it names a proxy that waits longer.
+    Queue(u64),
+    /// Takes a free row even if another proxy waits.
+    Take,
+}
+
+/// The other incarnations, as a batch needs them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Others {
+    /// In state CLEAN: their locks may be taken.
+    pub clean: Vec<ProxyId>,
+    /// LIVE: a free row that names one of them as waiting is left to it.
+    pub waiting: Vec<ProxyId>,
+    /// Some of them may hold locks that the server does not know: rows tell of them, and nothing else.
+    pub by_rows: bool,
+    /// Some of them, LIVE, hold the server's own locks beside their rows.
+    pub native: bool,
+}
+
+impl Others {
+    /// Before they are known: some may hold locks by their rows alone.
+    pub fn unknown() -> Self {
+        Self { by_rows: true, ..Self::default() }
+    }
+}

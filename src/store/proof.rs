@@ -1,0 +1,88 @@
+//! The proof by which a row is claimed: the server's own lock of this name is held by the claim's connection.
+//! Two sessions of one server never hold it at once.
+//!
+//! The server must look when the statement has the row, not before: a claim that waits for the row may be late.
+//! A name from a column is looked up then; a literal would be looked up once, before the statement waits.
+
+use super::changes::{LockChange, Others};
+use super::identity::SLACK;
+use super::quoting::{ids, literal};
+use super::rows::column;
+use crate::lock::name::Key;
+use crate::mutants::{self, Mutant};
+use crate::types::ConnectionId;
+
+/// The lock's name as the server compares names, from an expression for the key. A name that ends
+/// with its first letter's NUL has an empty key, but an empty name is none.
+fn name_in(key: &str) -> String {
+    format!("IF(LENGTH({key})=1,x'00',SUBSTR({key},2))")
+}
+
+/// Whether a connection holds the lock of a key, from expressions for both. Never NULL.
+fn proof(key: &str, conn: &str) -> String {
+    format!("IS_USED_LOCK({})<=>{conn}", name_in(key))
+}
+
+/// The condition for rows that are not there yet, in front of the statement's changes.
+pub(super) fn of_new_rows(changes: &[LockChange]) -> String {
+    let proof = judged(changes, "v.k", "v.conn");
+    format!("(v.run=0 OR {proof})")
+}
+
+/// The condition under which a row that is there is claimed. `free`: under which it may be taken without
+/// a former holder's leave. `passes` is a condition under which a waiting proxy is passed by.
+pub(super) fn of_present_rows(
+    changes: &[LockChange],
+    free: &str,
+    others: &Others,
+    run: u64,
+    passes: &str,
+) -> String {
+    let waiting = if others.waiting.is_empty() {
+        String::new()
+    } else {
+        format!(" AND (locks.want NOT IN ({}) OR {passes})", ids(&others.waiting))
+    };
+    let (from, to) = (run.saturating_sub(SLACK), run.saturating_add(SLACK));
+    // Its holder had the server's lock in this run of it, so it has let go.
+    let left = format!(
+        "locks.holder<>0 AND locks.proof=locks.sess AND locks.run BETWEEN {from} AND {to}{waiting}"
+    );
+    let proof = judged(changes, "locks.k", "VALUES(conn)");
+    format!("IF(VALUES(run)=0,{free},({free} OR {left}) AND {proof})")
+}
+
+/// The proof, unless a rule is left out.
+fn judged(changes: &[LockChange], key: &str, conn: &str) -> String {
+    if mutants::on(Mutant::ClaimWithoutProof) {
+        return "1".to_owned();
+    }
+    match changes {
+        [only] if mutants::on(Mutant::LiteralName) => {
+            format!("IS_USED_LOCK({})<=>{conn}", literal(name_of(&only.key)))
+        }
+        _ => proof(key, conn),
+    }
+}
+
+/// The name of a key's lock, as the server compares names.
+pub(super) fn name_of(key: &Key) -> &[u8] {
+    match key.folded() {
+        [] => b"\0",
+        name => name,
+    }
+}
+
+/// Expressions, one for each of these.
+pub(super) fn asked_sql<'a>(asked: impl Iterator<Item = &'a (Key, ConnectionId)>) -> String {
+    let each = |(key, conn): &(Key, ConnectionId)| {
+        format!("IS_USED_LOCK({})<=>{}", literal(name_of(key)), conn.0)
+    };
+    asked.map(each).collect::<Vec<_>>().join(",")
+}
+
+/// Their values.
+pub(super) fn to_held(rows: &[mysql_async::Row], asked: usize) -> Vec<bool> {
+    let row = rows.first();
+    (0..asked).map(|i| row.is_some_and(|row| column::<i64>(row, i) == 1)).collect()
+}

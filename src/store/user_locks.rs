@@ -1,0 +1,140 @@
+//! The server's own locks, as it lists them.
+
+use super::connection::{StoreConnection, StoreError};
+use super::identity::run_number;
+use super::proof::{asked_sql, to_held};
+use super::quoting::{keys, numbers};
+use super::rows::column;
+use crate::lock::name::{Key, Name, listed};
+use crate::types::{ConnectionId, Flavour};
+
+/// A lock of the server's own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UserLock {
+    /// The connection that holds it.
+    pub conn: ConnectionId,
+    /// Its name, as the server compares names.
+    pub name: Name,
+}
+
+/// The server's answer to the question which locks it holds.
+#[derive(Debug)]
+pub enum UserLocks {
+    /// All of them. `garbled`: connections with further locks, whose names the list does not tell.
+    Listed {
+        /// The locks.
+        locks: Vec<UserLock>,
+        /// Connections.
+        garbled: Vec<ConnectionId>,
+    },
+    /// It has no list for this account; the text says what to do about it.
+    Unlisted(&'static str),
+}
+
+const NO_RIGHT: &str = "the store account lacks SELECT on performance_schema.metadata_locks or threads. See `lockstead grants`";
+const NOT_WHOLE: &str = "performance_schema does not list all metadata locks: it is off, its instrument wait/lock/metadata/sql/mdl is off, or performance_schema_max_metadata_locks or performance_schema_max_thread_instances limits it";
+const NO_PLUGIN: &str = "the plugin that lists the server's own locks is not there: INSTALL SONAME 'metadata_lock_info'";
+
+/// Names that one statement asks for.
+const ASKED: usize = 256;
+/// Rows that one statement looks for.
+const PAGE: usize = 1000;
+
+/// Its own lock on the table that it reads shows that the list is kept, for as many locks as there are.
+const MYSQL_LISTS: &str = "SELECT COUNT(*) FROM performance_schema.metadata_locks \
+    WHERE owner_thread_id=PS_CURRENT_THREAD_ID() AND object_name='metadata_locks' \
+    AND @@global.performance_schema_max_metadata_locks=-1 \
+    AND @@global.performance_schema_max_thread_instances=-1";
+const MYSQL: &str = "SELECT t.processlist_id,CAST(m.object_name AS BINARY),1 \
+    FROM performance_schema.threads t \
+    JOIN performance_schema.metadata_locks m ON m.owner_thread_id=t.thread_id \
+    WHERE m.object_type='USER LEVEL LOCK' AND m.lock_status='GRANTED' \
+    AND t.processlist_id";
+/// The table has utf8mb3 names, and so not all.
+const MARIADB: &str = "SELECT thread_id,CAST(table_schema AS BINARY),\
+    IS_USED_LOCK(IF(table_schema='',x'00',CAST(table_schema AS BINARY)))<=>thread_id \
+    FROM information_schema.metadata_lock_info WHERE lock_type='User lock' AND thread_id";
+
+/// Errors by which a list is not there: no right to read it; no such table.
+const NO_LIST: [u16; 2] = [1142, 1109];
+
+impl StoreConnection {
+    /// The run of the server that this connection leads to.
+    pub fn run_number(&self) -> u64 {
+        run_number(self.ident(), self.started())
+    }
+
+    /// For each of these: whether the connection holds the server's own lock.
+    pub async fn holds_natively(
+        &mut self,
+        asked: &[(Key, ConnectionId)],
+    ) -> Result<Vec<bool>, StoreError> {
+        let mut held = Vec::with_capacity(asked.len());
+        for some in asked.chunks(ASKED) {
+            let rows = self.query(format!("SELECT {}", asked_sql(some.iter())), 1).await?;
+            held.extend(to_held(&rows[0], some.len()));
+        }
+        Ok(held)
+    }
+
+    /// The server's own locks of these connections, or of all.
+    pub async fn user_locks(&mut self, of: Option<&[u64]>) -> Result<UserLocks, StoreError> {
+        let flavour = self.flavour();
+        let (list, none) = match flavour {
+            Flavour::MySql => (MYSQL, NO_RIGHT),
+            Flavour::MariaDb => (MARIADB, NO_PLUGIN),
+        };
+        if flavour == Flavour::MySql {
+            let rows = match self.query(MYSQL_LISTS.to_owned(), 1).await {
+                Err(StoreError::Refused { code, .. }) if NO_LIST.contains(&code) => {
+                    return Ok(UserLocks::Unlisted(none));
+                }
+                rows => rows?,
+            };
+            if rows[0].first().is_none_or(|r| column::<u64>(r, 0) == 0) {
+                return Ok(UserLocks::Unlisted(NOT_WHOLE));
+            }
+        }
+        let which = match of {
+            Some(ids) => format!(" IN ({})", numbers(ids.iter().copied())),
+            None => " IS NOT NULL".to_owned(),
+        };
+        let rows = match self.query(format!("{list}{which}"), 1).await {
+            Err(StoreError::Refused { code, .. }) if NO_LIST.contains(&code) => {
+                return Ok(UserLocks::Unlisted(none));
+            }
+            rows => rows?,
+        };
+        let (mut locks, mut garbled) = (Vec::new(), Vec::new());
+        for row in &rows[0] {
+            let conn = ConnectionId(column(row, 0));
+            if column::<u8>(row, 2) == 1 {
+                locks.push(UserLock { conn, name: listed(&column::<Vec<u8>>(row, 1)) });
+            } else {
+                garbled.push(conn);
+            }
+        }
+        Ok(UserLocks::Listed { locks, garbled })
+    }
+
+    /// Which connections the rows of these locks name as holders; and the proxies' own connections.
+    pub async fn named_holders(
+        &mut self,
+        schema: &str,
+        wanted: &[Key],
+    ) -> Result<(Vec<(ConnectionId, Key)>, Vec<u64>), StoreError> {
+        let mut holders = Vec::new();
+        for page in wanted.chunks(PAGE) {
+            let sql = format!(
+                "SELECT k,conn FROM `{schema}`.locks WHERE k IN ({}) AND holder<>0",
+                keys(page)
+            );
+            let holder = |r: &mysql_async::Row| {
+                Some((ConnectionId(column(r, 1)), Key::from_row(&column::<Vec<u8>>(r, 0))?))
+            };
+            holders.extend(self.query(sql, 1).await?[0].iter().filter_map(holder));
+        }
+        let proxies = self.read_proxies(schema).await?;
+        Ok((holders, proxies.into_iter().flat_map(|proxy| proxy.conns).collect()))
+    }
+}
