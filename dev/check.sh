@@ -17,6 +17,12 @@ cargo clippy --locked --workspace --all-targets -- -D warnings
 # fuzz/ has a lock file of its own, which must know of new dependencies, too.
 say 'lock file of fuzz/'
 cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
+if command -v c++ >/dev/null; then
+  say 'targets of fuzz/'
+  CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target} cargo check --quiet --locked --bins --manifest-path fuzz/Cargo.toml
+else
+  say 'targets of fuzz/: left out, there is no C++ compiler'
+fi
 
 # One version for all: what it finds, and its configuration, change with it.
 deny=0.20.2

@@ -52,9 +52,10 @@ say "  $(find grafana/dashboards -name '*.json' | wc -l) fit"
 
 start_server "${1:-mysql}"
 lease=9s # a busy machine is not to put it into jeopardy
-# A and B keep locks, B in a cluster with a name; C observes.
+# A and B keep locks, B in a cluster with a name; C observes. A has a certificate, which has metrics.
 a=$(free_port 0) a_http=$(free_port 0)
-start_proxy A "$a" "$a_http" --metrics-locks 'hot,kept,cold*'
+start_proxy A "$a" "$a_http" --metrics-locks 'hot,kept,cold*' \
+  --tls-cert "$tmp/server/tls/server-cert.pem" --tls-key "$tmp/server/tls/server-key.pem"
 b=$(free_port 0) b_http=$(free_port 0)
 cat >"$tmp/b.toml" <<TOML
 http = "127.0.0.1:$b_http"

@@ -193,6 +193,10 @@ SESSIONS = [
               stacked=True),
         graph("New sessions", [(f"sum {EACH} ({rate('sessions_total')})", WHO)], "ops",
               "Sessions accepted a second. Many, and few open: the application has no pool."),
+        graph("Certificates", [(f"min by (instance, cluster, setting) ({m('certificate_end_seconds')}) - time()",
+                                WHO + " {{setting}}")],
+              "s", "For how long the certificates in the settings are still valid; those that a proxy made itself are not shown.",
+              [{"color": "red", "value": None}, {"color": "green", "value": 14 * 86400}]),
     ]),
     ("Turned away and ended", 8, [
         graph("Refused or ended by the proxy",
@@ -276,7 +280,7 @@ ENGINE = [
               "Other proxies on the same lock tables that hold a lease, as each one sees them."),
         graph("Takeovers", [
             (f"sum {EACH} (increase({m('takeovers_total')}[$__rate_interval]))", WHO),
-            (f"sum by (instance, cluster, of) ({m('stuck_ends')}) > 0", WHO + " stuck: {{of}}"),
+            (f"sum by (instance, cluster, of) ({m('stuck_ends')})", WHO + " stuck: {{of}}"),
         ], "short", """Dead proxies whose locks were made free; and ends of proxies and sessions whose locks stay held until
               somebody acts.""", steps(warn=1)),
         graph("Hand-overs", [

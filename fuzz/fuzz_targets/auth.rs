@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use lockstead::protocol::auth::{OwnKey, encrypted_password, own_login, proof};
-use lockstead::protocol::handshake::{Greeting, Login};
+use lockstead::protocol::handshake::{Greeting, LOGIN_HEAD, Login};
 
 static KEY: LazyLock<OwnKey> = LazyLock::new(|| OwnKey::generate().expect("a key"));
 const BEGIN: &[u8] = b"-----BEGIN PUBLIC KEY-----\n";
@@ -41,9 +41,11 @@ fuzz_target!(|data: &[u8]| {
             }
             if let Some(greeting) = Greeting::parse(second) {
                 let user = password.replace('\0', "");
-                let login = own_login(&greeting, &user, "secret");
-                let login = Login::parse(&login).expect("a login");
-                assert_eq!(login.user, user.as_bytes());
+                let (tls, proof) = (cut & 1 > 0, proof(&greeting.plugin, &greeting.nonce, "secret"));
+                let packet = own_login(&greeting, &user, &proof, tls);
+                assert_eq!(Login::asks_for_tls(&packet[..LOGIN_HEAD]), tls);
+                let login = Login::parse(&packet).expect("a login");
+                assert_eq!((login.user, login.proof), (user.as_bytes(), &*proof));
             }
         }
     }

@@ -60,7 +60,7 @@ fn check(text: &[u8], dialect: Dialect, size: usize) {
     }
     assert_eq!(pieces.calls(), whole.calls(), "other calls in chunks");
     assert_eq!(pieces.first_call(), whole.first_call(), "another first call in chunks");
-    assert_eq!(pieces.prepares_behind(), whole.prepares_behind(), "another PREPARE in chunks");
+    assert_eq!(pieces.prepares_after(), whole.prepares_after(), "another PREPARE in chunks");
     stream(text, dialect, &whole, size);
 }
 
@@ -76,7 +76,7 @@ fn stream(text: &[u8], dialect: Dialect, whole: &Finder, size: usize) {
     if let Some(first) = whole.first_call() {
         assert!(found.is_some(), "no call in a stream");
         // A byte of the text may be what it is overwritten with.
-        assert!(kept <= first + overwritten(&text[first..]), "a stream that goes on behind a call");
+        assert!(kept <= first + overwritten(&text[first..]), "a stream that goes on after a call");
     }
     // Half a character at the end of a name may be a whole one in another character set.
     if found == Some(StreamFound::Call) && text.is_ascii() {
@@ -119,6 +119,7 @@ fn spans(text: &[u8], verdict: &Statement) {
         Statement::NoCall
         | Statement::PerhapsLists
         | Statement::WrongCount
+        | Statement::InTable
         | Statement::Definition
         | Statement::Named(_)
         | Statement::Executes

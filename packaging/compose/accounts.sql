@@ -1,4 +1,4 @@
--- For mysql, to be run by an administrator.
+-- For mysql. An administrator runs this.
 SET NAMES utf8mb4;
 SET SESSION sql_mode = '';
 

@@ -136,7 +136,7 @@ async fn until_free(
         // It renews each heartbeat, and reads the request then.
         if since.elapsed() >= terms.heartbeat() * 3 + PAUSE * 10 {
             return Err(failed(format!(
-                "owner silent: the proxy at {} has not renewed its lease for {:.1?}; the lock is free when that has run out, {:?} after the last renewal, or when the proxy is back and has read the request",
+                "owner silent: the proxy at {} has not renewed its lease for {:.1?}; the lock is free when the lease has run out, {:?} after the last renewal, or when the proxy is back and has read the request",
                 proxy.addr,
                 since.elapsed(),
                 terms.ttl

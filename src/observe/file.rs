@@ -64,7 +64,7 @@ impl ReportFile {
         }
     }
 
-    /// The report of an earlier process. A broken file is put aside.
+    /// The report of an earlier process. A broken file is renamed.
     pub fn load(&self) -> Result<Option<Report>, FileError> {
         let broken = match load(&self.path) {
             Err(e @ FileError::Broken { .. }) => e,
@@ -72,7 +72,7 @@ impl ReportFile {
         };
         let aside = self.path.with_extension("json.broken");
         fs::rename(&self.path, &aside).map_err(io_at(&aside))?;
-        tracing::warn!(error = %broken, aside = %aside.display(), "a broken report was put aside: observing begins with an empty one");
+        tracing::warn!(error = %broken, renamed_to = %aside.display(), "a broken report was renamed: observing begins with an empty one");
         Ok(None)
     }
 

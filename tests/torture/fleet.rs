@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lockstead_support::launch::lasting_port;
+use lockstead_support::patience::{PATIENCE, within};
 use lockstead_support::{Launch, Link, Log, Proxy, Ready, Way};
 
 use crate::history::now;
@@ -84,16 +85,18 @@ impl Node {
             ["--state-dir", &state, "--store", &store],
             ["--lease", &lease, "--collect-after", &collect],
         ];
-        let proxy = eventually("a proxy is started", || {
-            Launch::by(program)
+        let mut why = String::new();
+        let proxy = within(PATIENCE, || {
+            let started = Launch::by(program)
                 .arguments(&["--create-schema"])
                 .arguments(arguments.as_flattened())
                 .on_port(self.port)
                 .log_to(&self.log)
                 .until(Ready::AtOnce)
-                .start()
-                .ok()
+                .start();
+            started.map_err(|error| why = format!("{error:#}")).ok()
         });
+        let proxy = proxy.unwrap_or_else(|| panic!("no proxy is started: {why}"));
         *lock(&self.proxy) = Some(proxy);
     }
 

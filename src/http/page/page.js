@@ -215,9 +215,9 @@ const show = (status) => {
   put("about", `${status.version} · ${mine(status.backends)[0].backend}`);
   lease(mine(status.lease)[0]);
   const last = (name) => cluster.rates[name].at(-1) ?? 0;
-  // Without the lock tables nobody knows what is held.
-  const known = status.failed === null || old;
-  const none = (text) => (known ? text : "Not known: the lock tables do not answer.");
+  // Without the lock tables nobody knows what is held; that there was nothing before does not say that there is nothing now.
+  const none = (text) => (status.failed === null ? text : "Not known: the lock tables do not answer.");
+  const known = status.failed === null || cluster.held > 0;
   by("held").textContent = known && !cluster.observes ? count(cluster.held) : "–";
   by("waiting").textContent = cluster.observes ? "–" : count(cluster.waiting);
   by("grants").textContent = rate(last("grants"));

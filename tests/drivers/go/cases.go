@@ -56,9 +56,9 @@ func prepared(s *Session) {
 	s.listed("sum", "SELECT ? + ? AS x", 1, 2)
 	moment := time.Date(2024, 2, 29, 12, 34, 56, 789012000, time.UTC)
 	for i, v := range []any{1, -1.5, "ü€😀", nil, true, []byte{0, 255, 39}, moment, uint64(1 << 63)} {
-		s.listed(fmt.Sprintf("parameter %d", i), fmt.Sprintf("SELECT ? AS v%d, LENGTH(?) AS l", i), v, v)
+		s.listed(fmt.Sprintf("parameter %d", i), fmt.Sprintf("SELECT ? AS v%d, LENGTH( ?) AS l", i), v, v)
 		must(using(Options{Interpolate: true}, func(other *Session) {
-			other.listed(fmt.Sprintf("interpolated %d", i), fmt.Sprintf("SELECT ? AS v%d, LENGTH(?) AS l", i), v, v)
+			other.listed(fmt.Sprintf("interpolated %d", i), fmt.Sprintf("SELECT ? AS v%d, LENGTH( ?) AS l", i), v, v)
 		}))
 	}
 	kept, err := s.Conn.PrepareContext(ctx, "SELECT CONCAT(?) AS v")
@@ -132,7 +132,8 @@ func bigPacket(s *Session) {
 		data[i] = byte(i * 2654435761 >> 13)
 	}
 	say("sent = %x", sha256.Sum256(data))
-	s.listed("prepared", "SELECT SHA2(?, 256) AS there, ? AS back", data, data)
+	// With the blank, since GORM makes a parameter of each byte right after a parenthesis.
+	s.listed("prepared", "SELECT SHA2( ?, 256) AS there, ? AS back", data, data)
 	must(using(Options{Interpolate: true}, func(other *Session) {
 		other.listed("text", "SELECT SHA2(b, 256) AS there, b AS back FROM (SELECT ? AS b) x", data)
 	}))

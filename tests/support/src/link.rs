@@ -33,8 +33,8 @@ struct Shared {
     source: Ipv4Addr,
     lanes: Mutex<[Lane; 2]>,
     changed: Condvar,
-    /// Clients' ends of all connections so far.
-    clients: Mutex<Vec<TcpStream>>,
+    /// Clients' ends of the connections that are not over, by their number: more files than that are not kept open.
+    clients: Mutex<Vec<(usize, TcpStream)>>,
     /// A connection that carries these bytes to the server breaks when the reply comes.
     fatal: Mutex<Option<Vec<u8>>>,
     open: AtomicUsize,
@@ -103,14 +103,15 @@ impl Link {
         });
         let link = Self { port, shared: Arc::clone(&shared) };
         std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
+            for (number, client) in listener.incoming().flatten().enumerate() {
                 shared.open.fetch_add(1, Ordering::SeqCst);
-                lock(&shared.clients).extend(client.try_clone());
+                lock(&shared.clients).extend(client.try_clone().map(|client| (number, client)));
                 // Where a client is led is decided when it comes.
                 let target = shared.target.load(Ordering::SeqCst);
                 let shared = Arc::clone(&shared);
                 std::thread::spawn(move || {
                     forward(client, target, &shared);
+                    lock(&shared.clients).retain(|(other, _)| *other != number);
                     shared.open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
@@ -161,7 +162,7 @@ impl Link {
 
     /// Breaks all connections.
     pub fn cut(&self) {
-        for client in lock(&self.shared.clients).drain(..) {
+        for (_, client) in lock(&self.shared.clients).drain(..) {
             let _ = client.shutdown(Shutdown::Both);
         }
     }
@@ -297,6 +298,17 @@ mod tests {
         let mut second = client(&link);
         second.write_all(b"x").expect("sent");
         assert_eq!(reads(&mut second, LONG), Some(b'x'));
+    }
+
+    #[test]
+    fn a_connection_that_is_over_leaves_no_file_open() {
+        let link = Link::to(echo());
+        for _ in 0..3 {
+            let mut client = client(&link);
+            client.write_all(b"a").expect("sent");
+            assert_eq!(reads(&mut client, LONG), Some(b'a'));
+        }
+        eventually("none is kept", || lock(&link.shared.clients).is_empty().then_some(()));
     }
 
     #[test]

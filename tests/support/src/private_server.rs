@@ -171,8 +171,8 @@ fn script(arguments: &[&str]) -> Result<()> {
 
 impl Drop for PrivateServer {
     fn drop(&mut self) {
-        if self.folder.exists() {
-            let _ = self.kill();
+        // Its folder is how a server is found: it stays with one that was not killed, as when the script was ended.
+        if self.folder.exists() && self.kill().is_ok() {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
