@@ -3,12 +3,15 @@
 use crate::own_server::flavour_of;
 use crate::proxy::Proxy;
 use crate::script::{Flavour, Server};
-use crate::session::Session;
-use crate::stage::{Database, eventually, join, on_both};
+use crate::session::{Session, account};
+use crate::stage::{Database, eventually, is_at_server, join, on_both};
+use crate::wire::login::Account;
+use crate::wire::wrap::Wrap;
 
 on_both! {
     a_client_that_vanishes_from_an_amended_result_leaves_no_lock
     a_dead_clients_statement_is_ended_as_by_the_server_itself
+    a_dead_clients_statement_is_ended_over_tls
     a_statement_that_the_proxy_asks_for_is_ended_too
     what_was_sent_before_the_end_still_runs
     a_half_closed_holder_hears_its_answers
@@ -102,6 +105,19 @@ fn a_dead_clients_statement_is_ended_as_by_the_server_itself(server: &Server) {
 
 /// The proxy has the server prepare a statement before it runs. MySQL looks for no client's end while
 /// it waits for a table.
+/// MySQL takes any unread byte for a sign that the client is there, so TLS must not say goodbye to it.
+fn a_dead_clients_statement_is_ended_over_tls(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let wrap = Wrap { tls: true, ..Wrap::default() };
+    let mut session = Session::of(proxy.port, &Account { wrap, ..account() });
+    session.send("DO SLEEP(600)");
+    until_running(server, &session);
+    let id = session.id();
+    drop(session);
+    let (mut root, flavour) = (server.root(), flavour_of(server));
+    eventually("the server ends it", || (!is_at_server(&mut root, flavour, id)).then_some(()));
+}
+
 fn a_statement_that_the_proxy_asks_for_is_ended_too(server: &Server) {
     if flavour_of(server) == Flavour::MySql {
         return;

@@ -111,7 +111,7 @@ impl Link {
         match self.client.read(&mut self.inbox) {
             Ok(Some(0)) => {
                 self.client_ended = true;
-                self.server.end();
+                self.server.end_abruptly();
                 Ok(())
             }
             Ok(_) => Ok(()),

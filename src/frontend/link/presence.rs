@@ -73,8 +73,8 @@ impl Link {
         if !at_command || self.owes_client_nothing() {
             return Err(CloseReason::ClientGone);
         }
-        // Half a close for half a close; the server answers and hangs up.
-        self.server.end();
+        // Half a close for half a close; the server answers and closes.
+        self.server.end_abruptly();
         Ok(())
     }
 
