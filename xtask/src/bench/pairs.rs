@@ -9,6 +9,9 @@ use super::samples::Of;
 use super::stage::Counters;
 use super::targets::of_plain;
 
+/// The ways to lock: the server's locks directly and through HAProxy, the plain scheme, and Lockstead in its modes.
+const LOCKERS: [&str; 6] = ["native", "haproxy", "plain", "lockstead", "coexist", "observed"];
+
 /// What a run of the load printed.
 pub(super) struct Load(serde_json::Value);
 
@@ -71,8 +74,11 @@ impl Run<'_> {
 
     pub(super) fn measure_locks(&mut self) -> Result<()> {
         self.stage.start_haproxy(None)?;
-        self.stage.start_lockstead("lockstead", &[])?;
+        let reports = self.stage.place().file("observed").display().to_string();
+        self.stage.start_lockstead("lockstead", &["--mode", "durable"])?;
         self.stage.start_before()?;
+        self.stage.start_lockstead("coexist", &["--mode", "coexist"])?;
+        self.stage.start_lockstead("observed", &["--mode", "observe", "--state-dir", &reports])?;
         self.one_client()?;
         self.many_clients()?;
         self.stage.stop_all();
@@ -82,7 +88,7 @@ impl Run<'_> {
     fn one_client(&mut self) -> Result<()> {
         for round in 1..=self.plan.most_rounds {
             self.say(&format!("locks, 1 client, round {round}"));
-            for variant in self.plan.variants(&["native", "haproxy", "plain", "lockstead"]) {
+            for variant in self.plan.variants(&LOCKERS) {
                 self.pairs("locks", (1, variant), &[])?;
             }
             let group = self.samples.group("locks", self.flavour);
@@ -101,8 +107,8 @@ impl Run<'_> {
         let crowd = self.plan.crowd;
         for round in 1..=self.plan.most_rounds {
             self.say(&format!("locks, 64 and {crowd} clients, round {round}"));
-            for n in [64, crowd] {
-                for variant in self.plan.variants(&["native", "haproxy", "plain", "lockstead"]) {
+            for n in [16, 64, crowd] {
+                for variant in self.plan.variants(&LOCKERS) {
                     self.pairs("locks", (n, variant), &[])?;
                 }
             }
@@ -191,12 +197,14 @@ impl Run<'_> {
     pub(super) fn measure_cost(&mut self) -> Result<()> {
         let own = Counters::own_statements(self.stage.server())?;
         self.stage.start_lockstead("lockstead", &[])?;
+        self.stage.start_lockstead("coexist", &["--mode", "coexist"])?;
         // Once uncounted: rows come to be, statements are prepared.
         self.load((64, "lockstead"), &[])?;
+        self.load((64, "coexist"), &[])?;
         for round in 1..=self.plan.rounds.min(3) {
             self.say(&format!("cost of a pair, round {round}"));
             for n in [1, 64] {
-                for variant in ["native", "plain", "lockstead"] {
+                for variant in ["native", "plain", "lockstead", "coexist"] {
                     let before = Counters::read(self.stage.server())?;
                     let pairs = self.pairs("cost", (n, variant), &[])?;
                     let after = Counters::read(self.stage.server())?;

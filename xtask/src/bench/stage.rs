@@ -214,7 +214,8 @@ impl<'a> Stage<'a> {
         let earlier = self.programs.before.as_ref().filter(|_| name == "before");
         let proxy = Launch::new(earlier.unwrap_or(&self.programs.lockstead))
             .arguments(&["--backend", &backend, "--store", &store_url(&self.server)])
-            .arguments(&["--state-dir", "off", "--lease", "30s", "--create-schema"])
+            .arguments(if options.contains(&"--state-dir") { &[] } else { &["--state-dir", "off"] })
+            .arguments(&["--lease", "30s", "--create-schema"])
             .arguments(&["--workers", &threads])
             .arguments(options)
             .with_pages_on(free_port())

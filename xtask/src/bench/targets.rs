@@ -163,7 +163,19 @@ fn locks(group: &Group) -> Vec<Verdict> {
     let (time, rate) = of_plain(group.flavour);
     let crowd = group.sizes().last().copied().unwrap_or_default();
     let rates = |one, other| group.ratio("pairs_per_second", one, other);
-    vec![
+    let mut all = vec![
+        verdict(
+            "time of a pair, 1 client, coexist/plain",
+            group.ratio("p50_us", (1, "coexist"), (1, "plain")),
+            Must::StayWithin,
+            0.9,
+        ),
+        verdict(
+            "pairs/s, 64 clients, coexist/HAProxy with native locks",
+            rates((64, "coexist"), (64, "haproxy")),
+            Must::Reach,
+            0.6,
+        ),
         verdict(
             "time of a pair, 1 client, Lockstead/plain",
             group.ratio("p50_us", (1, "lockstead"), (1, "plain")),
@@ -188,7 +200,16 @@ fn locks(group: &Group) -> Vec<Verdict> {
             Must::Reach,
             0.8,
         ),
-    ]
+    ];
+    if group.flavour == Flavour::MySql {
+        let what = "pairs/s, 64 clients, coexist/plain";
+        all.push(verdict(what, rates((64, "coexist"), (64, "plain")), Must::Reach, 1.5));
+    }
+    for n in [1, 16, 64].into_iter().filter(|n| group.has((*n, "observed"))) {
+        let what = format!("pairs/s, {n} clients, observe/HAProxy with native locks");
+        all.push(verdict(what, rates((n, "observed"), (n, "haproxy")), Must::Reach, 0.95));
+    }
+    all
 }
 
 fn hot(group: &Group) -> Vec<Verdict> {
