@@ -273,8 +273,8 @@ fn a_port_without_accounts_or_with_open_ones_is_refused(server: &Server) {
     for (lines, mode, complaint) in [
         (good.clone(), 0o644, "chmod 600"),
         (String::new(), 0o600, "has no account"),
-        (format!("{good}{good}"), 0o600, "eve is there twice"),
-        (format!("{good}eve:viewer:abc"), 0o600, "line 3 is no account"),
+        (format!("{good}{good}"), 0o600, "eve is listed twice"),
+        (format!("{good}eve:viewer:abc"), 0o600, "line 3 is not an account"),
     ] {
         accounts.write(&lines, mode);
         let said = refused(&["--admin-listen", "127.0.0.1:0", "--admin-accounts", &file]);
