@@ -19,6 +19,7 @@ use crate::backend::spares::Spares;
 use crate::config::plan::ClusterPlan;
 use crate::config::{Config, Mode, OnLeaseLost, StoreUrl};
 use crate::engine::handle::Engine;
+use crate::engine::handle::FindSessions;
 use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
 use crate::engine::start;
@@ -87,7 +88,9 @@ impl RunningCluster {
         let config = &listeners[0];
         let parts = match config.mode {
             Mode::Observe => observing::parts(config, name.as_deref()).await?,
-            Mode::Durable => durable(config, name.as_deref(), &addresses[0]).await?,
+            Mode::Durable | Mode::Coexist => {
+                granting(config, name.as_deref(), &addresses[0], registry).await?
+            }
         };
         let Parts {
             engine,
@@ -228,7 +231,13 @@ async fn readiness(config: &Config, name: Option<&str>) -> Result<Readiness, Sta
     }
 }
 
-async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<Parts, StartError> {
+/// The start of a proxy that keeps rows.
+async fn granting(
+    config: &Config,
+    name: Option<&str>,
+    address: &str,
+    registry: &Registry,
+) -> Result<Parts, StartError> {
     let store = config.store()?.clone();
     let readiness = readiness(config, name).await?;
     for warning in readiness.warnings.iter().chain(&readiness.closed) {
@@ -244,14 +253,16 @@ async fn durable(config: &Config, name: Option<&str>, address: &str) -> Result<P
         stuck: Arc::default(),
     });
     access.show_rights(readiness.rights);
+    let (cluster, registry) = (name.map(str::to_owned), registry.clone());
+    let sessions = FindSessions::new(move |of| registry.find(cluster.as_deref(), of));
     let (engine, gates, threads) = start::start(Setup {
         access,
         ttl: config.lease,
         suspends: config.on_lease_lost == OnLeaseLost::Suspend,
         addr: address.to_owned(),
         fresh: readiness.installed == Installed::Created,
-        native: false,
-        sessions: None,
+        native: config.mode == Mode::Coexist,
+        sessions: Some(sessions),
         collect_after: config.collect_after,
         state: open_state(config, &store),
     })?;

@@ -93,7 +93,7 @@ async fn check(config: Config, creates: bool, findings: &mut Findings) {
     };
     match config.mode {
         Mode::Observe => observing(&config),
-        Mode::Durable => store(&config, creates, findings).await,
+        Mode::Durable | Mode::Coexist => store(&config, creates, findings).await,
     }
     // After the store: a server that has seen the account asks only for its proof.
     if let Some(greeted) = greeted {
@@ -111,7 +111,7 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
         return leave(greeted).await;
     };
     let account = match &config.store {
-        Some(store) if config.mode == Mode::Durable && clients.mode() == own.mode() => {
+        Some(store) if config.mode != Mode::Observe && clients.mode() == own.mode() => {
             Credentials::of_store(store)
         }
         _ => Credentials::nobody(),

@@ -236,6 +236,7 @@ mod tests {
         admin_listen = '127.0.0.1:2'
         admin_accounts = '/accounts'
         lease = '9s'
+        on_lease_lost = 'close'
         collect_after = '1m'
         state_dir = '/state'
         create_schema = true

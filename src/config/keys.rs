@@ -72,6 +72,7 @@ keys! {
     store: Cluster, AtStart;
     mode: Cluster, AtStart;
     unsupported: Cluster, OnReload;
+    on_store_error: Cluster, OnReload;
     http: Process, AtStart;
     http_page: Process, AtStart;
     http_token_file: Process, AtStart;

@@ -21,4 +21,4 @@ pub use error::ConfigError;
 pub use http::Http;
 pub use plan::Plan;
 pub use raw::Raw;
-pub use validated::{Config, LogFormat, Mode, OnLeaseLost, Unsupported};
+pub use validated::{Config, LogFormat, Mode, OnLeaseLost, OnStoreError, Unsupported};

@@ -27,13 +27,18 @@ pub struct Raw {
     /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
     #[arg(long, value_name = "URL", env = "LOCKSTEAD_STORE", hide_env_values = true)]
     pub store: Option<String>,
-    /// Keep locks in the tables ("durable"), or leave them to the server and report their users ("observe") [default: durable]
+    /// Keep locks in the tables ("durable"), take the server's and keep a row for each ("coexist"), or leave them to
+    /// the server and report their users ("observe") [default: durable]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_MODE")]
     pub mode: Option<String>,
     /// Refuse statements with lock calls that are not covered ("refuse"), or let the server run them
     /// with locks of its own ("native") [default: refuse]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_UNSUPPORTED")]
     pub unsupported: Option<String>,
+    /// What a client gets in mode coexist when the row of its lock cannot be written: an error ("error"), or the
+    /// server's answer ("native") [default: error]
+    #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_STORE_ERROR")]
+    pub on_store_error: Option<String>,
     /// Address and port of /metrics, /livez, /readyz and the status page, or "off" [default: 127.0.0.1:6080]
     #[arg(long, value_name = "ADDR:PORT", env = "LOCKSTEAD_HTTP")]
     pub http: Option<String>,

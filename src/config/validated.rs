@@ -30,8 +30,19 @@ pub enum LogFormat {
 pub enum Mode {
     /// They are rows in the lock tables.
     Durable,
+    /// The server grants its own locks, and a row follows each before the client hears of it.
+    Coexist,
     /// The server keeps them; their users are reported.
     Observe,
+}
+
+/// What the client gets in mode coexist when the row of a lock cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStoreError {
+    /// An error, and the server's lock is given back.
+    Error,
+    /// The server's answer. The lock is the server's alone.
+    Native,
 }
 
 /// What is done with statements whose lock calls are not covered.
@@ -67,6 +78,8 @@ pub struct Config {
     pub mode: Mode,
     /// What is done with statements whose lock calls are not covered.
     pub unsupported: Unsupported,
+    /// What the client gets in mode coexist when the row of a lock cannot be written.
+    pub on_store_error: OnStoreError,
     /// Where metrics, health and the page are served; `None` for nowhere.
     pub http: Option<Http>,
     /// Locks with metrics of their own: patterns of names.
@@ -149,16 +162,20 @@ impl Config {
         let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
         let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
         let backend = backend(raw.backend.as_deref()).map_err(|e| wrong("backend", e))?;
-        let modes = [("durable", Mode::Durable), ("observe", Mode::Observe)];
+        let modes =
+            [("durable", Mode::Durable), ("coexist", Mode::Coexist), ("observe", Mode::Observe)];
         let mode = choice(raw.mode.as_deref(), &modes).map_err(|e| wrong("mode", e))?;
         let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
         let unsupported = choice(raw.unsupported.as_deref(), &decisions);
         let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
+        let decisions = [("error", OnStoreError::Error), ("native", OnStoreError::Native)];
+        let on_store_error = choice(raw.on_store_error.as_deref(), &decisions);
+        let on_store_error = on_store_error.map_err(|e| wrong("on_store_error", e))?;
         let losses = [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
         let on_lease_lost = choice(raw.on_lease_lost.as_deref(), &losses);
         let on_lease_lost = on_lease_lost.map_err(|e| wrong("on_lease_lost", e))?;
         let store = store(&raw).map_err(|(key, problem)| wrong(key, problem))?;
-        if store.is_none() && mode == Mode::Durable {
+        if store.is_none() && mode != Mode::Observe {
             return Err(no_store());
         }
         let limits = limits::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
@@ -182,6 +199,7 @@ impl Config {
             store,
             mode,
             unsupported,
+            on_store_error,
             http,
             metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
             digests: limits.digests,

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::io::admin_queries;
 use super::io::held_locks::{self, Census};
 use super::io::last_known::Rows;
-use super::io::native_locks::{DirectLocks, NativeLocks, NativeQuestion};
+use super::io::native_locks::{DirectLocks, NativeQuestion};
 use super::io::query_error::QueryError;
 use super::messages::{Differences, EngineRequest, HeldNow};
 use super::shared::lease::Lease;
@@ -20,6 +20,7 @@ use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::sessions::KillResult;
 use crate::types::{ConnectionId, ProxyId};
 
+pub use super::io::native_locks::NativeLocks;
 pub use super::messages::{Acquired, Claim, EventSender, FindSessions, Grant, Look, SessionEvent};
 
 /// A handle to the engine, one a session, cheap to clone.
@@ -87,8 +88,8 @@ impl Engine {
     }
 
     /// The other proxies, as far as their modes matter.
-    pub fn peers(&self) -> &Peers {
-        &self.peers
+    pub fn peers(&self) -> Arc<Peers> {
+        Arc::clone(&self.peers)
     }
 
     /// The server's own locks of clients that do not come through a proxy, as they were listed last.

@@ -1,11 +1,12 @@
 //! The client side: accepting, logging in, relaying, answering lock calls, ending.
 //!
 //! Its floors, the lowest first: what sessions share, the observer, the legs of a session, its
-//! state, lock calls, statements with calls in them, prepared statements, the decision about a
+//! state, lock calls, mode coexist, statements with calls in them, prepared statements, the decision about a
 //! command, the login, the session, the listener. A file imports from its own floor and those
 //! below.
 
 pub mod accept;
+mod coexist;
 mod dispatch;
 mod link;
 mod locks;

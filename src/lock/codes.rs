@@ -52,6 +52,17 @@ pub fn store_failed(why: &str) -> ErrorReply {
     }
 }
 
+/// ER_LOCK_WAIT_TIMEOUT, where the response to a statement that took a lock at the server cannot be changed.
+pub fn held_in_rows() -> ErrorReply {
+    ErrorReply {
+        code: 1205,
+        state: "HY000",
+        message: "Lock wait timeout exceeded: a session of another Lockstead, in mode durable, holds this \
+                  lock. The statement has run, but its lock was given back; try again"
+            .to_owned(),
+    }
+}
+
 /// A statement by which the server itself says that a lock is not taken because of a deadlock; as
 /// a warning where it lets such an error pass.
 pub fn deadlock(flavour: Flavour, as_warning: bool) -> String {

@@ -67,6 +67,17 @@ pub struct Name {
     pub given: Box<[u8]>,
 }
 
+impl Name {
+    /// An expression of SQL that the server takes for the same name, in any mode and character set.
+    pub fn expression(&self, flavour: Flavour) -> String {
+        let bytes = hex::encode_upper(&self.given);
+        match flavour {
+            Flavour::MySql => format!("CONVERT(x'{bytes}' USING utf8mb4)"),
+            Flavour::MariaDb => format!("x'{bytes}'"),
+        }
+    }
+}
+
 /// A name as the server lists its own locks: in the form in which it compares names, up to the first NUL.
 pub fn listed(name: &[u8]) -> Name {
     let given = if name.is_empty() { &b"\0"[..] } else { name };

@@ -94,6 +94,17 @@ metrics! {
         "Statements that define a stored program or view with a lock call inside, passed to the server."
     );
 
+    // Rows of the server's own locks, in mode coexist.
+    pub claims: IntCounterVec = counter_vec(
+        "claims_total",
+        "Locks that the server granted in mode coexist, by the result for their rows.",
+        &["result"]
+    );
+    pub native_reads_failed: IntCounter = counter(
+        "native_reads_failed_total",
+        "Times that the server's own locks of a session could not be read."
+    );
+
     // Locks and waits.
     pub wait_seconds: Histogram = histogram(
         "lock_wait_seconds",
@@ -297,6 +308,7 @@ impl Metrics {
             (&self.deadlocks, &["here", "across"]),
             (&self.suspensions, &["resumed", "closed"]),
             (&self.unsupported, &["refused", "native"]),
+            (&self.claims, &["claimed", "not_free", "failed", "native"]),
         ] {
             for value in values {
                 counters.with_label_values(&[*value]);

@@ -36,6 +36,14 @@ impl Header {
         header
     }
 
+    /// Whether a line says what is answered in mode durable in place of the server's answer.
+    pub(crate) fn is_of_durable(line: &str) -> bool {
+        let line = line.trim();
+        let rest =
+            line.split_once("] ").filter(|_| line.starts_with('[')).map_or(line, |(_, rest)| rest);
+        rest.starts_with('~')
+    }
+
     fn directive(&mut self, word: &str, rest: &str, here: &dyn Fn() -> String) {
         let passes = || {
             rest.split_whitespace().map(|word| {
@@ -79,7 +87,8 @@ impl Header {
     /// The passes that it is in; all that it can be in, if every script is in `every` pass.
     pub(crate) fn passes(&self, every: bool) -> Vec<Pass> {
         let is_in = |pass: &Pass| {
-            let asked_for = *pass == Pass::Plain || every || self.also.contains(pass);
+            let always = matches!(pass, Pass::Plain | Pass::Coexist);
+            let asked_for = always || every || self.also.contains(pass);
             asked_for && !self.not.contains(pass)
         };
         Pass::ALL.into_iter().filter(is_in).collect()

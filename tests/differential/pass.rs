@@ -23,11 +23,13 @@ pub(crate) enum Pass {
     OverBoth,
     /// By a proxy that only observes.
     Observed,
+    /// By a proxy that keeps rows of the server's own locks.
+    Coexist,
 }
 
 impl Pass {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Plain, Self::OverTls, Self::OverZlib, Self::OverBoth, Self::Observed];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Plain, Self::OverTls, Self::OverZlib, Self::OverBoth, Self::Observed, Self::Coexist];
 
     /// As headers and the names of tests have it.
     pub(crate) fn name(self) -> &'static str {
@@ -37,6 +39,7 @@ impl Pass {
             Self::OverZlib => "over_zlib",
             Self::OverBoth => "over_both",
             Self::Observed => "observed",
+            Self::Coexist => "coexist",
         }
     }
 
@@ -57,7 +60,13 @@ impl Pass {
             Self::OverTls => &["--fast-path", "false"],
             Self::OverBoth => &["--backend-compression", "zlib"],
             Self::Observed => &["--mode", "observe"],
+            Self::Coexist => &["--mode", "coexist"],
         }
+    }
+
+    /// Whether all answers are the server's own.
+    pub(crate) fn is_native(self) -> bool {
+        matches!(self, Self::Observed | Self::Coexist)
     }
 }
 

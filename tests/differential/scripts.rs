@@ -150,6 +150,12 @@ impl Case {
 
     fn check(&self, server: &Server, through: Option<u16>) -> Result<(), String> {
         let check = Check { server, flavour: self.flavour, wrap: self.pass.wrap(), through };
-        check.run(&self.script.name, &self.script.text)
+        let documented = |line: &&str| !Header::is_of_durable(line);
+        let text: Vec<&str> = if self.pass.is_native() {
+            self.script.text.lines().filter(documented).collect()
+        } else {
+            vec![&self.script.text]
+        };
+        check.run(&self.script.name, &text.join("\n"))
     }
 }

@@ -7,6 +7,7 @@ mod adopt;
 mod audit;
 mod checks;
 mod cli;
+mod coexist;
 mod deadlocks;
 mod digests;
 mod doctor;

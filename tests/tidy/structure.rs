@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Findings, Source, sources};
 
 /// The floors of src/frontend, lowest first: folders there.
-const FRONTEND: [&str; 11] = [
+const FRONTEND: [&str; 12] = [
     "shared",
     "observe",
     "link",
     "state",
     "locks",
+    "coexist",
     "statements",
     "prepared",
     "dispatch",

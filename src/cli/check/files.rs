@@ -109,7 +109,7 @@ pub(super) fn state_dir(config: &Config, findings: &mut Findings) {
         Ok(()) => Findings::fine(LABEL, format_args!("ok: {shown}, will be created at start")),
         Err(e) => {
             let lost = match config.mode {
-                Mode::Durable => "a restart after kill -9 waits for the lease",
+                Mode::Durable | Mode::Coexist => "a restart after kill -9 waits for the lease",
                 Mode::Observe => "there is no report",
             };
             findings.failed(LABEL, format_args!("{shown}: {e}; without it, {lost}"));

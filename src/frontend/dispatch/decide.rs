@@ -8,7 +8,7 @@ use crate::frontend::link::input::Dropped;
 use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::unsupported::{Decision, note_uncovered, runs_uncovered};
-use crate::frontend::observe::observer::Watch;
+use crate::frontend::observe::watch::Watch;
 use crate::frontend::prepared::too_long::decide_long;
 use crate::frontend::shared::context::Context;
 use crate::frontend::state::identity::Identity;

@@ -1,12 +1,14 @@
 //! A session that is observed: its commands are forwarded as they are, and those that tell of lock
 //! calls are shown to its observer.
 
+use std::sync::Arc;
+
 use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::from_client::CommandAction;
 use crate::frontend::locks::call_context::text_start;
-use crate::frontend::observe::observer::Watch;
 use crate::frontend::observe::statement::{TooManyReadings, WatchedText};
+use crate::frontend::observe::watch::Watch;
 use crate::frontend::state::server_view::ServerView;
 use crate::net::buffers::BUFFER;
 use crate::net::peer::Peer;
@@ -17,6 +19,7 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::handshake::{ChangeUser, Login};
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::Stream;
+use crate::sql::find::words::runs_others;
 use crate::sql::lexer::scanner::is_space;
 use crate::sql::report::coverage::{By, Coverage};
 
@@ -71,6 +74,7 @@ pub(crate) fn decide_watched(
             }
             let text_at = text_start(payload, link.capabilities());
             if !fits {
+                watch.begin_long(Command(byte) == Command::STMT_PREPARE);
                 // The text after even longer attributes is not read.
                 return Ok(CommandAction::Forward(
                     text_at.map(|at| Stream::after(view.dialect(link.status()), at).looking()),
@@ -114,15 +118,16 @@ fn watch_text(
     let prepares = command == Command::STMT_PREPARE;
     let by = if prepares { By::Prepare } else { By::Query { several: view.several() } };
     let found = text.filter(|text| scan(text).call);
-    let read =
-        found.map_or(Ok(None), |text| WatchedText::read(text, view.dialect(link.status()), by));
+    let read = found.map_or(Ok(None), |text| watch.read(text, view.dialect(link.status()), by));
     let read = read.unwrap_or_else(|TooManyReadings| {
         let why = Coverage::Perhaps(
             "a lock call in a text that reads differently in many SQL modes and character sets",
         );
         watch.unread("<text that reads differently in many SQL modes>", why);
-        None
+        watch.keeps_rows().then(WatchedText::unknown).map(Arc::new)
     });
+    let others = watch.keeps_rows() && text.is_none_or(runs_others);
+    let read = read.or_else(|| others.then(WatchedText::unknown).map(Arc::new));
     if prepares {
         watch.prepare(read);
         return;

@@ -45,6 +45,10 @@ impl Link {
         self.inbox = Vec::new();
         self.heard_of_client();
         let result = match self.client.read(&mut buffer) {
+            Ok(Some(0)) if self.awaits_rows() && !buffer.is_empty() => {
+                self.client_ended = true;
+                Ok(())
+            }
             Ok(Some(0)) => self.client_closed(),
             Err(e) => Err(self.unread(&e, CloseReason::ClientGone)),
             Ok(_) => Ok(()),
@@ -63,7 +67,8 @@ impl Link {
             return Ok(());
         }
         let mut buffer = std::mem::take(&mut self.inbox);
-        self.process(dispatch, &mut buffer)
+        self.process(dispatch, &mut buffer)?;
+        if self.client_ended && self.inbox.is_empty() { self.client_closed() } else { Ok(()) }
     }
 
     /// Reads client bytes ahead while the proxy answers, to notice the end after them.
@@ -104,7 +109,7 @@ impl Link {
                     }
                     continue;
                 }
-                ClientInput::Command if self.awaits_stream() => break,
+                ClientInput::Command if self.awaits_stream() || self.awaits_rows() => break,
                 ClientInput::Command => match dispatch.command(self, &buffer[at..])? {
                     CommandAction::Incomplete => break,
                     CommandAction::Park => {

@@ -104,7 +104,7 @@ impl Link {
             Recipient::Client | Recipient::Fetch(_) => None,
             Recipient::Watched(seen) => {
                 seen.feed(bytes);
-                None
+                seen.held.as_mut().map(|held| held.feed(bytes))
             }
             Recipient::Nobody | Recipient::Release(..) => Some(Vec::new()),
             Recipient::Gate(reply) => {

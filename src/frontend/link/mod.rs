@@ -194,7 +194,7 @@ impl Link {
             return Poll::Ready(Ok(LinkEvent::Server));
         }
         let listens = match interest {
-            Interest::Commands => self.hears_commands(),
+            Interest::Commands => self.hears_commands() || self.hears_ahead_of_rows(),
             Interest::Ahead => self.inbox.len() < READ_AHEAD && !self.client_ended,
             Interest::End => self.inbox.is_empty() && !self.client_ended && !self.client_lost,
             Interest::Settled | Interest::Server => false,
@@ -216,6 +216,19 @@ impl Link {
             && !self.client_ended
             && self.pending.len() < MAX_PENDING
             && !self.awaits_stream()
+            && !self.awaits_rows()
+    }
+
+    /// Whether the next command waits until what a response tells of locks is settled. Read on, it
+    /// would be answered before that.
+    fn awaits_rows(&self) -> bool {
+        matches!(self.input, ClientInput::Command)
+            && self.pending.back().is_some_and(Pending::is_held_back)
+    }
+
+    /// Whether the client is read meanwhile, up to a limit, so that its end is noticed.
+    fn hears_ahead_of_rows(&self) -> bool {
+        self.awaits_rows() && self.inbox.len() < READ_AHEAD && !self.client_ended
     }
 
     /// Whether the server has all of a command that both sides talk freely after, and has yet to say

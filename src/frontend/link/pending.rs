@@ -64,6 +64,13 @@ pub(crate) enum Finished {
     Fetch(u32, Ending),
 }
 
+impl Pending {
+    /// Whether the end of the response waits for the rows of locks.
+    pub(crate) fn is_held_back(&self) -> bool {
+        matches!(&self.recipient, Recipient::Watched(seen) if seen.held.is_some())
+    }
+}
+
 /// Whether the client waits for one of these.
 pub(crate) fn any_for_client(pending: &VecDeque<Pending>) -> bool {
     pending.iter().any(|response| response.recipient.is_client())

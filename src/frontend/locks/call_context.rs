@@ -108,15 +108,21 @@ impl CallContext<'_> {
 
     /// Takes in what somebody else tells the session.
     pub(crate) fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
-        if let Asked::Look(question) = self.locks.hear(event)? {
-            // The client's end may lie unread in its socket.
-            if !self.command.is_part() && self.server.has_unread_command() {
-                self.locks.answer_when_heard(question);
-            } else {
-                self.locks.present(question);
-            }
+        match self.locks.hear(event)? {
+            // Locks are read between commands: if they still differ then, the next sweep asks again.
+            Asked::Nothing | Asked::Read => {}
+            Asked::Look(question) => self.look_at_client(question),
         }
         Ok(())
+    }
+
+    fn look_at_client(&mut self, question: u64) {
+        // The client's end may lie unread in its socket.
+        if !self.command.is_part() && self.server.has_unread_command() {
+            self.locks.answer_when_heard(question);
+        } else {
+            self.locks.present(question);
+        }
     }
 
     /// The check before anything is said or done under locks that are held. It waits while the session

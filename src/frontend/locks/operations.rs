@@ -212,7 +212,7 @@ fn over_limit(cx: &CallContext<'_>, timeout: &Timeout) -> Option<ErrorReply> {
 
 /// A session at another server than the locks cannot have any: its connection id is nobody's
 /// there, or a stranger's, and nobody would wait for its end.
-async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
+pub(crate) async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     if cx.locks.trusts(cx.view.known_since()) {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::super::link::close_reason::CloseReason;
 use super::super::state::ledger::Ledger;
 use super::server::Task;
-use crate::engine::handle::{Claim, Engine, EventSender, Look, SessionEvent, Ticket};
+use crate::engine::handle::{Claim, Engine, EventSender, Look, NativeLocks, SessionEvent, Ticket};
 use crate::engine::io::gatekeeper::{Gate, Gates};
 use crate::engine::io::held_locks::Census;
 use crate::lock::name::{Key, Name};
@@ -21,6 +21,8 @@ pub(crate) enum Asked {
     Nothing,
     /// To check whether the client is still there, and to answer with this number.
     Look(u64),
+    /// To read which locks the server holds for the session.
+    Read,
 }
 
 /// What a session can do with locks.
@@ -31,10 +33,16 @@ pub(crate) trait Locks: Send {
     fn ledger_mut(&mut self) -> &mut Ledger;
     /// Queues for a lock in the name of `owner`; with `once` the answer comes at once.
     fn acquire(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket;
+    /// Claims the row of a lock that the server holds for the session; with `once` the answer comes at once.
+    fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket;
     /// Leaves the queue.
     fn cancel(&mut self, ticket: &Ticket);
     /// Releases locks of an incarnation, and waits until they are free or lost.
     fn release(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) -> Task<'static, ()>;
+    /// Releases locks that the server has released, soon.
+    fn release_later(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId);
+    /// Reads which locks the server holds for the session: these, and others where it has a list.
+    fn native_locks(&mut self, asked: Vec<Name>) -> Task<'static, Result<NativeLocks, String>>;
     /// Releases locks once the server no longer works for the session.
     fn release_when_gone(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId);
     /// Looks at a lock that the session does not hold.
@@ -104,6 +112,11 @@ impl LockOwner {
         }
     }
 
+    fn claim_of(&self, name: Name, owner: Arc<[u8]>, once: bool, native: bool) -> Claim {
+        let (conn, events) = (self.connection, self.events_in.clone());
+        Claim { name, conn, owner, once, holds: false, weight: 0, events, native }
+    }
+
     /// Asks whether the server still works for the session, which holds locks.
     pub(crate) fn ask_whether_served(&self) {
         if let Some(lock) = self.ledger.held().any() {
@@ -135,16 +148,22 @@ impl Locks for LockOwner {
     }
 
     fn acquire(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket {
-        self.engine.acquire(Claim {
-            name,
-            conn: self.connection,
-            owner,
-            once,
-            holds: !self.ledger.held().is_empty(),
-            weight: self.ledger.deadlocks(),
-            events: self.events_in.clone(),
-            native: false,
-        })
+        let holds = !self.ledger.held().is_empty();
+        let weight = self.ledger.deadlocks();
+        self.engine.acquire(Claim { holds, weight, ..self.claim_of(name, owner, once, false) })
+    }
+
+    fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket {
+        self.engine.acquire(self.claim_of(name, owner, once, true))
+    }
+
+    fn release_later(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+        self.engine.release_later(locks, proxy);
+    }
+
+    fn native_locks(&mut self, asked: Vec<Name>) -> Task<'static, Result<NativeLocks, String>> {
+        let (engine, connection) = (self.engine.clone(), self.connection);
+        Box::pin(async move { engine.native_locks(connection, asked).await })
     }
 
     fn cancel(&mut self, ticket: &Ticket) {
@@ -206,7 +225,7 @@ impl Locks for LockOwner {
     fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
         match event {
             SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => Err(CloseReason::Fenced),
-            SessionEvent::Fence(_) | SessionEvent::ReadLocks => Ok(Asked::Nothing),
+            SessionEvent::Fence(_) => Ok(Asked::Nothing),
             SessionEvent::Revoke(token) => match self.ledger.held().name_of(token) {
                 Some(name) => Err(CloseReason::Revoked(name)),
                 None => Ok(Asked::Nothing),
@@ -228,6 +247,7 @@ impl Locks for LockOwner {
                 Ok(Asked::Nothing)
             }
             SessionEvent::Look(question) => Ok(Asked::Look(question)),
+            SessionEvent::ReadLocks => Ok(Asked::Read),
         }
     }
 

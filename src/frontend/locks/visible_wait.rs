@@ -250,8 +250,8 @@ pub(crate) async fn leave_gate(
 ) -> Result<Option<Vec<u8>>, CloseReason> {
     let value = match acquired {
         Acquired::Granted(_) => Some(1),
-        Acquired::NotFree => Some(0),
-        Acquired::Failed(_) | Acquired::Deadlock | Acquired::Unproven => None,
+        Acquired::NotFree | Acquired::Unproven => Some(0),
+        Acquired::Failed(_) | Acquired::Deadlock => None,
     };
     if !wait.is_shown() || value.is_none() || !may_track(cx, wait.shown) {
         cx.server.drop_gate_reply();

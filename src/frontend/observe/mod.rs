@@ -1,5 +1,9 @@
-//! What a session's observer knows: texts with lock calls, and what came of them.
+//! What is known of a session by its commands and their responses: texts with lock calls, and their results.
 
-pub(super) mod observer;
+mod arguments;
+pub(super) mod held_back;
+pub(super) mod need;
 pub(super) mod pending_response;
+pub(super) mod report;
 pub(super) mod statement;
+pub(super) mod watch;

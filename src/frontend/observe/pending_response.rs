@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::held_back::HeldBack;
 use super::statement::WatchedText;
 use crate::observe::event::Outcome;
 use crate::protocol::column::is_definition;
@@ -22,6 +23,8 @@ pub(crate) struct Seen {
     pub sent: Option<Instant>,
     /// The start of the response.
     pub reply: Vec<u8>,
+    /// What is held back of the response until the rows of locks are written.
+    pub held: Option<HeldBack>,
 }
 
 #[derive(Debug)]
@@ -29,13 +32,29 @@ pub(crate) enum About {
     /// A run of a statement, and what is bound to its parameters.
     Run(Arc<WatchedText>, Vec<Option<Vec<u8>>>),
     Prepare(Arc<WatchedText>),
+    /// A run of a statement that is too long to be looked at.
+    Long {
+        prepares: bool,
+    },
     Reset,
     Schema(Arc<str>),
 }
 
 impl Seen {
     pub(crate) fn new(about: About) -> Self {
-        Self { about, sent: None, reply: Vec::new() }
+        Self { about, sent: None, reply: Vec::new(), held: None }
+    }
+
+    /// Holds the end of the response back, if it may tell of a new lock, or of a free one while only
+    /// rows know some holders.
+    pub(crate) fn hold_back(&mut self, by_rows: bool) {
+        self.held = match &self.about {
+            About::Run(text, _) if text.takes() || (by_rows && text.only_looks()) => {
+                Some(HeldBack::new(text.uses.alone == Some(Alone::Row)))
+            }
+            About::Long { .. } => Some(HeldBack::new(false)),
+            About::Run(..) | About::Prepare(_) | About::Reset | About::Schema(_) => None,
+        };
     }
 
     /// Looks at a piece of the response.
@@ -43,7 +62,7 @@ impl Seen {
         let tells = match &self.about {
             About::Run(text, _) => text.uses.alone == Some(Alone::Row),
             About::Prepare(_) => true,
-            About::Reset | About::Schema(_) => false,
+            About::Reset | About::Schema(_) | About::Long { .. } => false,
         };
         let room = if tells { KEPT - self.reply.len() } else { 0 };
         self.reply.extend_from_slice(&bytes[..bytes.len().min(room)]);

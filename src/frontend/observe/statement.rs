@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::lock::function::Function;
 use crate::observe::event::SeenStatement;
 use crate::protocol::params::{Execute, Value};
 use crate::sql::find::readings::Readings;
 use crate::sql::find::words::mentions;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::report::call_names::{Uses, Written, uses};
+use crate::sql::report::call_names::{Alone, Uses, Written, uses};
 use crate::sql::report::coverage::{By, Coverage, coverage};
 use crate::sql::report::digest_text::normalise;
 
@@ -50,6 +51,51 @@ impl WatchedText {
         }
         let statement = SeenStatement { text: normalise(text, dialect, SHOWN), coverage };
         Ok(Some(Self { statement: Arc::new(statement), uses }))
+    }
+
+    /// The same, only for what it calls.
+    pub(crate) fn read_calls(
+        text: &[u8],
+        dialect: Dialect,
+        by: By,
+    ) -> Result<Option<Self>, TooManyReadings> {
+        if Readings::of(text, dialect).work() > MAX_WORK {
+            return if mentions(text) { Err(TooManyReadings) } else { Ok(None) };
+        }
+        let uses = uses(text, dialect);
+        // Where no calls are found, there are none, or it depends on how the server reads the text.
+        let coverage = match uses.alone {
+            Some(_) => Some(Coverage::Covered),
+            None => coverage(text, dialect, by),
+        };
+        let Some(coverage) = coverage else { return Ok(None) };
+        let statement = SeenStatement { text: String::new(), coverage };
+        let mut read = Self { statement: Arc::new(statement), uses };
+        if coverage == Coverage::Passed {
+            read.uses.calls.clear();
+        }
+        Ok(Some(read))
+    }
+
+    /// A text of which only the server knows what it calls.
+    pub(crate) fn unknown() -> Self {
+        let coverage = Coverage::Refused("a statement that runs others");
+        let statement = SeenStatement { text: String::new(), coverage };
+        let uses = Uses { calls: Vec::new(), alone: None, params: 0 };
+        Self { statement: Arc::new(statement), uses }
+    }
+
+    /// Whether a run may take a lock.
+    pub(crate) fn takes(&self) -> bool {
+        let calls = &self.uses.calls;
+        let gets = calls.iter().any(|call| call.function == Function::GetLock);
+        gets || (calls.is_empty() && self.statement.coverage != Coverage::Passed)
+    }
+
+    /// Whether it is one call that looks at a lock, and returns what it sees.
+    pub(crate) fn only_looks(&self) -> bool {
+        let looks = |f: Function| matches!(f, Function::IsFreeLock | Function::IsUsedLock);
+        self.uses.alone == Some(Alone::Row) && self.uses.calls.iter().all(|c| looks(c.function))
     }
 
     /// The same text, run in a way that Lockstead would refuse.
@@ -96,8 +142,11 @@ pub(crate) fn bound(
         Value::Bytes { bytes, .. } | Value::Decimal(bytes) => Some(bytes),
         Value::Double(_) | Value::Moment(_) | Value::Other => None,
     });
-    // Only names are told.
-    let is_name = |n: usize| text.uses.calls.iter().any(|c| c.name == Written::Parameter(n));
+    // Only names and timeouts are told.
+    let is_name = |n: usize| {
+        let nth = Written::Parameter(n);
+        text.uses.calls.iter().any(|c| c.name == nth || c.timeout == nth)
+    };
     let values = values.enumerate().map(|(n, value)| value.filter(|_| is_name(n))).collect();
     Some((execute.types, values))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use super::coexist::settle::{released, released_all, settle_rows};
 use super::dispatch::decide::Dispatcher;
 use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
@@ -17,7 +18,9 @@ use super::locks::call_context::CallContext;
 use super::locks::operations::release_held;
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
-use super::observe::observer::Watch;
+use super::observe::need::{Need, Unsettled};
+use super::observe::report::SessionReport;
+use super::observe::watch::{Purpose, Watch};
 use super::prepared::cursor::stand_in_to_close;
 use super::prepared::dispatch::prepared_command;
 use super::prepared::prepare::prepare_statement;
@@ -30,6 +33,7 @@ use super::state::ledger::Ledger;
 use super::state::phase::Phase;
 use super::state::server_view::ServerView;
 use super::state::statements::Statements;
+use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
@@ -80,8 +84,11 @@ impl Session {
             method,
             ok,
         } = login;
-        let watch = context.observer.clone().zip(who);
-        let watch = watch.map(|(o, who)| Box::new(Watch::new(o, who, greeting.flavour)));
+        let purpose = match (context.config.mode, context.observer.clone().zip(who)) {
+            (Mode::Coexist, _) => Some(Purpose::Rows(context.engine.peers())),
+            (_, reported) => reported.map(|(o, who)| Purpose::Report(SessionReport::new(o, who))),
+        };
+        let watch = purpose.map(|purpose| Box::new(Watch::new(greeting.flavour, purpose)));
         let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
         let ledger = Ledger::new(Arc::clone(&guard));
         let (engine, gates) = (context.engine.clone(), context.gates.clone());
@@ -118,6 +125,11 @@ impl Session {
     }
 
     async fn turn(&mut self) -> Result<(), CloseReason> {
+        if let Phase::Settling(unsettled) = &mut self.phase {
+            let unsettled = std::mem::take(unsettled);
+            Box::pin(self.settle(unsettled)).await?;
+            return self.process_inbox();
+        }
         // A command of a suspended session waits until its locks are certain.
         if self.phase.waits() && self.link.is_settled() && !self.link.guard().is_suspended() {
             // Boxed, so that an idle session does not carry the room for it.
@@ -141,7 +153,7 @@ impl Session {
             Wake::Event(event) => self.hear(event),
             Wake::Link(LinkEvent::Server) => {
                 let heard = self.link.hear_server();
-                self.take_finished();
+                self.take_finished()?;
                 heard?;
                 // The client may have said more before the server refused a command.
                 self.process_inbox()
@@ -163,7 +175,13 @@ impl Session {
 
     /// Takes in what somebody else tells the session.
     fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
-        if let Asked::Look(question) = self.locks.hear(event)? {
+        let asked = self.locks.hear(event)?;
+        // Between commands: if the locks still differ then, the next sweep asks again.
+        if asked == Asked::Read && self.phase.takes_commands() {
+            let need = Need::Read(Vec::new());
+            self.phase = Phase::Settling(vec![Unsettled { need, held: None, sent: None }]);
+        }
+        if let Asked::Look(question) = asked {
             let reads = self.phase.takes_commands() && self.link.hears_commands();
             // The client's end may lie unread in its socket.
             if reads && self.link.has_unread_client() {
@@ -194,12 +212,16 @@ impl Session {
     }
 
     /// Takes in responses that somebody in the session waited for.
-    fn take_finished(&mut self) {
+    fn take_finished(&mut self) -> Result<(), CloseReason> {
         for finished in self.link.take_finished() {
             match finished {
-                Finished::Watched(seen, ending) => {
-                    if let Some(watch) = &mut self.watch {
-                        watch.ended(*seen, ending);
+                Finished::Watched(mut seen, ending) => {
+                    let (held, sent) = (seen.held.take(), seen.sent);
+                    let need = self.watch.as_mut().and_then(|watch| watch.ended(*seen, ending));
+                    if let Some(need) = need {
+                        self.follow(Unsettled { need, held, sent });
+                    } else if let Some(held) = held {
+                        self.link.send_client(&held.into_parts().0)?;
                     }
                 }
                 Finished::Fetch(id, ending) => {
@@ -210,6 +232,45 @@ impl Session {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Whether rows follow the locks that the server grants to this session.
+    fn keeps_rows(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.keeps_rows())
+    }
+
+    /// Does at once what a response means for the rows, or leaves it to [`Self::settle`].
+    fn follow(&mut self, unsettled: Unsettled) {
+        let Unsettled { need, held, sent } = unsettled;
+        let nothing_held = self.locks.ledger().held().is_empty();
+        let need = match need {
+            Need::ReleaseAll => return released_all(&mut self.cx()),
+            Need::Release(name) if self.locks.ledger().held().contains(&name.key) => {
+                return released(&mut self.cx(), &name.key);
+            }
+            Need::Release(_) | Need::Read(_) if nothing_held && held.is_none() => return,
+            // Nothing of the answer can be changed any more.
+            Need::Look(..) if held.is_none() => return,
+            // It has another name, then.
+            Need::Release(name) => Need::Read(vec![name]),
+            need => need,
+        };
+        let unsettled = Unsettled { need, held, sent };
+        match &mut self.phase {
+            Phase::Settling(others) => others.push(unsettled),
+            phase => *phase = Phase::Settling(vec![unsettled]),
+        }
+    }
+
+    /// Writes what responses mean for the rows, and lets the client have the ends of them.
+    async fn settle(&mut self, unsettled: Vec<Unsettled>) -> Result<(), CloseReason> {
+        for unsettled in unsettled {
+            settle_rows(&mut self.cx(), unsettled).await?;
+        }
+        self.phase = Phase::Relaying;
+        // The server may have answered other commands meanwhile.
+        self.take_finished()
     }
 
     /// Answers what waits. The phase says so while that is under way, and if it ends the session.
@@ -234,7 +295,7 @@ impl Session {
                     return self.run_next().await;
                 }
             }
-            Phase::Relaying | Phase::Answering => {}
+            Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
         self.phase = Phase::Relaying;
         Ok(())

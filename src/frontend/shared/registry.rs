@@ -1,5 +1,6 @@
 //! All sessions of the process: how many, and how to reach them.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -144,6 +145,20 @@ impl Registry {
     /// Up to `most` sessions that have logged in, in no order.
     pub fn shown(&self, most: usize) -> Vec<Arc<SessionInfo>> {
         self.0.sessions.iter().filter_map(|member| member.shown.clone()).take(most).collect()
+    }
+
+    /// How to reach sessions of a cluster by their connections.
+    pub fn find(
+        &self,
+        cluster: Option<&str>,
+        connections: &HashSet<ConnectionId>,
+    ) -> HashMap<ConnectionId, EventSender> {
+        let found = self.0.sessions.iter().filter_map(|member| {
+            let shown = member.shown.as_ref().filter(|s| s.cluster.as_deref() == cluster)?;
+            let is_one = connections.contains(&shown.connection);
+            is_one.then(|| (shown.connection, member.events.clone()))
+        });
+        found.collect()
     }
 
     /// Waits until no session is left; false at the limit.

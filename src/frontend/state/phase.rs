@@ -2,6 +2,7 @@
 
 use super::several::Several;
 use crate::frontend::link::input::Dropped;
+use crate::frontend::observe::need::Unsettled;
 
 /// What a session is doing.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) enum Phase {
     Answering,
     /// It runs the statements of a text, one after the other.
     Several(Box<Several>),
+    /// Responses tell of locks, and the rows are to follow; the end of the last one is held back.
+    Settling(Vec<Unsettled>),
 }
 
 impl Phase {
@@ -24,7 +27,7 @@ impl Phase {
     pub(crate) fn waits(&self) -> bool {
         match self {
             Self::Parked | Self::Refusing(_) | Self::Several(_) => true,
-            Self::Relaying | Self::Answering => false,
+            Self::Relaying | Self::Answering | Self::Settling(_) => false,
         }
     }
 
@@ -36,7 +39,7 @@ impl Phase {
     /// Whether the proxy answers a command.
     pub(crate) fn answers(&self) -> bool {
         match self {
-            Self::Answering => true,
+            Self::Answering | Self::Settling(_) => true,
             Self::Several(several) => several.has_begun(),
             Self::Relaying | Self::Parked | Self::Refusing(_) => false,
         }
@@ -54,6 +57,7 @@ mod tests {
             (Phase::Relaying, false, false),
             (Phase::Parked, true, false),
             (Phase::Answering, false, true),
+            (Phase::Settling(Vec::new()), false, true),
             (several(), true, false),
         ] {
             assert_eq!(phase.waits(), waits, "{phase:?}");

@@ -19,6 +19,8 @@ pub struct Use {
     pub function: Function,
     /// The lock it names.
     pub name: Written,
+    /// GET_LOCK's timeout; other functions have none.
+    pub timeout: Written,
 }
 
 /// A lock's name as a call gives it.
@@ -67,6 +69,11 @@ pub fn uses(text: &[u8], dialect: Dialect) -> Uses {
             return Uses { calls: Vec::new(), alone: None, params: uses.params };
         }
         let names = uses.calls.iter().zip(&other.calls).all(|(a, b)| agree(&a.name, &b.name));
+        for (call, other) in uses.calls.iter_mut().zip(&other.calls) {
+            if !agree(&call.timeout, &other.timeout) {
+                call.timeout = Written::Computed;
+            }
+        }
         if !names || (uses.alone, uses.params) != (other.alone, other.params) {
             uses.calls.iter_mut().for_each(|call| call.name = Written::Computed);
             uses.alone = None;
@@ -94,19 +101,33 @@ fn exactly(text: &[u8], dialect: Dialect) -> Uses {
         .iter()
         .map(|site| {
             let at = code.partition_point(|t| t.start < site.start);
+            let arguments = code.get(at + 2..).unwrap_or_default();
             let name = match site.function {
                 Function::ReleaseAllLocks => Written::None,
-                _ => name(text, code.get(at + 2..).unwrap_or_default(), &params),
+                _ => written(text, arguments, &params),
             };
-            Use { function: site.function, name }
+            let timeout = match site.function {
+                Function::GetLock => second(text, arguments, &params),
+                _ => Written::None,
+            };
+            Use { function: site.function, name, timeout }
         })
         .collect();
     let alone = alone(text, &code).filter(|_| calls.len() == 1 && plain && whole);
     Uses { calls, alone, params: params.len() }
 }
 
-/// The first argument among the tokens after a parenthesis.
-fn name(text: &[u8], tokens: &[Token], params: &[usize]) -> Written {
+/// The second argument among the tokens after a parenthesis, if the first one is simple.
+fn second(text: &[u8], tokens: &[Token], params: &[usize]) -> Written {
+    let mut cursor = TokenCursor::new(text, tokens);
+    match argument(&mut cursor).and_then(|_| cursor.punct(b',')) {
+        Some(_) => written(text, &tokens[tokens.len() - cursor.left()..], params),
+        None => Written::Computed,
+    }
+}
+
+/// The first argument among these tokens.
+fn written(text: &[u8], tokens: &[Token], params: &[usize]) -> Written {
     let mut cursor = TokenCursor::new(text, tokens);
     let argument = argument(&mut cursor);
     let ends = cursor.peek().is_some_and(|t| matches!(t.kind, Kind::Punct(b',' | b')')));

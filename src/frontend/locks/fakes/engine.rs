@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::super::owner::{Asked, Locks};
 use super::super::server::Task;
-use crate::engine::handle::{Acquired, Look, SessionEvent, Ticket};
+use crate::engine::handle::{Acquired, Look, NativeLocks, SessionEvent, Ticket};
 use crate::engine::io::gatekeeper::Gate;
 use crate::engine::io::held_locks::Census;
 use crate::engine::shared::lease::Lease;
@@ -25,6 +25,8 @@ pub(crate) struct ScriptedLocks {
     pub(crate) outcomes: VecDeque<Acquired>,
     pub(super) waiting: Vec<oneshot::Sender<Acquired>>,
     pub(crate) looks: VecDeque<Look>,
+    /// The locks that the server holds for the session, each time that they are read.
+    pub(crate) native: VecDeque<Vec<Name>>,
     pub(crate) events: VecDeque<SessionEvent>,
     pub(crate) released: Vec<String>,
     pub(crate) gone: Vec<String>,
@@ -51,6 +53,21 @@ impl Locks for ScriptedLocks {
             None => self.waiting.push(tell),
         }
         Ticket::of(name.key, outcome)
+    }
+
+    fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket {
+        self.acquire(name, owner, once)
+    }
+
+    fn release_later(&mut self, locks: Vec<(Key, u64)>, _: ProxyId) {
+        self.released.extend(locks.iter().map(|(key, _)| key.shown()));
+    }
+
+    fn native_locks(&mut self, asked: Vec<Name>) -> Task<'static, Result<NativeLocks, String>> {
+        let read = self.native.pop_front();
+        let none = || Err(format!("not scripted: {asked:?}"));
+        let read = read.map_or_else(none, |names| Ok(NativeLocks { names, complete: true }));
+        Box::pin(async move { read })
     }
 
     fn cancel(&mut self, _: &Ticket) {

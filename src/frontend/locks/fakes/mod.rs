@@ -123,6 +123,7 @@ impl Stage {
                 outcomes: VecDeque::new(),
                 waiting: Vec::new(),
                 looks: VecDeque::new(),
+                native: VecDeque::new(),
                 events: VecDeque::new(),
                 released: Vec::new(),
                 gone: Vec::new(),

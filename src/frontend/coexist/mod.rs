@@ -1,0 +1,4 @@
+//! Mode coexist: the server grants its own lock, and the row follows before the client hears of it.
+
+mod answer;
+pub(super) mod settle;

@@ -1,0 +1,412 @@
+//! The rows of locks that the server has granted or released.
+//!
+//! A row is claimed by the server's word that the session holds the lock, so whoever else the row
+//! names on this server has let go. Only a holder by rows alone, at a proxy in mode durable, is waited
+//! for; the server's lock is kept meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+
+use super::answer::{error_instead, held_by, with_zero};
+use crate::config::OnStoreError;
+use crate::engine::handle::{Acquired, Look, Ticket};
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::operations::check_server;
+use crate::frontend::observe::held_back::HeldBack;
+use crate::frontend::observe::need::{Need, Unsettled};
+use crate::lock::codes;
+use crate::lock::held::Release;
+use crate::lock::name::{Key, Name, listed};
+use crate::lock::timeout::Timeout;
+use crate::protocol::packet;
+
+/// How long the store may take before the client learns of it.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a claim may take in any case. Only a session at a proxy in mode durable makes it take so long.
+const LEAST: Duration = Duration::from_secs(1);
+/// The server counts a waiting client as idle, so it hears from the session this often.
+const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
+
+/// How the row of a lock that the server granted has fared.
+#[derive(Debug)]
+enum Row {
+    /// It is the session's.
+    Kept,
+    /// Its claim was refused: the server does not hold a lock of this name for the session.
+    Unproven,
+    /// A session at a proxy in mode durable has it, and the time is over.
+    NotFree,
+    /// It cannot be written, for this reason.
+    Failed(String),
+}
+
+/// Writes what a response means for the rows, and then lets the client have the end of it.
+pub(crate) async fn settle_rows(
+    cx: &mut CallContext<'_>,
+    unsettled: Unsettled,
+) -> Result<(), CloseReason> {
+    let Unsettled { need, held, sent } = unsettled;
+    let (bytes, whole) = held.map_or_else(<_>::default, HeldBack::into_parts);
+    if let Need::Look(function, name) = need {
+        let look = cx.locks.look(name.key);
+        let out = match attend(cx, look).await? {
+            Look::Used(conn) if whole => held_by(&bytes, function, conn),
+            // The rows are not asked again: the server's answer is true of the server.
+            Look::Used(_) | Look::Free | Look::Failed(_) => bytes,
+        };
+        return cx.send_client(&out);
+    }
+    let row = match need {
+        Need::Claim(name, timeout) => {
+            let limit = Limit::of(timeout, sent);
+            match claim(cx, name.clone(), limit).await? {
+                Row::Unproven => read(cx, vec![name]).await?,
+                Row::Kept => Row::Kept,
+                row => lose(cx, name, row).await?,
+            }
+        }
+        Need::Read(asked) => read(cx, asked).await?,
+        Need::Release(name) => {
+            released(cx, &name.key);
+            Row::Kept
+        }
+        Need::ReleaseAll => {
+            released_all(cx);
+            Row::Kept
+        }
+        Need::Look(..) => Row::Kept,
+    };
+    let out = match row {
+        Row::Kept | Row::Unproven => bytes,
+        Row::NotFree if whole => {
+            cx.server.skipped().answered(false);
+            with_zero(&bytes)
+        }
+        Row::NotFree => error_instead(&bytes, &codes::held_in_rows()),
+        Row::Failed(why) => error_instead(&bytes, &codes::store_failed(&why)),
+    };
+    cx.send_client(&out)
+}
+
+/// The server has released this lock once, if the session held it.
+pub(crate) fn released(cx: &mut CallContext<'_>, key: &Key) {
+    if let Release::Last(token) = cx.locks.ledger_mut().release(key) {
+        cx.locks.ledger_mut().forget(key);
+        release_later(cx, vec![(key.clone(), token)]);
+    }
+}
+
+/// The server has released all locks of the session.
+pub(crate) fn released_all(cx: &mut CallContext<'_>) {
+    let taken = cx.locks.ledger_mut().take_all();
+    release_later(cx, taken.locks);
+}
+
+fn release_later(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) {
+    if let (Some(proxy), false) = (cx.locks.ledger().granted_by(), locks.is_empty()) {
+        cx.locks.release_later(locks, proxy);
+    }
+}
+
+/// Reads which locks the session holds at the server, and makes the rows say the same.
+async fn read(cx: &mut CallContext<'_>, asked: Vec<Name>) -> Result<Row, CloseReason> {
+    let known: Vec<(Key, u64)> = cx.locks.ledger().held().grants();
+    let of_ledger = known.iter().map(|(key, _)| listed(key.folded()));
+    let names = cx.locks.native_locks(asked.into_iter().chain(of_ledger).collect());
+    let names = match attend(cx, names).await? {
+        Ok(locks) => locks.names,
+        // The sweep mends the rows when it can.
+        Err(why) => {
+            cx.context.metrics.native_reads_failed.inc();
+            tracing::debug!(error = why, "cannot read the server's locks of a session");
+            return Ok(Row::Kept);
+        }
+    };
+    let gone: Vec<(Key, u64)> =
+        known.into_iter().filter(|(key, _)| !names.iter().any(|name| name.key == *key)).collect();
+    for (key, _) in &gone {
+        cx.locks.ledger_mut().forget(key);
+    }
+    release_later(cx, gone);
+    let mut worst = Row::Kept;
+    for name in names {
+        if cx.locks.ledger().held().contains(&name.key) {
+            continue;
+        }
+        match claim(cx, name.clone(), Limit::of(Timeout::Wait(PATIENCE), None)).await? {
+            Row::Kept | Row::Unproven => {}
+            row => worst = lose(cx, name, row).await?,
+        }
+    }
+    Ok(worst)
+}
+
+/// What comes of a lock whose row the session does not get: it goes back at the server, or stays there
+/// alone.
+async fn lose(cx: &mut CallContext<'_>, name: Name, row: Row) -> Result<Row, CloseReason> {
+    if matches!(row, Row::Failed(_)) && cx.context.config.on_store_error == OnStoreError::Native {
+        count(cx, "native");
+        return Ok(Row::Kept);
+    }
+    count(cx, if matches!(row, Row::NotFree) { "not_free" } else { "failed" });
+    let flavour = cx.flavour();
+    let sql = format!("DO RELEASE_LOCK({})", name.expression(flavour));
+    if cx.ask(sql.as_bytes()).await?.is_error() {
+        return Err(CloseReason::Broken("the server's lock could not be given back"));
+    }
+    Ok(row)
+}
+
+fn count(cx: &CallContext<'_>, result: &str) {
+    cx.context.metrics.claims.with_label_values(&[result]).inc();
+}
+
+/// Until when a claim waits.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    once: bool,
+    until: Option<Instant>,
+}
+
+impl Limit {
+    /// `sent`: when the statement was sent. The server has used up a part of its time.
+    fn of(timeout: Timeout, sent: Option<std::time::Instant>) -> Self {
+        let now = Instant::now();
+        let began = sent.map_or(now, Instant::from_std);
+        match timeout {
+            Timeout::Once | Timeout::Refused => Self { once: true, until: Some(now + PATIENCE) },
+            Timeout::Wait(limit) => {
+                // The server may have granted it in the last moment.
+                Self { once: false, until: Some((began + limit).min(now + limit).max(now + LEAST)) }
+            }
+            Timeout::Forever => Self { once: false, until: None },
+        }
+    }
+}
+
+/// Claims the row of a lock that the server granted.
+async fn claim(cx: &mut CallContext<'_>, name: Name, limit: Limit) -> Result<Row, CloseReason> {
+    if cx.locks.ledger().held().contains(&name.key) {
+        cx.check_lease().await?;
+        cx.locks.ledger_mut().reenter(&name.key);
+        return Ok(Row::Kept);
+    }
+    check_server(cx).await?;
+    let owner = Arc::clone(cx.identity.owner());
+    let mut ticket = cx.locks.claim(name, owner, limit.once);
+    let acquired = match until_claimed(cx, &mut ticket, limit).await {
+        Ok(acquired) => acquired,
+        Err(end) => {
+            // The session ends, and the server's lock with it.
+            cx.locks.cancel(&ticket);
+            if let Ok(Acquired::Granted(grant)) = ticket.outcome.await {
+                cx.enter_grant(ticket.key, grant)?;
+            }
+            return Err(end);
+        }
+    };
+    Ok(match acquired {
+        Acquired::Granted(grant) => {
+            cx.enter_grant(ticket.key, grant)?;
+            count(cx, "claimed");
+            Row::Kept
+        }
+        Acquired::Unproven => Row::Unproven,
+        Acquired::NotFree | Acquired::Deadlock => Row::NotFree,
+        Acquired::Failed(why) => Row::Failed(why),
+    })
+}
+
+async fn until_claimed(
+    cx: &mut CallContext<'_>,
+    ticket: &mut Ticket,
+    limit: Limit,
+) -> Result<Acquired, CloseReason> {
+    let mut signs = interval_at(Instant::now() + SIGN_OF_LIFE, SIGN_OF_LIFE);
+    signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut late = false;
+    loop {
+        tokio::select! {
+            biased;
+            outcome = &mut ticket.outcome => {
+                let ended = || Acquired::Failed("the lock engine has ended".to_owned());
+                return Ok(match outcome.unwrap_or_else(|_| ended()) {
+                    // The store has not said who holds the row.
+                    Acquired::NotFree if late && limit.once => {
+                        Acquired::Failed("no answer from the lock store".to_owned())
+                    }
+                    outcome => outcome,
+                });
+            }
+            () = at(limit.until), if !late => {
+                cx.locks.cancel(ticket);
+                late = true;
+            }
+            event = cx.locks.told() => {
+                cx.hear(event)?;
+                if cx.locks.is_draining() {
+                    return Err(CloseReason::Drained);
+                }
+            }
+            event = cx.server.next(Interest::Ahead) => hear(cx, event?)?,
+            _ = signs.tick() => {
+                if cx.server.owes_nothing() {
+                    cx.server.send_hidden(&packet::ping())?;
+                }
+            }
+        }
+    }
+}
+
+/// Waits for what is asked, and attends to both legs meanwhile.
+async fn attend<T>(
+    cx: &mut CallContext<'_>,
+    mut asked: crate::frontend::locks::server::Task<'static, T>,
+) -> Result<T, CloseReason> {
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut asked => return Ok(answer),
+            event = cx.locks.told() => cx.hear(event)?,
+            event = cx.server.next(Interest::Ahead) => hear(cx, event?)?,
+        }
+    }
+}
+
+fn hear(cx: &mut CallContext<'_>, event: LinkEvent) -> Result<(), CloseReason> {
+    match event {
+        LinkEvent::Server => cx.server.hear_server(),
+        LinkEvent::Client => {
+            cx.server.read_ahead()?;
+            cx.locks.client_is_there();
+            Ok(())
+        }
+        LinkEvent::Settled | LinkEvent::Stalled => Ok(()),
+    }
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontend::locks::fakes::{Stage, error, key, ok, run};
+    use crate::lock::name::plain;
+    use crate::protocol::frame::put_frame;
+    use crate::types::Flavour;
+
+    fn name(text: &str) -> Name {
+        plain(text.as_bytes(), Flavour::MySql).expect("a plain name")
+    }
+
+    /// The response to a GET_LOCK that gave this digit.
+    fn response(digit: u8) -> Vec<u8> {
+        let definition = b"\x03def\0\0\0\x01x\0\x0c\x2d\0\x01\0\0\0\x08\x81\0\0\0\0";
+        let mut out = Vec::new();
+        for (seq, packet) in (1..).zip([&[1][..], definition, &[1, digit], b"\xfe\0\0\x02\0\0\0"]) {
+            put_frame(&mut out, seq, packet);
+        }
+        out
+    }
+
+    fn settle(stage: &mut Stage, need: Need) -> Result<(), CloseReason> {
+        let mut held = HeldBack::new(true);
+        assert!(held.feed(&response(b'1')).is_empty());
+        let unsettled = Unsettled { need, held: Some(held), sent: None };
+        run(settle_rows(&mut stage.cx(), unsettled))
+    }
+
+    const TRY: Timeout = Timeout::Once;
+
+    #[test]
+    fn the_client_hears_of_a_lock_when_its_row_is_written() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.grants(5);
+        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        assert_eq!(stage.server.client, response(b'1'));
+        assert_eq!(stage.cx().locks.ledger().held().grants(), [(key("a"), 5)]);
+        // Again: it is counted, and released once only at the end.
+        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        for released in [&[][..], &["a".to_owned()]] {
+            settle(&mut stage, Need::Release(name("a"))).expect("a live session");
+            assert_eq!(stage.locks.released, released);
+        }
+    }
+
+    #[test]
+    fn a_lock_held_by_rows_alone_is_given_back_and_answered_with_zero() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.outcomes.push_back(Acquired::NotFree);
+        stage.answers("DO RELEASE_LOCK(CONVERT(x'61' USING utf8mb4))", ok());
+        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        assert_eq!(stage.server.client, response(b'0'));
+        assert!(stage.is_over() && stage.cx().locks.ledger().held().is_empty());
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_written_is_an_error_or_left_out() {
+        for (decision, code) in [("error", Some(1105)), ("native", None)] {
+            let mut stage = Stage::with(Flavour::MySql, |raw| {
+                raw.on_store_error = Some(decision.to_owned());
+            });
+            stage.locks.outcomes.push_back(Acquired::Failed("read-only".to_owned()));
+            if code.is_some() {
+                stage.answers("DO RELEASE_LOCK", ok());
+            }
+            settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+            assert_eq!(stage.error_code(), code, "{decision}");
+            assert_eq!(stage.server.client == response(b'1'), code.is_none());
+            assert!(stage.is_over() && stage.cx().locks.ledger().held().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_lock_that_cannot_be_given_back_ends_the_session() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.outcomes.push_back(Acquired::NotFree);
+        stage.answers("DO RELEASE_LOCK", error(1399));
+        let end = settle(&mut stage, Need::Claim(name("a"), TRY));
+        assert!(matches!(end, Err(CloseReason::Broken(_))));
+    }
+
+    #[test]
+    fn what_the_response_does_not_tell_is_read_from_the_server() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.holds("gone", 1).holds("kept", 2).grants(3);
+        stage.locks.native.push_back(vec![name("kept"), name("new")]);
+        settle(&mut stage, Need::Read(Vec::new())).expect("a live session");
+        assert_eq!(stage.server.client, response(b'1'));
+        let mut held = stage.cx().locks.ledger().held().grants();
+        held.sort_unstable();
+        assert_eq!(held, [(key("kept"), 2), (key("new"), 3)]);
+        assert_eq!(stage.locks.released, ["gone"]);
+    }
+
+    #[test]
+    fn a_claim_that_is_not_proven_is_looked_into_once() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.outcomes.push_back(Acquired::Unproven);
+        stage.locks.native.push_back(Vec::new());
+        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        assert_eq!(stage.server.client, response(b'1'), "the server's answer");
+        assert!(stage.cx().locks.ledger().held().is_empty() && stage.locks.native.is_empty());
+    }
+
+    #[test]
+    fn a_claim_waits_no_longer_than_the_client() {
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.answers("DO RELEASE_LOCK", ok());
+        let wait = Timeout::Wait(Duration::from_millis(5));
+        settle(&mut stage, Need::Claim(name("a"), wait)).expect("a live session");
+        assert_eq!((stage.locks.cancelled, &stage.server.client), (1, &response(b'0')));
+    }
+}

@@ -1,0 +1,134 @@
+//! What a response means for the rows of its session's locks, in mode coexist.
+
+use std::time::Instant;
+
+use super::held_back::HeldBack;
+use crate::lock::function::Function;
+use crate::lock::name::Name;
+use crate::lock::timeout::Timeout;
+use crate::observe::event::Outcome;
+use crate::sql::report::call_names::{Alone, Uses};
+
+/// What has to be done about rows after a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// The server granted this lock, or may have: the claim of the row finds out.
+    Claim(Name, Timeout),
+    /// The server released this lock once, if the session held it.
+    Release(Name),
+    /// The server released all locks.
+    ReleaseAll,
+    /// The server has this lock free, but the rows may name a holder that it does not know.
+    Look(Function, Name),
+    /// The response does not tell which locks are held now. Locks of these names may be among them.
+    Read(Vec<Name>),
+}
+
+/// A response that ended, and what has to be done before the client gets its end.
+#[derive(Debug)]
+pub(crate) struct Unsettled {
+    pub need: Need,
+    /// What is held back of it.
+    pub held: Option<HeldBack>,
+    /// When its command was sent, if no other was under way.
+    pub sent: Option<Instant>,
+}
+
+/// What the response to a run of a statement means. `names`: the locks that its calls name, as far as the
+/// text and the values tell; `timeout`: how long the first of them was ready to wait.
+pub(crate) fn need(
+    uses: &Uses,
+    names: Vec<Option<Name>>,
+    timeout: Timeout,
+    outcome: Outcome,
+) -> Option<Need> {
+    let changes = |f: Function| !matches!(f, Function::IsFreeLock | Function::IsUsedLock);
+    let read = |names: Vec<Option<Name>>| Some(Need::Read(names.into_iter().flatten().collect()));
+    if uses.calls.is_empty() {
+        return read(names);
+    }
+    let unchanged = !uses.calls.iter().any(|call| changes(call.function));
+    let (Some(alone), [call]) = (uses.alone, uses.calls.as_slice()) else {
+        return if unchanged { None } else { read(names) };
+    };
+    if unchanged {
+        let free = matches!(
+            (call.function, outcome),
+            (Function::IsFreeLock, Outcome::One) | (Function::IsUsedLock, Outcome::Null)
+        );
+        let name = names.into_iter().next()?;
+        return name.filter(|_| free).map(|name| Need::Look(call.function, name));
+    }
+    match (call.function, outcome) {
+        // It may have failed after the call.
+        (_, Outcome::Error) => read(names),
+        (Function::GetLock | Function::ReleaseLock, Outcome::Zero | Outcome::Null) => None,
+        (Function::ReleaseAllLocks, _) => Some(Need::ReleaseAll),
+        (function, _) if outcome == Outcome::One || alone == Alone::Untold => {
+            match names.into_iter().next()? {
+                Some(name) if function == Function::GetLock => Some(Need::Claim(name, timeout)),
+                Some(name) => Some(Need::Release(name)),
+                None => Some(Need::Read(Vec::new())),
+            }
+        }
+        _ => read(names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::name::plain;
+    use crate::sql::lexer::dialect::Dialect;
+    use crate::sql::report::call_names::uses;
+    use crate::types::Flavour;
+
+    #[test]
+    fn a_response_that_tells_is_followed_and_any_other_makes_the_locks_be_read() {
+        let a = || plain(b"a", Flavour::MySql);
+        let read = || Some(Need::Read(a().into_iter().collect()));
+        let claim = || a().map(|name| Need::Claim(name, Timeout::Once));
+        for (sql, outcome, needed) in [
+            ("SELECT GET_LOCK('a', 1)", Outcome::One, claim()),
+            ("SELECT GET_LOCK('a', 1)", Outcome::Zero, None),
+            ("SELECT GET_LOCK('a', 1)", Outcome::Null, None),
+            ("SELECT GET_LOCK('a', 1)", Outcome::Error, read()),
+            ("SELECT GET_LOCK('a', 1)", Outcome::Untold, read()),
+            ("DO GET_LOCK('a', 1)", Outcome::Untold, claim()),
+            ("SELECT RELEASE_LOCK('a')", Outcome::One, a().map(Need::Release)),
+            ("SELECT RELEASE_LOCK('a')", Outcome::Zero, None),
+            ("DO RELEASE_LOCK('a')", Outcome::Untold, a().map(Need::Release)),
+            ("DO RELEASE_LOCK('a')", Outcome::Error, read()),
+            ("SELECT RELEASE_ALL_LOCKS()", Outcome::One, Some(Need::ReleaseAll)),
+            ("SELECT RELEASE_ALL_LOCKS()", Outcome::Zero, Some(Need::ReleaseAll)),
+            ("DO RELEASE_ALL_LOCKS()", Outcome::Untold, Some(Need::ReleaseAll)),
+            (
+                "SELECT IS_FREE_LOCK('a')",
+                Outcome::One,
+                a().map(|a| Need::Look(Function::IsFreeLock, a)),
+            ),
+            ("SELECT IS_FREE_LOCK('a')", Outcome::Zero, None),
+            (
+                "SELECT IS_USED_LOCK('a')",
+                Outcome::Null,
+                a().map(|a| Need::Look(Function::IsUsedLock, a)),
+            ),
+            ("SELECT 1, IS_USED_LOCK('a')", Outcome::Untold, None),
+            ("SELECT GET_LOCK('a', 1), 2", Outcome::Untold, read()),
+            ("CALL p()", Outcome::Untold, Some(Need::Read(Vec::new()))),
+        ] {
+            let uses = uses(sql.as_bytes(), Dialect::of(Flavour::MySql));
+            let names = uses.calls.iter().map(|_| a()).collect();
+            assert_eq!(need(&uses, names, Timeout::Once, outcome), needed, "{sql} {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_told_makes_the_locks_be_read() {
+        for sql in ["SELECT GET_LOCK(CONCAT('a'), 1)", "SELECT RELEASE_LOCK(@a)"] {
+            let uses = uses(sql.as_bytes(), Dialect::of(Flavour::MySql));
+            let needed = need(&uses, vec![None], Timeout::Once, Outcome::One);
+            assert_eq!(needed, Some(Need::Read(Vec::new())));
+        }
+    }
+}
