@@ -5,8 +5,9 @@ use std::net::TcpStream;
 use crate::launch::Launched;
 use crate::proxy::fresh_schema;
 use crate::script::Server;
-use crate::session::{Session, until_busy};
+use crate::session::{Session, account, until_busy};
 use crate::stage::eventually;
+use crate::wire::Client;
 
 /// Open files that the proxy gets.
 const FILES: u32 = 80;
@@ -41,7 +42,11 @@ pub(super) fn a_proxy_without_free_files_serves_those_it_has(server: &Server) {
         sessions[2].unlock(&name);
     }
     drop(crowd);
-    let mut another = Session::at(proxy.port);
+    // The proxy closes their connections one by one.
+    let mut another = eventually("a client is let in again", || {
+        let client = Client::connect("127.0.0.1", proxy.port, &account()).ok()?;
+        client.login.succeeded().then_some(Session { client })
+    });
     assert!(!another.is_free("held"));
     sessions[0].unlock("held");
     assert!(another.is_free("held"));
