@@ -16,7 +16,7 @@
 //! | `DeadlineFromAck` | the model of the protocol: the kill budget hides it, and a takeover that ends the sessions |
 //! | `NoCheckAfterReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks again |
 //! | `ClaimWithoutProof` | `who_does_not_have_the_servers_lock_changes_nothing` in tests/it/native_claims.rs |
-//! | `LiteralName` | `a_claim_is_judged_when_it_has_the_row` there: a late claim is won |
+//! | `LiteralName` | no checker yet: in the statement of a claim, both servers evaluate the literal late, too |
 //! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client hears more |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
 
