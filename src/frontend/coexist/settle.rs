@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::answer::{error_instead, held_by, with_zero};
 use crate::config::OnStoreError;
@@ -16,6 +16,8 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::{Interest, LinkEvent};
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::operations::check_server;
+use crate::frontend::locks::server::Task;
+use crate::frontend::locks::wait::at;
 use crate::frontend::observe::held_back::HeldBack;
 use crate::frontend::observe::need::{Need, Unsettled};
 use crate::lock::codes;
@@ -30,6 +32,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LEAST: Duration = Duration::from_secs(1);
 /// The server counts a waiting client as idle, so it hears from the session this often.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
+
+/// Whether the client has the answer to the statement that took a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnswerEnd {
+    /// Its end waits for the row.
+    HeldBack,
+    /// It has it, or the lock was found by the sweep.
+    Given,
+}
 
 /// How the row of a lock that the server granted has fared.
 #[derive(Debug)]
@@ -50,6 +61,7 @@ pub(crate) async fn settle_rows(
     unsettled: Unsettled,
 ) -> Result<(), CloseReason> {
     let Unsettled { need, held, sent } = unsettled;
+    let answer = if held.is_some() { AnswerEnd::HeldBack } else { AnswerEnd::Given };
     let (bytes, whole) = held.map_or_else(<_>::default, HeldBack::into_parts);
     if let Need::Look(function, name) = need {
         let look = cx.locks.look(name.key);
@@ -64,12 +76,12 @@ pub(crate) async fn settle_rows(
         Need::Claim(name, timeout) => {
             let limit = Limit::of(timeout, sent);
             match claim(cx, name.clone(), limit).await? {
-                Row::Unproven => read(cx, vec![name]).await?,
+                Row::Unproven => read(cx, vec![name], answer).await?,
                 Row::Kept => Row::Kept,
-                row => lose(cx, name, row).await?,
+                row => lose(cx, name, row, answer).await?,
             }
         }
-        Need::Read(asked) => read(cx, asked).await?,
+        Need::Read(asked) => read(cx, asked, answer).await?,
         Need::Release(name) => {
             released(cx, &name.key);
             Row::Kept
@@ -113,7 +125,11 @@ fn release_later(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) {
 }
 
 /// Reads which locks the session holds at the server, and makes the rows say the same.
-async fn read(cx: &mut CallContext<'_>, asked: Vec<Name>) -> Result<Row, CloseReason> {
+async fn read(
+    cx: &mut CallContext<'_>,
+    asked: Vec<Name>,
+    answer: AnswerEnd,
+) -> Result<Row, CloseReason> {
     let known: Vec<(Key, u64)> = cx.locks.ledger().held().grants();
     let of_ledger = known.iter().map(|(key, _)| listed(key.folded()));
     let names = cx.locks.native_locks(asked.into_iter().chain(of_ledger).collect());
@@ -139,7 +155,7 @@ async fn read(cx: &mut CallContext<'_>, asked: Vec<Name>) -> Result<Row, CloseRe
         }
         match claim(cx, name.clone(), Limit::of(Timeout::Wait(PATIENCE), None)).await? {
             Row::Kept | Row::Unproven => {}
-            row => worst = lose(cx, name, row).await?,
+            row => worst = lose(cx, name, row, answer).await?,
         }
     }
     Ok(worst)
@@ -147,8 +163,15 @@ async fn read(cx: &mut CallContext<'_>, asked: Vec<Name>) -> Result<Row, CloseRe
 
 /// What comes of a lock whose row the session does not get: it goes back at the server, or stays there
 /// alone.
-async fn lose(cx: &mut CallContext<'_>, name: Name, row: Row) -> Result<Row, CloseReason> {
-    if matches!(row, Row::Failed(_)) && cx.context.config.on_store_error == OnStoreError::Native {
+async fn lose(
+    cx: &mut CallContext<'_>,
+    name: Name,
+    row: Row,
+    answer: AnswerEnd,
+) -> Result<Row, CloseReason> {
+    let native = cx.context.config.on_store_error == OnStoreError::Native;
+    // A client that has its answer must not lose the lock in silence. The next sweep tries again.
+    if answer == AnswerEnd::Given || (matches!(row, Row::Failed(_)) && native) {
         count(cx, "native");
         return Ok(Row::Kept);
     }
@@ -265,7 +288,7 @@ async fn until_claimed(
 /// Waits for what is asked, and attends to both legs meanwhile.
 async fn attend<T>(
     cx: &mut CallContext<'_>,
-    mut asked: crate::frontend::locks::server::Task<'static, T>,
+    mut asked: Task<'static, T>,
 ) -> Result<T, CloseReason> {
     loop {
         tokio::select! {
@@ -286,13 +309,6 @@ fn hear(cx: &mut CallContext<'_>, event: LinkEvent) -> Result<(), CloseReason> {
             Ok(())
         }
         LinkEvent::Settled | LinkEvent::Stalled => Ok(()),
-    }
-}
-
-async fn at(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => sleep_until(instant).await,
-        None => std::future::pending().await,
     }
 }
 
@@ -389,6 +405,19 @@ mod tests {
         held.sort_unstable();
         assert_eq!(held, [(key("kept"), 2), (key("new"), 3)]);
         assert_eq!(stage.locks.released, ["gone"]);
+    }
+
+    #[test]
+    fn a_lock_that_the_client_was_told_of_is_not_given_back_behind_it() {
+        for outcome in [Acquired::NotFree, Acquired::Failed("read-only".to_owned())] {
+            let mut stage = Stage::new(Flavour::MySql);
+            stage.locks.native.push_back(vec![name("found")]);
+            stage.locks.outcomes.push_back(outcome);
+            let unsettled = Unsettled { need: Need::Read(Vec::new()), held: None, sent: None };
+            run(settle_rows(&mut stage.cx(), unsettled)).expect("a live session");
+            assert!(stage.server.client.is_empty(), "the client has asked nothing");
+            assert!(stage.server.told.is_empty(), "nothing is released at the server");
+        }
     }
 
     #[test]

@@ -160,7 +160,8 @@ async fn hear_server(
     }
 }
 
-async fn at(instant: Option<Instant>) {
+/// Waits until then; for ever without a time.
+pub(crate) async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
         None => std::future::pending().await,
