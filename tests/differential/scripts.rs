@@ -8,7 +8,8 @@ use libtest_mimic::{Failed, Trial};
 use crate::header::{Header, Own};
 use crate::own_server::OwnServer;
 use crate::pass::{Pass, Proxies, Running};
-use crate::script::{Check, Flavour, Server};
+use crate::script::check::{Check, Recorded};
+use crate::script::{Flavour, Server};
 
 /// A script as it was found.
 struct Found {
@@ -24,8 +25,8 @@ struct Case {
     script: Arc<Found>,
     flavour: Flavour,
     pass: Pass,
-    /// Of the script at this server: names that are the script's own are then nobody else's.
-    turn: Arc<Mutex<()>>,
+    /// Of the script at this server: its passes have turns, since names that are its own are then nobody else's.
+    recorded: Arc<Mutex<Recorded>>,
     proxies: Arc<Proxies>,
 }
 
@@ -36,10 +37,10 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
     for script in found() {
         let script = Arc::new(script);
         for flavour in script.header.flavours() {
-            let turn = Arc::default();
+            let recorded = Arc::default();
             for pass in script.header.passes(every && !script.later) {
-                let (script, turn) = (Arc::clone(&script), Arc::clone(&turn));
-                cases.push(Case { script, flavour, pass, turn, proxies: Arc::clone(proxies) });
+                let (script, recorded) = (Arc::clone(&script), Arc::clone(&recorded));
+                cases.push(Case { script, flavour, pass, recorded, proxies: Arc::clone(proxies) });
             }
         }
     }
@@ -116,18 +117,18 @@ impl Case {
     }
 
     fn run(&self) -> Result<(), Failed> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
         if is_set("LOCKSTEAD_DIFF_SELF", "1") || self.is_alone() {
-            return Ok(self.check(&Server::from_env(self.flavour), None)?);
+            return Ok(self.check(&Server::from_env(self.flavour), None, &mut recorded)?);
         }
         if let Some(own) = &self.script.header.own {
             return self.run_at_own(own);
         }
         self.proxies.with(self.flavour, self.pass, |proxy| {
             let before = proxy.log().len();
-            self.check(&Server::from_env(self.flavour), Some(proxy.port)).map_err(|e| {
-                format!("{e}\n--- log of the proxy ---\n{}", &proxy.log()[before..])
-            })?;
+            self.check(&Server::from_env(self.flavour), Some(proxy.port), &mut recorded).map_err(
+                |e| format!("{e}\n--- log of the proxy ---\n{}", &proxy.log()[before..]),
+            )?;
             Ok(())
         })
     }
@@ -145,10 +146,15 @@ impl Case {
             server.server.root().run(sql);
         }
         let running = Running::start(&server.server, self.pass);
-        Ok(self.check(&server.server, Some(running.proxy.port))?)
+        Ok(self.check(&server.server, Some(running.proxy.port), &mut Recorded::default())?)
     }
 
-    fn check(&self, server: &Server, through: Option<u16>) -> Result<(), String> {
+    fn check(
+        &self,
+        server: &Server,
+        through: Option<u16>,
+        recorded: &mut Recorded,
+    ) -> Result<(), String> {
         let check = Check { server, flavour: self.flavour, wrap: self.pass.wrap(), through };
         let documented = |line: &&str| !Header::is_of_durable(line);
         let text: Vec<&str> = if self.pass.is_native() {
@@ -156,6 +162,6 @@ impl Case {
         } else {
             vec![&self.script.text]
         };
-        check.run(&self.script.name, &text.join("\n"))
+        check.run(&self.script.name, &text.join("\n"), recorded)
     }
 }

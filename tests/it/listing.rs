@@ -2,7 +2,8 @@
 
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
-use crate::script::{Check, Flavour, Server};
+use crate::script::check::{Check, Recorded};
+use crate::script::{Flavour, Server};
 use crate::session::{Session, until_busy};
 use crate::stage::{Database, eventually, join, on_both};
 use crate::wire::wrap::Wrap;
@@ -327,5 +328,7 @@ fn mariadb_lists_alike_where_it_lists() {
         wrap: Wrap::default(),
         through: Some(proxy.port),
     };
-    check.run("listing", include_str!("scripts/listing.sql")).expect("equal answers");
+    check
+        .run("listing", include_str!("scripts/listing.sql"), &mut Recorded::default())
+        .expect("equal answers");
 }

@@ -11,7 +11,8 @@ use crate::launch::run;
 use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
-use crate::script::{Check, Flavour, Server};
+use crate::script::check::{Check, Recorded};
+use crate::script::{Flavour, Server};
 use crate::scripted::{Peer, greeting, login, ok, packet, query, version_like};
 use crate::session::{Raw, Session, account, until_busy};
 use crate::stage::{Database, eventually, on_both};
@@ -122,7 +123,9 @@ fn every_answer_is_the_server_s(server: &Server) {
     let observing = Observing::start(server);
     let (flavour, through) = (flavour_of(server), Some(observing.port()));
     let check = Check { server, flavour, wrap: Wrap::default(), through };
-    check.run("shapes", include_str!("scripts/shapes.sql")).expect("equal answers");
+    check
+        .run("shapes", include_str!("scripts/shapes.sql"), &mut Recorded::default())
+        .expect("equal answers");
     let taken = "lockstead_observed_calls_total{function=\"get_lock\",outcome=\"one\"}";
     let taken = observing.proxy.metric(taken);
     assert!(taken >= 10.0, "{taken}");
@@ -467,8 +470,10 @@ fn what_cannot_be_observed_is_counted(server: &Server) {
     let mut pipelined = 1;
     if flavour_of(server) == Flavour::MySql {
         // Its ids can be foretold: the session's next is 1.
+        session.send("SELECT SLEEP(0.2)");
         session.client.send(&[&[STMT_PREPARE], &b"SELECT IS_FREE_LOCK('none')"[..]].concat());
         session.client.send_execute(1, &Execute::default());
+        session.reply();
         assert_eq!(session.client.read_response(Shape::Prepare).error(), None);
         assert_eq!(session.client.read_response(Shape::Execute).error(), None);
         pipelined += 1;

@@ -48,7 +48,6 @@ pub(crate) mod perform;
 pub(crate) mod run;
 pub(crate) mod values;
 
-pub(crate) use check::Check;
 pub(crate) use compare::compare;
 pub(crate) use lockstead_support::Flavour;
 pub(crate) use lockstead_support::server::{self, Server};

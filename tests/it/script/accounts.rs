@@ -14,15 +14,15 @@ pub(crate) const PASSWORD: &str = "secret";
 /// How long leftovers of a run may take to go away by themselves.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Two accounts with all rights on the database of a run, for it and the run it is compared with.
-pub(crate) struct Accounts<'a> {
-    server: &'a Server,
+/// Two accounts with all rights on the database of a run, for it and the runs it is compared with.
+pub(crate) struct Accounts {
+    server: Server,
     pub(crate) names: Names,
 }
 
-impl<'a> Accounts<'a> {
-    pub(crate) fn create(server: &'a Server) -> Self {
-        let accounts = Self { server, names: Names::fresh() };
+impl Accounts {
+    pub(crate) fn create(server: &Server) -> Self {
+        let accounts = Self { server: server.clone(), names: Names::fresh() };
         let mut root = server.root();
         for user in accounts.users() {
             root.run(&format!("CREATE USER {user}@'%' IDENTIFIED BY '{PASSWORD}'"));
@@ -37,7 +37,7 @@ impl<'a> Accounts<'a> {
     }
 }
 
-impl Drop for Accounts<'_> {
+impl Drop for Accounts {
     fn drop(&mut self) {
         // The server of a test that fails may be gone.
         if !std::thread::panicking() {

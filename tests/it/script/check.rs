@@ -7,7 +7,7 @@ use super::accounts::Accounts;
 use super::action::Options;
 use super::compare::{compare, shown_whole, unexpected};
 use super::parse::Script;
-use super::run::Runner;
+use super::run::{Runner, Transcript};
 use super::server::Server;
 use crate::wire::wrap::Wrap;
 
@@ -24,44 +24,107 @@ pub(crate) struct Check<'a> {
     pub(crate) through: Option<u16>,
 }
 
+/// The server's own answers to a script, with which those of several proxies are compared.
+#[derive(Default)]
+pub(crate) struct Recorded(Vec<Recording>);
+
+/// The answers to one variant, and the accounts that were asked with. What is around a connection changes no answer:
+/// one that it does change is asked for again.
+struct Recording {
+    variant: String,
+    accounts: Accounts,
+    direct: Transcript,
+}
+
+impl Recorded {
+    fn take(&mut self, variant: &str) -> Option<Recording> {
+        let at = self.0.iter().position(|of| of.variant == variant);
+        at.map(|at| self.0.swap_remove(at))
+    }
+}
+
 impl Check<'_> {
-    /// Runs the script; what differs, if anything does.
-    pub(crate) fn run(&self, name: &str, text: &str) -> Result<(), String> {
+    /// Runs the script; what differs, if anything does. A recording is used, or made.
+    pub(crate) fn run(
+        &self,
+        name: &str,
+        text: &str,
+        recorded: &mut Recorded,
+    ) -> Result<(), String> {
         let script = Script::parse(name, text, self.flavour);
         let mut variants = vec![("as it is".to_owned(), Options::default())];
         variants.extend(script.matrix.iter().cloned());
         for (words, variant) in &variants {
+            let recording = recorded.take(words);
+            let is_old = recording.is_some();
             let mut result = {
                 let _beside = BESIDE_OTHERS.read().unwrap_or_else(PoisonError::into_inner);
-                self.variant(name, &script, variant)
+                self.variant(&script, (words, variant), recording)
             };
+            if is_old && result.is_err() {
+                let _beside = BESIDE_OTHERS.read().unwrap_or_else(PoisonError::into_inner);
+                result = self.variant(&script, (words, variant), None);
+            }
             // A busy machine delays a reply now and then, a wrong wait is there every time, also
             // where no other script runs.
             for _ in 0..3 {
                 if matches!(&result, Err(e) if e.contains("pace Some") || e.contains(", came ")) {
                     let _alone = BESIDE_OTHERS.write().unwrap_or_else(PoisonError::into_inner);
-                    result = self.variant(name, &script, variant);
+                    result = self.variant(&script, (words, variant), None);
                 }
             }
-            result.map_err(|e| format!("{name} ({words}) on {:?}: {e}", self.flavour))?;
+            let recording =
+                result.map_err(|e| format!("{name} ({words}) on {:?}: {e}", self.flavour));
+            recorded.0.push(recording?);
         }
         Ok(())
     }
 
-    fn variant(&self, name: &str, script: &Script, variant: &Options) -> Result<(), String> {
-        let Self { server, flavour, wrap, .. } = *self;
+    /// Runs a variant through the proxy, and at the server unless that was recorded.
+    fn variant(
+        &self,
+        script: &Script,
+        (words, variant): (&str, &Options),
+        recording: Option<Recording>,
+    ) -> Result<Recording, String> {
+        let recording = match recording {
+            Some(recording) => recording,
+            None => self.record(script, (words, variant))?,
+        };
+        let runner = self.runner(script, variant, &recording.accounts);
+        let through = self.through.unwrap_or(self.server.port);
+        let proxied = runner.run(through, &mut self.server.root());
+        compare(&recording.direct, &proxied, self.flavour, runner.names)?;
+        Ok(recording)
+    }
+
+    /// Runs a variant at the server.
+    fn record(
+        &self,
+        script: &Script,
+        (words, variant): (&str, &Options),
+    ) -> Result<Recording, String> {
+        let Self { server, flavour, .. } = *self;
         let accounts = Accounts::create(server);
-        let names = &accounts.names;
-        let runner = Runner { server, script, variant, names, wrap };
+        let runner = self.runner(script, variant, &accounts);
         let direct = runner.run(server.port, &mut server.root());
         if std::env::var("LOCKSTEAD_DIFF_SHOW").is_ok_and(|v| v == "1") {
-            println!("{name} on {flavour:?}\n{}", shown_whole(&direct));
+            println!("{words} on {flavour:?}\n{}", shown_whole(&direct));
         }
-        let wrong = unexpected(&direct, flavour, names);
+        let wrong = unexpected(&direct, flavour, &accounts.names);
         if !wrong.is_empty() {
             return Err(format!("{flavour:?} itself is not as expected\n{}", wrong.join("\n")));
         }
-        let proxied = runner.run(self.through.unwrap_or(server.port), &mut server.root());
-        compare(&direct, &proxied, flavour, names).map(drop)
+        Ok(Recording { variant: words.to_owned(), accounts, direct })
+    }
+
+    fn runner<'a>(
+        &'a self,
+        script: &'a Script,
+        variant: &'a Options,
+        accounts: &'a Accounts,
+    ) -> Runner<'a> {
+        let (server, wrap) = (self.server, self.wrap);
+        Runner { server, script, variant, names: &accounts.names, wrap }
     }
 }
