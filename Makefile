@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-docs docs torture mutants fuzz bench incident deb check clean
+.PHONY: help demo run test test-long test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-docs docs torture mutants fuzz bench incident deb check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -16,6 +16,9 @@ run: ## a private FLAVOUR server and a proxy to try, until Ctrl-C
 
 test: ## all tests, against private MySQL and MariaDB servers; ARGS go to the test runner
 	@dev/test.sh $(ARGS)
+
+test-long: ## the tests of random texts and packets, ten times as many as in `make test`
+	@LOCKSTEAD_LEXER_COUNT=20000 LOCKSTEAD_GENERATED_COUNT=1500 LOCKSTEAD_HOSTILE_COUNT=4000 dev/test.sh lexer:: generated:: hostile::
 
 test-drivers: ## client libraries of ten languages, at the servers and through the proxy; ARGS go to cargo xtask drivers
 	@cargo xtask drivers $(ARGS)

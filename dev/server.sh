@@ -15,6 +15,9 @@
 # The administrative account is root with the password rootpw, for connections
 # from 127.0.0.x and through the socket. The servers are equally durable: binary
 # log on, and both it and the redo log synced at every commit.
+#
+# LOCKSTEAD_SERVER_SYNC=off leaves the syncing out, for tests: a server that is killed
+# loses nothing by that, since what it wrote is in the system's memory.
 set -euo pipefail
 
 cache=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}
@@ -144,6 +147,8 @@ server_options() {
     "--ssl-ca=$dir/tls/ca.pem" "--ssl-cert=$dir/tls/server-cert.pem"
     "--ssl-key=$dir/tls/server-key.pem")
   [ "$1" = mariadb ] || options+=(--mysqlx=OFF)
+  [ "${LOCKSTEAD_SERVER_SYNC:-on}" = on ] ||
+    options+=(--innodb-flush-method=nosync --sync-binlog=0)
 }
 
 write_env() {

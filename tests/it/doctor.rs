@@ -227,7 +227,7 @@ fn a_wrong_password_is_told_and_never_shown(server: &Server) {
 
 fn a_sound_server_has_no_problem_and_each_unsafe_setting_is_one(shared: &Server) {
     let flavour = flavour_of(shared);
-    let own = OwnServer::start(flavour, &[]);
+    let own = OwnServer::start(flavour, &["--sync-binlog=1"]);
     let schema = fresh_schema();
     let doctor = Doctor::of(&own.server, &schema);
     assert_eq!(doctor.codes(&[]), ["store", "system"], "no schema yet");
@@ -285,6 +285,7 @@ fn a_replication_group_is_told_by_its_mode() {
     let own = OwnServer::start(
         Flavour::MySql,
         &[
+            "--sync-binlog=1",
             "--gtid-mode=ON",
             "--enforce-gtid-consistency=ON",
             "--plugin-load-add=group_replication.so",

@@ -45,7 +45,7 @@ struct Truth {
 
 fn calls_are_what_the_server_s_lexer_takes_for_calls(server: &Server) {
     let seed = setting("LOCKSTEAD_LEXER_SEED", KNOWN_SEED);
-    let count = setting("LOCKSTEAD_LEXER_COUNT", 5000);
+    let count = setting("LOCKSTEAD_LEXER_COUNT", 2000);
     println!("LOCKSTEAD_LEXER_SEED={seed} LOCKSTEAD_LEXER_COUNT={count}");
     let flavour = flavour_of(server);
     let mut root = server.root();

@@ -148,6 +148,8 @@ fn users(release: Release, client: &Client) -> &'static [&'static str] {
 
 fn start_server(place: &Workplace, release: Release) -> Result<PrivateServer> {
     let mut options = vec!["--max-allowed-packet=64M", "--log-bin-trust-function-creators=1"];
+    // On a busy machine some clients need long between two packets of a login.
+    options.push("--connect-timeout=60");
     if release == Release::MariaDb118 {
         options.extend([
             "--plugin-maturity=unknown",
@@ -191,6 +193,7 @@ fn start_proxy(
         .arguments(&["--backend", &backend, "--store", &store_url(server), "--create-schema"])
         // A long lease: nothing here is about a proxy that dies.
         .arguments(&["--lease", "30s", "--state-dir", &state.display().to_string()])
+        .arguments(&["--login-timeout", "60s"])
         .with_pages()
         .until(Ready::Granting)
         .in_own_group();

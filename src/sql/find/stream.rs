@@ -370,7 +370,7 @@ mod tests {
         let sets = [Safe, Gbk, Gb18030, Sjis, Big5, Latin, Dos, Cp1250, Hp8];
         let servers = [MARIADB, MYSQL].map(|server| (server, dialects(server, &sets)));
         let mut seed = 1;
-        for n in 0..6_000 {
+        for n in 0..3_000 {
             let (server, all) = &servers[n % 2];
             let text = random_text(&mut seed, &PIECES);
             let finders = all.iter().map(|d| Finder::of(&text, *d));

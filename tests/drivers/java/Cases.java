@@ -540,6 +540,8 @@ public final class Cases {
         run(killer, "KILL " + id);
       }
       Thread.sleep(1000);
+      // The pool learns of it, and does not lend it again.
+      tell("killed", () -> value(c, "SELECT 1"));
       c.close();
       for (int i = 0; i < 5; i++) {
         try (Connection next = hikari.getConnection()) {

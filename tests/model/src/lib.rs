@@ -4,12 +4,14 @@
 //! `state` holds what they change and [`Broken`] what must never come about. Two proxies, A and B,
 //! share one lock. Any process may stand still between two steps for any time, and any packet may
 //! take any time. A variant leaves one rule out and must break something: it shows what that
-//! rule is for, and that the model would notice. `cargo test --test model -- --nocapture` prints
-//! the shortest way into each trouble.
+//! rule is for, and that the model would notice. `cargo test --package lockstead-model -- --nocapture`
+//! prints the shortest way into each trouble.
 //!
 //! A, whose lease is longer, does most: it renews, pauses, dies, comes back. B watches and takes
 //! over, and renews without effort, but where a world says otherwise. One lock is enough: locks
 //! share nothing but what is modelled.
+
+#![cfg(test)]
 
 mod explore;
 mod keeper;
