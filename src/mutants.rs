@@ -32,8 +32,12 @@ pub enum Mutant {
     TrustRows,
     /// A claim by the server's own lock is not proven.
     ClaimWithoutProof,
-    /// Its proof names the lock by a literal, not by a column of the row.
-    LiteralName,
+    /// Its proof is judged before the statement has the row, not when it has it.
+    ProofBeforeRow,
+    /// A release written later frees the row whatever its token.
+    ReleaseWithoutGuard,
+    /// In mode coexist an answer that tells of a lock does not wait for its row.
+    AnswerBeforeRow,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,
 }

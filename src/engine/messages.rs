@@ -110,8 +110,8 @@ pub struct Claim {
     pub weight: u32,
     /// Receives the session's events, a lost lock for example.
     pub events: EventSender,
-    /// The server's own lock is held by `conn`: the row is taken by that proof. `once`, `holds` and `weight`
-    /// mean nothing then.
+    /// The server's own lock is held by `conn`: the row is taken by that proof. `holds` and `weight` mean
+    /// nothing then.
     pub native: bool,
 }
 

@@ -11,6 +11,8 @@ pub struct HeldEntry {
     pub token: u64,
     /// Acquisitions, re-entrant ones included.
     pub count: u64,
+    /// Whether `count` can be relied on. Of a lock that was found at the server only the server knows.
+    pub is_counted: bool,
 }
 
 /// The locks that a session holds. Re-entry is counted here alone: only the first acquisition and the last
@@ -29,6 +31,8 @@ pub enum Release {
     Counted,
     /// That was the last: the store must release this token.
     Last(u64),
+    /// Only the server knows whether that was the last.
+    Uncounted,
 }
 
 /// All that was held.
@@ -86,7 +90,7 @@ impl Held {
 
     /// Enters a grant.
     pub fn grant(&mut self, key: Key, token: u64) {
-        self.locks.insert(key, HeldEntry { token, count: 1 });
+        self.locks.insert(key, HeldEntry { token, count: 1, is_counted: true });
     }
 
     /// Whether this session holds the lock.
@@ -99,11 +103,19 @@ impl Held {
     pub fn release(&mut self, key: &Key) -> Release {
         match self.locks.get_mut(key) {
             None => Release::NotMine,
+            Some(h) if !h.is_counted => Release::Uncounted,
             Some(h) if h.count > 1 => {
                 h.count -= 1;
                 Release::Counted
             }
             Some(h) => Release::Last(h.token),
+        }
+    }
+
+    /// From now on only the server knows how often the locks are held.
+    pub fn uncount(&mut self) {
+        for holding in self.locks.values_mut() {
+            holding.is_counted = false;
         }
     }
 
@@ -137,6 +149,21 @@ mod tests {
         assert_eq!(held.release(&key), Release::Last(7));
         held.forget(&key);
         assert_eq!(held.release(&key), Release::NotMine);
+    }
+
+    #[test]
+    fn what_was_found_at_the_server_is_not_counted() {
+        let key = plain(b"k", Flavour::MySql).expect("valid").key;
+        let mut held = Held::default();
+        held.grant(key.clone(), 7);
+        held.uncount();
+        assert!(held.reenter(&key));
+        for _ in 0..3 {
+            assert_eq!(held.release(&key), Release::Uncounted);
+        }
+        held.forget(&key);
+        held.grant(key.clone(), 8);
+        assert_eq!(held.release(&key), Release::Last(8));
     }
 
     #[test]

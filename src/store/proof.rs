@@ -2,9 +2,8 @@
 //! Two sessions of one server never hold it at once.
 //!
 //! The server must look when the statement has the row, not before: a claim that waits for the row may be late.
-//! A name from a column is looked up then; a literal would be looked up once, before the statement waits.
 
-use super::changes::{LockChange, Others};
+use super::changes::Others;
 use super::identity::SLACK;
 use super::quoting::{ids, literal};
 use super::rows::column;
@@ -24,20 +23,14 @@ fn proof(key: &str, conn: &str) -> String {
 }
 
 /// The condition for rows that are not there yet, in front of the statement's changes.
-pub(super) fn of_new_rows(changes: &[LockChange]) -> String {
-    let proof = judged(changes, "v.k", "v.conn");
+pub(super) fn of_new_rows() -> String {
+    let proof = judged("v.k", "v.conn");
     format!("(v.run=0 OR {proof})")
 }
 
 /// The condition under which a row that is there is claimed. `free`: under which it may be taken without
 /// a former holder's leave. `passes` is a condition under which a waiting proxy is passed by.
-pub(super) fn of_present_rows(
-    changes: &[LockChange],
-    free: &str,
-    others: &Others,
-    run: u64,
-    passes: &str,
-) -> String {
+pub(super) fn of_present_rows(free: &str, others: &Others, run: u64, passes: &str) -> String {
     let waiting = if others.waiting.is_empty() {
         String::new()
     } else {
@@ -48,21 +41,18 @@ pub(super) fn of_present_rows(
     let left = format!(
         "locks.holder<>0 AND locks.proof=locks.sess AND locks.run BETWEEN {from} AND {to}{waiting}"
     );
-    let proof = judged(changes, "locks.k", "VALUES(conn)");
+    let proof = if mutants::on(Mutant::ProofBeforeRow) {
+        // Of new rows it is judged all the same, before the statement has any row.
+        "1".to_owned()
+    } else {
+        judged("locks.k", "VALUES(conn)")
+    };
     format!("IF(VALUES(run)=0,{free},({free} OR {left}) AND {proof})")
 }
 
-/// The proof, unless a rule is left out.
-fn judged(changes: &[LockChange], key: &str, conn: &str) -> String {
-    if mutants::on(Mutant::ClaimWithoutProof) {
-        return "1".to_owned();
-    }
-    match changes {
-        [only] if mutants::on(Mutant::LiteralName) => {
-            format!("IS_USED_LOCK({})<=>{conn}", literal(name_of(&only.key)))
-        }
-        _ => proof(key, conn),
-    }
+/// The proof, unless the rule is left out.
+fn judged(key: &str, conn: &str) -> String {
+    mutants::or(Mutant::ClaimWithoutProof, proof(key, conn), "1".to_owned())
 }
 
 /// The name of a key's lock, as the server compares names.

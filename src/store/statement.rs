@@ -50,10 +50,12 @@ impl ParameterizedSql {
 /// A release alone.
 pub(super) fn release_sql(writer: &BatchWriter, key: &Key, token: u64) -> ParameterizedSql {
     let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
+    let guard = format!("holder={me} AND tok=?");
+    let guard = mutants::or(Mutant::ReleaseWithoutGuard, guard, "?<>0".to_owned());
     // LAST_INSERT_ID() tells who waits.
     let sql = format!(
         "UPDATE `{schema}`.locks SET holder=0,want=IF(want IN (0,{me}),want,LAST_INSERT_ID(want)) \
-         WHERE k=? AND holder={me} AND tok=?"
+         WHERE k=? AND {guard}"
     );
     ParameterizedSql { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
 }
@@ -123,7 +125,7 @@ pub(super) fn change_sql(
         Some(_) => (
             "run,proof,",
             "IF(v.run=0,0,v.sess),",
-            format!(" AND v.k<>'' AND {}", proof::of_new_rows(changes)),
+            format!(" AND v.k<>'' AND {}", proof::of_new_rows()),
         ),
     };
     let table = table(padded, native.is_some(), flavour);
@@ -138,12 +140,12 @@ pub(super) fn change_sql(
          FROM `{schema}`.meta m STRAIGHT_JOIN `{schema}`.proxies p STRAIGHT_JOIN {table} \
          WHERE {guard}{proven} {share} ON DUPLICATE KEY UPDATE "
     );
-    sql.push_str(&assignments(*me, changes, others, native));
+    sql.push_str(&assignments(*me, others, native));
     ParameterizedSql { sql, values, changes: rows as u64 }
 }
 
 /// The change of a row that is there.
-fn assignments(me: u64, changes: &[LockChange], others: &Others, run: Option<u64>) -> String {
+fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
     let free = free(others);
     let mut sql = String::new();
     // Assignments run from left to right: holder after the columns whose conditions ask whether the
@@ -156,7 +158,7 @@ fn assignments(me: u64, changes: &[LockChange], others: &Others, run: Option<u64
         columns.extend(["run", "proof"]);
         let passes = format!("VALUES(ticket) IN ({AT_ONCE},{PASS})");
         let free = format!("({free})");
-        let decided = proof::of_present_rows(changes, &free, others, run, &passes);
+        let decided = proof::of_present_rows(&free, others, run, &passes);
         // The server is asked once: its answer may change within the statement.
         (decided, "VALUES(holder)<>0 AND locks.sess=VALUES(sess)".to_owned())
     } else {
@@ -166,12 +168,12 @@ fn assignments(me: u64, changes: &[LockChange], others: &Others, run: Option<u64
     for name in columns {
         let _ = write!(sql, "{name}=IF({granted},VALUES({name}),locks.{name}),");
     }
+    let mine = format!("locks.holder={me} AND locks.tok=VALUES(tok)");
+    let mine = mutants::or(Mutant::ReleaseWithoutGuard, mine, "1".to_owned());
     let _ = write!(
         sql,
-        "tok=IF({granted},\
-         {next},locks.tok),\
-         holder=IF({granted} OR (VALUES(holder)=0 AND locks.holder={me} AND \
-         locks.tok=VALUES(tok)),VALUES(holder),locks.holder),"
+        "tok=IF({granted},{next},locks.tok),\
+         holder=IF({granted} OR (VALUES(holder)=0 AND {mine}),VALUES(holder),locks.holder),"
     );
     // The place for one waiting proxy. A grant and a withdrawal leave it, and that of a proxy that is
     // not live is empty. A grant that was not won always says so, and takes the place if it is empty

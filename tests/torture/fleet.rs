@@ -23,6 +23,25 @@ pub(crate) struct Options {
     pub(crate) mutant: Option<&'static str>,
     /// Whether it proves by a file that it lives.
     pub(crate) state: bool,
+    pub(crate) mode: Mode,
+}
+
+/// How a proxy locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// By rows alone.
+    Durable,
+    /// At the server, and by rows.
+    Coexist,
+}
+
+impl Mode {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Durable => "durable",
+            Self::Coexist => "coexist",
+        }
+    }
 }
 
 /// A proxy that is kept up.
@@ -67,6 +86,10 @@ impl Node {
         node
     }
 
+    pub(crate) fn mode(&self) -> Mode {
+        self.options.mode
+    }
+
     fn launch(&self) {
         let lease = format!("{}ms", self.options.lease.as_millis());
         let collect = format!("{}ms", self.options.collect_after.as_millis());
@@ -81,9 +104,10 @@ impl Node {
             program
         };
         let arguments = [
-            ["--workers", "1", "--backend", &backend],
-            ["--state-dir", &state, "--store", &store],
+            ["--backend", &backend, "--store", &store],
+            ["--state-dir", &state, "--workers", "1"],
             ["--lease", &lease, "--collect-after", &collect],
+            ["--mode", self.options.mode.name(), "--log-level", "info"],
         ];
         let mut why = String::new();
         let proxy = within(PATIENCE, || {

@@ -16,7 +16,9 @@
 //! | `DeadlineFromAck` | the model of the protocol: the kill budget hides it, and a takeover that ends the sessions |
 //! | `NoCheckAfterReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks again |
 //! | `ClaimWithoutProof` | `who_does_not_have_the_servers_lock_changes_nothing` in tests/it/native_claims.rs |
-//! | `LiteralName` | no checker yet: in the statement of a claim, both servers evaluate the literal late, too |
+//! | `ProofBeforeRow` | `a_claim_is_judged_when_it_has_the_row` in tests/it/native_claims.rs |
+//! | `ReleaseWithoutGuard` | whoever holds the lock has its row |
+//! | `AnswerBeforeRow` | whoever holds the lock has its row |
 //! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client hears more |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
 
@@ -28,7 +30,7 @@ use lockstead_support::Way;
 
 use crate::check::{Absence, Violation, check, deadlocks, early_losses, hanged};
 use crate::control::Control;
-use crate::fleet::{Node, Options};
+use crate::fleet::{Mode, Node, Options};
 use crate::history::{Fault, History, Increment, Loss, now};
 use crate::own_server::flavour_of;
 use crate::proxy::fresh_schema;
@@ -48,6 +50,8 @@ on_both! {
     mutant_stop_at_empty
     mutant_trust_rows
     mutant_count_in_silence
+    mutant_release_without_guard
+    mutant_answer_before_row
 }
 
 /// How long anything may wait for a lock.
@@ -75,14 +79,18 @@ struct Stage {
 
 impl Stage {
     fn set(server: &Server, mutant: Option<&'static str>, leases: &[u64]) -> Self {
-        Self::collecting(server, mutant, leases, Duration::from_hours(1))
+        Self::with(server, mutant, leases, (Duration::from_hours(1), Mode::Durable))
     }
 
-    fn collecting(
+    fn coexisting(server: &Server, mutant: Option<&'static str>, proxies: usize) -> Self {
+        Self::with(server, mutant, &vec![30; proxies], (Duration::from_hours(1), Mode::Coexist))
+    }
+
+    fn with(
         server: &Server,
         mutant: Option<&'static str>,
         leases: &[u64],
-        collect_after: Duration,
+        (collect_after, mode): (Duration, Mode),
     ) -> Self {
         let schema = fresh_schema();
         let start = |(number, lease): (usize, &u64)| {
@@ -92,6 +100,7 @@ impl Stage {
                 collect_after,
                 mutant,
                 state: false,
+                mode,
             };
             Node::start(number, server.port, &options)
         };
@@ -141,6 +150,26 @@ impl Stage {
         let mut root = self.server.root();
         eventually("the statement runs", || root.waits(conn).then_some(()));
         session
+    }
+
+    /// Whoever holds the lock has its row.
+    fn look_for_row_of(&self, conn: u64) {
+        let sql = format!(
+            "SELECT COUNT(*) FROM {}.held_locks WHERE name='counter 0' AND connection_id={conn}",
+            self.place.schema
+        );
+        if self.server.root().column(&sql) != ["1"] {
+            self.place.history.odd("counter 0", format!("connection {conn} has no row"));
+        }
+    }
+
+    /// The same, for as long as what was on its way may take. A sweep puts such a row right after a second.
+    fn watch_row_of(&self, conn: u64) {
+        let end = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < end {
+            self.look_for_row_of(conn);
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
     }
 
     fn until_gone(&self, conn: u64) {
@@ -194,7 +223,8 @@ fn mutant_delete_without_floor(server: &Server) {
     prove(server, "DeleteWithoutFloor", |server, mutant| {
         // A third of a lease goes by before held locks are compared with their rows. If one was released and its row
         // collected meanwhile, that comparison raises the base, as the rule would have done.
-        let stage = Stage::collecting(server, mutant, &[600, 600], Duration::from_secs(1));
+        let stage =
+            Stage::with(server, mutant, &[600, 600], (Duration::from_secs(1), Mode::Durable));
         for _ in 0..5 {
             stage.take_and_release(0);
         }
@@ -374,5 +404,36 @@ fn mutant_count_in_silence(server: &Server) {
         let hang = Fault { kind: "hang", detail, proxy: None, from: began, to: now() };
         let loss = Loss { session: before.number, proxy: 0, at: now() };
         hanged(&[loss], &[hang])
+    });
+}
+
+/// The proxies work on one server, whose own lock is taken as well.
+fn mutant_release_without_guard(server: &Server) {
+    prove(server, "ReleaseWithoutGuard", |server, mutant| {
+        let stage = Stage::coexisting(server, mutant, 2);
+        let mut before = stage.holder(0);
+        stage.nodes[0].store.stall();
+        before.release("counter 0").expect("a release at the server");
+        let next = stage.holder(1);
+        stage.nodes[0].store.heal();
+        stage.watch_row_of(next.conn);
+        stage.judge()
+    });
+}
+
+fn mutant_answer_before_row(server: &Server) {
+    prove(server, "AnswerBeforeRow", |server, mutant| {
+        let stage = Stage::coexisting(server, mutant, 1);
+        let mut session = stage.session(0);
+        stage.nodes[0].store.stall();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::park_timeout(Duration::from_secs(2));
+                stage.nodes[0].store.heal();
+            });
+            assert_eq!(session.get("counter 0", LIMIT), Ok(true));
+            stage.look_for_row_of(session.conn);
+        });
+        stage.judge()
     });
 }

@@ -7,27 +7,41 @@ use std::time::Duration;
 use crate::check::check;
 use crate::control::Control;
 use crate::faults::Faults;
-use crate::fleet::{Node, Options};
+use crate::fleet::{Mode, Node, Options};
 use crate::history::{History, now};
 use crate::proxy::fresh_schema;
 use crate::report;
 use crate::script::Flavour;
 use crate::session::Place;
 use crate::settle::settle;
-use crate::workers::{COUNTERS, Client, Worker};
+use crate::workers::{COUNTERS, Client, NATIVE, Worker};
 
 #[test]
 fn faults_break_no_promise_on_mysql() {
-    torture(Flavour::MySql);
+    torture(Flavour::MySql, &DURABLE);
 }
 
 #[test]
 fn faults_break_no_promise_on_mariadb() {
-    torture(Flavour::MariaDb);
+    torture(Flavour::MariaDb, &DURABLE);
 }
 
+/// Two proxies of each mode on the same names, and clients and procedures directly at the server.
+#[test]
+fn faults_break_no_promise_while_a_site_moves_on_mysql() {
+    torture(Flavour::MySql, &MOVING);
+}
+
+#[test]
+fn faults_break_no_promise_while_a_site_moves_on_mariadb() {
+    torture(Flavour::MariaDb, &MOVING);
+}
+
+/// The modes of a run's proxies.
+const DURABLE: [Mode; 3] = [Mode::Durable; 3];
+const MOVING: [Mode; 4] = [Mode::Coexist, Mode::Durable, Mode::Coexist, Mode::Durable];
+
 const LEASE: Duration = Duration::from_secs(3);
-const PROXIES: usize = 3;
 const CLIENTS: usize = 32;
 
 /// Tells the clients to end, also when the run fails.
@@ -44,12 +58,18 @@ fn setting(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
 
-fn torture(flavour: Flavour) {
-    let seconds = Duration::from_secs(setting("LOCKSTEAD_TORTURE_SECONDS").unwrap_or(25));
+fn torture(flavour: Flavour, modes: &[Mode]) {
+    let seconds = Duration::from_secs(setting("LOCKSTEAD_TORTURE_SECONDS").unwrap_or(15));
     let seed = setting("LOCKSTEAD_TORTURE_SEED").unwrap_or_else(|| rand::random::<u64>() >> 32);
-    let title = format!("torture of {flavour:?}, LOCKSTEAD_TORTURE_SEED={seed}");
+    let moving = modes.contains(&Mode::Coexist);
+    let kind = if moving { "a move" } else { "durable locks" };
+    let title = format!("torture of {kind} on {flavour:?}, LOCKSTEAD_TORTURE_SEED={seed}");
     println!("{title}: begins");
     let control = Arc::new(Control::start(flavour));
+    if moving && flavour == Flavour::MariaDb {
+        // Without it nobody can say what a procedure has locked.
+        control.rows("INSTALL SONAME 'metadata_lock_info'");
+    }
     let schema = fresh_schema();
     let options = Options {
         schema: schema.clone(),
@@ -58,8 +78,12 @@ fn torture(flavour: Flavour) {
         // With the feature `mutants`.
         mutant: std::env::var("LOCKSTEAD_MUTANT").ok().map(|name| &*name.leak()),
         state: true,
+        mode: Mode::Durable,
     };
-    let nodes = (0..PROXIES).map(|n| Node::start(n, control.port(), &options));
+    let start = |(n, mode): (usize, &Mode)| {
+        Node::start(n, control.port(), &Options { mode: *mode, ..options.clone() })
+    };
+    let nodes = modes.iter().enumerate().map(start);
     let nodes: Arc<Vec<Node>> = Arc::new(nodes.collect());
     let history = Arc::new(History::default());
     let table = counters(|sql| drop(control.rows(sql)));
@@ -68,6 +92,7 @@ fn torture(flavour: Flavour) {
         place: Place { history: Arc::clone(&history), schema: schema.as_str().into() },
         nodes: Arc::clone(&nodes),
         table: table.into(),
+        direct: moving.then_some(control.port()),
         end: Arc::default(),
     };
     let ending = Ending(Arc::clone(&client.end));
@@ -118,8 +143,9 @@ pub(crate) fn counters(mut run: impl FnMut(&str)) -> String {
     let database = fresh_schema().replace("lockstead_t", "lockstead_d");
     let table = format!("{database}.counters");
     run(&format!("CREATE DATABASE {database}"));
+    run(&format!("CREATE PROCEDURE {database}.take(n VARCHAR(64), t INT) SELECT GET_LOCK(n, t)"));
     run(&format!("CREATE TABLE {table} (k INT PRIMARY KEY, v BIGINT NOT NULL, w BIGINT NOT NULL)"));
-    for k in 0..COUNTERS {
+    for k in 0..COUNTERS + NATIVE {
         run(&format!("INSERT INTO {table} VALUES ({k},0,0)"));
     }
     table

@@ -42,6 +42,10 @@ pub(crate) struct Session {
     /// The model: acquisitions of each name.
     counts: HashMap<String, u64>,
     holds: Vec<Hold>,
+    /// Whether its locks are rows, too: not of one directly at the server.
+    has_rows: bool,
+    /// Asks for locks by this procedure.
+    routine: Option<String>,
     /// How it ended, told in what it held.
     end: &'static str,
 }
@@ -63,8 +67,22 @@ impl Session {
             place: place.clone(),
             counts: HashMap::new(),
             holds: Vec::new(),
+            has_rows: true,
+            routine: None,
             end: "ended by its client",
         })
+    }
+
+    /// The session is directly at the server, where no lock has a row.
+    pub(crate) fn without_rows(mut self) -> Self {
+        self.has_rows = false;
+        self
+    }
+
+    /// Asks for locks by a procedure.
+    pub(crate) fn by_routine(mut self, name: String) -> Self {
+        self.routine = Some(name);
+        self
     }
 
     /// Sends a statement and goes on.
@@ -144,7 +162,10 @@ impl Session {
 
     /// Asks for a lock, and goes on.
     pub(crate) fn ask_for(&mut self, key: &str, limit: u64) -> Duration {
-        self.send(&format!("SELECT GET_LOCK('{key}', {limit})"));
+        match &self.routine {
+            None => self.send(&format!("SELECT GET_LOCK('{key}', {limit})")),
+            Some(name) => self.send(&format!("CALL {name}('{key}', {limit})")),
+        }
         now()
     }
 
@@ -156,8 +177,8 @@ impl Session {
         let wait = Wait { key: key.to_owned(), proxy: self.proxy, from, to, limit };
         self.place.history.events().waits.push(wait);
         let value = match reply {
-            // The store failed, or a deadlock was found: not taken, and the session goes on.
-            Err(Broken::Error(1105 | 1213 | 3058)) if !self.holds(key) => return Ok(false),
+            // The store failed, a deadlock was found, or the row is another's: not taken, and the session goes on.
+            Err(Broken::Error(1105 | 1205 | 1213 | 3058)) if !self.holds(key) => return Ok(false),
             reply => reply?,
         };
         if value.as_deref() == Some("1") {
@@ -195,9 +216,9 @@ impl Session {
         self.hear(key, limit, from)
     }
 
-    /// Takes a lock, and reads its token.
+    /// Takes a lock, and reads its token, if it has one.
     pub(crate) fn take(&mut self, key: &str, limit: u64) -> Result<bool, Broken> {
-        Ok(self.get(key, limit)? && self.read_token(key)?.is_some())
+        Ok(self.get(key, limit)? && (!self.has_rows || self.read_token(key)?.is_some()))
     }
 
     /// The token of a lock that is held. While the session lives its row names it.

@@ -7,13 +7,16 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::fleet::Node;
+use crate::fleet::{Mode, Node};
 use crate::history::now;
 use crate::session::{Broken, Place, Session};
 
 /// Deadlocks between locks are errors within this time for exactly one of each cycle.
 const DEADLOCKS_ARE_DETECTED: bool = true;
-const AT_ONCE: Duration = Duration::from_secs(2);
+/// Far from both: what a busy machine takes to detect one, and `CYCLE_LIMIT`, if nothing does.
+const AT_ONCE: Duration = Duration::from_secs(15);
+/// The timeout of the sessions of a cycle, in seconds.
+const CYCLE_LIMIT: u64 = 45;
 
 /// Keys of counters.
 pub(crate) const COUNTERS: usize = 6;
@@ -22,10 +25,17 @@ pub(crate) const SHARED: usize = 4;
 /// Keys that are taken together, in any order.
 pub(crate) const TOGETHER: usize = 3;
 
+/// Keys of counters that only clients whose locks are the server's, too, use: some are no proxy's.
+pub(crate) const NATIVE: usize = 3;
+
 /// All keys that several clients use.
 pub(crate) fn keys(proxies: usize) -> Vec<String> {
-    let kinds =
-        [("counter", COUNTERS), ("shared", SHARED), ("together", TOGETHER), ("queue", proxies)];
+    let kinds = [
+        ("counter", COUNTERS + NATIVE),
+        ("shared", SHARED),
+        ("together", TOGETHER),
+        ("queue", proxies),
+    ];
     kinds.iter().flat_map(|(kind, n)| (0..*n).map(move |n| format!("{kind} {n}"))).collect()
 }
 
@@ -35,6 +45,8 @@ pub(crate) struct Client {
     pub(crate) place: Place,
     pub(crate) nodes: Arc<Vec<Node>>,
     pub(crate) table: Arc<str>,
+    /// The server's port, for clients that connect directly; `None` if there are none.
+    pub(crate) direct: Option<u16>,
     pub(crate) end: Arc<AtomicBool>,
 }
 
@@ -58,6 +70,10 @@ impl Worker {
         while !self.client.end.load(Ordering::SeqCst) {
             match self.number % 8 {
                 0..=2 => self.with_session(50, Self::count),
+                4 if self.client.direct.is_some() => {
+                    let session = self.open_native();
+                    self.with(session, 50, Self::count_native);
+                }
                 3 | 4 => self.with_session(50, Self::act),
                 5 => self.with_session(20, Self::take_several),
                 6 => self.vanish(),
@@ -88,9 +104,35 @@ impl Worker {
         session
     }
 
+    /// A session whose locks are the server's, too: through a proxy, or not.
+    fn open_native(&mut self) -> Option<Session> {
+        let nodes = Arc::clone(&self.client.nodes);
+        let proxies: Vec<usize> =
+            (0..nodes.len()).filter(|n| nodes[*n].mode() == Mode::Coexist).collect();
+        let proxy = self.random.random_range(0..=proxies.len());
+        let session = match (proxies.get(proxy), self.client.direct) {
+            (Some(proxy), _) => self.open_at(*proxy)?,
+            (None, port) => Session::open(&self.client.place, usize::MAX, port?)?.without_rows(),
+        };
+        let database = self.client.table.split('.').next().unwrap_or_default();
+        // Its answer does not wait for the row for as long as the store may be away.
+        let routine = format!("{database}.take");
+        Some(if self.chance(30) { session.by_routine(routine).without_rows() } else { session })
+    }
+
     /// Does the same again and again in a session, and ends it.
     fn with_session(&mut self, most: usize, step: fn(&mut Self, &mut Session) -> Step) {
-        let Some(mut session) = self.open() else { return };
+        let session = self.open();
+        self.with(session, most, step);
+    }
+
+    fn with(
+        &mut self,
+        session: Option<Session>,
+        most: usize,
+        step: fn(&mut Self, &mut Session) -> Step,
+    ) {
+        let Some(mut session) = session else { return };
         for _ in 0..self.random.random_range(1..most) {
             if self.client.end.load(Ordering::SeqCst) {
                 break;
@@ -113,6 +155,16 @@ impl Worker {
     /// W1: reads a counter and writes one more, without a lock but ours.
     fn count(&mut self, session: &mut Session) -> Step {
         let n = self.random.random_range(0..COUNTERS);
+        self.count_at(session, n)
+    }
+
+    /// The same with clients that are no proxy's.
+    fn count_native(&mut self, session: &mut Session) -> Step {
+        let n = self.random.random_range(COUNTERS..COUNTERS + NATIVE);
+        self.count_at(session, n)
+    }
+
+    fn count_at(&mut self, session: &mut Session, n: usize) -> Step {
         let key = format!("counter {n}");
         let limit = [0, 1, 3][self.random.random_range(0..3)];
         if !session.take(&key, limit)? {
@@ -239,18 +291,22 @@ impl Worker {
     /// Two sessions wait for each other: one of them learns of it at once, the other gets the lock.
     fn cycle(&mut self) {
         let (Some(mut a), Some(mut b)) = (self.open(), self.open()) else { return };
+        // One waits at the server, the other does not: nobody sees the circle.
+        if self.client.nodes[a.proxy].mode() != self.client.nodes[b.proxy].mode() {
+            return;
+        }
         let (one, two) = (format!("cycle {}", a.number), format!("cycle {}", b.number));
         if a.take(&one, 0) != Ok(true) || b.take(&two, 0) != Ok(true) {
             return;
         }
         let from = now();
-        let (at_a, at_b) = (a.ask_for(&two, 10), b.ask_for(&one, 10));
+        let (at_a, at_b) = (a.ask_for(&two, CYCLE_LIMIT), b.ask_for(&one, CYCLE_LIMIT));
         // A thread of its own for each, since nobody knows who hears first.
         let (lost_a, lost_b) = std::thread::scope(|scope| {
             let loses = |session: Session, key: String, sent| {
                 scope.spawn(move || {
                     let mut session = session;
-                    let lost = !session.hear(&key, 10, sent).unwrap_or(false);
+                    let lost = !session.hear(&key, CYCLE_LIMIT, sent).unwrap_or(false);
                     (lost, now())
                 })
             };
@@ -318,6 +374,10 @@ impl Worker {
         const LIMIT: u64 = 20;
         self.pause(300);
         let proxy = self.number / 8 % self.client.nodes.len();
+        // There the server has the queue.
+        if self.client.nodes[proxy].mode() == Mode::Coexist {
+            return self.vanish();
+        }
         let key = format!("queue {proxy}");
         let Some(mut first) = self.open_at(proxy) else { return };
         let sessions: Vec<Session> = (0..4).filter_map(|_| self.open_at(proxy)).collect();

@@ -36,7 +36,7 @@ impl Service {
     /// has granted, the one before has let go.
     pub(super) fn claim(&mut self, id: u64, claim: Claim, reply: oneshot::Sender<Acquired>) {
         let key = claim.name.key.clone();
-        let (claim, since) = (Claim { once: false, holds: false, ..claim }, Instant::now());
+        let (claim, since) = (Claim { holds: false, ..claim }, Instant::now());
         let reply = Some(reply);
         let waiter = Waiter { id, claim, reply, ticket: 0, edge: None, since, hurried: false };
         let state = self.keys.enter(&key);
@@ -166,12 +166,16 @@ mod tests {
         }
 
         fn claim(&mut self, conn: u64) -> oneshot::Receiver<Acquired> {
+            self.ask(conn, false)
+        }
+
+        fn ask(&mut self, conn: u64, once: bool) -> oneshot::Receiver<Acquired> {
             self.claims += 1;
             let claim = Claim {
                 name: plain(b"k", Flavour::MariaDb).expect("valid"),
                 conn: ConnectionId(conn),
                 owner: Arc::from(&b""[..]),
-                once: true,
+                once,
                 holds: true,
                 weight: 0,
                 events: self.events.clone(),
@@ -367,6 +371,25 @@ mod tests {
             let change = stage.send().expect("the next one, at once");
             stage.answer(change, Some(52));
             assert!(matches!(next.try_recv(), Ok(Acquired::Granted(_))));
+        });
+    }
+
+    #[test]
+    fn a_claim_that_tries_once_is_refused_by_a_second_look() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            stage.see(&[OTHER]);
+            (stage.row.holder, stage.row.conn) = (OTHER.0, 99);
+            let mut tries = stage.ask(51, true);
+            let change = stage.send().expect("an attempt");
+            stage.answer(change, Some(51));
+            assert!(tries.try_recv().is_err(), "the holder may be about to let go");
+            // A row that the server's own lock is proof against is no reason to refuse.
+            let native = LockRow { run: run_number("here", 0), ..stage.row.clone() };
+            stage.service.look_at_remote(&key(), Some(&native), true);
+            assert!(tries.try_recv().is_err());
+            stage.service.look_at_remote(&key(), Some(&stage.row.clone()), true);
+            assert_eq!(tries.try_recv(), Ok(Acquired::NotFree));
         });
     }
 

@@ -11,7 +11,7 @@ use super::looks::PendingLook;
 use crate::engine::io::reader::FinishedRead;
 use crate::engine::io::wakeup::WakeReason;
 use crate::engine::messages::{Acquired, Look};
-use crate::engine::service::keys::KeyState;
+use crate::engine::service::keys::{KeyState, Waiter};
 use crate::lock::name::Key;
 use crate::store::rows::LockRow;
 use crate::types::{ConnectionId, ProxyId};
@@ -121,6 +121,7 @@ impl Service {
     /// Takes in a look, for the sessions that wait here. `rests`: no transaction is at the row.
     pub(super) fn look_at_remote(&mut self, key: &Key, row: Option<&LockRow>, rests: bool) {
         let held = row.is_some_and(|r| self.is_held(r));
+        let of_servers = row.is_some_and(|r| self.is_native_here(r));
         let me = self.writer.as_ref().map(|w| w.proxy.0);
         let rival = row.map(|r| r.want).filter(|w| self.others.waiting.contains(&ProxyId(*w)));
         let Some(state) = self.keys.get_mut(key) else {
@@ -135,8 +136,9 @@ impl Service {
             for waiter in state.queue.iter_mut().filter(|w| w.ticket == 0) {
                 waiter.ticket = token;
             }
-            // A session that tries once need not wait for more.
-            for waiter in state.queue.iter_mut().filter(|w| w.claim.once) {
+            // A session that tries once need not wait for more, unless its claim ends the hold.
+            let tries = |w: &&mut Waiter| w.claim.once && !(w.claim.native && of_servers);
+            for waiter in state.queue.iter_mut().filter(tries) {
                 waiter.answer(Acquired::NotFree);
             }
             state.queue.retain(|w| w.reply.is_some());

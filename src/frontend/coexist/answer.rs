@@ -51,15 +51,19 @@ pub(super) fn held_by(response: &[u8], function: Function, conn: ConnectionId) -
             kind = payload.len().checked_sub(6).map(|at| payload[at]);
         }
         let number = match (payload, kind) {
-            // Text: NULL.
-            ([0xfb], Some(_)) => {
+            // Text: NULL, or the length and the digits.
+            ([0xfb] | [1..=20, b'0'..=b'9', ..], Some(_)) => {
                 let digits = conn.0.to_string();
                 let length = u8::try_from(digits.len()).unwrap_or_default();
                 Some([&[length], digits.as_bytes()].concat())
             }
             // Binary: the header, and the bits of NULLs.
-            ([0, 4], Some(LONG)) => Some([&[0, 0], &conn.0.to_le_bytes()[..4]].concat()),
-            ([0, 4], Some(_)) => Some([&[0, 0], &conn.0.to_le_bytes()[..]].concat()),
+            ([0, 4] | [0, 0, _, _, _, _], Some(LONG)) => {
+                Some([&[0, 0], &conn.0.to_le_bytes()[..4]].concat())
+            }
+            ([0, 4] | [0, 0, _, _, _, _, _, _, _, _], Some(_)) => {
+                Some([&[0, 0], &conn.0.to_le_bytes()[..]].concat())
+            }
             _ => None,
         };
         match number {
@@ -112,11 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_takes_the_place_of_null() {
+    fn a_holder_takes_the_place_of_null_and_of_another() {
         for (kind, null, number) in [
             (8, &b"\xfb"[..], &b"\x03258"[..]),
+            (8, b"\x0217", b"\x03258"),
             (3, b"\0\x04", b"\0\0\x02\x01\0\0"),
+            (3, b"\0\0\x11\0\0\0", b"\0\0\x02\x01\0\0"),
             (8, b"\0\x04", b"\0\0\x02\x01\0\0\0\0\0\0"),
+            (8, b"\0\0\x11\0\0\0\0\0\0\0", b"\0\0\x02\x01\0\0\0\0\0\0"),
         ] {
             let definition =
                 [&b"\x03def\0\0\0\x01x\0\x0c\x3f\0\x0a\0\0\0"[..], &[kind], b"\x81\0\0\0\0"];

@@ -15,7 +15,7 @@ use crate::engine::handle::{Acquired, Look, Ticket};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::{Interest, LinkEvent};
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::operations::check_server;
+use crate::frontend::locks::operations::{check_server, over_limit};
 use crate::frontend::locks::server::Task;
 use crate::frontend::locks::wait::at;
 use crate::frontend::observe::held_back::HeldBack;
@@ -24,12 +24,18 @@ use crate::lock::codes;
 use crate::lock::held::Release;
 use crate::lock::name::{Key, Name, listed};
 use crate::lock::timeout::Timeout;
+use crate::mutants::{self, Mutant};
 use crate::protocol::packet;
+use crate::protocol::reply::ErrorReply;
 
 /// How long the store may take before the client learns of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a claim may take in any case. Only a session at a proxy in mode durable makes it take so long.
 const LEAST: Duration = Duration::from_secs(1);
+/// Time between two attempts to read the server's locks.
+const AGAIN: Duration = Duration::from_millis(250);
+/// How often a statement may have taken one lock.
+const MOST_TIMES: usize = 1000;
 /// The server counts a waiting client as idle, so it hears from the session this often.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
 
@@ -51,8 +57,12 @@ enum Row {
     Unproven,
     /// A session at a proxy in mode durable has it, and the time is over.
     NotFree,
+    /// The session has as many locks as it may have.
+    OverLimit(ErrorReply),
     /// It cannot be written, for this reason.
     Failed(String),
+    /// The server's locks cannot be read, for this reason: nobody knows whether there are rows to be written.
+    Unread(String),
 }
 
 /// Writes what a response means for the rows, and then lets the client have the end of it.
@@ -62,7 +72,10 @@ pub(crate) async fn settle_rows(
 ) -> Result<(), CloseReason> {
     let Unsettled { need, held, sent } = unsettled;
     let answer = if held.is_some() { AnswerEnd::HeldBack } else { AnswerEnd::Given };
-    let (bytes, whole) = held.map_or_else(<_>::default, HeldBack::into_parts);
+    let (mut bytes, whole) = held.map_or_else(<_>::default, HeldBack::into_parts);
+    if mutants::on(Mutant::AnswerBeforeRow) {
+        cx.send_client(&std::mem::take(&mut bytes))?;
+    }
     if let Need::Look(function, name) = need {
         let look = cx.locks.look(name.key);
         let out = match attend(cx, look).await? {
@@ -72,26 +85,7 @@ pub(crate) async fn settle_rows(
         };
         return cx.send_client(&out);
     }
-    let row = match need {
-        Need::Claim(name, timeout) => {
-            let limit = Limit::of(timeout, sent);
-            match claim(cx, name.clone(), limit).await? {
-                Row::Unproven => read(cx, vec![name], answer).await?,
-                Row::Kept => Row::Kept,
-                row => lose(cx, name, row, answer).await?,
-            }
-        }
-        Need::Read(asked) => read(cx, asked, answer).await?,
-        Need::Release(name) => {
-            released(cx, &name.key);
-            Row::Kept
-        }
-        Need::ReleaseAll => {
-            released_all(cx);
-            Row::Kept
-        }
-        Need::Look(..) => Row::Kept,
-    };
+    let row = follow(cx, need, sent, answer).await?;
     let out = match row {
         Row::Kept | Row::Unproven => bytes,
         Row::NotFree if whole => {
@@ -99,16 +93,56 @@ pub(crate) async fn settle_rows(
             with_zero(&bytes)
         }
         Row::NotFree => error_instead(&bytes, &codes::held_in_rows()),
-        Row::Failed(why) => error_instead(&bytes, &codes::store_failed(&why)),
+        Row::OverLimit(error) => error_instead(&bytes, &error),
+        Row::Failed(why) | Row::Unread(why) => error_instead(&bytes, &codes::store_failed(&why)),
     };
     cx.send_client(&out)
 }
 
-/// The server has released this lock once, if the session held it.
-pub(crate) fn released(cx: &mut CallContext<'_>, key: &Key) {
-    if let Release::Last(token) = cx.locks.ledger_mut().release(key) {
-        cx.locks.ledger_mut().forget(key);
-        release_later(cx, vec![(key.clone(), token)]);
+/// Makes the rows say what a response says.
+async fn follow(
+    cx: &mut CallContext<'_>,
+    need: Need,
+    sent: Option<std::time::Instant>,
+    answer: AnswerEnd,
+) -> Result<Row, CloseReason> {
+    match need {
+        Need::Claim(name, timeout) => {
+            let limit = Limit::of(timeout, sent);
+            match claim(cx, name.clone(), limit).await? {
+                Row::Unproven => read(cx, vec![name], answer, PATIENCE).await,
+                Row::Kept => Ok(Row::Kept),
+                row => lose(cx, name, row, answer).await,
+            }
+        }
+        Need::Read(asked) => read(cx, asked, answer, PATIENCE).await,
+        // Not every CALL waits for as long while the store is away.
+        Need::Unknown => Ok(match read(cx, Vec::new(), answer, LEAST).await? {
+            Row::Unread(_) => Row::Kept,
+            row => row,
+        }),
+        // It has another name, or only the server knows whether it is still held.
+        Need::Release(name) if !released(cx, &name.key) => {
+            read(cx, vec![name], answer, PATIENCE).await
+        }
+        Need::ReleaseAll => {
+            released_all(cx);
+            Ok(Row::Kept)
+        }
+        Need::Release(_) | Need::Look(..) => Ok(Row::Kept),
+    }
+}
+
+/// The server has released this lock once, if the session held it. Whether it is known what is left.
+pub(crate) fn released(cx: &mut CallContext<'_>, key: &Key) -> bool {
+    match cx.locks.ledger_mut().release(key) {
+        Release::Last(token) => {
+            cx.locks.ledger_mut().forget(key);
+            release_later(cx, vec![(key.clone(), token)]);
+            true
+        }
+        Release::Counted => true,
+        Release::NotMine | Release::Uncounted => false,
     }
 }
 
@@ -124,22 +158,33 @@ fn release_later(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) {
     }
 }
 
-/// Reads which locks the session holds at the server, and makes the rows say the same.
+/// Reads which locks the session holds at the server, and makes the rows say the same. It is tried for as long
+/// as the client waits for the answer, but no longer than `patience`.
 async fn read(
     cx: &mut CallContext<'_>,
     asked: Vec<Name>,
     answer: AnswerEnd,
+    patience: Duration,
 ) -> Result<Row, CloseReason> {
+    let until = Instant::now() + patience;
     let known: Vec<(Key, u64)> = cx.locks.ledger().held().grants();
     let of_ledger = known.iter().map(|(key, _)| listed(key.folded()));
-    let names = cx.locks.native_locks(asked.into_iter().chain(of_ledger).collect());
-    let names = match attend(cx, names).await? {
-        Ok(locks) => locks.names,
-        // The sweep mends the rows when it can.
-        Err(why) => {
-            cx.context.metrics.native_reads_failed.inc();
-            tracing::debug!(error = why, "cannot read the server's locks of a session");
-            return Ok(Row::Kept);
+    let asked: Vec<Name> = asked.into_iter().chain(of_ledger).collect();
+    let names = loop {
+        let names = cx.locks.native_locks(asked.clone());
+        match attend(cx, names).await? {
+            Ok(locks) => break locks.names,
+            Err(_) if answer == AnswerEnd::HeldBack && Instant::now() < until => {
+                attend(cx, Box::pin(tokio::time::sleep(AGAIN))).await?;
+            }
+            Err(why) => {
+                cx.context.metrics.native_reads_failed.inc();
+                tracing::debug!(error = why, "cannot read the server's locks of a session");
+                let native = cx.context.config.on_store_error == OnStoreError::Native;
+                // The sweep mends the rows when it can. The client is told if it can be told still.
+                let told = answer == AnswerEnd::HeldBack && !native;
+                return Ok(if told { Row::Unread(why) } else { Row::Kept });
+            }
         }
     };
     let gone: Vec<(Key, u64)> =
@@ -148,13 +193,15 @@ async fn read(
         cx.locks.ledger_mut().forget(key);
     }
     release_later(cx, gone);
+    cx.locks.ledger_mut().uncount();
     let mut worst = Row::Kept;
     for name in names {
         if cx.locks.ledger().held().contains(&name.key) {
             continue;
         }
         match claim(cx, name.clone(), Limit::of(Timeout::Wait(PATIENCE), None)).await? {
-            Row::Kept | Row::Unproven => {}
+            Row::Kept => cx.locks.ledger_mut().uncount(),
+            Row::Unproven => {}
             row => worst = lose(cx, name, row, answer).await?,
         }
     }
@@ -176,12 +223,21 @@ async fn lose(
         return Ok(Row::Kept);
     }
     count(cx, if matches!(row, Row::NotFree) { "not_free" } else { "failed" });
-    let flavour = cx.flavour();
-    let sql = format!("DO RELEASE_LOCK({})", name.expression(flavour));
-    if cx.ask(sql.as_bytes()).await?.is_error() {
-        return Err(CloseReason::Broken("the server's lock could not be given back"));
-    }
+    give_back(cx, &name).await?;
     Ok(row)
+}
+
+/// Releases a lock at the server as often as the statement took it.
+async fn give_back(cx: &mut CallContext<'_>, name: &Name) -> Result<(), CloseReason> {
+    let sql = format!("SELECT RELEASE_LOCK({})", name.expression(cx.flavour()));
+    for _ in 0..MOST_TIMES {
+        match cx.ask_row(sql.as_bytes()).await?.as_deref() {
+            Some([Some(value)]) if value == b"1" => {}
+            Some([_]) => return Ok(()),
+            _ => break,
+        }
+    }
+    Err(CloseReason::Broken("the server's lock could not be given back"))
 }
 
 fn count(cx: &CallContext<'_>, result: &str) {
@@ -219,6 +275,9 @@ async fn claim(cx: &mut CallContext<'_>, name: Name, limit: Limit) -> Result<Row
         return Ok(Row::Kept);
     }
     check_server(cx).await?;
+    if let Some(error) = over_limit(cx) {
+        return Ok(Row::OverLimit(error));
+    }
     let owner = Arc::clone(cx.identity.owner());
     let mut ticket = cx.locks.claim(name, owner, limit.once);
     let acquired = match until_claimed(cx, &mut ticket, limit).await {
@@ -315,7 +374,7 @@ fn hear(cx: &mut CallContext<'_>, event: LinkEvent) -> Result<(), CloseReason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend::locks::fakes::{Stage, error, key, ok, run};
+    use crate::frontend::locks::fakes::{Stage, error, key, row, run};
     use crate::lock::name::plain;
     use crate::protocol::frame::put_frame;
     use crate::types::Flavour;
@@ -343,6 +402,11 @@ mod tests {
 
     const TRY: Timeout = Timeout::Once;
 
+    fn given_back(stage: &mut Stage) {
+        stage.answers("SELECT RELEASE_LOCK", row(&[Some("1")]));
+        stage.answers("SELECT RELEASE_LOCK", row(&[Some("0")]));
+    }
+
     #[test]
     fn the_client_hears_of_a_lock_when_its_row_is_written() {
         let mut stage = Stage::new(Flavour::MySql);
@@ -362,7 +426,11 @@ mod tests {
     fn a_lock_held_by_rows_alone_is_given_back_and_answered_with_zero() {
         let mut stage = Stage::new(Flavour::MySql);
         stage.locks.outcomes.push_back(Acquired::NotFree);
-        stage.answers("DO RELEASE_LOCK(CONVERT(x'61' USING utf8mb4))", ok());
+        // The statement may have taken it more than once.
+        for answer in ["1", "1", "0"] {
+            let sql = "SELECT RELEASE_LOCK(CONVERT(x'61' USING utf8mb4))";
+            stage.answers(sql, row(&[Some(answer)]));
+        }
         settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
         assert_eq!(stage.server.client, response(b'0'));
         assert!(stage.is_over() && stage.cx().locks.ledger().held().is_empty());
@@ -376,7 +444,7 @@ mod tests {
             });
             stage.locks.outcomes.push_back(Acquired::Failed("read-only".to_owned()));
             if code.is_some() {
-                stage.answers("DO RELEASE_LOCK", ok());
+                given_back(&mut stage);
             }
             settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
             assert_eq!(stage.error_code(), code, "{decision}");
@@ -386,10 +454,20 @@ mod tests {
     }
 
     #[test]
+    fn a_session_has_no_more_locks_than_it_may() {
+        let mut stage = Stage::with(Flavour::MySql, |raw| raw.max_session_locks = Some(1));
+        stage.holds("one", 1);
+        given_back(&mut stage);
+        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        assert_eq!(stage.error_code(), Some(1226));
+        assert!(stage.is_over() && stage.cx().locks.ledger().held().len() == 1);
+    }
+
+    #[test]
     fn a_lock_that_cannot_be_given_back_ends_the_session() {
         let mut stage = Stage::new(Flavour::MySql);
         stage.locks.outcomes.push_back(Acquired::NotFree);
-        stage.answers("DO RELEASE_LOCK", error(1399));
+        stage.answers("SELECT RELEASE_LOCK", error(1399));
         let end = settle(&mut stage, Need::Claim(name("a"), TRY));
         assert!(matches!(end, Err(CloseReason::Broken(_))));
     }
@@ -405,6 +483,26 @@ mod tests {
         held.sort_unstable();
         assert_eq!(held, [(key("kept"), 2), (key("new"), 3)]);
         assert_eq!(stage.locks.released, ["gone"]);
+        // Only the server knows how often it is held.
+        stage.locks.native.push_back(vec![name("kept"), name("new")]);
+        settle(&mut stage, Need::Release(name("new"))).expect("a live session");
+        assert_eq!(stage.locks.released, ["gone"]);
+        stage.locks.native.push_back(vec![name("kept")]);
+        settle(&mut stage, Need::Release(name("new"))).expect("a live session");
+        assert_eq!(stage.locks.released, ["gone", "new"]);
+    }
+
+    #[test]
+    fn a_response_that_does_not_tell_is_an_error_if_the_server_cannot_be_asked() {
+        for (answer, unread) in [(AnswerEnd::HeldBack, true), (AnswerEnd::Given, false)] {
+            let mut stage = Stage::new(Flavour::MySql);
+            let row = run(read(&mut stage.cx(), Vec::new(), answer, Duration::ZERO));
+            assert_eq!(matches!(row, Ok(Row::Unread(_))), unread);
+        }
+        // Of one that perhaps has nothing to do with locks the server's answer is better than none.
+        let mut stage = Stage::new(Flavour::MySql);
+        settle(&mut stage, Need::Unknown).expect("a live session");
+        assert_eq!(stage.server.client, response(b'1'));
     }
 
     #[test]
@@ -413,7 +511,7 @@ mod tests {
             let mut stage = Stage::new(Flavour::MySql);
             stage.locks.native.push_back(vec![name("found")]);
             stage.locks.outcomes.push_back(outcome);
-            let unsettled = Unsettled { need: Need::Read(Vec::new()), held: None, sent: None };
+            let unsettled = Unsettled { need: Need::Unknown, held: None, sent: None };
             run(settle_rows(&mut stage.cx(), unsettled)).expect("a live session");
             assert!(stage.server.client.is_empty(), "the client has asked nothing");
             assert!(stage.server.told.is_empty(), "nothing is released at the server");
@@ -433,7 +531,7 @@ mod tests {
     #[test]
     fn a_claim_waits_no_longer_than_the_client() {
         let mut stage = Stage::new(Flavour::MySql);
-        stage.answers("DO RELEASE_LOCK", ok());
+        given_back(&mut stage);
         let wait = Timeout::Wait(Duration::from_millis(5));
         settle(&mut stage, Need::Claim(name("a"), wait)).expect("a live session");
         assert_eq!((stage.locks.cancelled, &stage.server.client), (1, &response(b'0')));

@@ -165,7 +165,7 @@ async fn get_lock(
         cx.locks.ledger_mut().reenter(&name.key);
         return Ok(CallResult::Value(Some(1), pure));
     }
-    if let Some(refusal) = over_limit(cx, &timeout) {
+    if let Some(refusal) = over_limit(cx).or_else(|| over_waiters(cx, &timeout)) {
         return Ok(CallResult::Error(refusal));
     }
     check_server(cx).await?;
@@ -196,18 +196,20 @@ async fn get_lock(
     })
 }
 
-/// Why the session may not ask for one more lock.
-fn over_limit(cx: &CallContext<'_>, timeout: &Timeout) -> Option<ErrorReply> {
+/// Why the session may not have one more lock.
+pub(crate) fn over_limit(cx: &CallContext<'_>) -> Option<ErrorReply> {
+    let most = cx.context.config.max_session_locks;
+    let full = cx.locks.ledger().held().len() >= most;
+    full.then(|| cx.limit_met("max_session_locks", most as u64))
+}
+
+/// Why the session may not wait.
+fn over_waiters(cx: &CallContext<'_>, timeout: &Timeout) -> Option<ErrorReply> {
     let Context { config, metrics, .. } = &cx.context;
     let waits = !matches!(timeout, Timeout::Once | Timeout::Refused);
     let waiters = u32::try_from(metrics.waiting.get()).unwrap_or_default();
-    if cx.locks.ledger().held().len() >= config.max_session_locks {
-        Some(cx.limit_met("max_session_locks", config.max_session_locks as u64))
-    } else if waits && config.max_waiters > 0 && waiters >= config.max_waiters {
-        Some(cx.limit_met("max_waiters", u64::from(config.max_waiters)))
-    } else {
-        None
-    }
+    let full = waits && config.max_waiters > 0 && waiters >= config.max_waiters;
+    full.then(|| cx.limit_met("max_waiters", u64::from(config.max_waiters)))
 }
 
 /// A session at another server than the locks cannot have any: its connection id is nobody's
@@ -240,7 +242,7 @@ async fn release_lock(cx: &mut CallContext<'_>, key: Key) -> Result<Released, Cl
             cx.locks.ledger_mut().forget(&key);
             Ok(Released::Mine)
         }
-        Release::NotMine => Ok(Released::NotMine(look_at(cx, key).await?)),
+        Release::NotMine | Release::Uncounted => Ok(Released::NotMine(look_at(cx, key).await?)),
     }
 }
 

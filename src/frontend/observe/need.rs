@@ -18,10 +18,13 @@ pub(crate) enum Need {
     Release(Name),
     /// The server released all locks.
     ReleaseAll,
-    /// The server has this lock free, but the rows may name a holder that it does not know.
+    /// The rows may name a holder of this lock that the server does not know. Who has the server's lock may
+    /// be waiting for it.
     Look(Function, Name),
     /// The response does not tell which locks are held now. Locks of these names may be among them.
     Read(Vec<Name>),
+    /// The same of a statement that perhaps has nothing to do with locks.
+    Unknown,
 }
 
 /// A response that ended, and what has to be done before the client gets its end.
@@ -45,19 +48,19 @@ pub(crate) fn need(
     let changes = |f: Function| !matches!(f, Function::IsFreeLock | Function::IsUsedLock);
     let read = |names: Vec<Option<Name>>| Some(Need::Read(names.into_iter().flatten().collect()));
     if uses.calls.is_empty() {
-        return read(names);
+        return Some(Need::Unknown);
     }
     let unchanged = !uses.calls.iter().any(|call| changes(call.function));
     let (Some(alone), [call]) = (uses.alone, uses.calls.as_slice()) else {
         return if unchanged { None } else { read(names) };
     };
     if unchanged {
-        let free = matches!(
-            (call.function, outcome),
-            (Function::IsFreeLock, Outcome::One) | (Function::IsUsedLock, Outcome::Null)
-        );
+        let asks = match call.function {
+            Function::IsFreeLock => outcome == Outcome::One,
+            _ => outcome != Outcome::Error && alone == Alone::Row,
+        };
         let name = names.into_iter().next()?;
-        return name.filter(|_| free).map(|name| Need::Look(call.function, name));
+        return name.filter(|_| asks).map(|name| Need::Look(call.function, name));
     }
     match (call.function, outcome) {
         // It may have failed after the call.
@@ -113,9 +116,15 @@ mod tests {
                 Outcome::Null,
                 a().map(|a| Need::Look(Function::IsUsedLock, a)),
             ),
+            (
+                "SELECT IS_USED_LOCK('a')",
+                Outcome::Untold,
+                a().map(|a| Need::Look(Function::IsUsedLock, a)),
+            ),
+            ("SELECT IS_USED_LOCK('a')", Outcome::Error, None),
             ("SELECT 1, IS_USED_LOCK('a')", Outcome::Untold, None),
             ("SELECT GET_LOCK('a', 1), 2", Outcome::Untold, read()),
-            ("CALL p()", Outcome::Untold, Some(Need::Read(Vec::new()))),
+            ("CALL p()", Outcome::Untold, Some(Need::Unknown)),
         ] {
             let uses = uses(sql.as_bytes(), Dialect::of(Flavour::MySql));
             let names = uses.calls.iter().map(|_| a()).collect();

@@ -178,8 +178,8 @@ impl Session {
         let asked = self.locks.hear(event)?;
         // Between commands: if the locks still differ then, the next sweep asks again.
         if asked == Asked::Read && self.phase.takes_commands() {
-            let need = Need::Read(Vec::new());
-            self.phase = Phase::Settling(vec![Unsettled { need, held: None, sent: None }]);
+            let unsettled = Unsettled { need: Need::Unknown, held: None, sent: None };
+            self.phase = Phase::Settling(vec![unsettled]);
         }
         if let Asked::Look(question) = asked {
             let reads = self.phase.takes_commands() && self.link.hears_commands();
@@ -246,13 +246,13 @@ impl Session {
         let nothing_held = self.locks.ledger().held().is_empty();
         let need = match need {
             Need::ReleaseAll => return released_all(&mut self.cx()),
-            Need::Release(name) if self.locks.ledger().held().contains(&name.key) => {
-                return released(&mut self.cx(), &name.key);
+            Need::Release(ref name) if released(&mut self.cx(), &name.key) => return,
+            Need::Release(_) | Need::Read(_) | Need::Unknown if nothing_held && held.is_none() => {
+                return;
             }
-            Need::Release(_) | Need::Read(_) if nothing_held && held.is_none() => return,
             // Nothing of the answer can be changed any more.
             Need::Look(..) if held.is_none() => return,
-            // It has another name, then.
+            // It has another name, or only the server knows whether it is still held.
             Need::Release(name) => Need::Read(vec![name]),
             need => need,
         };

@@ -65,6 +65,11 @@ impl Ledger {
         self.held.release(key)
     }
 
+    /// The locks were read from the server, which does not say how often each is held.
+    pub(crate) fn uncount(&mut self) {
+        self.held.uncount();
+    }
+
     /// Drops a lock that was released.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.held.forget(key);
