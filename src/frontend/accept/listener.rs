@@ -107,7 +107,7 @@ async fn serve(
     load: Arc<AtomicUsize>,
 ) {
     while let Some(client) = inbox.recv().await {
-        let context = contexts[client.listener].renewed();
+        let context = Box::new(contexts[client.listener].renewed());
         let load = Arc::clone(&load);
         tokio::spawn(async move {
             session(client, context).await;
@@ -116,7 +116,8 @@ async fn serve(
     }
 }
 
-async fn session(client: Client, context: Context) {
+/// `context` is boxed, since the session that lives on has it in itself.
+async fn session(client: Client, context: Box<Context>) {
     let Client { stream, peer, .. } = client;
     let Ok(socket) = stream.attach() else {
         return;
@@ -138,7 +139,7 @@ async fn session(client: Client, context: Context) {
     let open = GaugeGuard::of(&context.metrics.sessions);
     // Boxed: a login needs more room than the session that lives on after it.
     if let Some(login) = Box::pin(log_in(socket, peer, &context)).await {
-        Session::new(login, context, events_in, events, entry).run().await;
+        Box::new(Session::new(login, *context, events_in, events, entry)).run().await;
     }
     drop(open);
 }

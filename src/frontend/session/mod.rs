@@ -113,7 +113,9 @@ impl Session {
     }
 
     /// Relays until one side ends, then ends the other and gives the locks back.
-    pub async fn run(mut self) {
+    ///
+    /// Boxed, since a future keeps room for what it is given and for where it moves that.
+    pub async fn run(mut self: Box<Self>) {
         self.log_opened();
         let end = loop {
             match self.turn().await {
