@@ -45,6 +45,7 @@ mod proxy;
 mod refusals;
 mod relay;
 mod reload;
+mod rolling;
 mod script;
 mod scripted;
 mod secrets;
