@@ -5,9 +5,11 @@
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /src
 COPY Cargo.toml Cargo.lock ./
+COPY .cargo .cargo
 COPY src src
 COPY benches benches
 # Cargo reads the manifests of the whole workspace.
+COPY tests/model tests/model
 COPY tests/support tests/support
 COPY xtask xtask
 # The program includes this file.
