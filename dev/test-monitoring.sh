@@ -62,6 +62,7 @@ http = "127.0.0.1:$b_http"
 metrics_locks = ["hot", "cold*"]
 [[cluster]]
 name = "shop"
+mode = "durable"
 lease = "$lease"
 state_dir = "$tmp/state-B"
 backend = "127.0.0.1:$PORT"

@@ -150,7 +150,7 @@ inside() { "$dev/packaging/systemd.sh" run "$tmp/systemd" "$@"; }
 # settings [LINE...]: the configuration of the service, with its mode and owner.
 settings() {
   printf '%s\n' "listen = '127.0.0.1:$port'" "http = '127.0.0.1:$http_port'" "backend = '127.0.0.1:$PORT'" \
-    "store = 'mysql://lockstead:secret@127.0.0.1:$PORT/lockstead'" 'create_schema = true' "lease = '9s'" \
+    "store = 'mysql://lockstead:secret@127.0.0.1:$PORT/lockstead'" "mode = 'durable'" 'create_schema = true' "lease = '9s'" \
     "drain_timeout = '1h'" "$@" | inside tee /etc/lockstead/lockstead.toml >/dev/null
 }
 
@@ -277,7 +277,7 @@ test_systemd() {
 # image_env PORT HTTP-PORT: what `docker run --env` would give, one a line. Open files are this machine's.
 image_env() {
   printf '%s\n' "LOCKSTEAD_LISTEN=127.0.0.1:$1" "LOCKSTEAD_HTTP=127.0.0.1:$2" \
-    "LOCKSTEAD_BACKEND=127.0.0.1:$PORT" LOCKSTEAD_CREATE_SCHEMA=true \
+    "LOCKSTEAD_BACKEND=127.0.0.1:$PORT" LOCKSTEAD_MODE=durable LOCKSTEAD_CREATE_SCHEMA=true \
     LOCKSTEAD_MAX_CONNECTIONS=100 \
     "LOCKSTEAD_STORE=mysql://lockstead:lockstead@127.0.0.1:$PORT/lockstead"
 }

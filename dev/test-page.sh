@@ -44,6 +44,7 @@ http = "127.0.0.1:$c_http"
 admin = "off"
 [[cluster]]
 name = "shop"
+mode = "durable"
 lease = "$lease"
 state_dir = "$tmp/state-C"
 backend = "127.0.0.1:$PORT"

@@ -41,7 +41,7 @@ def before(paper, a, b):
     server = os.environ["SERVER_VERSION"]
     paper.say(
         "This page shows a deadlock, a proxy that hangs and a lock that is stuck: what an administrator sees, and what to do. It is the output of",
-        f"one run of `make incident`, with {'MariaDB' if 'MariaDB' in server else 'MySQL'} {server}: two proxies, a and b, with a lease of {LEASE} s. Both run on one machine, but",
+        f"one run of `make incident`, with {'MariaDB' if 'MariaDB' in server else 'MySQL'} {server}: two proxies in mode `durable`, a and b, with a lease of {LEASE} s. Both run on one machine, but",
         "the page shows them as if each had its own: `a$` is a shell on the machine of proxy a. Paths of sockets and logs are those of the",
         "systemd unit. Two applications take locks: `orders` and `billing`.",
     )

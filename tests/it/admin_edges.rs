@@ -39,7 +39,7 @@ fn an_order_reaches_the_cluster_that_is_meant_or_none() {
         let Server { port, url, .. } = &servers[n].server;
         file.extend([format!(
             "[[cluster]]\nname = '{name}'\nbackend = '127.0.0.1:{port}'\nstore = '{url}{schema}'\n\
-             create_schema = true\nstate_dir = 'off'\n\
+             mode = 'durable'\ncreate_schema = true\nstate_dir = 'off'\n\
              [[listener]]\ncluster = '{name}'\nlisten = '127.0.0.1:{}'\n",
             ports[n]
         )]);

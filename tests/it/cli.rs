@@ -432,7 +432,7 @@ fn a_proxy_that_is_told_to_stop_while_it_starts_stops() {
 fn too_few_open_files_are_told() {
     let server = Server::from_env(Flavour::MySql);
     let proxy = format!(
-        "ulimit -n 300 && exec {} serve --create-schema --state-dir off --http off --listen 127.0.0.1:0 \
+        "ulimit -n 300 && exec {} serve --mode durable --create-schema --state-dir off --http off --listen 127.0.0.1:0 \
          --backend {} --store {}{}",
         env!("CARGO_BIN_EXE_lockstead"),
         backend(&server),

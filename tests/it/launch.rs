@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::process::{Command, Output};
 
 use lockstead_support::Launch;
-use lockstead_support::launch::command;
+use lockstead_support::launch::{command, durable_by_default};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_lockstead");
 
@@ -14,10 +14,12 @@ pub(crate) struct Launched {
     running: lockstead_support::Proxy,
 }
 
-/// The program, without anything that the environment may say to it.
+/// The program, without anything that the environment may say to it; in mode durable unless its arguments or its
+/// file say another.
 pub(crate) fn program(arguments: &[&str]) -> Command {
     let mut command = command(PROGRAM);
     command.args(arguments);
+    durable_by_default(&mut command);
     command
 }
 

@@ -273,7 +273,7 @@ fn clusters_have_nothing_in_common() {
         let Server { port, url, .. } = &servers[n];
         format!(
             "[[cluster]]\nname = '{name}'\nbackend = '127.0.0.1:{port}'\nstore = '{url}{schema}'\n\
-             create_schema = true\nstate_dir = 'off'\n"
+             mode = 'durable'\ncreate_schema = true\nstate_dir = 'off'\n"
         )
     };
     let listener = |n: usize, name: &str| {

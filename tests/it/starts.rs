@@ -132,7 +132,7 @@ fn where_the_state_is_kept_is_told(server: &Server) {
         .env_clear()
         .args(["serve", "--http", "off", "--listen", &format!("127.0.0.1:{}", free_port())])
         .args(["--backend", &format!("127.0.0.1:{}", server.port)])
-        .args(["--store", &format!("{}{}", server.url, fresh_schema())])
+        .args(["--store", &format!("{}{}", server.url, fresh_schema()), "--mode", "durable"])
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("starts");

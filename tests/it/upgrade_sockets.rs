@@ -111,7 +111,7 @@ fn all_clusters_are_taken_over() {
         let schema = fresh_schema();
         settings.push(format!(
             "[[cluster]]\nname = 'c{port}'\nbackend = '{}:{}'\nstore = '{}{schema}'\n\
-             create_schema = true\nstate_dir = 'off'\nlease = '9s'\n\
+             mode = 'durable'\ncreate_schema = true\nstate_dir = 'off'\nlease = '9s'\n\
              [[listener]]\ncluster = 'c{port}'\nlisten = '127.0.0.1:{port}'\n",
             server.host, server.port, server.url,
         ));

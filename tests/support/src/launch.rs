@@ -134,7 +134,8 @@ pub struct Launch<'a> {
 
 impl<'a> Launch<'a> {
     /// `serve` by the program at this path, which takes nothing from the environment's `LOCKSTEAD_` variables, on
-    /// a free port, without pages; it is ready when registered.
+    /// a free port, without pages, in mode durable unless its arguments or its file say another; it is ready when
+    /// registered.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let program = program.as_ref().to_owned();
         Self::by(move || command(&program))
@@ -247,6 +248,7 @@ impl<'a> Launch<'a> {
             command.args(["--listen", &format!("127.0.0.1:{port}"), "--http", &pages]);
         }
         command.args(&self.arguments).stderr(self.log.output()?);
+        durable_by_default(&mut command);
         if self.group {
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
@@ -299,6 +301,21 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     }
     command
 }
+
+/// Puts a program with all its arguments into mode durable, by a variable, which `--mode` overrides. A file that
+/// names a mode, or has a table for each cluster, decides alone.
+pub fn durable_by_default(command: &mut Command) {
+    let file = command.get_args().skip_while(|argument| *argument != "--config").nth(1);
+    let text = file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+    let decides = |line: &str| line == "[[cluster]]" || line.starts_with("mode =");
+    if text.lines().any(|line| decides(line.trim_start())) {
+        command.env_remove(MODE);
+    } else {
+        command.env(MODE, "durable");
+    }
+}
+
+const MODE: &str = "LOCKSTEAD_MODE";
 
 /// A running proxy; killed when dropped.
 pub struct Proxy {
@@ -404,6 +421,23 @@ mod tests {
         let expected =
             format!("got serve --listen 127.0.0.1:{port} --http 127.0.0.1:{http} --lease 9s\n");
         assert!(proxy.log().starts_with(&expected), "{}", proxy.log());
+    }
+
+    #[test]
+    fn a_proxy_is_durable_unless_its_file_says_what_it_is() {
+        let path = std::env::temp_dir().join(format!("lockstead-{:016x}", rand::random::<u64>()));
+        let mode = |settings: &str| {
+            std::fs::write(&path, settings).expect("written");
+            let mut command = Command::new("lockstead");
+            command.arg("--config").arg(&path);
+            durable_by_default(&mut command);
+            let mode = command.get_envs().find(|(name, _)| *name == MODE);
+            mode.and_then(|(_, value)| value).map(OsStr::to_owned)
+        };
+        assert_eq!(mode("backend = 'h:1'\n"), Some("durable".into()));
+        assert_eq!(mode("backend = 'h:1'\nmode = 'observe'\n"), None);
+        assert_eq!(mode("http = 'off'\n[[cluster]]\nmode = 'coexist'\n"), None);
+        std::fs::remove_file(&path).expect("removed");
     }
 
     #[test]

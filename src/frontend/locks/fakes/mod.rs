@@ -70,6 +70,7 @@ impl Stage {
             backend: Some("127.0.0.1:1".into()),
             store: Some("mysql://l:l@127.0.0.1:1/l".into()),
             tls: Some("off".into()),
+            mode: Some("durable".into()),
             ..Raw::default()
         };
         change(&mut raw);
