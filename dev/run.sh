@@ -10,7 +10,7 @@ trap 'exit 0' INT # the way to end it
 flavour=${1:-mysql}
 start_server "$flavour"
 port=$(free_port 6033) http_port=$(free_port 6080)
-log=/dev/stderr start_proxy A "$port" "$http_port"
+mode=coexist log=/dev/stderr start_proxy A "$port" "$http_port"
 
 cat <<TEXT
 

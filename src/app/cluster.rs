@@ -110,6 +110,7 @@ impl RunningCluster {
         }
         tracing::info!(
             cluster = name,
+            mode = config.mode.name(),
             listen = addresses.join(", "),
             backend = %config.backend,
             store = config.store.as_ref().map(tracing::field::debug),

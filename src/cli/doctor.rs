@@ -15,7 +15,7 @@ use super::terminal_text::{plain, safe};
 use crate::app::inspect;
 use crate::cli::doctor::calls::{CallLine, DefinitionVerdict, judge};
 use crate::cli::doctor::report::{DoctorReport, Finding, FoundObject, Severity};
-use crate::config::{Config, StoreUrl};
+use crate::config::{Config, Mode, StoreUrl};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::definitions::Object;
 use crate::store::facts::Facts;
@@ -51,6 +51,9 @@ const SYSTEM: [&str; 4] = ["mysql", "sys", "information_schema", "performance_sc
 
 const CALLS: &str =
     "takes the server's own locks here. They do not exclude sessions that lock through Lockstead";
+const CALLS_COEXIST: &str = "takes the server's own locks here. They exclude all sessions in mode coexist, but not those that lock through Lockstead in mode durable";
+const BEFORE_DURABLE: &str = "before mode durable: ";
+const UNLISTED: &str = "make the server list them: without the list, locks that a statement's text does not name have no rows in mode coexist";
 const CALLS_ADVICE: &str = "move the call into the client, as a statement of its own before the one that runs this. It may stay if every user of this lock takes it here and none needs a durable one";
 const MAY_CALL: &str = "prepares statements, and has a string with the name of a lock function in these lines: it may call it";
 const MAY_CALL_ADVICE: &str =
@@ -126,8 +129,8 @@ async fn look(config: &Config, account: &StoreUrl) -> Result<DoctorReport, Store
         .collect();
     let mut findings = checks::hidden(&objects, &conn.grants().await?, flavour);
     objects.push(conn.init_connect().await?);
-    findings.extend(definitions(&objects, flavour, &version));
-    let system = definitions(&system, flavour, &version);
+    findings.extend(definitions(&objects, flavour, &version, config.mode));
+    let system = definitions(&system, flavour, &version, config.mode);
     if !system.is_empty() {
         facts.insert("system".to_owned(), system.len().to_string());
     }
@@ -151,13 +154,17 @@ async fn look(config: &Config, account: &StoreUrl) -> Result<DoctorReport, Store
 }
 
 /// A finding for each object that calls.
-fn definitions(objects: &[Object], flavour: Flavour, version: &str) -> Vec<Finding> {
+fn definitions(objects: &[Object], flavour: Flavour, version: &str, mode: Mode) -> Vec<Finding> {
     let version = version_number(version);
+    let (severity, calls, when) = match mode {
+        Mode::Coexist => (Severity::Note, CALLS_COEXIST, BEFORE_DURABLE),
+        Mode::Observe | Mode::Durable => (Severity::Problem, CALLS, ""),
+    };
     let finding = |code, object: &Object, lines: Vec<CallLine>, text: &str, advice: &str| Finding {
-        severity: Severity::Problem,
+        severity,
         code,
         text: text.to_owned(),
-        advice: advice.to_owned(),
+        advice: format!("{when}{advice}"),
         object: Some(FoundObject {
             kind: object.kind.clone(),
             schema: plain(&object.schema),
@@ -170,7 +177,7 @@ fn definitions(objects: &[Object], flavour: Flavour, version: &str) -> Vec<Findi
         .filter_map(|object| match judge(object.definition.as_ref()?, flavour, version) {
             DefinitionVerdict::Nothing => None,
             DefinitionVerdict::Calls(lines) => {
-                Some(finding("calls", object, lines, CALLS, CALLS_ADVICE))
+                Some(finding("calls", object, lines, calls, CALLS_ADVICE))
             }
             DefinitionVerdict::MayCall(lines) => {
                 Some(finding("may-call", object, lines, MAY_CALL, MAY_CALL_ADVICE))
@@ -208,7 +215,14 @@ async fn store(config: &Config, url: &StoreUrl, facts: &mut Facts) -> Vec<Findin
                 advice: format!("`lockstead grants` prints the privileges that {} needs", url.user),
                 object: None,
             };
-            readiness.warnings.into_iter().map(warn).collect()
+            let unlisted = readiness.unlisted.map(|why| Finding {
+                severity: Severity::Note,
+                code: "unlisted",
+                text: why.to_owned(),
+                advice: UNLISTED.to_owned(),
+                object: None,
+            });
+            readiness.warnings.into_iter().map(warn).chain(unlisted).collect()
         }
     }
 }

@@ -27,8 +27,8 @@ pub struct Raw {
     /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
     #[arg(long, value_name = "URL", env = "LOCKSTEAD_STORE", hide_env_values = true)]
     pub store: Option<String>,
-    /// Keep locks in the tables ("durable"), take the server's and keep a row for each ("coexist"), or leave them to
-    /// the server and report their users ("observe") [default: durable]
+    /// Leave locks to the server and report their users ("observe"), take the server's and keep a row for each
+    /// ("coexist"), or keep them in the tables alone ("durable") [default: coexist]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_MODE")]
     pub mode: Option<String>,
     /// Refuse statements with lock calls that are not covered ("refuse"), or let the server run them

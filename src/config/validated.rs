@@ -28,12 +28,27 @@ pub enum LogFormat {
 /// What is done with lock calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// They are rows in the lock tables.
-    Durable,
-    /// The server grants its own locks, and a row follows each before the client hears of it.
-    Coexist,
     /// The server keeps them; their users are reported.
     Observe,
+    /// The server grants its own locks, and a row follows each before the client hears of it.
+    Coexist,
+    /// They are rows in the lock tables.
+    Durable,
+}
+
+impl Mode {
+    /// As in the settings; the default first.
+    const NAMES: [(&str, Self); 3] =
+        [("coexist", Self::Coexist), ("durable", Self::Durable), ("observe", Self::Observe)];
+
+    /// As in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Coexist => "coexist",
+            Self::Durable => "durable",
+        }
+    }
 }
 
 /// What the client gets in mode coexist when the row of a lock cannot be written.
@@ -162,9 +177,7 @@ impl Config {
         let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
         let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
         let backend = backend(raw.backend.as_deref()).map_err(|e| wrong("backend", e))?;
-        let modes =
-            [("durable", Mode::Durable), ("coexist", Mode::Coexist), ("observe", Mode::Observe)];
-        let mode = choice(raw.mode.as_deref(), &modes).map_err(|e| wrong("mode", e))?;
+        let mode = choice(raw.mode.as_deref(), &Mode::NAMES).map_err(|e| wrong("mode", e))?;
         let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
         let unsupported = choice(raw.unsupported.as_deref(), &decisions);
         let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
@@ -293,6 +306,7 @@ mod tests {
     fn defaults_and_a_store_url_are_understood() {
         let config = Plan::load(None, raw()).map(Plan::only).expect("valid");
         assert_eq!(config.lease, Duration::from_secs(30));
+        assert_eq!(config.mode, Mode::Coexist);
         let store = config.store().expect("a store");
         assert_eq!(store.password, "s@fe");
         assert_eq!((store.port, store.schema.as_str()), (3307, "locks"));
@@ -340,6 +354,15 @@ mod tests {
             (Raw { digests: Some(20_000), ..raw() }, "digests", "10000"),
         ] {
             is_refused(change, key, fix);
+        }
+    }
+
+    #[test]
+    fn each_mode_is_chosen_by_its_name() {
+        for (name, mode) in Mode::NAMES {
+            let given = Raw { mode: Some(name.into()), ..raw() };
+            let chosen = Plan::load(None, given).expect("valid").only().mode;
+            assert_eq!((chosen, chosen.name()), (mode, name));
         }
     }
 

@@ -13,6 +13,7 @@ use crate::stage::{Database, eventually, on_both};
 
 on_both! {
     each_kind_of_object_is_found_with_its_line
+    calls_in_programs_are_no_problem_in_mode_coexist
     a_name_in_a_string_a_comment_or_another_mode_is_no_call
     what_the_account_may_not_see_is_told_with_the_right
     a_wrong_password_is_told_and_never_shown
@@ -139,6 +140,24 @@ fn each_kind_of_object_is_found_with_its_line(server: &Server) {
     let on = server.root().column("SELECT @@global.event_scheduler") == ["ON"];
     let told = of("event-scheduler").is_some_and(|f| f.to_string().contains(&db.table("e1")));
     assert_eq!(told, on);
+}
+
+fn calls_in_programs_are_no_problem_in_mode_coexist(server: &Server) {
+    let db = Database::create(server);
+    make(server, &db.name, &["CREATE PROCEDURE p1() DO GET_LOCK('a', 0)"]);
+    let doctor = Doctor::of(server, &fresh_schema());
+    for (mode, severity, says) in [
+        ("durable", "problem", "do not exclude sessions that lock through Lockstead"),
+        ("coexist", "note", "exclude all sessions in mode coexist"),
+    ] {
+        let report = doctor.json(&["--mode", mode]);
+        let findings = report["findings"].as_array().expect("findings");
+        let of_ours = |f: &&Value| f["object"]["schema"] == db.name.as_str();
+        let found: Vec<_> = findings.iter().filter(of_ours).collect();
+        assert_eq!(found.len(), 1, "{report:#}");
+        assert_eq!(found[0]["severity"], severity);
+        assert!(found[0]["text"].to_string().contains(says), "{}", found[0]);
+    }
 }
 
 fn a_name_in_a_string_a_comment_or_another_mode_is_no_call(server: &Server) {

@@ -18,6 +18,8 @@ on_both! {
     an_unknown_account_of_the_store_is_told
     a_server_without_room_is_no_failed_login
     where_the_state_is_kept_is_told
+    a_proxy_without_a_mode_is_in_coexist
+    what_the_server_lacks_for_a_mode_is_told
     ends_of_certificates_are_told
 }
 
@@ -138,6 +140,49 @@ fn where_the_state_is_kept_is_told(server: &Server) {
         .expect("starts");
     // The schema is not there: it ends by itself.
     assert_eq!(child.wait().expect("ends").code(), Some(1));
+}
+
+fn a_proxy_without_a_mode_is_in_coexist(server: &Server) {
+    let backend = format!("127.0.0.1:{}", server.port);
+    let store = format!("{}{}", server.url, fresh_schema());
+    let place = ["check", "--backend", &backend, "--store", &store, "--state-dir", "off"];
+    let mut check = program(&[&place[..], &["--create-schema"]].concat());
+    let output = check.env_remove("LOCKSTEAD_MODE").output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("\nmode            coexist: "), "{}", text(&output));
+    for mode in ["coexist", "durable"] {
+        let proxy = Proxy::start(&server.url, &["--mode", mode]);
+        assert!(proxy.log().contains(&format!("mode=\"{mode}\"")), "{}", proxy.log());
+    }
+}
+
+fn what_the_server_lacks_for_a_mode_is_told(server: &Server) {
+    let statement = ["--log-bin=binlog", "--binlog-format=STATEMENT", "--server-id=7"];
+    let own = OwnServer::start(flavour_of(server), &statement);
+    let backend = format!("127.0.0.1:{}", own.server.port);
+    let store = format!("{}{}", own.server.url, fresh_schema());
+    let place = ["--backend", &backend, "--store", &store, "--state-dir", "off"];
+    let say = |words: &[&str]| run(&[words, &place[..]].concat());
+    for mode in ["coexist", "durable"] {
+        for command in ["check", "serve"] {
+            let output = say(&[command, "--mode", mode]);
+            assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+            let said = text(&output);
+            assert!(said.contains("binlog_format is STATEMENT"), "{said}");
+            assert!(said.contains("set it to ROW"), "{said}");
+        }
+    }
+    own.server.root().run("SET GLOBAL binlog_format = ROW");
+    let installed = say(&["schema", "install"]);
+    assert_eq!(installed.status.code(), Some(0), "{}", text(&installed));
+    // MySQL lists its own locks; MariaDB does with a plugin.
+    let lacks = |mode: &str| {
+        let output = say(&["check", "--mode", mode]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        text(&output).contains("INSTALL SONAME 'metadata_lock_info'")
+    };
+    assert_eq!(lacks("coexist"), flavour_of(server) == Flavour::MariaDb);
+    assert!(!lacks("durable"));
 }
 
 /// A directory that goes with the test.

@@ -99,21 +99,20 @@ fn said(standing: &Validity, whose: &str) -> Option<String> {
 /// this one may serve.
 pub(super) fn state_dir(config: &Config, findings: &mut Findings) {
     const LABEL: &str = "state directory";
+    let lost = match config.mode {
+        Mode::Observe => "there is no report",
+        Mode::Coexist => "the rows of its locks stay for the lease after kill -9",
+        Mode::Durable => "a restart after kill -9 waits for the lease",
+    };
     let Some(path) = config.state_dir.as_deref() else {
-        return Findings::fine(LABEL, "none: a restart after kill -9 waits for the lease");
+        return Findings::fine(LABEL, format_args!("none: {lost}"));
     };
     let shown = path.display();
     let tried = if path.exists() { try_to_write(path) } else { try_to_make(path) };
     match tried {
         Ok(()) if path.exists() => Findings::fine(LABEL, format_args!("ok: {shown}")),
         Ok(()) => Findings::fine(LABEL, format_args!("ok: {shown}, will be created at start")),
-        Err(e) => {
-            let lost = match config.mode {
-                Mode::Durable | Mode::Coexist => "a restart after kill -9 waits for the lease",
-                Mode::Observe => "there is no report",
-            };
-            findings.failed(LABEL, format_args!("{shown}: {e}; without it, {lost}"));
-        }
+        Err(e) => findings.failed(LABEL, format_args!("{shown}: {e}; without it, {lost}")),
     }
     if let Some(warning) = private::shared_folder(path) {
         Findings::warn(warning);
