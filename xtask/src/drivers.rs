@@ -28,6 +28,9 @@ pub(crate) struct Options {
     /// Without and with TLS [default: "off on"]
     #[arg(long, value_name = "off|on", value_parser = words::<Tls>)]
     tls: Option<Words<Tls>>,
+    /// Mode of the proxies
+    #[arg(long, value_name = "MODE", default_value = "durable", value_parser = ["coexist", "durable", "observe"])]
+    mode: String,
     /// One client a language, one server, TLS on
     #[arg(long)]
     quick: bool,
@@ -85,7 +88,7 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
         None if options.quick => vec![Release::MySql],
         None => Release::ALL.to_vec(),
     };
-    let modes = match &options.tls {
+    let ways = match &options.tls {
         Some(Words(chosen)) => chosen.clone(),
         None if options.quick => vec![Tls::On],
         None => vec![Tls::Off, Tls::On],
@@ -105,9 +108,9 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
     let mut table = Table::default();
     for release in &flavours {
         let server = start_server(place, *release)?;
-        let proxies: Vec<(Tls, Proxy)> = modes
+        let proxies: Vec<(Tls, Proxy)> = ways
             .iter()
-            .map(|tls| Ok((*tls, start_proxy(&program, place, &server, *tls)?)))
+            .map(|tls| Ok((*tls, start_proxy(&program, place, &server, &options.mode, *tls)?)))
             .collect::<Result<_>>()?;
         let version = server.sql("SELECT VERSION()")?.trim().to_owned();
         for (tls, proxy) in &proxies {
@@ -184,6 +187,7 @@ fn start_proxy(
     program: &std::path::Path,
     place: &Workplace,
     server: &PrivateServer,
+    mode: &str,
     tls: Tls,
 ) -> Result<Proxy> {
     let backend = format!("127.0.0.1:{}", server.port());
@@ -196,6 +200,7 @@ fn start_proxy(
         .arguments(&["--login-timeout", "60s"])
         .with_pages()
         .until(Ready::Granting)
+        .arguments(&["--mode", mode])
         .in_own_group();
     if tls == Tls::On {
         launch = launch.arguments(&[
