@@ -45,6 +45,15 @@ waits() {
   say "  $1 waits (lockstead_locks_waiting 1)"
 }
 
+# waits_at_server NAME: no answer for half a second, and the server's process list says why.
+waits_at_server() {
+  local got
+  ! read -r -t 0.5 -u "${out[$1]}" got || die "session $1 should wait, but got: $got"
+  got=$(sql -N -e "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'")
+  [ "$got" = 1 ] || die "the server should show one session that waits, but shows $got"
+  say "  $1 waits (User lock, in the server's process list)"
+}
+
 # slay PID
 slay() {
   disown "$1" # or bash would report it
@@ -77,13 +86,62 @@ held() {
 
 flavour=${1:-mysql}
 start_server "$flavour"
+# MySQL lists its own locks without it.
+[ "$flavour" = mysql ] || sql -e "INSTALL SONAME 'metadata_lock_info'"
+sql -e "CREATE PROCEDURE app.take() SELECT GET_LOCK('nightly', 0)"
 a=$(free_port 0) a_http=$(free_port 0) b=$(free_port 0) b_http=$(free_port 0)
+mode=coexist lease=30s start_proxy A "$a" "$a_http"
+proxy_a=$pid
+mode=coexist lease=30s start_proxy B "$b" "$b_http"
+proxy_b=$pid
+say "A private $flavour $(sql -N -e 'SELECT VERSION()') on port $PORT; before it the proxies A (port $a) and B"
+say "(port $b), in mode coexist, with a lease of 30 s. The sessions are plain $flavour clients."
+
+step "amy locks through proxy A, and it is a row on the server. dan connects directly to the server, and does not get it."
+session amy "$a"
+session dan "$PORT"
+ask amy "SELECT GET_LOCK('nightly', 10)"
+answer amy 10 1
+held
+ask dan "SELECT GET_LOCK('nightly', 0)"
+answer dan 10 0
+
+step "dan waits; amy releases it, dan has it, and now amy does not get it."
+ask dan "SELECT GET_LOCK('nightly', 30)"
+waits_at_server dan
+ask amy "SELECT RELEASE_LOCK('nightly')"
+answer amy 10 1
+answer dan 10 1
+ask amy "SELECT GET_LOCK('nightly', 0)"
+answer amy 10 0
+ask dan "SELECT RELEASE_LOCK('nightly')"
+answer dan 10 1
+
+step "A stored procedure takes it for amy: a row again, and dan does not get it."
+ask amy "CALL take()"
+answer amy 10 1
+held
+ask dan "SELECT GET_LOCK('nightly', 0)"
+answer dan 10 0
+
+step "ben, at proxy B, waits for amy's lock. Then proxy A is killed (kill -9): no lease is waited for."
+session ben "$b"
+ask ben "SELECT GET_LOCK('nightly', 30)"
+waits_at_server ben
+slay "$proxy_a"
+from=$(now)
+answer ben 10 1
+took "$from" 0 2000
+say "  ben has the lock $ms ms after the kill:"
+held
+
+step "All clients come through Lockstead now: both proxies are started again, in mode durable, with a lease of 3 s."
+kill "$proxy_b"
+wait "$proxy_b" || die "proxy B ended with status $?"
 start_proxy A "$a" "$a_http"
 proxy_a=$pid
 start_proxy B "$b" "$b_http"
 proxy_b=$pid
-say "A private $flavour $(sql -N -e 'SELECT VERSION()') on port $PORT; before it the proxies A (port $a) and B"
-say "(port $b), with a lease of 3 s. The sessions are plain $flavour clients."
 
 step "ann takes a lock through proxy A, and it is a row on the server."
 session ann "$a"
