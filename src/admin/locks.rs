@@ -19,6 +19,7 @@ impl Control {
         const COLUMNS: &[(&str, ColumnKind)] = &[
             ("cluster", ColumnKind::Text),
             ("name", ColumnKind::Text),
+            ("held_by", ColumnKind::Text),
             ("token", ColumnKind::Number),
             ("proxy", ColumnKind::Text),
             ("proxy_state", ColumnKind::Text),
@@ -30,10 +31,12 @@ impl Control {
             SEEN,
         ];
         let (mut rows, mut cut, mut old) = (Vec::new(), false, None);
-        for (cluster, engine) in self.engines() {
+        for cluster in self.clusters.iter() {
+            let Some(engine) = &cluster.engine else { continue };
             let known = engine.known_locks(like).await?;
             let sight = engine.snapshot().await;
-            cut |= known.rows.len() >= MOST;
+            let of_server = self.server_locks(cluster, engine, like, &known.rows);
+            cut |= known.rows.len().max(of_server.len()) >= MOST;
             let mut locks: Vec<LockSeen> = known.rows.into_iter().map(LockSeen::now).collect();
             if let Some(since) = &known.old {
                 remember(&mut locks, since, &sight, like);
@@ -44,33 +47,27 @@ impl Control {
             for wait in &sight.waiting {
                 *waiting.entry(wait.key.as_bytes()).or_default() += 1;
             }
-            for LockSeen { lock, ago } in locks {
-                let here = waiting.get(&lock.key[..]).copied().unwrap_or_default();
-                rows.push(vec![
-                    cluster.clone(),
-                    Cell::Text(lock.name),
-                    Cell::Number(lock.token),
-                    Cell::text(lock.proxy),
-                    Cell::text(lock.proxy_state),
-                    Cell::Number(lock.conn),
-                    Cell::Text(lock.owner),
-                    Cell::text(Some(lock.since).filter(|since| !since.is_empty())),
-                    Cell::Seconds(Duration::from_millis(lock.held_ms).as_secs_f64()),
-                    Cell::Number(here),
-                    ago.map_or(Cell::Null, |ago| Cell::Seconds(ago.as_secs_f64())),
-                ]);
-            }
+            let waiters = |key: &[u8]| waiting.get(key).copied().unwrap_or_default();
+            let named = Cell::text(cluster.name.as_deref());
+            let with_row = locks.into_iter().map(|seen| {
+                let waiters = waiters(&seen.lock.key);
+                seen.cells(named.clone(), waiters)
+            });
+            rows.extend(with_row);
+            let address =
+                if of_server.iter().any(|lock| lock.here) { address(engine).await } else { None };
+            let without = of_server.into_iter().map(|lock| {
+                let waiters = waiters(lock.key.as_bytes());
+                lock.cells(named.clone(), address.as_deref(), waiters)
+            });
+            rows.extend(without);
         }
         Ok(AdminTable { columns: COLUMNS, cut, old, rows })
     }
 
     /// Completes rows that come from the engine alone with what this process knows besides.
     async fn complete(&self, locks: &mut [LockSeen], engine: &Engine) {
-        let address = match (engine.lease().proxy(), engine.known_proxies().await) {
-            (Some(me), Ok(proxies)) => proxies.rows.into_iter().find(|p| p.id == me.0),
-            _ => None,
-        };
-        let address = address.map(|proxy| proxy.addr);
+        let address = address(engine).await;
         let sessions = self.registry.shown(usize::MAX);
         for LockSeen { lock, .. } in locks.iter_mut().filter(|seen| seen.lock.owner.is_empty()) {
             let session = sessions.iter().find(|s| s.connection.0 == lock.conn);
@@ -78,6 +75,18 @@ impl Control {
             (lock.owner, lock.proxy) = (owner.unwrap_or_default(), address.clone());
         }
     }
+}
+
+/// The address where this proxy listens.
+async fn address(engine: &Engine) -> Option<String> {
+    let me = engine.lease().proxy()?;
+    let proxies = engine.known_proxies().await.ok()?;
+    proxies.rows.into_iter().find(|proxy| proxy.id == me.0).map(|proxy| proxy.addr)
+}
+
+/// The last column.
+pub(super) fn seen(ago: Option<Duration>) -> Cell {
+    ago.map_or(Cell::Null, |ago| Cell::Seconds(ago.as_secs_f64()))
 }
 
 /// A lock, and how long ago it was read; not at all: just now.
@@ -89,6 +98,24 @@ struct LockSeen {
 impl LockSeen {
     fn now(lock: LockInfo) -> Self {
         Self { lock, ago: None }
+    }
+
+    fn cells(self, cluster: Cell, waiters: u64) -> Vec<Cell> {
+        let Self { lock, ago } = self;
+        vec![
+            cluster,
+            Cell::Text(lock.name),
+            Cell::Text("row".to_owned()),
+            Cell::Number(lock.token),
+            Cell::text(lock.proxy),
+            Cell::text(lock.proxy_state),
+            Cell::Number(lock.conn),
+            Cell::Text(lock.owner),
+            Cell::text(Some(lock.since).filter(|since| !since.is_empty())),
+            Cell::Seconds(Duration::from_millis(lock.held_ms).as_secs_f64()),
+            Cell::Number(waiters),
+            seen(ago),
+        ]
     }
 }
 

@@ -17,6 +17,7 @@ mod locks;
 mod login;
 mod release;
 mod reply;
+mod server_locks;
 mod sources;
 mod table;
 mod tables;

@@ -41,6 +41,9 @@ impl Control {
             found.extend(rows.into_iter().map(|row| (cluster, engine, row)));
         }
         let held = !found.is_empty();
+        if let (false, Some(why)) = (held, self.held_by_server(name, cluster)?) {
+            return Err(failed(why));
+        }
         found.retain(|(_, _, row)| token.is_none_or(|token| token == row.token));
         let begun = Instant::now();
         let (token, result, whose) = match found.as_slice() {

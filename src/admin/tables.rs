@@ -100,6 +100,7 @@ impl Control {
             ("proxy", ColumnKind::Text),
             ("address", ColumnKind::Text),
             ("state", ColumnKind::Text),
+            ("mode", ColumnKind::Text),
             ("this_one", ColumnKind::Text),
             ("lease_seconds", ColumnKind::Fraction),
             ("epoch", ColumnKind::Number),
@@ -114,7 +115,7 @@ impl Control {
                 proxies.old.as_ref().map_or(Cell::Null, |old| Cell::Seconds(old.age.as_secs_f64()));
             old = old.or(proxies.old);
             for proxy in proxies.rows {
-                let ProxyInfo { id, state, addr, ttl_ms, epoch } = proxy;
+                let ProxyInfo { id, state, addr, ttl_ms, epoch, native } = proxy;
                 let state = match state {
                     1 => "live",
                     2 => "dead",
@@ -125,6 +126,7 @@ impl Control {
                     Cell::Text(format!("{id:016x}")),
                     Cell::Text(addr),
                     Cell::Text(state.to_owned()),
+                    Cell::Text(if native { "coexist" } else { "durable" }.to_owned()),
                     Cell::yes(me.is_some_and(|me| me.0 == id)),
                     Cell::Seconds(Duration::from_millis(ttl_ms).as_secs_f64()),
                     Cell::Number(epoch),

@@ -53,6 +53,8 @@ pub struct ProxyInfo {
     pub ttl_ms: u64,
     /// The epoch that it belongs to.
     pub epoch: u64,
+    /// Whether it takes the server's own locks, too (mode `coexist`).
+    pub native: bool,
 }
 
 impl StoreConnection {
@@ -103,7 +105,7 @@ impl StoreConnection {
         most: usize,
     ) -> Result<Vec<ProxyInfo>, StoreError> {
         let sql = format!(
-            "SELECT id,state,addr,ttl_ms,epoch FROM `{schema}`.proxies ORDER BY addr,id LIMIT {most}"
+            "SELECT id,state,addr,ttl_ms,epoch,mode FROM `{schema}`.proxies ORDER BY addr,id LIMIT {most}"
         );
         let row = |r: &mysql_async::Row| ProxyInfo {
             id: column(r, 0),
@@ -111,6 +113,7 @@ impl StoreConnection {
             addr: column(r, 2),
             ttl_ms: column(r, 3),
             epoch: column(r, 4),
+            native: column::<u8>(r, 5) == 1,
         };
         Ok(self.query(sql, 1).await?[0].iter().map(row).collect())
     }

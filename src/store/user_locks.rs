@@ -1,5 +1,7 @@
 //! The server's own locks, as it lists them.
 
+use std::collections::HashMap;
+
 use super::connection::{StoreConnection, StoreError};
 use super::identity::run_number;
 use super::proof::{asked_sql, to_held};
@@ -57,6 +59,11 @@ const MARIADB: &str = "SELECT thread_id,CAST(table_schema AS BINARY),\
 
 /// Errors by which a list is not there: no right to read it; no such table.
 const NO_LIST: [u16; 2] = [1142, 1109];
+
+/// A host of MariaDB's process list, where a port follows the address.
+fn without_port(host: &str) -> &str {
+    host.rsplit_once(':').map_or(host, |(address, _)| address)
+}
 
 impl StoreConnection {
     /// The run of the server that this connection leads to.
@@ -123,6 +130,33 @@ impl StoreConnection {
             }
         }
         Ok(UserLocks::Listed { locks, garbled })
+    }
+
+    /// user@host of each of these connections that the server still has and shows.
+    pub async fn owners(
+        &mut self,
+        of: &[ConnectionId],
+    ) -> Result<HashMap<ConnectionId, String>, StoreError> {
+        let list = match self.flavour() {
+            Flavour::MySql => {
+                "SELECT processlist_id,processlist_user,processlist_host FROM performance_schema.threads WHERE processlist_id"
+            }
+            Flavour::MariaDb => "SELECT id,user,host FROM information_schema.processlist WHERE id",
+        };
+        let without_port: fn(&str) -> &str = match self.flavour() {
+            Flavour::MySql => |host| host,
+            Flavour::MariaDb => without_port,
+        };
+        let mut owners = HashMap::new();
+        for page in of.chunks(PAGE) {
+            let sql = format!("{list} IN ({})", numbers(page.iter().map(|conn| conn.0)));
+            owners.extend(self.query(sql, 1).await?[0].iter().map(|r| {
+                let user = column::<Option<String>>(r, 1).unwrap_or_default();
+                let host = column::<Option<String>>(r, 2).unwrap_or_default();
+                (ConnectionId(column(r, 0)), format!("{user}@{}", without_port(&host)))
+            }));
+        }
+        Ok(owners)
     }
 
     /// Which connections the rows of these locks name as holders; and the proxies' own connections.

@@ -33,6 +33,7 @@ mod locks;
 mod logs;
 mod lost_replies;
 mod memory;
+mod moving;
 mod mutual_exclusion;
 mod native_claims;
 mod native_engine;

@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::engine::handle::Engine;
 use crate::engine::io::link::{StoreAccess, StoreLink};
-use crate::engine::io::native_locks::Complaint;
+use crate::engine::io::native_locks::{Complaint, DirectLock};
 use crate::engine::messages::{Differences, NativeHold};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
@@ -68,6 +68,8 @@ impl Sweeper {
                 let gone = holds.into_iter().zip(held).filter(|(_, held)| !held);
                 let gone = gone.map(|(hold, _)| hold).collect();
                 self.engine.differ(Differences { gone, more: HashSet::new() });
+                self.strangers.clear();
+                self.show(Vec::new());
                 Ok(())
             }
         }
@@ -105,9 +107,31 @@ impl Sweeper {
         let more = unknown.iter().map(|lock| (lock.conn, lock.name.key.clone())).collect();
         let before = std::mem::replace(&mut self.strangers, unknown);
         let direct: Vec<UserLock> = self.strangers.intersection(&before).cloned().collect();
+        self.engine.differ(Differences { gone, more });
+        let direct = self.owned(direct).await?;
+        self.show(direct);
+        Ok(())
+    }
+
+    /// Adds the users of the connections that hold these locks.
+    async fn owned(&mut self, locks: Vec<UserLock>) -> Result<Vec<DirectLock>, StoreError> {
+        let conns: HashSet<ConnectionId> = locks.iter().map(|lock| lock.conn).collect();
+        if conns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let conns: Vec<ConnectionId> = conns.into_iter().collect();
+        let store = self.link.get().await?;
+        let owners = store.owners(&conns).await?;
+        let flavour = store.flavour();
+        let owned = |UserLock { conn, name }| {
+            let owner = owners.get(&conn).cloned();
+            DirectLock { conn, name, owner, flavour }
+        };
+        Ok(locks.into_iter().map(owned).collect())
+    }
+
+    fn show(&self, direct: Vec<DirectLock>) {
         self.access.metrics.direct_locks.set(i64::try_from(direct.len()).unwrap_or(i64::MAX));
         self.engine.direct.set(direct);
-        self.engine.differ(Differences { gone, more });
-        Ok(())
     }
 }

@@ -2,15 +2,17 @@
 //! come through a proxy.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::link::{StoreAccess, StoreLink};
 use crate::lock::name::{Key, Name};
 use crate::store::connection::StoreError;
-use crate::store::user_locks::{UserLock, UserLocks};
-use crate::types::ConnectionId;
+use crate::store::user_locks::UserLocks;
+use crate::types::{ConnectionId, Flavour};
 
 /// Locks of direct clients that are remembered.
 const MOST: usize = 10_000;
@@ -33,19 +35,37 @@ pub(in crate::engine) struct NativeQuestion {
     pub(in crate::engine) reply: oneshot::Sender<Result<NativeLocks, String>>,
 }
 
+/// A lock of the server's own that has no row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectLock {
+    /// The connection that holds it.
+    pub conn: ConnectionId,
+    /// Its name, as the server compares names.
+    pub name: Name,
+    /// user@host, if the server tells it.
+    pub owner: Option<String>,
+    /// That of the server, which compares names.
+    pub flavour: Flavour,
+}
+
 /// Locks of clients that do not come through a proxy, as they were listed last.
 #[derive(Debug, Default)]
-pub struct DirectLocks(Mutex<Vec<UserLock>>);
+pub struct DirectLocks(Mutex<Option<(Instant, Vec<DirectLock>)>>);
 
 impl DirectLocks {
     /// The locks; of very many, a part.
-    pub fn list(&self) -> Vec<UserLock> {
-        self.0.lock().clone()
+    pub fn list(&self) -> Vec<DirectLock> {
+        self.0.lock().as_ref().map_or_else(Vec::new, |(_, locks)| locks.clone())
     }
 
-    pub(in crate::engine) fn set(&self, mut locks: Vec<UserLock>) {
+    /// How long ago they were listed.
+    pub fn age(&self) -> Option<Duration> {
+        self.0.lock().as_ref().map(|(at, _)| at.elapsed())
+    }
+
+    pub(in crate::engine) fn set(&self, mut locks: Vec<DirectLock>) {
         locks.truncate(MOST);
-        *self.0.lock() = locks;
+        *self.0.lock() = Some((Instant::now(), locks));
     }
 }
 

@@ -39,16 +39,20 @@ const rate = (n) => (n >= 100 ? count(Math.round(n)) : n.toFixed(1));
 // Columns: title, text, and how it is set.
 const number = (row, key) => (row[key] === null ? "–" : count(row[key]));
 const seen = (row) => (row.seen_seconds_ago === null ? "now" : duration(row.seen_seconds_ago) + " ago");
+// Of a lock without a row only this proxy's own sessions are known.
+const via = (row) =>
+  row.held_by === "server" ? row.proxy ?? "not through this one"
+  : (row.proxy ?? "not known") + (row.proxy_state === "live" ? "" : " (" + (row.proxy_state ?? "gone") + ")");
 const COLUMNS = {
   locks: [
     ["lock", (r) => r.name, "name"],
     ["held for", (r) => duration(r.held_seconds), (r) => (r.held_seconds > 600 ? "number long" : "number")],
     ["connection", (r) => String(r.connection_id), "number"],
-    ["holder", (r) => r.owner, ""],
-    ["proxy", (r) => (r.proxy ?? "not known") + (r.proxy_state === "live" ? "" : " (" + (r.proxy_state ?? "gone") + ")"),
-      (r) => (r.proxy_state === "live" ? "" : "bad")],
-    ["token", (r) => String(r.token), "number"],
+    ["holder", (r) => r.owner ?? "–", ""],
+    ["proxy", via, (r) => (r.proxy_state === "live" || r.held_by === "server" ? "" : "bad")],
+    ["token", (r) => r.token ?? "–", "number"],
     ["wait here", (r) => number(r, "waiters_here"), "number"],
+    ["held by", (r) => (r.held_by === "server" ? "the server alone" : "a row"), ""],
     ["seen", seen, (r) => (r.seen_seconds_ago === null ? "" : "bad")],
   ],
   waits: [
@@ -70,6 +74,7 @@ const COLUMNS = {
   proxies: [
     ["address", (r) => r.address + (r.this_one === "yes" ? " (this one)" : ""), ""],
     ["state", (r) => r.state, (r) => (r.state === "dead" ? "bad" : "")],
+    ["mode", (r) => r.mode, ""],
     ["lease", (r) => duration(r.lease_seconds), "number"],
     ["id", (r) => r.proxy, ""],
     ["seen", seen, (r) => (r.seen_seconds_ago === null ? "" : "bad")],
@@ -154,7 +159,7 @@ const graph = (contended, waiters) => {
     const shown = all.slice(0, MOST);
     const rows = Math.max(1, shown.length + (lock.waiters_here > shown.length ? 1 : 0));
     const centre = y + ((rows - 1) * HEIGHT) / 2;
-    box(LEFT, centre, "holder", `${lock.connection_id}  ${lock.owner}`, `${lock.owner} at ${lock.proxy}`);
+    box(LEFT, centre, "holder", `${lock.connection_id}  ${lock.owner ?? ""}`, `${lock.owner ?? "–"} at ${via(lock)}`);
     box(MIDDLE, centre, "lock", lock.name, lock.name);
     edge(LEFT + WIDTH, centre, centre);
     shown.forEach((w, n) => {

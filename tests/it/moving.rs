@@ -1,0 +1,107 @@
+//! What administrators see of mode coexist, while a site moves in.
+
+use serde_json::Value;
+
+use crate::admin::Desk;
+use crate::cli::text;
+use crate::own_server::{OwnServer, flavour_of};
+use crate::script::{Flavour, Server};
+use crate::session::Session;
+use crate::stage::{Database, eventually, join, on_both};
+use crate::windows::json;
+
+on_both! {
+    proxies_are_shown_with_their_modes
+    locks_that_only_the_server_holds_are_listed
+    a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart
+}
+
+const COEXIST: [&str; 2] = ["--mode", "coexist"];
+
+/// A server that lists its own locks: MariaDB does with a plugin.
+fn listing(server: &Server) -> Option<OwnServer> {
+    let flavour = flavour_of(server);
+    (flavour == Flavour::MariaDb)
+        .then(|| OwnServer::start(flavour, &["--plugin-load-add=metadata_lock_info"]))
+}
+
+fn proxies_are_shown_with_their_modes(server: &Server) {
+    let desk = Desk::with(server, "", &COEXIST);
+    let durable = join(server, &desk.proxy, &["--mode", "durable"]);
+    let modes = |rows: &[Value]| {
+        let of = |port: u16| {
+            let address = format!("127.0.0.1:{port}");
+            let row = rows.iter().find(|row| row["address"] == *address);
+            row.expect("the proxy is shown")["mode"].clone()
+        };
+        [of(desk.proxy.port), of(durable.port)]
+    };
+    let expected = ["coexist", "durable"].map(Value::from);
+    assert_eq!(modes(&desk.rows(&["proxies"])), expected);
+    let status = json(desk.proxy.http, "/api/v1/status");
+    assert_eq!(modes(status["proxies"].as_array().expect("a list")), expected);
+}
+
+/// The rows of a lock that say by what it is held.
+fn held_by(desk: &Desk, name: &str, by: &str) -> Vec<Value> {
+    let mut rows = desk.rows(&["locks", "--like", name]);
+    rows.retain(|row| row["held_by"] == by);
+    rows
+}
+
+fn locks_that_only_the_server_holds_are_listed(server: &Server) {
+    let own = listing(server);
+    let server = own.as_ref().map_or(server, |own| &own.server);
+    let desk = Desk::with(server, "", &COEXIST);
+    let (mut direct, mut here) = (Session::at(server.port), Session::at(desk.proxy.port));
+    direct.lock("mv1 direct");
+    here.lock("mv1 here");
+    let lock = eventually("it is listed", || held_by(&desk, "mv1 d%", "server").pop());
+    assert_eq!((&lock["name"], &lock["connection_id"]), (&"mv1 direct".into(), &direct.id().into()));
+    let owner = lock["owner"].as_str().expect("an owner");
+    assert!(owner == "root@localhost" || owner == "root@127.0.0.1", "{owner}");
+    for unknown in ["token", "proxy", "proxy_state", "since_utc", "held_seconds"] {
+        assert_eq!(lock[unknown], Value::Null, "{unknown}");
+    }
+    // A session of the proxy has a row, and is not listed twice.
+    let rows = desk.rows(&["locks", "--like", "mv1%"]);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert_eq!(held_by(&desk, "mv1 here", "row")[0]["connection_id"], here.id());
+    assert!(desk.rows(&["locks", "--like", "mv1_x%"]).is_empty());
+    let shown = eventually("the page lists it", || {
+        let status = json(desk.proxy.http, "/api/v1/status");
+        let locks = status["locks"].as_array()?;
+        locks.iter().find(|row| row["name"] == "mv1 direct").cloned()
+    });
+    assert_eq!((&shown["held_by"], &shown["owner"]), (&"server".into(), &owner.into()));
+    let refused = desk.ask(&["release", "mv1 direct"]);
+    let (code, said) = (refused.status.code(), text(&refused));
+    assert!(code == Some(1) && said.contains("only the server holds this lock"), "{said}");
+    assert!(said.contains(&format!("at the server: KILL {}", direct.id())), "{said}");
+    assert_eq!(direct.value("SELECT IS_USED_LOCK('mv1 direct')"), Some(direct.id().to_string()));
+    server.root().run(&format!("KILL {}", direct.id()));
+    eventually("it is gone", || held_by(&desk, "mv1 d%", "server").is_empty().then_some(()));
+    let released = desk.ask(&["release", "mv1 direct"]);
+    assert!(text(&released).contains("already free"), "{}", text(&released));
+}
+
+fn a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart(server: &Server) {
+    let own = listing(server);
+    let server = own.as_ref().map_or(server, |own| &own.server);
+    let desk = Desk::with(server, "", &COEXIST);
+    let rows = join(server, &desk.proxy, &["--mode", "durable"]);
+    let db = Database::create(server);
+    let function = db.table("f");
+    server.root().run(&format!(
+        "CREATE FUNCTION {function}() RETURNS INT NO SQL RETURN GET_LOCK('mv2',0)"
+    ));
+    let (mut a, mut b) = (Session::at(desk.proxy.port), Session::at(rows.port));
+    b.lock("mv2");
+    // The server grants it, and the row is another session's.
+    assert_eq!(a.value(&format!("SELECT {function}()")).as_deref(), Some("1"));
+    let lock = eventually("it is listed", || held_by(&desk, "mv2", "server").pop());
+    assert_eq!(lock["connection_id"], a.id());
+    assert_eq!(lock["proxy"], format!("127.0.0.1:{}", desk.proxy.port));
+    assert_eq!(lock["proxy_state"], "live");
+    assert_eq!(held_by(&desk, "mv2", "row")[0]["connection_id"], b.id());
+}
