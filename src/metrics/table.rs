@@ -100,6 +100,11 @@ metrics! {
         "Locks that the server granted in mode coexist, by the result for their rows.",
         &["result"]
     );
+    pub native_only: IntCounterVec = counter_vec(
+        "native_only_statements_total",
+        "Statements whose locks only the server may know, because it does not list its own, by whether they call GET_LOCK themselves.",
+        &["takes_lock"]
+    );
     pub native_reads_failed: IntCounter = counter(
         "native_reads_failed_total",
         "Times that the server's own locks of a session could not be read."
@@ -308,6 +313,7 @@ impl Metrics {
             (&self.deadlocks, &["here", "across"]),
             (&self.suspensions, &["resumed", "closed"]),
             (&self.unsupported, &["refused", "native"]),
+            (&self.native_only, &["yes", "perhaps"]),
             (&self.claims, &["claimed", "not_free", "failed", "native"]),
         ] {
             for value in values {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::admin::Desk;
 use crate::cli::text;
 use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::Proxy;
 use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{Database, eventually, join, on_both};
@@ -14,6 +15,7 @@ on_both! {
     proxies_are_shown_with_their_modes
     locks_that_only_the_server_holds_are_listed
     a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart
+    statements_whose_locks_only_the_server_knows_are_counted_and_logged_once
 }
 
 const COEXIST: [&str; 2] = ["--mode", "coexist"];
@@ -104,4 +106,61 @@ fn a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart(server: &S
     assert_eq!(lock["proxy"], format!("127.0.0.1:{}", desk.proxy.port));
     assert_eq!(lock["proxy_state"], "live");
     assert_eq!(held_by(&desk, "mv2", "row")[0]["connection_id"], b.id());
+}
+
+/// A server that does not list its own locks, and what its operator is told to do.
+fn silent(server: &Server) -> (Option<OwnServer>, &'static str) {
+    match flavour_of(server) {
+        Flavour::MySql => {
+            let limit = ["--performance-schema-max-metadata-locks=10000"];
+            let own = OwnServer::start(Flavour::MySql, &limit);
+            (Some(own), "performance_schema_max_metadata_locks")
+        }
+        Flavour::MariaDb => (None, "INSTALL SONAME 'metadata_lock_info'"),
+    }
+}
+
+fn statements_whose_locks_only_the_server_knows_are_counted_and_logged_once(server: &Server) {
+    let (own, remedy) = silent(server);
+    let listed = listing(server);
+    for (own, lists) in [(own, false), (listed, true)] {
+        let server = own.as_ref().map_or(server, |own| &own.server);
+        let proxy = Proxy::start(&server.url, &["--mode", "coexist", "--log-format", "json"]);
+        let db = Database::create(server);
+        let routine = db.table("p");
+        server.root().run(&format!("CREATE PROCEDURE {routine}() BEGIN DO GET_LOCK('mv3',0); END"));
+        let mut a = Session::at(proxy.port);
+        for n in 1..4 {
+            a.run(&format!("SELECT GET_LOCK(CONCAT('mv3 secret', {n}), 0)"));
+        }
+        a.run(&format!("CALL {routine}()"));
+        // These tell their names.
+        a.run("SELECT GET_LOCK('mv3 a', 0), GET_LOCK('mv3 b', 0)");
+        a.run("SELECT RELEASE_LOCK(CONCAT('mv3 ', 'b')), IS_FREE_LOCK(CONCAT('mv3 ', 'c'))");
+        let counted = |takes: &str| {
+            let label = format!("{{takes_lock=\"{takes}\"}}");
+            proxy.metric(&format!("lockstead_native_only_statements_total{label}"))
+        };
+        let expected = if lists { (0.0, 0.0) } else { (3.0, 1.0) };
+        assert_eq!((counted("yes"), counted("perhaps")), expected, "lists: {lists}");
+        let log = proxy.log();
+        assert!(!log.contains("secret"), "{log}");
+        let lines: Vec<Value> = log
+            .lines()
+            .filter(|line| line.contains("only the server knows which locks"))
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        let statements: Vec<&str> =
+            lines.iter().map(|l| l["fields"]["statement"].as_str().expect("text")).collect();
+        if lists {
+            assert!(statements.is_empty(), "{statements:?}");
+        } else {
+            assert_eq!(statements.len(), 2, "{statements:?}");
+            assert!(statements[0].contains("CONCAT") && statements[0].contains('?'), "{statements:?}");
+            assert!(statements[1].starts_with("CALL"), "{statements:?}");
+            let why = lines[0]["fields"]["why"].as_str().expect("a reason");
+            assert!(why.contains(remedy), "{why}");
+        }
+        a.run("DO RELEASE_ALL_LOCKS()");
+    }
 }

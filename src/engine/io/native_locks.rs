@@ -24,6 +24,8 @@ pub struct NativeLocks {
     pub names: Vec<Name>,
     /// Whether these are all: the server has a list. Otherwise only the names that were asked for were looked at.
     pub complete: bool,
+    /// Why there is no list, and what to do about it.
+    pub unlisted: Option<&'static str>,
 }
 
 /// Asks for them.
@@ -164,7 +166,7 @@ async fn read_once(
                 names.push(name.clone());
             }
         }
-        NativeLocks { names, complete: complete(*conn) }
+        NativeLocks { names, complete: complete(*conn), unlisted }
     };
     Ok((questions.iter().map(answer).collect(), unlisted))
 }

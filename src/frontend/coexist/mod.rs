@@ -1,4 +1,5 @@
 //! Mode coexist: the server grants its own lock, and the row follows before the client hears of it.
 
 mod answer;
+mod native_only;
 pub(super) mod settle;

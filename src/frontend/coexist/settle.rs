@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::answer::{error_instead, held_by, with_zero};
+use super::native_only::note_native_only;
 use crate::config::OnStoreError;
 use crate::engine::handle::{Acquired, Look, Ticket};
 use crate::frontend::link::close_reason::CloseReason;
@@ -19,7 +20,7 @@ use crate::frontend::locks::operations::{check_server, over_limit};
 use crate::frontend::locks::server::Task;
 use crate::frontend::locks::wait::at;
 use crate::frontend::observe::held_back::HeldBack;
-use crate::frontend::observe::need::{Need, Unsettled};
+use crate::frontend::observe::need::{Need, Unsettled, Untold};
 use crate::lock::codes;
 use crate::lock::held::Release;
 use crate::lock::name::{Key, Name, listed};
@@ -70,7 +71,7 @@ pub(crate) async fn settle_rows(
     cx: &mut CallContext<'_>,
     unsettled: Unsettled,
 ) -> Result<(), CloseReason> {
-    let Unsettled { need, held, sent } = unsettled;
+    let Unsettled { need, untold, held, sent } = unsettled;
     let answer = if held.is_some() { AnswerEnd::HeldBack } else { AnswerEnd::Given };
     let (mut bytes, whole) = held.map_or_else(<_>::default, HeldBack::into_parts);
     if mutants::on(Mutant::AnswerBeforeRow) {
@@ -85,7 +86,7 @@ pub(crate) async fn settle_rows(
         };
         return cx.send_client(&out);
     }
-    let row = follow(cx, need, sent, answer).await?;
+    let row = follow(cx, need, untold, sent, answer).await?;
     let out = match row {
         Row::Kept | Row::Unproven => bytes,
         Row::NotFree if whole => {
@@ -103,6 +104,7 @@ pub(crate) async fn settle_rows(
 async fn follow(
     cx: &mut CallContext<'_>,
     need: Need,
+    untold: Untold,
     sent: Option<std::time::Instant>,
     answer: AnswerEnd,
 ) -> Result<Row, CloseReason> {
@@ -110,20 +112,20 @@ async fn follow(
         Need::Claim(name, timeout) => {
             let limit = Limit::of(timeout, sent);
             match claim(cx, name.clone(), limit).await? {
-                Row::Unproven => read(cx, vec![name], answer, PATIENCE).await,
+                Row::Unproven => read(cx, vec![name], None, answer, PATIENCE).await,
                 Row::Kept => Ok(Row::Kept),
                 row => lose(cx, name, row, answer).await,
             }
         }
-        Need::Read(asked) => read(cx, asked, answer, PATIENCE).await,
+        Need::Read(asked) => read(cx, asked, untold, answer, PATIENCE).await,
         // Not every CALL waits for as long while the store is away.
-        Need::Unknown => Ok(match read(cx, Vec::new(), answer, LEAST).await? {
+        Need::Unknown => Ok(match read(cx, Vec::new(), untold, answer, LEAST).await? {
             Row::Unread(_) => Row::Kept,
             row => row,
         }),
         // It has another name, or only the server knows whether it is still held.
         Need::Release(name) if !released(cx, &name.key) => {
-            read(cx, vec![name], answer, PATIENCE).await
+            read(cx, vec![name], None, answer, PATIENCE).await
         }
         Need::ReleaseAll => {
             released_all(cx);
@@ -163,6 +165,7 @@ fn release_later(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) {
 async fn read(
     cx: &mut CallContext<'_>,
     asked: Vec<Name>,
+    untold: Untold,
     answer: AnswerEnd,
     patience: Duration,
 ) -> Result<Row, CloseReason> {
@@ -170,10 +173,10 @@ async fn read(
     let known: Vec<(Key, u64)> = cx.locks.ledger().held().grants();
     let of_ledger = known.iter().map(|(key, _)| listed(key.folded()));
     let asked: Vec<Name> = asked.into_iter().chain(of_ledger).collect();
-    let names = loop {
+    let locks = loop {
         let names = cx.locks.native_locks(asked.clone());
         match attend(cx, names).await? {
-            Ok(locks) => break locks.names,
+            Ok(locks) => break locks,
             Err(_) if answer == AnswerEnd::HeldBack && Instant::now() < until => {
                 attend(cx, Box::pin(tokio::time::sleep(AGAIN))).await?;
             }
@@ -187,6 +190,10 @@ async fn read(
             }
         }
     };
+    if let Some(statement) = untold.filter(|_| !locks.complete) {
+        note_native_only(cx, &statement, locks.unlisted);
+    }
+    let names = locks.names;
     let gone: Vec<(Key, u64)> =
         known.into_iter().filter(|(key, _)| !names.iter().any(|name| name.key == *key)).collect();
     for (key, _) in &gone {
@@ -375,6 +382,7 @@ fn hear(cx: &mut CallContext<'_>, event: LinkEvent) -> Result<(), CloseReason> {
 mod tests {
     use super::*;
     use crate::frontend::locks::fakes::{Stage, error, key, row, run};
+    use crate::frontend::observe::need::UntoldStatement;
     use crate::lock::name::plain;
     use crate::protocol::frame::put_frame;
     use crate::types::Flavour;
@@ -396,7 +404,7 @@ mod tests {
     fn settle(stage: &mut Stage, need: Need) -> Result<(), CloseReason> {
         let mut held = HeldBack::new(true);
         assert!(held.feed(&response(b'1')).is_empty());
-        let unsettled = Unsettled { need, held: Some(held), sent: None };
+        let unsettled = Unsettled { need, untold: None, held: Some(held), sent: None };
         run(settle_rows(&mut stage.cx(), unsettled))
     }
 
@@ -493,10 +501,29 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_only_the_server_knows_is_counted() {
+        let statement = |calls| UntoldStatement { text: "CALL p()".to_owned(), calls };
+        let counted = |stage: &Stage, takes| {
+            stage.context.metrics.native_only.with_label_values(&[takes]).get()
+        };
+        for (calls, takes) in [(true, "yes"), (false, "perhaps")] {
+            let mut stage = Stage::new(Flavour::MariaDb);
+            for lists in [true, false] {
+                stage.locks.lists = lists;
+                stage.locks.native.push_back(Vec::new());
+                let untold = Some(statement(calls));
+                run(read(&mut stage.cx(), Vec::new(), untold, AnswerEnd::HeldBack, PATIENCE))
+                    .expect("a live session");
+                assert_eq!(counted(&stage, takes), u64::from(!lists), "{takes}");
+            }
+        }
+    }
+
+    #[test]
     fn a_response_that_does_not_tell_is_an_error_if_the_server_cannot_be_asked() {
         for (answer, unread) in [(AnswerEnd::HeldBack, true), (AnswerEnd::Given, false)] {
             let mut stage = Stage::new(Flavour::MySql);
-            let row = run(read(&mut stage.cx(), Vec::new(), answer, Duration::ZERO));
+            let row = run(read(&mut stage.cx(), Vec::new(), None, answer, Duration::ZERO));
             assert_eq!(matches!(row, Ok(Row::Unread(_))), unread);
         }
         // Of one that perhaps has nothing to do with locks the server's answer is better than none.
@@ -511,7 +538,7 @@ mod tests {
             let mut stage = Stage::new(Flavour::MySql);
             stage.locks.native.push_back(vec![name("found")]);
             stage.locks.outcomes.push_back(outcome);
-            let unsettled = Unsettled { need: Need::Unknown, held: None, sent: None };
+            let unsettled = Unsettled { need: Need::Unknown, untold: None, held: None, sent: None };
             run(settle_rows(&mut stage.cx(), unsettled)).expect("a live session");
             assert!(stage.server.client.is_empty(), "the client has asked nothing");
             assert!(stage.server.told.is_empty(), "nothing is released at the server");

@@ -7,7 +7,7 @@ use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::from_client::CommandAction;
 use crate::frontend::locks::call_context::text_start;
-use crate::frontend::observe::statement::{TooManyReadings, WatchedText};
+use crate::frontend::observe::statement::{TooManyReadings, WatchedText, runs_unknown};
 use crate::frontend::observe::watch::Watch;
 use crate::frontend::state::server_view::ServerView;
 use crate::net::buffers::BUFFER;
@@ -25,6 +25,10 @@ use crate::sql::report::coverage::{By, Coverage};
 
 /// The attributes in which clients say what they are, the best first.
 const PROGRAM: [&[u8]; 2] = [b"program_name", b"_client_name"];
+
+/// How texts are shown that are not read.
+const AMBIGUOUS: &str = "<text that reads differently in many SQL modes>";
+const UNREAD: &str = "<text after long query attributes>";
 
 /// Who logs in, for the observer.
 pub(crate) fn who_logs_in(login: &Login<'_>, peer: Peer) -> StatementUser {
@@ -123,11 +127,15 @@ fn watch_text(
         let why = Coverage::Perhaps(
             "a lock call in a text that reads differently in many SQL modes and character sets",
         );
-        watch.unread("<text that reads differently in many SQL modes>", why);
-        watch.keeps_rows().then(WatchedText::unknown).map(Arc::new)
+        watch.unread(AMBIGUOUS, why);
+        watch.keeps_rows().then(|| Arc::new(WatchedText::unknown(AMBIGUOUS.to_owned())))
     });
     let others = watch.keeps_rows() && text.is_none_or(runs_others);
-    let read = read.or_else(|| others.then(WatchedText::unknown).map(Arc::new));
+    let unknown = || match text {
+        Some(text) => runs_unknown(text, view.dialect(link.status())),
+        None => WatchedText::unknown(UNREAD.to_owned()),
+    };
+    let read = read.or_else(|| others.then(|| Arc::new(unknown())));
     if prepares {
         watch.prepare(read);
         return;

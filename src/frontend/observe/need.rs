@@ -27,10 +27,24 @@ pub(crate) enum Need {
     Unknown,
 }
 
+/// A statement that may have taken a lock whose name only the server knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UntoldStatement {
+    /// The statement without its literals.
+    pub text: String,
+    /// Whether GET_LOCK is called in its text; otherwise in what it runs, or not at all.
+    pub calls: bool,
+}
+
+/// Such a statement, if it is one.
+pub(crate) type Untold = Option<UntoldStatement>;
+
 /// A response that ended, and what has to be done before the client gets its end.
 #[derive(Debug)]
 pub(crate) struct Unsettled {
     pub need: Need,
+    /// Of a statement whose locks only the server may know.
+    pub untold: Untold,
     /// What is held back of it.
     pub held: Option<HeldBack>,
     /// When its command was sent, if no other was under way.

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::need::{Untold, UntoldStatement};
 use crate::lock::function::Function;
+use crate::lock::name::{Name, is_plain};
 use crate::observe::event::SeenStatement;
 use crate::protocol::params::{Execute, Value};
 use crate::sql::find::readings::Readings;
 use crate::sql::find::words::mentions;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::report::call_names::{Alone, Uses, Written, uses};
+use crate::sql::report::call_names::{Alone, Use, Uses, Written, uses};
 use crate::sql::report::coverage::{By, Coverage, coverage};
 use crate::sql::report::digest_text::normalise;
 
@@ -69,7 +71,9 @@ impl WatchedText {
             None => coverage(text, dialect, by),
         };
         let Some(coverage) = coverage else { return Ok(None) };
-        let statement = SeenStatement { text: String::new(), coverage };
+        // Shown only if the server alone knows the name of a lock.
+        let text = if tells(&uses) { String::new() } else { normalise(text, dialect, SHOWN) };
+        let statement = SeenStatement { text, coverage };
         let mut read = Self { statement: Arc::new(statement), uses };
         if coverage == Coverage::Passed {
             read.uses.calls.clear();
@@ -77,10 +81,10 @@ impl WatchedText {
         Ok(Some(read))
     }
 
-    /// A text of which only the server knows what it calls.
-    pub(crate) fn unknown() -> Self {
+    /// A text of which only the server knows what it calls; that is shown of it.
+    pub(crate) fn unknown(text: String) -> Self {
         let coverage = Coverage::Refused("a statement that runs others");
-        let statement = SeenStatement { text: String::new(), coverage };
+        let statement = SeenStatement { text, coverage };
         let uses = Uses { calls: Vec::new(), alone: None, params: 0 };
         Self { statement: Arc::new(statement), uses }
     }
@@ -98,6 +102,19 @@ impl WatchedText {
         self.uses.alone == Some(Alone::Row) && self.uses.calls.iter().all(|c| looks(c.function))
     }
 
+    /// If it may take a lock whose name only the server knows: what is shown of it. `names`: those of its calls, as
+    /// far as they are known.
+    pub(crate) fn untold(&self, names: &[Option<Name>]) -> Untold {
+        let mut calls = self.uses.calls.iter().zip(names);
+        let gets = |(call, name): (&Use, &Option<Name>)| {
+            call.function == Function::GetLock && name.is_none()
+        };
+        let calls_untold = calls.any(gets);
+        let runs_others = self.uses.calls.is_empty() && self.takes();
+        let text = || self.statement.text.clone();
+        (calls_untold || runs_others).then(|| UntoldStatement { text: text(), calls: calls_untold })
+    }
+
     /// The same text, run in a way that Lockstead would refuse.
     pub(crate) fn refused(&self, why: &'static str) -> Self {
         let coverage = Coverage::Refused(why);
@@ -105,6 +122,21 @@ impl WatchedText {
         let uses = Uses { alone: None, ..self.uses.clone() };
         Self { statement: Arc::new(statement), uses }
     }
+}
+
+/// Whether a text tells the name of each lock by itself.
+fn tells(uses: &Uses) -> bool {
+    let told = |name: &Written| match name {
+        Written::Literal(name) | Written::Double(name) => is_plain(name),
+        Written::None => true,
+        Written::Parameter(_) | Written::Computed => false,
+    };
+    !uses.calls.is_empty() && uses.calls.iter().all(|call| told(&call.name))
+}
+
+/// A statement that runs others, as it is shown.
+pub(crate) fn runs_unknown(text: &[u8], dialect: Dialect) -> WatchedText {
+    WatchedText::unknown(normalise(text, dialect, SHOWN))
 }
 
 /// A prepared statement.

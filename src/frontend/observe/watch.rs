@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::arguments::{given, lock};
-use super::need::{Need, need};
+use super::need::{Need, Untold, UntoldStatement, need};
 use super::pending_response::{About, Seen, one_value};
 use super::report::SessionReport;
 use super::statement::{MAX_PARAMS, Prepared, TooManyReadings, WatchedText, bound};
@@ -24,6 +24,8 @@ const MAX_STATEMENTS: usize = 256;
 /// Texts that are remembered, and up to which length in bytes.
 const RECENT: usize = 4;
 const SHORT: usize = 512;
+/// How a text is shown that is too long to be read.
+const LONG: &str = "<longer than 64 KiB>";
 /// How long a client waits whose timeout is not told.
 const UNTOLD: Timeout = Timeout::Wait(Duration::from_secs(10));
 /// Error 1054: what stands in double quotes was taken for a column.
@@ -136,7 +138,8 @@ impl Watch {
     /// The same of one of which only the server knows what it calls.
     fn run_unknown(&mut self) {
         if self.keeps_rows() {
-            self.run(Arc::new(WatchedText::unknown()), Vec::new());
+            let text = WatchedText::unknown("<prepared statement>".to_owned());
+            self.run(Arc::new(text), Vec::new());
         }
     }
 
@@ -262,7 +265,7 @@ impl Watch {
     /// A call was found in it.
     pub(crate) fn long(&mut self, why: &'static str) {
         self.long_calls = true;
-        self.unread("<longer than 64 KiB>", Coverage::Refused(why));
+        self.unread(LONG, Coverage::Refused(why));
     }
 
     /// A call may be in a statement that is not looked at, and is about to be forwarded.
@@ -286,12 +289,12 @@ impl Watch {
     }
 
     /// A response ended. What that means for the rows of the session's locks, if they are kept.
-    pub(crate) fn ended(&mut self, seen: Seen, ending: Ending) -> Option<Need> {
+    pub(crate) fn ended(&mut self, seen: Seen, ending: Ending) -> Option<(Need, Untold)> {
         match seen.about {
             About::Prepare(text) => self.prepared(text, &seen.reply, ending),
             About::Reset if !ending.is_error() => {
                 self.anew(None);
-                return self.keeps_rows().then_some(Need::ReleaseAll);
+                return self.keeps_rows().then_some((Need::ReleaseAll, None));
             }
             About::Schema(name) if !ending.is_error() => {
                 if let Purpose::Report(report) = &mut self.purpose {
@@ -303,7 +306,8 @@ impl Watch {
                 let calls = std::mem::take(&mut self.long_calls);
                 // Its executions are told by an id that is not remembered.
                 self.forgot |= calls && prepares;
-                return (calls && !prepares).then(|| Need::Read(Vec::new()));
+                let untold = UntoldStatement { text: LONG.to_owned(), calls: true };
+                return (calls && !prepares).then(|| (Need::Read(Vec::new()), Some(untold)));
             }
             About::Run(text, values) => {
                 let alone = text.uses.alone;
@@ -326,8 +330,10 @@ impl Watch {
                         let timeout = timeout.and_then(|given| given.timeout(self.flavour));
                         let name =
                             |call: &Use| given(&call.name, &values, told)?.plain(self.flavour);
-                        let names = calls.map(name).collect();
-                        return need(&text.uses, names, timeout.unwrap_or(UNTOLD), outcome);
+                        let names: Vec<_> = calls.map(name).collect();
+                        let untold = text.untold(&names);
+                        let need = need(&text.uses, names, timeout.unwrap_or(UNTOLD), outcome)?;
+                        return Some((need, untold));
                     }
                 }
             }

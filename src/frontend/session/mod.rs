@@ -180,7 +180,7 @@ impl Session {
         let asked = self.locks.hear(event)?;
         // Between commands: if the locks still differ then, the next sweep asks again.
         if asked == Asked::Read && self.phase.takes_commands() {
-            let unsettled = Unsettled { need: Need::Unknown, held: None, sent: None };
+            let unsettled = Unsettled { need: Need::Unknown, untold: None, held: None, sent: None };
             self.phase = Phase::Settling(vec![unsettled]);
         }
         if let Asked::Look(question) = asked {
@@ -220,8 +220,8 @@ impl Session {
                 Finished::Watched(mut seen, ending) => {
                     let (held, sent) = (seen.held.take(), seen.sent);
                     let need = self.watch.as_mut().and_then(|watch| watch.ended(*seen, ending));
-                    if let Some(need) = need {
-                        self.follow(Unsettled { need, held, sent });
+                    if let Some((need, untold)) = need {
+                        self.follow(Unsettled { need, untold, held, sent });
                     } else if let Some(held) = held {
                         self.link.send_client(&held.into_parts().0)?;
                     }
@@ -244,7 +244,7 @@ impl Session {
 
     /// Does at once what a response means for the rows, or leaves it to [`Self::settle`].
     fn follow(&mut self, unsettled: Unsettled) {
-        let Unsettled { need, held, sent } = unsettled;
+        let Unsettled { need, untold, held, sent } = unsettled;
         let nothing_held = self.locks.ledger().held().is_empty();
         let need = match need {
             Need::ReleaseAll => return released_all(&mut self.cx()),
@@ -258,7 +258,7 @@ impl Session {
             Need::Release(name) => Need::Read(vec![name]),
             need => need,
         };
-        let unsettled = Unsettled { need, held, sent };
+        let unsettled = Unsettled { need, untold, held, sent };
         match &mut self.phase {
             Phase::Settling(others) => others.push(unsettled),
             phase => *phase = Phase::Settling(vec![unsettled]),

@@ -27,6 +27,8 @@ pub(crate) struct ScriptedLocks {
     pub(crate) looks: VecDeque<Look>,
     /// The locks that the server holds for the session, each time that they are read.
     pub(crate) native: VecDeque<Vec<Name>>,
+    /// Whether these are read from a list of the server's.
+    pub(crate) lists: bool,
     pub(crate) events: VecDeque<SessionEvent>,
     pub(crate) released: Vec<String>,
     pub(crate) gone: Vec<String>,
@@ -66,7 +68,8 @@ impl Locks for ScriptedLocks {
     fn native_locks(&mut self, asked: Vec<Name>) -> Task<'static, Result<NativeLocks, String>> {
         let read = self.native.pop_front();
         let none = || Err(format!("not scripted: {asked:?}"));
-        let read = read.map_or_else(none, |names| Ok(NativeLocks { names, complete: true }));
+        let (complete, unlisted) = (self.lists, (!self.lists).then_some("no list"));
+        let read = read.map_or_else(none, |names| Ok(NativeLocks { names, complete, unlisted }));
         Box::pin(async move { read })
     }
 

@@ -125,6 +125,7 @@ impl Stage {
                 waiting: Vec::new(),
                 looks: VecDeque::new(),
                 native: VecDeque::new(),
+                lists: true,
                 events: VecDeque::new(),
                 released: Vec::new(),
                 gone: Vec::new(),
