@@ -246,7 +246,8 @@ pub(super) async fn connect(socket: &Path) -> Result<Conn, AskError> {
     Ok(connected.map_err(|_| AskError::Silent(CONNECT))??)
 }
 
-async fn ask_at(socket: &Path, command: &str) -> Result<AdminAnswer, AskError> {
+/// Asks the proxy that listens there.
+pub(super) async fn ask_at(socket: &Path, command: &str) -> Result<AdminAnswer, AskError> {
     let mut conn = connect(socket).await?;
     let answer = ask(&mut conn, command).await?;
     // Only for politeness.
@@ -310,6 +311,12 @@ impl AdminAnswer {
         // A string takes everything.
         let _ = table::write(&mut out, &rows, |n| self.columns[kept[n]].1);
         out
+    }
+
+    /// The values as text; NULL is empty.
+    pub(super) fn texts(&self) -> Vec<Vec<String>> {
+        let cells = |row: &Vec<Value>| row.iter().map(|v| shown(v).unwrap_or_default()).collect();
+        self.rows.iter().map(cells).collect()
     }
 
     /// A list of objects, or the word that it is done.

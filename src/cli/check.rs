@@ -6,6 +6,7 @@ mod findings;
 use std::process::ExitCode;
 
 use self::findings::Findings;
+use super::moving;
 use super::print::print_line;
 use super::process::{failed, runtime, usage};
 use super::settings_args::SettingsArgs;
@@ -46,6 +47,7 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     runtime.block_on(async {
         let mut findings = Findings { good: true };
         files::pages(plan.process(), &mut findings);
+        moving::apart(&plan.clusters).iter().for_each(Findings::warn);
         for cluster in plan.clusters {
             if let Some(name) = &cluster.name {
                 Findings::fine("cluster", name);
@@ -55,7 +57,10 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
             }
             let creates = cluster.config().create_schema;
             let config = Config { create_schema: false, ..cluster.config().clone() };
-            check(config, creates, &mut findings).await;
+            check(config.clone(), creates, &mut findings).await;
+            for remark in moving::remarks(&config, cluster.name.as_deref()).await {
+                Findings::warn(format_args!("{}. {}", remark.text, remark.advice));
+            }
         }
         if findings.good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     })

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::moving::{Remark, remarks};
 use super::print::{print, print_line};
 use super::process::{runtime, usage};
 use super::settings_args::SettingsArgs;
@@ -60,8 +61,16 @@ const MAY_CALL_ADVICE: &str =
     "look at the prepared text; if it calls a lock function, do as for calls";
 
 pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
-    let config = match settings.load() {
-        Ok(config) => Config { create_schema: false, ..config },
+    let chosen = settings.cluster.clone();
+    let plan = settings.plan().and_then(|plan| {
+        let name = match plan.clusters.as_slice() {
+            [only] => only.name.clone(),
+            _ => chosen.clone(),
+        };
+        Ok((plan.choose(chosen.as_deref())?, name))
+    });
+    let (config, cluster) = match plan {
+        Ok((config, cluster)) => (Config { create_schema: false, ..config }, cluster),
         Err(e) => return usage(&e),
     };
     let account = match parse(account.as_deref(), config.store.as_ref()) {
@@ -72,7 +81,7 @@ pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
         Ok(runtime) => runtime,
         Err(e) => return usage(&e),
     };
-    let report = match runtime.block_on(look(&config, &account)) {
+    let report = match runtime.block_on(look(&config, cluster.as_deref(), &account)) {
         Ok(report) => report,
         Err(e) => return blind(&format!("cannot look at {}: {}", address(&account), told(&e))),
     };
@@ -118,7 +127,11 @@ fn told(e: &StoreError) -> String {
     }
 }
 
-async fn look(config: &Config, account: &StoreUrl) -> Result<DoctorReport, StoreError> {
+async fn look(
+    config: &Config,
+    cluster: Option<&str>,
+    account: &StoreUrl,
+) -> Result<DoctorReport, StoreError> {
     let mut conn = StoreConnection::open(account, config.connect_timeout).await?;
     let flavour = conn.flavour();
     let mut facts = conn.facts().await?;
@@ -144,6 +157,7 @@ async fn look(config: &Config, account: &StoreUrl) -> Result<DoctorReport, Store
         findings.extend(store(config, url, &mut facts).await);
     }
     findings.extend(checks::settings(&facts));
+    findings.extend(remarks(config, cluster).await.into_iter().map(of_move));
     let server = format!("{}:{}", account.host, account.port);
     conn.close().await;
     let name = match flavour {
@@ -184,6 +198,12 @@ fn definitions(objects: &[Object], flavour: Flavour, version: &str, mode: Mode) 
             }
         })
         .collect()
+}
+
+/// What is found for the move to another mode.
+fn of_move(Remark { problem, code, text, advice }: Remark) -> Finding {
+    let severity = if problem { Severity::Problem } else { Severity::Note };
+    Finding { severity, code, text: plain(&text), advice: plain(&advice), object: None }
 }
 
 fn events(findings: &[Finding]) -> Vec<String> {

@@ -9,6 +9,7 @@ mod doctor;
 mod generated;
 mod grants;
 mod logs;
+mod moving;
 mod print;
 mod process;
 mod report;

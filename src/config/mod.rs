@@ -19,6 +19,6 @@ pub use admin::Admin;
 pub use changes::SettingChange;
 pub use error::ConfigError;
 pub use http::Http;
-pub use plan::Plan;
+pub use plan::{ClusterPlan, Plan};
 pub use raw::Raw;
 pub use validated::{Config, LogFormat, Mode, OnLeaseLost, OnStoreError, Unsupported};

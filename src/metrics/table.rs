@@ -211,6 +211,10 @@ metrics! {
         "direct_locks",
         "Locks of the server held now by clients that do not come through a proxy."
     );
+    pub direct_locks_seen: IntCounter = counter(
+        "direct_locks_seen_total",
+        "Locks of the server that were seen with clients that do not come through a proxy."
+    );
     pub yields: IntCounter = counter(
         "yields_total",
         "Locks left to a waiting proxy although sessions of this proxy waited too."

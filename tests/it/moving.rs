@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::admin::Desk;
+use crate::admin::{Desk, Folder};
 use crate::cli::text;
+use crate::launch::run;
 use crate::own_server::{OwnServer, flavour_of};
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, free_port};
 use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{Database, eventually, join, on_both};
@@ -16,6 +17,8 @@ on_both! {
     locks_that_only_the_server_holds_are_listed
     a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart
     statements_whose_locks_only_the_server_knows_are_counted_and_logged_once
+    check_and_doctor_say_whether_it_is_time_for_the_next_step
+    modes_that_do_not_exclude_each_other_are_told
 }
 
 const COEXIST: [&str; 2] = ["--mode", "coexist"];
@@ -59,7 +62,10 @@ fn locks_that_only_the_server_holds_are_listed(server: &Server) {
     direct.lock("mv1 direct");
     here.lock("mv1 here");
     let lock = eventually("it is listed", || held_by(&desk, "mv1 d%", "server").pop());
-    assert_eq!((&lock["name"], &lock["connection_id"]), (&"mv1 direct".into(), &direct.id().into()));
+    assert_eq!(
+        (&lock["name"], &lock["connection_id"]),
+        (&"mv1 direct".into(), &direct.id().into())
+    );
     let owner = lock["owner"].as_str().expect("an owner");
     assert!(owner == "root@localhost" || owner == "root@127.0.0.1", "{owner}");
     for unknown in ["token", "proxy", "proxy_state", "since_utc", "held_seconds"] {
@@ -94,9 +100,9 @@ fn a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart(server: &S
     let rows = join(server, &desk.proxy, &["--mode", "durable"]);
     let db = Database::create(server);
     let function = db.table("f");
-    server.root().run(&format!(
-        "CREATE FUNCTION {function}() RETURNS INT NO SQL RETURN GET_LOCK('mv2',0)"
-    ));
+    server
+        .root()
+        .run(&format!("CREATE FUNCTION {function}() RETURNS INT NO SQL RETURN GET_LOCK('mv2',0)"));
     let (mut a, mut b) = (Session::at(desk.proxy.port), Session::at(rows.port));
     b.lock("mv2");
     // The server grants it, and the row is another session's.
@@ -156,11 +162,108 @@ fn statements_whose_locks_only_the_server_knows_are_counted_and_logged_once(serv
             assert!(statements.is_empty(), "{statements:?}");
         } else {
             assert_eq!(statements.len(), 2, "{statements:?}");
-            assert!(statements[0].contains("CONCAT") && statements[0].contains('?'), "{statements:?}");
+            assert!(
+                statements[0].contains("CONCAT") && statements[0].contains('?'),
+                "{statements:?}"
+            );
             assert!(statements[1].starts_with("CALL"), "{statements:?}");
             let why = lines[0]["fields"]["why"].as_str().expect("a reason");
             assert!(why.contains(remedy), "{why}");
         }
         a.run("DO RELEASE_ALL_LOCKS()");
     }
+}
+
+/// What check says, and the codes of the doctor's findings, for a mode at the lock tables of a proxy.
+fn advice(server: &Server, desk: &Desk, mode: &str) -> (String, Vec<String>) {
+    let backend = format!("127.0.0.1:{}", server.port);
+    let store = format!("{}{}", server.url, desk.proxy.schema);
+    let admin = format!("unix:{}", desk.folder.socket().display());
+    let folder = Folder::new();
+    let state = folder.file(".").display().to_string();
+    let place = ["--backend", &backend, "--store", &store, "--admin", &admin];
+    let settings = [&place[..], &["--state-dir", &state, "--mode", mode]].concat();
+    let said = text(&run(&[&["check"], &settings[..]].concat()));
+    let found = run(&[&["doctor", "--json"], &settings[..]].concat());
+    let report: Value = serde_json::from_slice(&found.stdout).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let code = |f: &Value| {
+        format!(
+            "{} {}",
+            f["severity"].as_str().expect("a word"),
+            f["code"].as_str().expect("a code")
+        )
+    };
+    let ours = ["native-list", "mixed-modes", "not-yet"];
+    let codes = findings.filter(|f| ours.iter().any(|code| f["code"] == *code)).map(code);
+    (said, codes.collect())
+}
+
+fn check_and_doctor_say_whether_it_is_time_for_the_next_step(server: &Server) {
+    let (own, remedy) = silent(server);
+    let own = own.as_ref().map_or(server, |own| &own.server);
+    let desk = Desk::with(own, "", &COEXIST);
+    let (said, codes) = advice(own, &desk, "coexist");
+    assert!(said.contains(remedy), "{said}");
+    assert_eq!(codes, ["note native-list"]);
+    let mut a = Session::at(desk.proxy.port);
+    a.run("SELECT GET_LOCK(CONCAT('mv', '4'), 0)");
+    let (said, codes) = advice(own, &desk, "durable");
+    assert!(said.contains("not yet") && said.contains("1 statements that lock"), "{said}");
+    assert_eq!(codes, ["problem not-yet", "note mixed-modes"]);
+    // A server that lists its locks tells of direct clients.
+    let own = OwnServer::start(
+        flavour_of(server),
+        match flavour_of(server) {
+            Flavour::MySql => &[],
+            Flavour::MariaDb => &["--plugin-load-add=metadata_lock_info"],
+        },
+    );
+    let desk = Desk::with(&own.server, "", &COEXIST);
+    assert_eq!(advice(&own.server, &desk, "coexist").1, [""; 0]);
+    let mut direct = Session::at(own.server.port);
+    direct.lock("mv5");
+    eventually("it is seen", || {
+        (desk.proxy.metric("lockstead_direct_locks_seen_total") >= 1.0).then_some(())
+    });
+    direct.unlock("mv5");
+    let (said, codes) = advice(&own.server, &desk, "coexist");
+    assert!(said.contains("has seen 1 locks of clients that do not come through it"), "{said}");
+    assert_eq!(codes, ["note not-yet"]);
+}
+
+fn modes_that_do_not_exclude_each_other_are_told(server: &Server) {
+    let desk = Desk::with(server, "", &["--mode", "durable"]);
+    assert_eq!(advice(server, &desk, "durable").1, [""; 0]);
+    let doctor = |mode| advice(server, &desk, mode).1;
+    assert!(doctor("observe").contains(&"problem mixed-modes".to_owned()));
+    assert!(doctor("coexist").contains(&"note mixed-modes".to_owned()));
+}
+
+#[test]
+fn clusters_that_do_not_exclude_each_other_are_told() {
+    let server = Server::from_env(Flavour::MySql);
+    let (folder, backend) = (Folder::new(), format!("127.0.0.1:{}", server.port));
+    let check = |second: &str| {
+        let cluster = |name: &str, mode: &str| {
+            let state = folder.file(name).display().to_string();
+            std::fs::create_dir_all(&state).expect("a folder");
+            format!(
+                "[[cluster]]\nname = \"{name}\"\nmode = \"{mode}\"\nbackend = \"{backend}\"\n\
+                 store = \"{}lockstead\"\nstate_dir = \"{state}\"\n\
+                 [[listener]]\ncluster = \"{name}\"\nlisten = \"127.0.0.1:{}\"\n",
+                server.url,
+                free_port()
+            )
+        };
+        let file = folder.file("settings.toml");
+        let settings = cluster("watches", "observe") + &cluster("shop", second);
+        std::fs::write(&file, format!("admin = \"off\"\n{settings}")).expect("written");
+        text(&run(&["check", "--config", &file.display().to_string()]))
+    };
+    let told = format!("watches (observe) and shop (durable) have the same backend {backend}");
+    let said = check("durable");
+    assert!(said.contains(&told), "{said}");
+    let said = check("coexist");
+    assert!(said.contains("shop") && !said.contains("have the same backend"), "{said}");
 }

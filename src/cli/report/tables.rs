@@ -28,7 +28,8 @@ impl fmt::Display for Tables<'_> {
                 report.statements.iter().filter(|s| s.verdict == title).collect();
             statements(f, title, &of)?;
         }
-        self.unobserved(f)
+        self.unobserved(f)?;
+        self.next_step(f)
     }
 }
 
@@ -59,6 +60,28 @@ impl Tables<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What the report says of the modes that may come next.
+    fn next_step(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = |verdict: &str| {
+            let of = self.0.statements.iter().filter(|s| s.verdict == verdict).map(|s| s.count);
+            of.sum::<u64>() + self.0.other_statements.get(verdict).copied().unwrap_or_default()
+        };
+        let not_covered = runs("refused") + runs("perhaps");
+        writeln!(f, "\nNEXT STEP")?;
+        writeln!(f, "  coexist  runs every statement here as the server does")?;
+        let passed = runs("passed");
+        if not_covered + passed > 0 {
+            writeln!(
+                f,
+                "  durable  not yet: {not_covered} runs would or may be refused, {passed} define programs that lock at the server"
+            )?;
+        }
+        writeln!(
+            f,
+            "  Clients that connect directly are not in this report. Mode coexist finds them; see docs/moving-in.md"
+        )
     }
 
     fn locks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -204,6 +227,7 @@ mod tests {
             "STATEMENTS refused\n        4 SELECT GET_LOCK(?, ?)\n          by app@10.0.0.1, program -, schema -",
             "because: a reason",
             "2 lock calls in statements longer than 64 KiB",
+            "durable  not yet: 4 runs would or may be refused, 0 define",
         ] {
             assert!(text.contains(part), "{part}:\n{text}");
         }

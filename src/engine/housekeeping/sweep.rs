@@ -26,6 +26,7 @@ pub(in crate::engine) async fn sweep(access: Arc<StoreAccess>, engine: Engine) {
         access,
         engine,
         strangers: HashSet::new(),
+        direct: HashSet::new(),
         complaint: Complaint::default(),
     };
     let mut due = interval(SWEEP);
@@ -46,6 +47,8 @@ struct Sweeper {
     engine: Engine,
     /// Locks without a row that were seen last time. A lock that was taken just now may have no row yet.
     strangers: HashSet<UserLock>,
+    /// Those of them that were seen twice.
+    direct: HashSet<UserLock>,
     complaint: Complaint,
 }
 
@@ -69,6 +72,7 @@ impl Sweeper {
                 let gone = gone.map(|(hold, _)| hold).collect();
                 self.engine.differ(Differences { gone, more: HashSet::new() });
                 self.strangers.clear();
+                self.direct.clear();
                 self.show(Vec::new());
                 Ok(())
             }
@@ -108,6 +112,10 @@ impl Sweeper {
         let before = std::mem::replace(&mut self.strangers, unknown);
         let direct: Vec<UserLock> = self.strangers.intersection(&before).cloned().collect();
         self.engine.differ(Differences { gone, more });
+        let now: HashSet<UserLock> = direct.iter().cloned().collect();
+        let new = now.difference(&self.direct).count();
+        self.access.metrics.direct_locks_seen.inc_by(new as u64);
+        self.direct = now;
         let direct = self.owned(direct).await?;
         self.show(direct);
         Ok(())
