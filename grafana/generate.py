@@ -170,6 +170,27 @@ LOCKS = [
         ], "ops", """Statements whose lock calls are not made durable: refused with error 1235, run by the server
               (native), or stored programs defined with calls inside.""", steps(warn=0.1)),
     ]),
+    ("Proxies beside direct clients (mode = coexist)", 8, [
+        graph("Rows of locks that the server granted", [(f"sum by (result) ({rate('claims_total')})", "{{result}}")],
+              "ops", """claimed: the lock has its row. not_free: a session of a durable proxy holds it. failed: the row could
+              not be written; in both cases the server's lock was given back. native: the lock has no row.""",
+              stacked=True),
+        graph("Direct clients", [
+            (f"max {EACH} ({m('direct_locks')})", WHO + " hold now"),
+            (f"sum {EACH} (increase({m('direct_locks_seen_total')}[$__rate_interval]))", WHO + " new"),
+        ], "short", """Locks of clients that connect to the server directly; lockstead locks names them. In mode durable
+              these locks exclude nobody.""", steps(warn=1)),
+        graph("Locks that only the server knows", [
+            (f"sum by (takes_lock) ({rate('native_only_statements_total')})", "takes a lock: {{takes_lock}}"),
+        ], "ops", """Statements whose locks have no row, because the server does not list its own. The log names each
+              shape, and the remedy.""", steps(warn=0.01)),
+        graph("Rows and server apart", [
+            (f"sum({rate('native_differences_total')})", "found by the sweep"),
+            (f"sum({rate('unproven_claims_total')})", "claims without the server's lock"),
+            (f"sum({rate('native_reads_failed_total')})", "reads failed"),
+        ], "ops", """Locks that routines took or released, found a second later; claims of locks that the server no longer
+              held; and failed attempts to read which locks a session holds."""),
+    ]),
     ("Proxies that observe (mode = observe)", 8, [
         graph("Calls seen", [(f"sum by (function, outcome) ({rate('observed_calls_total')})",
                               "{{function}}: {{outcome}}")],
