@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::start_error::StartError;
 use crate::config::tls::BackendMode;
-use crate::config::{Config, HostPort, Mode, StoreUrl};
+use crate::config::{Config, HostPort, StoreUrl};
 use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::facts::ServerSettings;
@@ -31,8 +31,6 @@ pub struct Readiness {
     pub unreachable: Option<String>,
     /// Why no client can log in, by the server's settings.
     pub closed: Option<String>,
-    /// Mode coexist: why the server does not list its own locks, if no right is missing.
-    pub unlisted: Option<&'static str>,
     /// What works less well than it could, and how to fix it.
     pub warnings: Vec<String>,
 }
@@ -102,10 +100,6 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let missing = conn.missing_rights().await.map_err(fail)?;
     warnings.extend(missing.iter().map(|need| need.advice()));
     warnings.extend(blindness(rights, &missing));
-    let unlisted = match config.mode {
-        Mode::Coexist if missing.is_empty() => conn.unlisted().await.map_err(fail)?,
-        Mode::Observe | Mode::Coexist | Mode::Durable => None,
-    };
     let unseen = compare_servers(config, store, &mut conn).await.map_err(refuse)?;
     let unreachable = unseen.as_ref().and_then(|(_, unreachable)| unreachable.clone());
     warnings.extend(unseen.map(|(warning, _)| warning));
@@ -120,7 +114,6 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         unreachable,
         closed: (settings.tls_only && config.backend_tls.mode == BackendMode::Off)
             .then(|| NO_TLS.to_owned()),
-        unlisted,
         warnings,
     })
 }

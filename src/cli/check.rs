@@ -169,11 +169,6 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
             Findings::fine("see sessions", state(sees));
             Findings::fine("kill sessions", state(readiness.rights.kill));
             readiness.warnings.iter().for_each(Findings::warn);
-            if let Some(why) = readiness.unlisted {
-                Findings::warn(format_args!(
-                    "{why}. Until then, locks that a statement's text does not name have no rows in mode coexist"
-                ));
-            }
             if let Some(why) = &readiness.closed {
                 findings.failed(LOGIN, why);
             }

@@ -54,7 +54,6 @@ const CALLS: &str =
     "takes the server's own locks here. They do not exclude sessions that lock through Lockstead";
 const CALLS_COEXIST: &str = "takes the server's own locks here. They exclude all sessions in mode coexist, but not those that lock through Lockstead in mode durable";
 const BEFORE_DURABLE: &str = "before mode durable: ";
-const UNLISTED: &str = "make the server list them: without the list, locks that a statement's text does not name have no rows in mode coexist";
 const CALLS_ADVICE: &str = "move the call into the client, as a statement of its own before the one that runs this. It may stay if every user of this lock takes it here and none needs a durable one";
 const MAY_CALL: &str = "prepares statements, and has a string with the name of a lock function in these lines: it may call it";
 const MAY_CALL_ADVICE: &str =
@@ -235,14 +234,7 @@ async fn store(config: &Config, url: &StoreUrl, facts: &mut Facts) -> Vec<Findin
                 advice: format!("`lockstead grants` prints the privileges that {} needs", url.user),
                 object: None,
             };
-            let unlisted = readiness.unlisted.map(|why| Finding {
-                severity: Severity::Note,
-                code: "unlisted",
-                text: why.to_owned(),
-                advice: UNLISTED.to_owned(),
-                object: None,
-            });
-            readiness.warnings.into_iter().map(warn).chain(unlisted).collect()
+            readiness.warnings.into_iter().map(warn).collect()
         }
     }
 }

@@ -84,14 +84,6 @@ impl StoreConnection {
         Ok(held)
     }
 
-    /// Why it does not list its own locks, if so.
-    pub async fn unlisted(&mut self) -> Result<Option<&'static str>, StoreError> {
-        Ok(match self.user_locks(Some(&[0])).await? {
-            UserLocks::Listed { .. } => None,
-            UserLocks::Unlisted(why) => Some(why),
-        })
-    }
-
     /// The server's own locks of these connections, or of all.
     pub async fn user_locks(&mut self, of: Option<&[u64]>) -> Result<UserLocks, StoreError> {
         let flavour = self.flavour();
