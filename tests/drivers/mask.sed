@@ -1,3 +1,5 @@
 # What differs between two runs of one client, wherever an error or a status line tells it.
 s/([Cc]onnection|[Tt]hread)( id)?(:?[[:space:]]+)[0-9]+/\1\2\3N/g
 s/\(?[0-9]+\.[0-9]{2,3} sec\)?/(T sec)/g
+# A killed connection: its end may be read before the reset that answers the next statement, or not.
+s/(TLS\/SSL error: )(unexpected eof while reading|Connection reset by peer \(104\))/\1GONE/g
