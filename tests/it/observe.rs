@@ -15,7 +15,7 @@ use crate::script::check::{Check, Recorded};
 use crate::script::{Flavour, Server};
 use crate::scripted::{Peer, greeting, login, ok, packet, query, version_like};
 use crate::session::{Raw, Session, account, until_busy};
-use crate::stage::{Database, eventually, on_both};
+use crate::stage::{Database, eventually, on_both, own_address};
 use crate::wire::command::STMT_PREPARE;
 use crate::wire::wrap::Wrap;
 use crate::wire::{Account, Execute, Param, Shape};
@@ -698,7 +698,7 @@ fn probes_of_an_observing_proxy_are_no_errors(server: &Server) {
     let own = (flavour_of(server) == Flavour::MariaDb)
         .then(|| OwnServer::start(Flavour::MariaDb, &["--performance-schema=ON"]));
     let server = own.as_ref().map_or(server, |own| &own.server);
-    let address = std::net::Ipv4Addr::new(127, 0, 0, rand::random_range(2..255));
+    let address = own_address();
     let link = Link::start(server.port, address);
     let dir = std::env::temp_dir().join(fresh_schema());
     let url = format!("mysql://root:rootpw@127.0.0.1:{}/", link.port());

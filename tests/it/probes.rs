@@ -11,7 +11,7 @@ use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::session::Session;
-use crate::stage::{PATIENCE, eventually, on_both};
+use crate::stage::{PATIENCE, eventually, on_both, own_address};
 use crate::wire::Client;
 use crate::wire::frame::Frames;
 
@@ -48,7 +48,7 @@ impl Seen {
         let own = (flavour_of(server) == Flavour::MariaDb)
             .then(|| OwnServer::start(Flavour::MariaDb, &["--performance-schema=ON"]));
         let server = own.as_ref().map_or(server, |own| &own.server).clone();
-        let address = Ipv4Addr::new(127, 0, 0, rand::random_range(2..255));
+        let address = own_address();
         let link = Link::start(server.port, address);
         let backend = format!("127.0.0.1:{}", link.port());
         let store = format!("{}{}", server.url, fresh_schema());

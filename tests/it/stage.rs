@@ -1,5 +1,8 @@
 //! What a test stands on: one run for each server family, patience, and a schema of its own.
 
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use lockstead_support::server::Root;
 pub(crate) use lockstead_support::{PATIENCE, eventually};
 
@@ -72,4 +75,14 @@ pub(crate) fn is_at_server(root: &mut Root, flavour: Flavour, id: u64) -> bool {
         format!("information_schema.processlist WHERE id={id}")
     };
     root.column(&format!("SELECT COUNT(*) FROM {table}")) != ["0"]
+}
+
+/// An address of this machine that no other test connects from: servers count errors by address, and refuse one with
+/// many. Accounts here are of 127.0.0.%.
+pub(crate) fn own_address() -> Ipv4Addr {
+    // Those before it have fixed uses.
+    static NEXT: AtomicU8 = AtomicU8::new(10);
+    let last = NEXT.fetch_add(1, Ordering::Relaxed);
+    assert!((10..255).contains(&last), "no address is left");
+    Ipv4Addr::new(127, 0, 0, last)
 }
