@@ -33,6 +33,12 @@ pub(crate) struct WatchedText {
 #[derive(Debug)]
 pub(crate) struct TooManyReadings;
 
+/// Whether a text reads in too many ways to be looked at; an error if it may call.
+fn is_beyond(text: &[u8], dialect: Dialect) -> Result<bool, TooManyReadings> {
+    let beyond = Readings::of(text, dialect).work() > MAX_WORK;
+    if beyond && mentions(text) { Err(TooManyReadings) } else { Ok(beyond) }
+}
+
 impl WatchedText {
     /// `None` for a text without any.
     pub(crate) fn read(
@@ -40,8 +46,8 @@ impl WatchedText {
         dialect: Dialect,
         by: By,
     ) -> Result<Option<Self>, TooManyReadings> {
-        if Readings::of(text, dialect).work() > MAX_WORK {
-            return if mentions(text) { Err(TooManyReadings) } else { Ok(None) };
+        if is_beyond(text, dialect)? {
+            return Ok(None);
         }
         let Some(coverage) = coverage(text, dialect, by) else { return Ok(None) };
         // In a definition nothing is called yet.
@@ -61,8 +67,8 @@ impl WatchedText {
         dialect: Dialect,
         by: By,
     ) -> Result<Option<Self>, TooManyReadings> {
-        if Readings::of(text, dialect).work() > MAX_WORK {
-            return if mentions(text) { Err(TooManyReadings) } else { Ok(None) };
+        if is_beyond(text, dialect)? {
+            return Ok(None);
         }
         let uses = uses(text, dialect);
         // Where no calls are found, there are none, or it depends on how the server reads the text.
