@@ -1,5 +1,6 @@
 //! Mode coexist: the server grants its own lock, and the row follows before the client hears of it.
 
 mod answer;
+mod claim;
 mod native_only;
 pub(super) mod settle;

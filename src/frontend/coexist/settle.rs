@@ -4,21 +4,17 @@
 //! names on this server has let go. Only a holder by rows alone, at a proxy in mode durable, is waited
 //! for; the server's lock is kept meanwhile.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::Instant;
 
 use super::answer::{error_instead, held_by, with_zero};
+use super::claim::{LEAST, Limit, PATIENCE, Row, attend, claim, count};
 use super::native_only::note_native_only;
 use crate::config::OnStoreError;
-use crate::engine::handle::{Acquired, Look, Ticket};
+use crate::engine::handle::Look;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::{Interest, LinkEvent};
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::operations::{check_server, over_limit};
-use crate::frontend::locks::server::Task;
-use crate::frontend::locks::wait::at;
 use crate::frontend::observe::held_back::HeldBack;
 use crate::frontend::observe::need::{Need, Unsettled, Untold};
 use crate::lock::codes;
@@ -26,19 +22,11 @@ use crate::lock::held::Release;
 use crate::lock::name::{Key, Name, listed};
 use crate::lock::timeout::Timeout;
 use crate::mutants::{self, Mutant};
-use crate::protocol::packet;
-use crate::protocol::reply::ErrorReply;
 
-/// How long the store may take before the client learns of it.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a claim may take in any case. Only a session at a proxy in mode durable makes it take so long.
-const LEAST: Duration = Duration::from_secs(1);
 /// Time between two attempts to read the server's locks.
 const AGAIN: Duration = Duration::from_millis(250);
 /// How often a statement may have taken one lock.
 const MOST_TIMES: usize = 1000;
-/// The server counts a waiting client as idle, so it hears from the session this often.
-const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
 
 /// Whether the client has the answer to the statement that took a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,23 +35,6 @@ enum AnswerEnd {
     HeldBack,
     /// It has it, or the lock was found by the sweep.
     Given,
-}
-
-/// How the row of a lock that the server granted has fared.
-#[derive(Debug)]
-enum Row {
-    /// It is the session's.
-    Kept,
-    /// Its claim was refused: the server does not hold a lock of this name for the session.
-    Unproven,
-    /// A session at a proxy in mode durable has it, and the time is over.
-    NotFree,
-    /// The session has as many locks as it may have.
-    OverLimit(ErrorReply),
-    /// It cannot be written, for this reason.
-    Failed(String),
-    /// The server's locks cannot be read, for this reason: nobody knows whether there are rows to be written.
-    Unread(String),
 }
 
 /// Writes what a response means for the rows, and then lets the client have the end of it.
@@ -247,140 +218,10 @@ async fn give_back(cx: &mut CallContext<'_>, name: &Name) -> Result<(), CloseRea
     Err(CloseReason::Broken("the server's lock could not be given back"))
 }
 
-fn count(cx: &CallContext<'_>, result: &str) {
-    cx.context.metrics.claims.with_label_values(&[result]).inc();
-}
-
-/// Until when a claim waits.
-#[derive(Debug, Clone, Copy)]
-struct Limit {
-    once: bool,
-    until: Option<Instant>,
-}
-
-impl Limit {
-    /// `sent`: when the statement was sent. The server has used up a part of its time.
-    fn of(timeout: Timeout, sent: Option<std::time::Instant>) -> Self {
-        let now = Instant::now();
-        let began = sent.map_or(now, Instant::from_std);
-        match timeout {
-            Timeout::Once | Timeout::Refused => Self { once: true, until: Some(now + PATIENCE) },
-            Timeout::Wait(limit) => {
-                // The server may have granted it in the last moment.
-                Self { once: false, until: Some((began + limit).min(now + limit).max(now + LEAST)) }
-            }
-            Timeout::Forever => Self { once: false, until: None },
-        }
-    }
-}
-
-/// Claims the row of a lock that the server granted.
-async fn claim(cx: &mut CallContext<'_>, name: Name, limit: Limit) -> Result<Row, CloseReason> {
-    if cx.locks.ledger().held().contains(&name.key) {
-        cx.check_lease().await?;
-        cx.locks.ledger_mut().reenter(&name.key);
-        return Ok(Row::Kept);
-    }
-    check_server(cx).await?;
-    if let Some(error) = over_limit(cx) {
-        return Ok(Row::OverLimit(error));
-    }
-    let owner = Arc::clone(cx.identity.owner());
-    let mut ticket = cx.locks.claim(name, owner, limit.once);
-    let acquired = match until_claimed(cx, &mut ticket, limit).await {
-        Ok(acquired) => acquired,
-        Err(end) => {
-            // The session ends, and the server's lock with it.
-            cx.locks.cancel(&ticket);
-            if let Ok(Acquired::Granted(grant)) = ticket.outcome.await {
-                cx.enter_grant(ticket.key, grant)?;
-            }
-            return Err(end);
-        }
-    };
-    Ok(match acquired {
-        Acquired::Granted(grant) => {
-            cx.enter_grant(ticket.key, grant)?;
-            count(cx, "claimed");
-            Row::Kept
-        }
-        Acquired::Unproven => Row::Unproven,
-        Acquired::NotFree | Acquired::Deadlock => Row::NotFree,
-        Acquired::Failed(why) => Row::Failed(why),
-    })
-}
-
-async fn until_claimed(
-    cx: &mut CallContext<'_>,
-    ticket: &mut Ticket,
-    limit: Limit,
-) -> Result<Acquired, CloseReason> {
-    let mut signs = interval_at(Instant::now() + SIGN_OF_LIFE, SIGN_OF_LIFE);
-    signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut late = false;
-    loop {
-        tokio::select! {
-            biased;
-            outcome = &mut ticket.outcome => {
-                let ended = || Acquired::Failed("the lock engine has ended".to_owned());
-                return Ok(match outcome.unwrap_or_else(|_| ended()) {
-                    // The store has not said who holds the row.
-                    Acquired::NotFree if late && limit.once => {
-                        Acquired::Failed("no answer from the lock store".to_owned())
-                    }
-                    outcome => outcome,
-                });
-            }
-            () = at(limit.until), if !late => {
-                cx.locks.cancel(ticket);
-                late = true;
-            }
-            event = cx.locks.told() => {
-                cx.hear(event)?;
-                if cx.locks.is_draining() {
-                    return Err(CloseReason::Drained);
-                }
-            }
-            event = cx.server.next(Interest::Ahead) => hear(cx, event?)?,
-            _ = signs.tick() => {
-                if cx.server.owes_nothing() {
-                    cx.server.send_hidden(&packet::ping())?;
-                }
-            }
-        }
-    }
-}
-
-/// Waits for what is asked, and attends to both legs meanwhile.
-async fn attend<T>(
-    cx: &mut CallContext<'_>,
-    mut asked: Task<'static, T>,
-) -> Result<T, CloseReason> {
-    loop {
-        tokio::select! {
-            biased;
-            answer = &mut asked => return Ok(answer),
-            event = cx.locks.told() => cx.hear(event)?,
-            event = cx.server.next(Interest::Ahead) => hear(cx, event?)?,
-        }
-    }
-}
-
-fn hear(cx: &mut CallContext<'_>, event: LinkEvent) -> Result<(), CloseReason> {
-    match event {
-        LinkEvent::Server => cx.server.hear_server(),
-        LinkEvent::Client => {
-            cx.server.read_ahead()?;
-            cx.locks.client_is_there();
-            Ok(())
-        }
-        LinkEvent::Settled | LinkEvent::Stalled => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::handle::Acquired;
     use crate::frontend::locks::fakes::{Stage, error, key, row, run};
     use crate::frontend::observe::need::UntoldStatement;
     use crate::lock::name::plain;
