@@ -14,6 +14,9 @@ use crate::metrics::observed::Observed;
 
 /// Events that may wait to be counted.
 const WAITING: usize = 8192;
+/// How long events are left to gather after the first one: a thread that is woken for each of them costs its
+/// sessions more than all else that is done for them.
+const GATHER: Duration = Duration::from_millis(20);
 /// How often the report is written where something has changed.
 const PERIOD: Duration = Duration::from_secs(10);
 /// And where nothing has: it says for how long there was nothing.
@@ -85,12 +88,11 @@ impl ReportWriter {
             let due = saved + if changed { PERIOD } else { IDLE };
             let left = due.saturating_duration_since(Instant::now());
             let stop = match inbox.recv_timeout(left.min(PERIOD)) {
-                Ok(ObservedEvent::Stop) | Err(RecvTimeoutError::Disconnected) => true,
-                Ok(event) => {
-                    self.count(&event);
+                Ok(first) => {
                     changed = true;
-                    false
+                    self.count_with(first, inbox)
                 }
+                Err(RecvTimeoutError::Disconnected) => true,
                 Err(RecvTimeoutError::Timeout) => false,
             };
             let busy = self.busy.swap(0, Ordering::Relaxed);
@@ -114,6 +116,21 @@ impl ReportWriter {
             }
             (saved, changed) = (Instant::now(), false);
         }
+    }
+
+    /// Counts an event, and those that come soon after it. Whether that is all.
+    #[expect(clippy::disallowed_methods, reason = "it ends by itself, and soon")]
+    fn count_with(&mut self, first: ObservedEvent, inbox: &Receiver<ObservedEvent>) -> bool {
+        if !matches!(first, ObservedEvent::Stop) {
+            std::thread::sleep(GATHER);
+        }
+        for event in std::iter::once(first).chain(inbox.try_iter().take(WAITING)) {
+            if matches!(event, ObservedEvent::Stop) {
+                return true;
+            }
+            self.count(&event);
+        }
+        false
     }
 
     fn count(&mut self, event: &ObservedEvent) {

@@ -65,7 +65,7 @@ impl StoreConnection {
             && grant.token > *token
             && !grant.native
         {
-            let statement = hand_over_sql(writer, key, *token, grant, others, self.flavour());
+            let statement = hand_over_sql(writer, key, *token, grant, others, self.flavour(), 0);
             let (affected, want) = self.change(&statement).await?;
             if affected == 1 {
                 let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
@@ -75,6 +75,22 @@ impl StoreConnection {
             return read.map_err(StoreError::after_a_change);
         }
         let run = self.run_number();
+        if let [change @ LockChange { key, release: None, acquire: Some(grant), withdraw: false }] =
+            changes
+            && let Some(token) = grant.after
+            && grant.turn == Precedence::Pass
+            && grant.token > token
+        {
+            let flavour = self.flavour();
+            let statement = hand_over_sql(writer, key, token, grant, others, flavour, run);
+            let (affected, want) = self.change(&statement).await?;
+            if affected == 1 {
+                let row = expected(writer, change);
+                let row = LockRow { want: want.unwrap_or_default(), run, ..row };
+                return Ok(BatchResult::done(vec![row]));
+            }
+            // Another one has had it since, or the claim is not proven: the statement for all cases tells.
+        }
         let statement = change_sql(writer, changes, others, self.flavour(), run);
         let (affected, bumped) = self.change(&statement).await?;
         // A row that was there and has changed counts as two, a new one as one. Without the guard none

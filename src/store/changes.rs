@@ -59,6 +59,8 @@ pub struct GrantAttempt {
     pub turn: Precedence,
     /// The connection holds the server's own lock, which is the grant's condition and its right.
     pub native: bool,
+    /// The token of the session here that had that lock before, by all that is known.
+    pub after: Option<u64>,
 }
 
 /// How a grant treats other proxies that want the same lock.

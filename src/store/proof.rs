@@ -50,6 +50,18 @@ pub(super) fn of_present_rows(free: &str, others: &Others, run: u64, passes: &st
     format!("IF(VALUES(run)=0,{free},({free} OR {left}) AND {proof})")
 }
 
+/// The condition under which a session takes the row that another session of its proxy has had by the server's
+/// own lock; with a `?` for its connection.
+///
+/// The name is that in the row, although the statement tells it: of a literal the server would make a constant,
+/// before it has the row.
+pub(super) fn of_own_row(key: &Key, run: u64) -> String {
+    let (from, to) = (run.saturating_sub(SLACK), run.saturating_add(SLACK));
+    let key = mutants::or(Mutant::ProofBeforeRow, "k".to_owned(), literal(key.as_bytes()));
+    let proof = mutants::or(Mutant::ClaimWithoutProof, proof(&key, "?"), "?<>0".to_owned());
+    format!("proof=sess AND run BETWEEN {from} AND {to} AND {proof}")
+}
+
 /// The proof, unless the rule is left out.
 fn judged(key: &str, conn: &str) -> String {
     mutants::or(Mutant::ClaimWithoutProof, proof(key, conn), "1".to_owned())

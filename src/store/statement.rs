@@ -60,8 +60,9 @@ pub(super) fn release_sql(writer: &BatchWriter, key: &Key, token: u64) -> Parame
     ParameterizedSql { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
 }
 
-/// A hand-over alone: what [`change_sql`] does in less time (docs/performance.md). A row that was changed was
-/// won, with the proposed token, which must be greater than the one released.
+/// A hand-over alone, from one session of this proxy to another: what [`change_sql`] does in less time
+/// (docs/performance.md). A row that was changed was won, with the proposed token, which must be greater than the one
+/// before. By the server's own locks, `run` is the run of the server that executes it.
 pub(super) fn hand_over_sql(
     writer: &BatchWriter,
     key: &Key,
@@ -69,6 +70,7 @@ pub(super) fn hand_over_sql(
     grant: &GrantAttempt,
     others: &Others,
     flavour: Flavour,
+    run: u64,
 ) -> ParameterizedSql {
     let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
     let (guard, live) = (guard(writer, flavour), ids(&others.waiting));
@@ -76,16 +78,22 @@ pub(super) fn hand_over_sql(
         Flavour::MySql => "FOR SHARE",
         Flavour::MariaDb => "LOCK IN SHARE MODE",
     };
+    let (set, proven) = if grant.native {
+        (format!("run={run},proof=sess,"), format!(" AND {}", proof::of_own_row(key, run)))
+    } else {
+        <_>::default()
+    };
     // LAST_INSERT_ID() tells who waits.
     let sql = format!(
-        "UPDATE `{schema}`.locks SET sess=?,conn=?,name=?,owner=?,since=UTC_TIMESTAMP(3),tok=?,\
+        "UPDATE `{schema}`.locks SET sess=?,conn=?,name=?,owner=?,since=UTC_TIMESTAMP(3),tok=?,{set}\
          want=IF(want<>{me} AND want IN ({live}),LAST_INSERT_ID(want),0) \
          WHERE k=? AND holder={me} AND tok=? AND (SELECT COUNT(*) FROM `{schema}`.meta m \
-         STRAIGHT_JOIN `{schema}`.proxies p WHERE {guard} {share})=1"
+         STRAIGHT_JOIN `{schema}`.proxies p WHERE {guard} {share})=1{proven}"
     );
     let mut values: Vec<Value> = vec![grant.id.into(), grant.conn.0.into()];
     values.extend([name(grant), owner(grant), grant.token.into()]);
     values.extend([key.as_bytes().into(), token.into()]);
+    values.extend(grant.native.then(|| grant.conn.0.into()));
     ParameterizedSql { sql, values, changes: 1 }
 }
 
@@ -257,6 +265,7 @@ mod tests {
             owner: vec![0xff; 400].into(),
             turn: Precedence::Queue(u64::MAX),
             native: true,
+            after: None,
         };
         let key = |n: u8| Key::from_row(&[&[b'L'][..], &[n; 254]].concat()).expect("a key");
         let change = |n: u8| LockChange {

@@ -188,6 +188,7 @@ pub(crate) fn acquire(name: &str, id: u64, token: u64) -> LockChange {
         owner: Arc::from(&b"app@10.0.0.1"[..]),
         turn: Precedence::Yield,
         native: false,
+        after: None,
     };
     LockChange { key: key(name), release: None, acquire: Some(grant), withdraw: false }
 }

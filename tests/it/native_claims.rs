@@ -25,6 +25,7 @@ on_both! {
     who_has_the_servers_lock_takes_the_row_of_the_holder_before
     who_does_not_have_the_servers_lock_changes_nothing
     a_claim_is_judged_when_it_has_the_row
+    a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other
     claims_of_any_number_tell_what_became_of_each_key
     a_name_reaches_the_server_as_its_client_gave_it
     a_row_that_is_kept_without_the_server_is_waited_for
@@ -61,8 +62,20 @@ fn claim_for(key: Key, id: u64, session: &Session) -> LockChange {
     change
 }
 
+/// A claim after a lock of the same proxy with this token.
+fn claim_after(token: u64, name: &str, id: u64, session: &Session) -> LockChange {
+    let mut change = claim(name, id, session);
+    change.acquire.as_mut().expect("a grant").after = Some(token);
+    change
+}
+
 fn with_turn(mut change: LockChange, turn: Precedence) -> LockChange {
     change.acquire.as_mut().expect("a grant").turn = turn;
+    change
+}
+
+fn with_token(mut change: LockChange, token: u64) -> LockChange {
+    change.acquire.as_mut().expect("a grant").token = token;
     change
 }
 
@@ -140,13 +153,61 @@ fn who_does_not_have_the_servers_lock_changes_nothing(server: &Server) {
 
 /// A claim that waits for the row while its session lets go, and the next one's claim is on the way.
 fn a_claim_is_judged_when_it_has_the_row(server: &Server) {
+    late_claim(server, None);
+}
+
+/// The same where the row is the proxy's own, and a statement of less work changes it.
+fn a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other(server: &Server) {
+    late_claim(server, Some("UPDATE"));
+    let k = &*own_name();
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    let (mut a, mut b) = (Session::at(server.port), Session::at(server.port));
+    a.lock(k);
+    let first = claim(k, 10, &a);
+    let mut token = won(store.run_one(&one, first.clone()), &one, &first).token;
+    let (run, sql) =
+        (store.conn.run_number(), "SELECT CONCAT_WS(' ',conn,sess=proof,run,tok) FROM {}.locks");
+    for id in 11..14 {
+        a.unlock(k);
+        b.lock(k);
+        let next = claim_after(token, k, id, &b);
+        let row = won(store.run_one(&one, next.clone()), &one, &next);
+        assert!(row.token > token && row.run == run);
+        token = row.token;
+        assert_eq!(store.sql(sql), [format!("{} 1 {run} {token}", b.id())]);
+        std::mem::swap(&mut a, &mut b);
+    }
+    // Who does not have it changes nothing.
+    let vain = store.run_one(&one, claim_after(token, k, 20, &b));
+    assert_eq!(vain.unproven, HashSet::from([key(k)]));
+    // Another proxy's session has had it since, and the claim knows nothing of that.
+    a.unlock(k);
+    b.lock(k);
+    let other = claim(k, 30, &b);
+    let other = won(store.run_one(&two, other.clone()), &two, &other);
+    b.unlock(k);
+    a.lock(k);
+    let back = claim_after(token, k, 40, &a);
+    assert!(won(store.run_one(&one, back.clone()), &one, &back).token > other.token);
+    // A proxy that waits is told of.
+    let waits = with_turn(acquire(k, 50, FLOOR + 500), Precedence::Queue(5));
+    store.run_among(&two, std::slice::from_ref(&waits), &live(&[1]));
+    let last = claim_after(store.token(k), k, 60, &a);
+    let last = with_token(last, FLOOR + 1000);
+    let result = store.run_among(&one, std::slice::from_ref(&last), &live(&[2]));
+    assert_eq!(won(result, &one, &last).want, 2);
+}
+
+/// A claim waits for the row, in a statement of this kind, while its session lets go.
+fn late_claim(server: &Server, kind: Option<&str>) {
     let k = &*own_name();
     let mut store = Store::new(server);
     let one = store.join(1);
     let mut a = Session::at(server.port);
     a.lock(k);
     let held = claim(k, 10, &a);
-    won(store.run_one(&one, held.clone()), &one, &held);
+    let token = won(store.run_one(&one, held.clone()), &one, &held).token;
     let schema = store.url.schema.clone();
     let connection = store.conn.id();
     for attempt in 1.. {
@@ -155,7 +216,10 @@ fn a_claim_is_judged_when_it_has_the_row(server: &Server) {
         let mut blocker = Session::at(server.port);
         blocker.run("BEGIN");
         blocker.run(&format!("UPDATE {schema}.locks SET owner='blocked'"));
-        let late = claim(k, 100 + attempt, &a);
+        let late = match kind {
+            Some(_) => claim_after(token, k, 100 + attempt, &a),
+            None => claim(k, 100 + attempt, &a),
+        };
         let result = std::thread::scope(|scope| {
             let store = &mut store;
             let late = scope.spawn(|| {
@@ -164,7 +228,8 @@ fn a_claim_is_judged_when_it_has_the_row(server: &Server) {
             });
             let mut root = server.root();
             let sql = format!(
-                "SELECT COUNT(*) FROM information_schema.processlist WHERE id={connection} AND info LIKE 'INSERT%'"
+                "SELECT COUNT(*) FROM information_schema.processlist WHERE id={connection} AND info LIKE '{}%'",
+                kind.unwrap_or("INSERT")
             );
             // Its first look at the server is long over then.
             let mut since = None;

@@ -66,6 +66,7 @@ impl Service {
                 owner: Arc::clone(&w.claim.owner),
                 turn,
                 native: w.claim.native,
+                after: state.held.as_ref().filter(|_| w.claim.native).map(|held| held.token),
             });
             if let Some(grant) = &acquire {
                 self.last_token = grant.token;
