@@ -2,11 +2,36 @@
 
 use std::fmt;
 
-/// The id a client sees as `CONNECTION_ID()`: the server's own thread id, from its greeting.
+/// A session's own id, which its client was told and sees as `CONNECTION_ID()`. Lock rows name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionId(pub u64);
 
+impl ConnectionId {
+    /// The server's connection of a session for which the server itself holds locks. Such a session
+    /// has one connection from its login to its end, and its id is that connection's.
+    pub fn of_one_backend(self) -> BackendId {
+        BackendId(self.0)
+    }
+}
+
 impl fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The server's own id of a connection to it: its process list shows it, and KILL takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BackendId(pub u64);
+
+impl BackendId {
+    /// The id of a session that has this connection from its login to its end.
+    pub fn as_session(self) -> ConnectionId {
+        ConnectionId(self.0)
+    }
+}
+
+impl fmt::Display for BackendId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

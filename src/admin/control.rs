@@ -186,7 +186,10 @@ impl Control {
                 "a proxy that observes has no account that could end sessions".into(),
             ));
         };
-        if engine.kill(conn).await? == KillResult::Accepted {
+        let Some(backend) = session.backend.condemn() else {
+            return Err(failed(format!("the server does nothing for session {id} now: try again")));
+        };
+        if engine.kill(backend).await? == KillResult::Accepted {
             let owner = String::from_utf8_lossy(&session.owner);
             return Ok(AdminReply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
         }

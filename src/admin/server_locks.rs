@@ -13,7 +13,7 @@ use crate::engine::io::native_locks::DirectLock;
 use crate::lock::name::{Key, Name, is_plain, plain, shown};
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::LockInfo;
-use crate::types::{ConnectionId, Flavour};
+use crate::types::{BackendId, Flavour};
 
 /// A list of before that is shown without its age: the server is asked each second.
 const FRESH: Duration = Duration::from_secs(3);
@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_secs(3);
 pub(super) struct ServerLock {
     pub(super) key: Key,
     pub(super) name: String,
-    pub(super) conn: ConnectionId,
+    pub(super) conn: BackendId,
     /// user@host, if the server tells it.
     pub(super) owner: Option<String>,
     pub(super) flavour: Flavour,
@@ -46,7 +46,7 @@ impl Control {
         let held: HashSet<(&[u8], u64)> = rows.iter().map(|row| (&row.key[..], row.conn)).collect();
         let mut locks = listed.list();
         locks.retain(|lock| !held.contains(&(lock.name.key.as_bytes(), lock.conn.0)));
-        let conns: HashSet<ConnectionId> = locks.iter().map(|lock| lock.conn).collect();
+        let conns: HashSet<BackendId> = locks.iter().map(|lock| lock.conn).collect();
         let here = self.registry.find(cluster.name.as_deref(), &conns);
         let seen = |DirectLock { conn, name: Name { key, given }, owner, flavour }| ServerLock {
             key,

@@ -18,7 +18,7 @@ use crate::lock::name::{Key, Name};
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::sessions::KillResult;
-use crate::types::{ConnectionId, ProxyId};
+use crate::types::{BackendId, ConnectionId, ProxyId};
 
 pub use super::io::native_locks::NativeLocks;
 pub use super::messages::{Acquired, Claim, EventSender, FindSessions, Grant, Look, SessionEvent};
@@ -130,7 +130,7 @@ impl Engine {
     /// only the names in `asked` are looked at.
     pub async fn native_locks(
         &self,
-        conn: ConnectionId,
+        conn: BackendId,
         asked: Vec<Name>,
     ) -> Result<NativeLocks, String> {
         let (reply, locks) = oneshot::channel();
@@ -138,8 +138,13 @@ impl Engine {
         locks.await.unwrap_or_else(|_| Err("the lock engine has ended".to_owned()))
     }
 
-    /// Releases locks once the server no longer works for `conn`.
-    pub fn release_when_gone(&self, conn: ConnectionId, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+    /// Releases locks once the server no longer works for their session on `conn`; at once without one.
+    pub fn release_when_gone(
+        &self,
+        conn: Option<BackendId>,
+        locks: Vec<(Key, u64)>,
+        proxy: ProxyId,
+    ) {
         self.send(EngineRequest::ReleaseWhenGone { conn, locks, proxy });
     }
 
@@ -214,7 +219,7 @@ impl Engine {
     }
 
     /// Ends a connection at the server.
-    pub async fn kill(&self, conn: ConnectionId) -> Result<KillResult, QueryError> {
+    pub async fn kill(&self, conn: BackendId) -> Result<KillResult, QueryError> {
         self.ask_store(|reply| admin_queries::AdminQuery::Kill(conn, reply)).await
     }
 

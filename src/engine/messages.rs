@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::shared::current_backend::CurrentBackend;
 use super::shared::snapshot::EngineSnapshot;
 use crate::lock::name::{Key, Name};
 use crate::store::releases::ReleaseRequest;
 use crate::store::statement::{BatchWriter, Others};
-use crate::types::{ConnectionId, ProxyId};
+use crate::types::{BackendId, ConnectionId, ProxyId};
 
 /// An event that the engine may send to a session at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub enum SessionEvent {
 /// The end of a session that receives its events.
 pub type EventSender = mpsc::UnboundedSender<SessionEvent>;
 
-type FindFn = dyn Fn(&HashSet<ConnectionId>) -> HashMap<ConnectionId, EventSender> + Send + Sync;
+type FindFn = dyn Fn(&HashSet<BackendId>) -> HashMap<BackendId, EventSender> + Send + Sync;
 
 /// Finds the sessions of this cluster here that have one of these connections.
 #[derive(Clone)]
@@ -46,19 +47,13 @@ pub struct FindSessions(Arc<FindFn>);
 impl FindSessions {
     /// One that asks `find`.
     pub fn new(
-        find: impl Fn(&HashSet<ConnectionId>) -> HashMap<ConnectionId, EventSender>
-        + Send
-        + Sync
-        + 'static,
+        find: impl Fn(&HashSet<BackendId>) -> HashMap<BackendId, EventSender> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(find))
     }
 
     /// Those of them that there are.
-    pub(super) fn find(
-        &self,
-        connections: &HashSet<ConnectionId>,
-    ) -> HashMap<ConnectionId, EventSender> {
+    pub(super) fn find(&self, connections: &HashSet<BackendId>) -> HashMap<BackendId, EventSender> {
         (self.0)(connections)
     }
 }
@@ -98,8 +93,10 @@ pub struct Grant {
 pub struct Claim {
     /// The lock.
     pub name: Name,
-    /// The client's connection id.
+    /// The session's own id.
     pub conn: ConnectionId,
+    /// The server's connection that works for it.
+    pub backend: CurrentBackend,
     /// user@host.
     pub owner: Arc<[u8]>,
     /// Answer at once when it is not free.
@@ -110,7 +107,7 @@ pub struct Claim {
     pub weight: u32,
     /// Receives the session's events, a lost lock for example.
     pub events: EventSender,
-    /// The server's own lock is held by `conn`: the row is taken by that proof. `holds` and `weight` mean
+    /// The server's own lock is held by that connection: the row is taken by that proof. `holds` and `weight` mean
     /// nothing then.
     pub native: bool,
 }
@@ -120,7 +117,7 @@ pub struct Claim {
 pub enum Look {
     /// No session holds it.
     Free,
-    /// Held by this connection.
+    /// Held by this session.
     Used(ConnectionId),
     /// The store failed.
     Failed(String),
@@ -149,7 +146,7 @@ pub(super) enum EngineRequest {
         proxy: ProxyId,
     },
     ReleaseWhenGone {
-        conn: ConnectionId,
+        conn: Option<BackendId>,
         locks: Vec<(Key, u64)>,
         proxy: ProxyId,
     },
@@ -157,7 +154,7 @@ pub(super) enum EngineRequest {
     Leaving {
         locks: Vec<(Key, u64)>,
     },
-    /// The client of this connection is there, as this question wanted to know.
+    /// The client of this session is there, as this question wanted to know.
     Present {
         conn: ConnectionId,
         question: u64,
@@ -212,14 +209,14 @@ pub(super) struct HeldNow {
 pub(super) struct NativeHold {
     pub(super) key: Key,
     pub(super) token: u64,
-    pub(super) conn: ConnectionId,
+    pub(super) conn: BackendId,
 }
 
 /// Native holds without the server's lock, and the server's locks without a hold, when they were read.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     pub(super) gone: HashSet<NativeHold>,
-    pub(super) more: HashSet<(ConnectionId, Key)>,
+    pub(super) more: HashSet<(BackendId, Key)>,
 }
 
 /// An event from the keeper of the lease.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::capabilities::Capabilities;
 use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
-use crate::types::{ConnectionId, Flavour, version_number};
+use crate::types::{BackendId, Flavour, version_number};
 
 /// The connection attribute that tags every server session with the proxy that owns it.
 pub const TAG_ATTRIBUTE: &[u8] = b"_lockstead";
@@ -19,8 +19,8 @@ pub struct Greeting {
     pub version: String,
     /// MySQL or MariaDB.
     pub flavour: Flavour,
-    /// The server's thread id, which the client will see.
-    pub connection: ConnectionId,
+    /// The server's id of the connection, which a client that is shown the greeting sees.
+    pub connection: BackendId,
     /// The server's offer.
     pub capabilities: Capabilities,
     /// The scramble's 20 bytes.
@@ -46,7 +46,7 @@ impl Greeting {
         }
         let version = String::from_utf8_lossy(r.nul_bytes()?).into_owned();
         let flavour = Flavour::from_version(&version);
-        let connection = ConnectionId(u64::from(r.u32()?));
+        let connection = BackendId(u64::from(r.u32()?));
         let mut nonce = r.take(8)?.to_vec();
         r.u8()?;
         let low = r.position();

@@ -15,7 +15,7 @@ use super::statement::{
 };
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
-use crate::types::ConnectionId;
+use crate::types::BackendId;
 
 /// The rows after a batch, and whether the guard still held then.
 #[derive(Debug, Default)]
@@ -118,9 +118,9 @@ impl StoreConnection {
         let mut sql = read_sql(writer, changes.iter().map(|c| &c.key), self.flavour());
         let claimed = |change: &LockChange| {
             let grant = change.acquire.as_ref().filter(|grant| grant.native)?;
-            Some((change.key.clone(), grant.conn))
+            Some((change.key.clone(), grant.conn.of_one_backend()))
         };
-        let claims: Vec<(Key, ConnectionId)> = changes.iter().filter_map(claimed).collect();
+        let claims: Vec<(Key, BackendId)> = changes.iter().filter_map(claimed).collect();
         if claims.is_empty() {
             let results = self.query(sql, 1).await?;
             return Ok(to_result(&results[0]));

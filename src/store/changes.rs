@@ -49,7 +49,7 @@ pub struct GrantAttempt {
     pub id: u64,
     /// Proposed token. The row gets it, or one above its last if that is not smaller.
     pub token: u64,
-    /// The client's connection id.
+    /// The session's own id.
     pub conn: ConnectionId,
     /// The name as given.
     pub name: Box<[u8]>,

@@ -9,7 +9,7 @@ use super::quoting::{ids, literal};
 use super::rows::column;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
-use crate::types::ConnectionId;
+use crate::types::BackendId;
 
 /// The lock's name as the server compares names, from an expression for the key. A name that ends
 /// with its first letter's NUL has an empty key, but an empty name is none.
@@ -76,8 +76,8 @@ pub(super) fn name_of(key: &Key) -> &[u8] {
 }
 
 /// Expressions, one for each of these.
-pub(super) fn asked_sql<'a>(asked: impl Iterator<Item = &'a (Key, ConnectionId)>) -> String {
-    let each = |(key, conn): &(Key, ConnectionId)| {
+pub(super) fn asked_sql<'a>(asked: impl Iterator<Item = &'a (Key, BackendId)>) -> String {
+    let each = |(key, conn): &(Key, BackendId)| {
         format!("IS_USED_LOCK({})<=>{}", literal(name_of(key)), conn.0)
     };
     asked.map(each).collect::<Vec<_>>().join(",")

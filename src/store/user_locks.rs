@@ -8,13 +8,13 @@ use super::proof::{asked_sql, to_held};
 use super::quoting::{keys, numbers};
 use super::rows::column;
 use crate::lock::name::{Key, Name, listed};
-use crate::types::{ConnectionId, Flavour};
+use crate::types::{BackendId, Flavour};
 
 /// A lock of the server's own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UserLock {
     /// The connection that holds it.
-    pub conn: ConnectionId,
+    pub conn: BackendId,
     /// Its name, as the server compares names.
     pub name: Name,
 }
@@ -27,7 +27,7 @@ pub enum UserLocks {
         /// The locks.
         locks: Vec<UserLock>,
         /// Connections.
-        garbled: Vec<ConnectionId>,
+        garbled: Vec<BackendId>,
     },
     /// It has no list for this account; the text says what to do about it.
     Unlisted(&'static str),
@@ -74,7 +74,7 @@ impl StoreConnection {
     /// For each of these: whether the connection holds the server's own lock.
     pub async fn holds_natively(
         &mut self,
-        asked: &[(Key, ConnectionId)],
+        asked: &[(Key, BackendId)],
     ) -> Result<Vec<bool>, StoreError> {
         let mut held = Vec::with_capacity(asked.len());
         for some in asked.chunks(ASKED) {
@@ -114,7 +114,7 @@ impl StoreConnection {
         };
         let (mut locks, mut garbled) = (Vec::new(), Vec::new());
         for row in &rows[0] {
-            let conn = ConnectionId(column(row, 0));
+            let conn = BackendId(column(row, 0));
             if column::<u8>(row, 2) == 1 {
                 locks.push(UserLock { conn, name: listed(&column::<Vec<u8>>(row, 1)) });
             } else {
@@ -127,8 +127,8 @@ impl StoreConnection {
     /// user@host of each of these connections that the server still has and shows.
     pub async fn owners(
         &mut self,
-        of: &[ConnectionId],
-    ) -> Result<HashMap<ConnectionId, String>, StoreError> {
+        of: &[BackendId],
+    ) -> Result<HashMap<BackendId, String>, StoreError> {
         let list = match self.flavour() {
             Flavour::MySql => {
                 "SELECT processlist_id,processlist_user,processlist_host FROM performance_schema.threads WHERE processlist_id"
@@ -145,7 +145,7 @@ impl StoreConnection {
             owners.extend(self.query(sql, 1).await?[0].iter().map(|r| {
                 let user = column::<Option<String>>(r, 1).unwrap_or_default();
                 let host = column::<Option<String>>(r, 2).unwrap_or_default();
-                (ConnectionId(column(r, 0)), format!("{user}@{}", without_port(&host)))
+                (BackendId(column(r, 0)), format!("{user}@{}", without_port(&host)))
             }));
         }
         Ok(owners)
@@ -156,7 +156,7 @@ impl StoreConnection {
         &mut self,
         schema: &str,
         wanted: &[Key],
-    ) -> Result<(Vec<(ConnectionId, Key)>, Vec<u64>), StoreError> {
+    ) -> Result<(Vec<(BackendId, Key)>, Vec<u64>), StoreError> {
         let mut holders = Vec::new();
         for page in wanted.chunks(PAGE) {
             let sql = format!(
@@ -164,7 +164,7 @@ impl StoreConnection {
                 keys(page)
             );
             let holder = |r: &mysql_async::Row| {
-                Some((ConnectionId(column(r, 1)), Key::from_row(&column::<Vec<u8>>(r, 0))?))
+                Some((BackendId(column(r, 1)), Key::from_row(&column::<Vec<u8>>(r, 0))?))
             };
             holders.extend(self.query(sql, 1).await?[0].iter().filter_map(holder));
         }

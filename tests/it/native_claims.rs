@@ -10,7 +10,7 @@ use lockstead::store::rows::LockRow;
 use lockstead::store::schema::{Installed, VERSION};
 use lockstead::store::statement::{BatchWriter, LockChange, Others, Precedence};
 use lockstead::store::user_locks::UserLocks;
-use lockstead::types::{ConnectionId, ProxyId};
+use lockstead::types::{BackendId, ConnectionId, ProxyId};
 
 use crate::cli::text;
 use crate::invariants::{FLOOR, Store, acquire, agree, hex, key, live, release};
@@ -505,13 +505,13 @@ fn the_servers_locks_are_listed_by_session(server: &Server) {
         // Its table has no room for such letters.
         b.run("DO GET_LOCK(_utf8mb4 x'f09f9880',0)");
         let (names, garbled) = list(&mut store, Some(&[b.id()]));
-        assert_eq!((names.len(), garbled), (1, vec![ConnectionId(b.id())]));
+        assert_eq!((names.len(), garbled), (1, vec![BackendId(b.id())]));
         let mut plain = Store::new(server);
         let listed = plain.runtime.block_on(plain.conn.user_locks(None)).expect("an answer");
         assert!(matches!(listed, UserLocks::Unlisted(why) if why.contains("INSTALL SONAME")));
     }
     let asked = [(key("two"), b.id()), (key("two"), a.id()), (key("none"), a.id())];
-    let asked = asked.map(|(key, conn)| (key, ConnectionId(conn)));
+    let asked = asked.map(|(key, conn)| (key, BackendId(conn)));
     let held = store.runtime.block_on(store.conn.holds_natively(&asked)).expect("an answer");
     assert_eq!(held, [true, false, false]);
 }

@@ -11,11 +11,12 @@ use lockstead::engine::handle::{
 };
 use lockstead::engine::io::link::StoreAccess;
 use lockstead::engine::setup::Setup;
+use lockstead::engine::shared::current_backend::CurrentBackend;
 use lockstead::engine::start::{Threads, start};
 use lockstead::lock::name::{Key, Name, plain};
 use lockstead::metrics::Metrics;
 use lockstead::store::connection::StoreConnection;
-use lockstead::types::{ConnectionId, Flavour as Family, ProxyId};
+use lockstead::types::{BackendId, Flavour as Family, ProxyId};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -47,8 +48,8 @@ impl Client {
         Self { session: Session::at(server.port), events, heard }
     }
 
-    fn conn(&self) -> ConnectionId {
-        ConnectionId(self.session.id())
+    fn conn(&self) -> BackendId {
+        BackendId(self.session.id())
     }
 
     fn hears(&mut self, event: SessionEvent) {
@@ -108,7 +109,7 @@ impl Tables {
             metrics: Arc::clone(&metrics),
             stuck: Arc::default(),
         });
-        let sessions: HashMap<ConnectionId, EventSender> =
+        let sessions: HashMap<BackendId, EventSender> =
             clients.iter().map(|client| (client.conn(), client.events.clone())).collect();
         let find = FindSessions::new(move |wanted| {
             let found = sessions.iter().filter(|(conn, _)| wanted.contains(conn));
@@ -141,7 +142,8 @@ impl Node {
     fn ask(&self, name: &str, client: &Client, native: bool) -> Ticket {
         self.engine.acquire(Claim {
             name: named(name),
-            conn: client.conn(),
+            conn: client.conn().as_session(),
+            backend: CurrentBackend::of(client.conn()),
             owner: Arc::from(&b"app@host"[..]),
             once: false,
             holds: false,
@@ -245,7 +247,7 @@ fn a_claim_waits_for_a_proxy_that_keeps_rows_alone_and_that_one_for_it(server: &
     });
     let (held, proxy) = other.gets(k, &d, false);
     a.session.lock(k);
-    assert_eq!(one.look(k), Look::Used(d.conn()));
+    assert_eq!(one.look(k), Look::Used(d.conn().as_session()));
     let mut waits = one.ask(k, &a, true);
     let schema = &tables.url.schema;
     let in_row = format!("SELECT COUNT(*) FROM {schema}.locks WHERE want<>0");
@@ -254,7 +256,7 @@ fn a_claim_waits_for_a_proxy_that_keeps_rows_alone_and_that_one_for_it(server: &
     assert!(waits.outcome.try_recv().is_err());
     other.runtime.block_on(other.engine.release(held, proxy));
     let (held, proxy) = granted(k, &one.decided(waits));
-    assert_eq!(other.look(k), Look::Used(a.conn()));
+    assert_eq!(other.look(k), Look::Used(a.conn().as_session()));
     let mut waits = other.ask(k, &d, false);
     eventually("it is in the row", || (root.column(&in_row) == ["1"]).then_some(()));
     assert!(waits.outcome.try_recv().is_err());
@@ -297,7 +299,7 @@ fn the_end_of_a_session_releases_its_native_locks(server: &Server) {
     let (taken, proxy) = one.gets(name, &a, true);
     let (left, _) = one.gets(other, &a, true);
     let conn = a.conn();
-    one.engine.release_when_gone(conn, [taken, left].concat(), proxy);
+    one.engine.release_when_gone(Some(conn), [taken, left].concat(), proxy);
     drop(a);
     b.session.ask_for(name);
     b.session.gets_it();

@@ -18,7 +18,7 @@ use crate::engine::messages::{HeldNow, NativeHold};
 use crate::lock::name::Key;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::rights::Rights;
-use crate::types::{ConnectionId, ProxyId};
+use crate::types::{BackendId, ProxyId};
 
 /// The account's rights are read again in each round of this number.
 const RIGHTS: u64 = 3;
@@ -98,7 +98,7 @@ async fn lost_natively(
             page.iter().map(|hold| (hold.key.clone(), hold.token)).collect();
         let without = conn.without_row(schema, proxy, &locks).await?;
         let holder = |(key, _): &(Key, u64)| page.iter().find(|hold| hold.key == *key);
-        let asked: Vec<(Key, ConnectionId)> =
+        let asked: Vec<(Key, BackendId)> =
             without.iter().filter_map(holder).map(|hold| (hold.key.clone(), hold.conn)).collect();
         let held = conn.holds_natively(&asked).await?;
         lost.extend(without.into_iter().zip(held).filter(|(_, held)| *held).map(|(lock, _)| lock));

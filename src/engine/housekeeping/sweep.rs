@@ -14,7 +14,7 @@ use crate::engine::messages::{Differences, NativeHold};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::user_locks::{UserLock, UserLocks};
-use crate::types::ConnectionId;
+use crate::types::BackendId;
 
 /// How often.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -65,7 +65,7 @@ impl Sweeper {
             }
             UserLocks::Unlisted(why) => {
                 self.complaint.hear(Some(why));
-                let asked: Vec<(Key, ConnectionId)> =
+                let asked: Vec<(Key, BackendId)> =
                     holds.iter().map(|hold| (hold.key.clone(), hold.conn)).collect();
                 let held = conn.holds_natively(&asked).await?;
                 let gone = holds.into_iter().zip(held).filter(|(_, held)| !held);
@@ -83,11 +83,11 @@ impl Sweeper {
         &mut self,
         holds: &[NativeHold],
         locks: Vec<UserLock>,
-        garbled: &[ConnectionId],
+        garbled: &[BackendId],
     ) -> Result<(), StoreError> {
-        let here: HashSet<(ConnectionId, &Key)> =
+        let here: HashSet<(BackendId, &Key)> =
             holds.iter().map(|hold| (hold.conn, &hold.key)).collect();
-        let there: HashSet<(ConnectionId, &Key)> =
+        let there: HashSet<(BackendId, &Key)> =
             locks.iter().map(|lock| (lock.conn, &lock.name.key)).collect();
         let gone = |hold: &&NativeHold| {
             !there.contains(&(hold.conn, &hold.key)) && !garbled.contains(&hold.conn)
@@ -102,7 +102,7 @@ impl Sweeper {
             let conn = self.link.get().await?;
             conn.named_holders(&self.access.url.schema, &keys).await?
         };
-        let named: HashSet<(ConnectionId, Key)> = named.into_iter().collect();
+        let named: HashSet<(BackendId, Key)> = named.into_iter().collect();
         let is_known = |lock: &UserLock| {
             own.contains(&lock.conn.0) || named.contains(&(lock.conn, lock.name.key.clone()))
         };
@@ -123,11 +123,11 @@ impl Sweeper {
 
     /// Adds the users of the connections that hold these locks.
     async fn owned(&mut self, locks: Vec<UserLock>) -> Result<Vec<DirectLock>, StoreError> {
-        let conns: HashSet<ConnectionId> = locks.iter().map(|lock| lock.conn).collect();
+        let conns: HashSet<BackendId> = locks.iter().map(|lock| lock.conn).collect();
         if conns.is_empty() {
             return Ok(Vec::new());
         }
-        let conns: Vec<ConnectionId> = conns.into_iter().collect();
+        let conns: Vec<BackendId> = conns.into_iter().collect();
         let store = self.link.get().await?;
         let owners = store.owners(&conns).await?;
         let flavour = store.flavour();

@@ -14,7 +14,7 @@ use crate::store::connection::StoreError;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::sessions::KillResult;
-use crate::types::ConnectionId;
+use crate::types::BackendId;
 
 /// When to read for the first time without a question: the engine may have registered by then.
 const FIRST: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub(in crate::engine) enum AdminQuery {
     /// All incarnations.
     Proxies(QueryReply<Vec<ProxyInfo>>),
     /// Ends a connection at the server.
-    Kill(ConnectionId, QueryReply<KillResult>),
+    Kill(BackendId, QueryReply<KillResult>),
     /// Asks the holder's proxy to release a grant; the text names the administrator.
     Release(GrantId, String, QueryReply<()>),
     /// Asks for the state of a grant.
@@ -79,7 +79,7 @@ impl AdminQueries {
     }
 
     /// Ends a connection at the server if the store account may, without waiting for the result.
-    pub(in crate::engine) fn kill(&self, conn: ConnectionId) {
+    pub(in crate::engine) fn kill(&self, conn: BackendId) {
         self.send(AdminQuery::Kill(conn, oneshot::channel().0));
     }
 

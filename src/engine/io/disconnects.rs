@@ -13,12 +13,12 @@ use crate::engine::messages::{EventSender, SessionEvent};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
-use crate::types::{ConnectionId, ProxyId};
+use crate::types::{BackendId, ProxyId};
 
 /// Locks to release when the server no longer works for `conn`.
 #[derive(Debug)]
 pub(in crate::engine) struct DeferredRelease {
-    pub(in crate::engine) conn: ConnectionId,
+    pub(in crate::engine) conn: BackendId,
     /// The server's start when the locks were granted. Connection ids begin again with each start: in a
     /// later run this one may be another client's.
     pub(in crate::engine) run: i64,
@@ -29,7 +29,7 @@ pub(in crate::engine) struct DeferredRelease {
 /// A session that wants to know whether the server still works for it.
 #[derive(Debug)]
 pub(in crate::engine) struct Question {
-    pub(in crate::engine) conn: ConnectionId,
+    pub(in crate::engine) conn: BackendId,
     pub(in crate::engine) run: i64,
     pub(in crate::engine) events: EventSender,
 }
@@ -113,7 +113,7 @@ impl Watcher {
     fn answer(&mut self, questions: Vec<Question>, run: i64, there: &[u64]) {
         self.complained = false;
         self.access.stuck.sessions(&self.access.metrics, 0, None);
-        let serves = |at: i64, conn: ConnectionId| same_run(at, run) && there.contains(&conn.0);
+        let serves = |at: i64, conn: BackendId| same_run(at, run) && there.contains(&conn.0);
         for Question { conn, run, events } in questions {
             if !serves(run, conn) {
                 let _ = events.send(SessionEvent::ServerDone);

@@ -12,7 +12,7 @@ use super::link::{StoreAccess, StoreLink};
 use crate::lock::name::{Key, Name};
 use crate::store::connection::StoreError;
 use crate::store::user_locks::UserLocks;
-use crate::types::{ConnectionId, Flavour};
+use crate::types::{BackendId, Flavour};
 
 /// Locks of direct clients that are remembered.
 const MOST: usize = 10_000;
@@ -31,7 +31,7 @@ pub struct NativeLocks {
 /// Asks for them.
 #[derive(Debug)]
 pub(in crate::engine) struct NativeQuestion {
-    pub(in crate::engine) conn: ConnectionId,
+    pub(in crate::engine) conn: BackendId,
     /// Names to look at if there is no list.
     pub(in crate::engine) asked: Vec<Name>,
     pub(in crate::engine) reply: oneshot::Sender<Result<NativeLocks, String>>,
@@ -41,7 +41,7 @@ pub(in crate::engine) struct NativeQuestion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectLock {
     /// The connection that holds it.
-    pub conn: ConnectionId,
+    pub conn: BackendId,
     /// Its name, as the server compares names.
     pub name: Name,
     /// user@host, if the server tells it.
@@ -146,13 +146,13 @@ async fn read_once(
         UserLocks::Unlisted(why) => (Vec::new(), Vec::new(), Some(why)),
     };
     let complete = |conn| unlisted.is_none() && !garbled.contains(&conn);
-    let looked: Vec<(Key, ConnectionId)> = questions
+    let looked: Vec<(Key, BackendId)> = questions
         .iter()
         .filter(|q| !complete(q.conn))
         .flat_map(|q| q.asked.iter().map(|name| (name.key.clone(), q.conn)))
         .collect();
     let held = conn.holds_natively(&looked).await?;
-    let held: Vec<&(Key, ConnectionId)> =
+    let held: Vec<&(Key, BackendId)> =
         looked.iter().zip(held).filter(|(_, held)| *held).map(|(lock, _)| lock).collect();
     let answer = |NativeQuestion { conn, asked, .. }: &NativeQuestion| {
         let listed = locks.iter().filter(|lock| lock.conn == *conn).map(|lock| &lock.name);

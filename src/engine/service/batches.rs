@@ -115,10 +115,12 @@ mod tests {
     use crate::clock;
     use crate::engine::io::pipe::FinishedBatch;
     use crate::engine::messages::{Acquired, Claim, EngineRequest, LeaseEvent};
+    use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;
     use crate::store::rows::LockRow;
+    use crate::types::BackendId;
     use crate::types::ConnectionId;
     use crate::types::{Flavour, ProxyId};
 
@@ -127,6 +129,7 @@ mod tests {
         let claim = Claim {
             name: plain(b"k", Flavour::MariaDb).expect("valid"),
             conn: ConnectionId(id),
+            backend: CurrentBackend::of(BackendId(id)),
             owner: Arc::from(&b""[..]),
             once: false,
             holds: false,

@@ -87,8 +87,10 @@ mod tests {
     use crate::clock;
     use crate::engine::messages::{Claim, SessionEvent};
     use crate::engine::service::keys::LocalHold;
+    use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
+    use crate::types::BackendId;
     use crate::types::{Flavour, ProxyId};
 
     /// A key held by connection 52 under token 101, and a try of connection 2.
@@ -110,6 +112,7 @@ mod tests {
             let held = LocalHold {
                 token: 101,
                 conn,
+                backend: CurrentBackend::default(),
                 run: 0,
                 events,
                 since,
@@ -124,6 +127,7 @@ mod tests {
             let claim = Claim {
                 name: plain(b"k", Flavour::MariaDb).expect("valid"),
                 conn: ConnectionId(2),
+                backend: CurrentBackend::of(BackendId(2)),
                 owner: Arc::from(&b""[..]),
                 once: true,
                 holds: false,

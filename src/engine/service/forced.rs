@@ -25,7 +25,7 @@ impl Service {
                 tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, who, "a lock is released by force: its session is closed");
             }
             // A statement that runs would hold the lock to its end. Without the right to kill, it does.
-            self.queries.kill(held.conn);
+            self.end_statement(held);
         }
         // Rows without a session are freed as they always are: when seen twice.
         if !nobodys.is_empty() {

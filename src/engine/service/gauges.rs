@@ -35,14 +35,17 @@ mod tests {
     use super::*;
     use crate::engine::messages::{Acquired, Claim};
     use crate::engine::service::keys::LocalHold;
+    use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
+    use crate::types::BackendId;
     use crate::types::{ConnectionId, Flavour};
 
     fn claim(conn: u64) -> Claim {
         Claim {
             name: plain(b"k", Flavour::MariaDb).expect("valid"),
             conn: ConnectionId(conn),
+            backend: CurrentBackend::of(BackendId(conn)),
             owner: Arc::from(&b""[..]),
             once: false,
             holds: false,
@@ -66,6 +69,7 @@ mod tests {
                 let held = LocalHold {
                     token: age,
                     conn,
+                    backend: CurrentBackend::default(),
                     run: 0,
                     events,
                     since,

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::engine::messages::{Acquired, Claim, EventSender};
+use crate::engine::shared::current_backend::CurrentBackend;
 use crate::engine::shared::wait_graph::Edge;
 use crate::types::ConnectionId;
 
@@ -40,8 +41,11 @@ impl Waiter {
 #[derive(Debug)]
 pub(super) struct LocalHold {
     pub(super) token: u64,
+    /// Its session.
     pub(super) conn: ConnectionId,
-    /// The server's start when it was granted; `conn` is of this run.
+    /// The server's connection that works for that.
+    pub(super) backend: CurrentBackend,
+    /// The server's start when it was granted; the session's connection is of this run.
     pub(super) run: i64,
     pub(super) events: EventSender,
     pub(super) since: Instant,
@@ -53,8 +57,17 @@ pub(super) struct LocalHold {
 
 impl LocalHold {
     /// One that begins now.
-    pub(super) fn new(token: u64, conn: ConnectionId, run: i64, events: EventSender) -> Self {
-        Self { token, conn, run, events, since: Instant::now(), leaving: false, native: false }
+    pub(super) fn new(token: u64, claim: &Claim, run: i64) -> Self {
+        Self {
+            token,
+            conn: claim.conn,
+            backend: claim.backend.clone(),
+            run,
+            events: claim.events.clone(),
+            since: Instant::now(),
+            leaving: false,
+            native: claim.native,
+        }
     }
 }
 

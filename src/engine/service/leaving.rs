@@ -4,7 +4,7 @@ use super::Service;
 use crate::engine::io::disconnects::{DeferredRelease, Errand, Question};
 use crate::engine::service::keys::LocalHold;
 use crate::lock::name::Key;
-use crate::types::{ConnectionId, ProxyId};
+use crate::types::{BackendId, ProxyId};
 
 impl Service {
     /// Sessions end: a session that wants their locks waits for the release.
@@ -17,9 +17,15 @@ impl Service {
         }
     }
 
-    /// Releases locks when the thread of their session is gone.
-    pub(super) fn watch(&mut self, conn: ConnectionId, locks: Vec<(Key, u64)>, proxy: ProxyId) {
+    /// Releases locks when the server's thread that worked for their session is gone; at once if none did.
+    pub(super) fn watch(
+        &mut self,
+        conn: Option<BackendId>,
+        locks: Vec<(Key, u64)>,
+        proxy: ProxyId,
+    ) {
         self.leaving(&locks);
+        let Some(conn) = conn else { return self.release_all(locks, proxy, None) };
         // The connection was there before its first grant. Without one there is nothing to wait
         // for: the locks were lost meanwhile.
         if let Some(run) = locks
@@ -36,9 +42,10 @@ impl Service {
 
     /// Tells the session of a lock if the server no longer works for it.
     pub(super) fn ask_whether_served(&self, key: &Key, token: u64) {
-        if let Some(LocalHold { conn, run, events, .. }) = self.keys.held_under(key, token) {
-            let (conn, run, events) = (*conn, *run, events.clone());
-            let question = Question { conn, run, events };
+        if let Some(LocalHold { backend, run, events, .. }) = self.keys.held_under(key, token)
+            && let Some(conn) = backend.id()
+        {
+            let question = Question { conn, run: *run, events: events.clone() };
             let _ = self.endings.send(Errand::Ask(question));
         }
     }

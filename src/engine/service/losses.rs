@@ -21,8 +21,9 @@ impl Service {
         let mut now = HeldNow { last_token: self.last_token, ..HeldNow::default() };
         for (key, state) in self.keys.iter() {
             match at_rest(state) {
-                Some(LocalHold { token, conn, native: true, leaving: false, .. }) => {
-                    now.native.push(NativeHold { key: key.clone(), token: *token, conn: *conn });
+                Some(LocalHold { token, backend, native: true, leaving: false, .. }) => {
+                    let hold = |conn| NativeHold { key: key.clone(), token: *token, conn };
+                    now.native.extend(backend.id().map(hold));
                 }
                 Some(LocalHold { token, native: false, .. }) => {
                     now.locks.push((key.clone(), *token));
@@ -51,7 +52,7 @@ impl Service {
             };
             self.tell_lost(key, *token, held);
             // A statement that runs would go on without the lock.
-            self.queries.kill(held.conn);
+            self.end_statement(held);
         }
     }
 
@@ -63,6 +64,14 @@ impl Service {
             && !self.lost.contains(&(key.clone(), held.token))
         {
             self.tell_lost(key, held.token, held);
+        }
+    }
+
+    /// Ends what runs at the server for a session that is to close. Without the right to kill, it runs to
+    /// its end.
+    pub(super) fn end_statement(&self, held: &LocalHold) {
+        if let Some(conn) = held.backend.condemn() {
+            self.queries.kill(conn);
         }
     }
 

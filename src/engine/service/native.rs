@@ -13,7 +13,7 @@ use crate::engine::service::keys::{KeyState, Waiter};
 use crate::lock::name::Key;
 use crate::store::identity::{is_same_run, run_number};
 use crate::store::rows::LockRow;
-use crate::types::ConnectionId;
+use crate::types::BackendId;
 
 /// What the service knows of native locks beside its keys.
 #[derive(Debug)]
@@ -94,16 +94,15 @@ impl Service {
             }
         }
         self.native.gone = gone;
-        let knows = |state: &KeyState, conn: ConnectionId| {
+        let knows = |state: &KeyState, conn: BackendId| {
             let mut waiters = state.granting.iter().chain(&state.queue);
-            state.held.as_ref().is_some_and(|held| held.conn == conn)
-                || waiters.any(|waiter| waiter.claim.conn == conn)
+            state.held.as_ref().is_some_and(|held| held.backend.id() == Some(conn))
+                || waiters.any(|waiter| waiter.claim.backend.id() == Some(conn))
         };
-        let is_new = |(conn, key): &&(ConnectionId, Key)| {
+        let is_new = |(conn, key): &&(BackendId, Key)| {
             !told.contains(conn) && !self.keys.get(key).is_some_and(|state| knows(state, *conn))
         };
-        let new: HashSet<ConnectionId> =
-            more.iter().filter(is_new).map(|(conn, _)| *conn).collect();
+        let new: HashSet<BackendId> = more.iter().filter(is_new).map(|(conn, _)| *conn).collect();
         if let Some(sessions) = self.native.sessions.as_ref().filter(|_| !new.is_empty()) {
             for events in sessions.find(&new).into_values() {
                 self.metrics.differences.inc();
@@ -125,10 +124,12 @@ mod tests {
     use crate::clock;
     use crate::engine::io::pipe::{Batch, FinishedBatch};
     use crate::engine::messages::{EngineRequest, LeaseEvent};
+    use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;
     use crate::store::statement::{LockChange, Others, Precedence};
+    use crate::types::ConnectionId;
     use crate::types::{Flavour, ProxyId};
 
     const ME: ProxyId = ProxyId(7);
@@ -174,6 +175,7 @@ mod tests {
             let claim = Claim {
                 name: plain(b"k", Flavour::MariaDb).expect("valid"),
                 conn: ConnectionId(conn),
+                backend: CurrentBackend::of(BackendId(conn)),
                 owner: Arc::from(&b""[..]),
                 once,
                 holds: true,
@@ -261,7 +263,7 @@ mod tests {
             stage.release_later(first);
             let locks = vec![(key(), first)];
             stage.service.release_all(locks.clone(), ME, None);
-            stage.service.watch(ConnectionId(51), locks, ME);
+            stage.service.watch(Some(BackendId(51)), locks, ME);
             stage.service.keys.hurry();
             assert!(stage.send().is_none() && stage.service.watched == 0);
             assert!(stage.heard.try_recv().is_err(), "it is told nothing");
@@ -461,7 +463,7 @@ mod tests {
         on_engine_thread(async {
             let mut stage = Stage::new();
             let token = stage.gets(51);
-            let hold = NativeHold { key: key(), token, conn: ConnectionId(51) };
+            let hold = NativeHold { key: key(), token, conn: BackendId(51) };
             let gone = || Differences { gone: [hold.clone()].into(), more: HashSet::new() };
             for told in [false, true, true] {
                 stage.service.differ(gone());
@@ -481,7 +483,7 @@ mod tests {
             stage.service.native = NativeMode::new(true, Some(find));
             let more = |conn| Differences {
                 gone: HashSet::new(),
-                more: [(ConnectionId(conn), key())].into(),
+                more: [(BackendId(conn), key())].into(),
             };
             stage.service.differ(more(51));
             assert!(stage.heard.try_recv().is_err(), "it holds it");

@@ -7,7 +7,8 @@ use super::doubts::SECOND_LOOK;
 use super::keys::{LocalHold, PendingRelease, Remote, Waiter};
 use super::{Service, events, poll};
 use crate::engine::io::pipe::{Batch, FinishedBatch};
-use crate::engine::messages::{Acquired, Claim, Grant};
+use crate::engine::messages::{Acquired, Grant};
+use crate::engine::shared::current_backend::CurrentBackend;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::seldom::Turn;
@@ -151,8 +152,7 @@ impl Service {
         let Some(state) = self.keys.get_mut(key) else {
             return;
         };
-        let Claim { conn, ref events, native, .. } = waiter.claim;
-        let hold = LocalHold { native, ..LocalHold::new(token, conn, outcome.run, events.clone()) };
+        let hold = LocalHold::new(token, &waiter.claim, outcome.run);
         // Not past the deadline, though the keeper may be about to move it on: then the row is
         // given back, and its waiter waits on.
         let grant = Grant { token, proxy: outcome.writer.proxy };
@@ -179,9 +179,10 @@ impl Service {
         if let Some(row) = outcome.mine().filter(|_| outcome.current && state.held.is_none()) {
             // This proxy's, but no session's: left by a change whose outcome was unknown.
             events::found(&self.metrics, key, row.token);
-            let (conn, events) = (ConnectionId(row.conn), waiter.claim.events.clone());
+            let held = LocalHold::new(row.token, &waiter.claim, outcome.run);
+            let (conn, backend) = (ConnectionId(row.conn), CurrentBackend::default());
             state.release = Some(PendingRelease { token: row.token, done: None });
-            state.held = Some(LocalHold::new(row.token, conn, outcome.run, events));
+            state.held = Some(LocalHold { conn, backend, native: false, ..held });
             state.requeue(waiter);
             return;
         }

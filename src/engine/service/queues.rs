@@ -88,14 +88,17 @@ mod tests {
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
+    use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
+    use crate::types::BackendId;
     use crate::types::{Flavour, ProxyId};
 
     fn ask(service: &mut Service, id: u64, name: &[u8], conn: u64) -> oneshot::Receiver<Acquired> {
         let claim = Claim {
             name: plain(name, Flavour::MariaDb).expect("valid"),
             conn: ConnectionId(conn),
+            backend: CurrentBackend::of(BackendId(conn)),
             owner: Arc::from(&b""[..]),
             once: false,
             holds: true,

@@ -176,6 +176,7 @@ mod tests {
     use crate::clock;
     use crate::engine::messages::SessionEvent;
     use crate::engine::service::keys::LocalHold;
+    use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::types::Flavour;
@@ -219,6 +220,7 @@ mod tests {
             let held = LocalHold {
                 token: 101,
                 conn: ConnectionId(52),
+                backend: CurrentBackend::default(),
                 run: 0,
                 events,
                 since: Instant::now(),

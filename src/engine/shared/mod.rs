@@ -1,5 +1,6 @@
 //! State that the engine's tasks and the sessions share.
 
+pub mod current_backend;
 pub mod lease;
 pub mod peers;
 pub mod snapshot;

@@ -11,6 +11,7 @@ use super::server::Task;
 use crate::engine::handle::{Claim, Engine, EventSender, Look, NativeLocks, SessionEvent, Ticket};
 use crate::engine::io::gatekeeper::{Gate, Gates};
 use crate::engine::io::held_locks::Census;
+use crate::engine::shared::current_backend::CurrentBackend;
 use crate::lock::name::{Key, Name};
 use crate::types::{ConnectionId, ProxyId};
 
@@ -83,6 +84,7 @@ pub(crate) struct LockOwner {
     engine: Engine,
     gates: Gates,
     connection: ConnectionId,
+    backend: CurrentBackend,
     events_in: EventSender,
     events: mpsc::UnboundedReceiver<SessionEvent>,
     draining: bool,
@@ -97,10 +99,21 @@ impl LockOwner {
         engine: Engine,
         gates: Gates,
         connection: ConnectionId,
+        backend: CurrentBackend,
         events_in: EventSender,
         events: mpsc::UnboundedReceiver<SessionEvent>,
     ) -> Self {
-        Self { ledger, engine, gates, connection, events_in, events, draining: false, sought: None }
+        Self {
+            ledger,
+            engine,
+            gates,
+            connection,
+            backend,
+            events_in,
+            events,
+            draining: false,
+            sought: None,
+        }
     }
 
     /// What somebody else tells the session, next. It may be dropped at any time.
@@ -113,8 +126,9 @@ impl LockOwner {
     }
 
     fn claim_of(&self, name: Name, owner: Arc<[u8]>, once: bool, native: bool) -> Claim {
-        let (conn, events) = (self.connection, self.events_in.clone());
-        Claim { name, conn, owner, once, holds: false, weight: 0, events, native }
+        let (conn, backend) = (self.connection, self.backend.clone());
+        let events = self.events_in.clone();
+        Claim { name, conn, backend, owner, once, holds: false, weight: 0, events, native }
     }
 
     /// Asks whether the server still works for the session, which holds locks.
@@ -129,11 +143,11 @@ impl LockOwner {
         self.engine.leaving(self.ledger.held().grants());
     }
 
-    /// Leaves the release to the engine, once the server shows the connection no more.
+    /// Leaves the release to the engine, once the server shows the session's connection no more.
     pub(crate) fn abandon(&mut self) {
         let locks = self.ledger.take_all().locks;
         if let (Some(proxy), false) = (self.ledger.granted_by(), locks.is_empty()) {
-            self.engine.release_when_gone(self.connection, locks, proxy);
+            self.engine.release_when_gone(self.backend.id(), locks, proxy);
         }
     }
 }
@@ -162,8 +176,14 @@ impl Locks for LockOwner {
     }
 
     fn native_locks(&mut self, asked: Vec<Name>) -> Task<'static, Result<NativeLocks, String>> {
-        let (engine, connection) = (self.engine.clone(), self.connection);
-        Box::pin(async move { engine.native_locks(connection, asked).await })
+        let (engine, backend) = (self.engine.clone(), self.backend.id());
+        Box::pin(async move {
+            match backend {
+                Some(backend) => engine.native_locks(backend, asked).await,
+                // The server holds no lock for a session without a connection to it.
+                None => Ok(NativeLocks { names: Vec::new(), complete: true, unlisted: None }),
+            }
+        })
     }
 
     fn cancel(&mut self, ticket: &Ticket) {
@@ -176,7 +196,7 @@ impl Locks for LockOwner {
     }
 
     fn release_when_gone(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
-        self.engine.release_when_gone(self.connection, locks, proxy);
+        self.engine.release_when_gone(self.backend.id(), locks, proxy);
     }
 
     fn look(&mut self, key: Key) -> Task<'static, Look> {

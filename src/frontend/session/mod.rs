@@ -28,13 +28,14 @@ use super::prepared::too_long::refuse_dropped;
 use super::shared::context::Context;
 use super::shared::registry::Entry;
 use super::state::current_command::CurrentCommand;
-use super::state::identity::Identity;
+use super::state::identity::{Identity, SessionIds};
 use super::state::ledger::Ledger;
 use super::state::phase::Phase;
 use super::state::server_view::ServerView;
 use super::state::statements::Statements;
 use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
+use crate::engine::shared::current_backend::CurrentBackend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
@@ -92,17 +93,19 @@ impl Session {
         let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
         let ledger = Ledger::new(Arc::clone(&guard));
         let (engine, gates) = (context.engine.clone(), context.gates.clone());
-        let connection = greeting.connection;
+        let connection = greeting.connection.as_session();
+        let backend = CurrentBackend::of(greeting.connection);
+        let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
         let mut link = Link::new(client, server, capabilities, guard, &context);
         link.learn_status(&ok);
         let cluster = context.cluster.clone();
         let session = Self {
             link,
-            locks: LockOwner::new(ledger, engine, gates, connection, events_in, events),
+            locks: LockOwner::new(ledger, engine, gates, connection, backend, events_in, events),
             view: ServerView::new(greeting.flavour, greeting.version_number(), several, opened),
             statements: Statements::default(),
-            identity: Identity::new(peer, method, opened, connection, owner, cluster, entry),
+            identity: Identity::new(peer, method, opened, ids, owner, cluster, entry),
             phase: Phase::Relaying,
             command: CurrentCommand::default(),
             context,

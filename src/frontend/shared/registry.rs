@@ -12,9 +12,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::clock;
 use crate::engine::handle::{EventSender, SessionEvent};
+use crate::engine::shared::current_backend::CurrentBackend;
 use crate::net::peer::Peer;
 use crate::net::room::Room;
-use crate::types::ConnectionId;
+use crate::types::{BackendId, ConnectionId};
 
 /// A session, for display.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct SessionInfo {
     pub cluster: Option<Arc<str>>,
     /// The id that the client was told.
     pub connection: ConnectionId,
+    /// The server's connection that works for it.
+    pub backend: CurrentBackend,
     /// user@host, as the server sees them.
     pub owner: Arc<[u8]>,
     /// Where the client is.
@@ -147,16 +150,16 @@ impl Registry {
         self.0.sessions.iter().filter_map(|member| member.shown.clone()).take(most).collect()
     }
 
-    /// How to reach sessions of a cluster by their connections.
+    /// How to reach sessions of a cluster by the server's connections that work for them.
     pub fn find(
         &self,
         cluster: Option<&str>,
-        connections: &HashSet<ConnectionId>,
-    ) -> HashMap<ConnectionId, EventSender> {
+        backends: &HashSet<BackendId>,
+    ) -> HashMap<BackendId, EventSender> {
         let found = self.0.sessions.iter().filter_map(|member| {
             let shown = member.shown.as_ref().filter(|s| s.cluster.as_deref() == cluster)?;
-            let is_one = connections.contains(&shown.connection);
-            is_one.then(|| (shown.connection, member.events.clone()))
+            let backend = shown.backend.id().filter(|id| backends.contains(id))?;
+            Some((backend, member.events.clone()))
         });
         found.collect()
     }

@@ -4,9 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::shared::registry::{Entry, SessionInfo};
+use crate::engine::shared::current_backend::CurrentBackend;
 use crate::net::peer::Peer;
 use crate::protocol::auth::Method;
 use crate::types::ConnectionId;
+
+/// What a session is called: by itself, and by the server.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionIds {
+    /// Its own id, which the client was told.
+    pub connection: ConnectionId,
+    /// The server's connection that works for it.
+    pub backend: CurrentBackend,
+}
 
 /// Whose session it is, and its entry in the list of sessions.
 #[derive(Debug)]
@@ -16,7 +26,7 @@ pub(crate) struct Identity {
     method: Method,
     /// When its connection to the server was opened, on the boot clock.
     opened: Duration,
-    connection: ConnectionId,
+    ids: SessionIds,
     /// user@host.
     owner: Arc<[u8]>,
     cluster: Option<Arc<str>>,
@@ -29,12 +39,12 @@ impl Identity {
         peer: Peer,
         method: Method,
         opened: Duration,
-        connection: ConnectionId,
+        ids: SessionIds,
         owner: Arc<[u8]>,
         cluster: Option<Arc<str>>,
         entry: Entry,
     ) -> Self {
-        Self { peer, method, opened, connection, owner, cluster, entry }
+        Self { peer, method, opened, ids, owner, cluster, entry }
     }
 
     /// Where the client is.
@@ -44,7 +54,7 @@ impl Identity {
 
     /// The id that the client was told.
     pub(crate) fn connection(&self) -> ConnectionId {
-        self.connection
+        self.ids.connection
     }
 
     /// user@host.
@@ -76,7 +86,8 @@ impl Identity {
     pub(crate) fn show(&self, tls: bool) {
         self.entry.show(SessionInfo {
             cluster: self.cluster.clone(),
-            connection: self.connection,
+            connection: self.ids.connection,
+            backend: self.ids.backend.clone(),
             owner: Arc::clone(&self.owner),
             peer: self.peer,
             tls,

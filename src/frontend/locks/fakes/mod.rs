@@ -14,6 +14,7 @@ use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::{Plan, Raw};
 use crate::engine::handle::{Acquired, Grant};
+use crate::engine::shared::current_backend::CurrentBackend;
 use crate::engine::shared::lease::Lease;
 use crate::engine::start;
 use crate::frontend::link::guard::LeaseGuard;
@@ -23,7 +24,7 @@ use crate::frontend::shared::context::Context;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
 use crate::frontend::state::current_command::CurrentCommand;
-use crate::frontend::state::identity::Identity;
+use crate::frontend::state::identity::{Identity, SessionIds};
 use crate::frontend::state::ledger::Ledger;
 use crate::frontend::state::server_view::ServerView;
 use crate::frontend::state::statements::Statements;
@@ -36,7 +37,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
-use crate::types::{ConnectionId, Flavour, ProxyId};
+use crate::types::{BackendId, Flavour, ProxyId};
 
 use self::engine::ScriptedLocks;
 use self::server::ScriptedServer;
@@ -104,7 +105,9 @@ impl Stage {
         let lease = Arc::new(Lease::of(PROXY));
         let guard = Arc::new(LeaseGuard::new(Arc::clone(&lease)));
         let (peer, opened) = (Peer(None), Duration::ZERO);
-        let connection = ConnectionId(CONNECTION);
+        let backend = BackendId(CONNECTION);
+        let ids =
+            SessionIds { connection: backend.as_session(), backend: CurrentBackend::of(backend) };
         let owner = b"app@localhost"[..].into();
         let version = if flavour == Flavour::MySql { 80_400 } else { 101_100 };
         Self {
@@ -135,15 +138,7 @@ impl Stage {
             },
             view: ServerView::new(flavour, version, false, opened),
             statements: Statements::default(),
-            identity: Identity::new(
-                peer,
-                Method::default(),
-                opened,
-                connection,
-                owner,
-                None,
-                entry,
-            ),
+            identity: Identity::new(peer, Method::default(), opened, ids, owner, None, entry),
             command: CurrentCommand::default(),
             context,
         }

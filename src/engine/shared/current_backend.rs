@@ -1,0 +1,82 @@
+//! The server's connection that works for a session now, as everyone knows it who may have to end it.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::types::BackendId;
+
+/// The server's connection that works for a session now, if one does. Copies speak of the same session.
+#[derive(Debug, Clone, Default)]
+pub struct CurrentBackend(Arc<Mutex<Option<Assigned>>>);
+
+#[derive(Debug, Clone, Copy)]
+struct Assigned {
+    id: BackendId,
+    /// Somebody ends it at the server, and does not wait for the result.
+    condemned: bool,
+}
+
+/// Whether a connection that a session gives back may work for another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// Nobody ends it on account of this session.
+    Allowed,
+    /// A KILL for this session is on its way to it. It would hit the next one.
+    Forbidden,
+}
+
+impl CurrentBackend {
+    /// Of a session that has this connection.
+    pub fn of(id: BackendId) -> Self {
+        let current = Self::default();
+        current.set(id);
+        current
+    }
+
+    /// From here on this connection works for the session.
+    pub fn set(&self, id: BackendId) {
+        *self.0.lock() = Some(Assigned { id, condemned: false });
+    }
+
+    /// From here on none does.
+    pub fn clear(&self) -> Reuse {
+        match self.0.lock().take() {
+            Some(Assigned { condemned: true, .. }) => Reuse::Forbidden,
+            Some(_) | None => Reuse::Allowed,
+        }
+    }
+
+    /// The connection, as it is now. It may be another session's a moment later.
+    pub fn id(&self) -> Option<BackendId> {
+        self.0.lock().map(|assigned| assigned.id)
+    }
+
+    /// The connection, to be ended at the server: it works for no other session any more.
+    pub fn condemn(&self) -> Option<BackendId> {
+        let mut assigned = self.0.lock();
+        assigned.as_mut().map(|assigned| {
+            assigned.condemned = true;
+            assigned.id
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_is_being_ended_goes_to_nobody_else() {
+        let current = CurrentBackend::of(BackendId(7));
+        let other = current.clone();
+        assert_eq!(other.id(), Some(BackendId(7)));
+        assert_eq!(current.clear(), Reuse::Allowed);
+        assert_eq!((other.id(), other.condemn()), (None, None), "there is nothing to end");
+        current.set(BackendId(8));
+        assert_eq!(other.condemn(), Some(BackendId(8)));
+        assert_eq!(current.clear(), Reuse::Forbidden);
+        current.set(BackendId(9));
+        assert_eq!(current.clear(), Reuse::Allowed, "the next one was not ended");
+    }
+}
