@@ -1,5 +1,6 @@
 //! The server side: connections with a greeting, and the end of those that no client needs.
 
+pub mod connection;
 pub mod greeted;
 pub mod own;
 pub mod reach;

@@ -95,7 +95,7 @@ impl Link {
         }
         let cut = incoming.keep == Keep::End;
         if cut && (!incoming.whole || incoming.bytes.len() > KEPT) {
-            incoming.whole = self.tracker.at_packet_boundary();
+            incoming.whole = self.server.at_packet_boundary();
             incoming.bytes.clear();
             incoming.followed = 0;
         }

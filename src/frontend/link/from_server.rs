@@ -53,7 +53,7 @@ impl Link {
                 shown = at + n;
             }
             at += n;
-            if self.tracker.is_endless() {
+            if self.server.is_endless() {
                 self.input = ClientInput::Pipe;
             }
             match progress {
@@ -64,7 +64,7 @@ impl Link {
                 }
                 Progress::Continue | Progress::NextResult => {}
                 Progress::WantsFile => {
-                    let seq = self.tracker.last_seq().wrapping_add(1);
+                    let seq = self.server.last_seq().wrapping_add(1);
                     self.input = ClientInput::File { left: 0, seq };
                 }
                 Progress::Ended(ending) => {
@@ -83,17 +83,14 @@ impl Link {
 
     /// Begins to follow the next response, unless one is under way.
     fn begin_next(&mut self, bytes: &mut [u8]) -> ServerBytes {
-        if self.tracker.active() {
+        if self.server.is_answering() {
             return ServerBytes::Response;
         }
         if let Some((shape, seq)) = self.pending.front().map(|next| (next.shape, next.seq)) {
             self.begin_response(shape, seq);
             return ServerBytes::Response;
         }
-        if let Some(renumber) = &mut self.renumber {
-            renumber.begin(0);
-            renumber.pass(bytes);
-        }
+        self.server.number_last_words(bytes);
         ServerBytes::LastWords
     }
 
@@ -168,21 +165,12 @@ impl Link {
 
     /// Begins to follow a response.
     pub(super) fn begin_response(&mut self, shape: Shape, seq: u8) {
-        self.tracker.begin(shape);
-        if let Some(renumber) = &mut self.renumber {
-            renumber.begin(seq);
-        }
+        self.server.begin_response(shape, seq);
     }
 
     /// Follows a response through these bytes, which may be more than the rest of a packet.
     pub(super) fn follow(&mut self, bytes: &mut [u8]) -> (usize, Progress) {
-        let (n, progress) = self.tracker.feed(bytes);
-        // Where no response ends, nobody knows where to begin again.
-        let piped = matches!(self.input, ClientInput::Pipe);
-        if let Some(renumber) = self.renumber.as_mut().filter(|_| !piped) {
-            renumber.pass(&mut bytes[..n]);
-        }
-        (n, progress)
+        self.server.follow(bytes, matches!(self.input, ClientInput::Pipe))
     }
 
     /// Queues bytes for the client; what its socket takes goes out at once.

@@ -16,6 +16,7 @@ mod from_server;
 mod large_packets;
 mod outgoing;
 mod presence;
+mod server_side;
 mod suspended;
 
 use std::collections::VecDeque;
@@ -24,6 +25,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
@@ -32,7 +34,9 @@ use self::guard::{Certainty, LeaseGuard};
 use self::input::ClientInput;
 use self::pending::{Finished, Pending, Skipped, any_for_client};
 use self::reply::Reply;
+use self::server_side::ServerSide;
 use super::shared::context::Context;
+use crate::backend::connection::Backend;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
@@ -40,8 +44,6 @@ use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Shape;
 use crate::protocol::frame::{FrameHeader, HEADER};
-use crate::protocol::renumber::Renumber;
-use crate::protocol::response::Tracker;
 use crate::protocol::status::Status;
 
 /// Responses that may be owed before the client is no longer read.
@@ -52,7 +54,7 @@ const READ_AHEAD: usize = 64 * 1024;
 /// Both legs, and what is owed on them.
 pub(super) struct Link {
     client: Leg,
-    server: Leg,
+    server: ServerSide,
     capabilities: Capabilities,
     guard: Arc<LeaseGuard>,
     /// While the session is suspended.
@@ -70,16 +72,11 @@ pub(super) struct Link {
     finished: Vec<Finished>,
     /// What the server said to a statement that shows a wait.
     gate_reply: Option<Reply>,
-    tracker: Tracker,
-    /// Of a compressed leg to the server.
-    renumber: Option<Renumber>,
     amendment: Option<Amendment>,
     status: Status,
     /// The last response said the status.
     status_known: bool,
     skipped: Skipped,
-    /// When the server last heard from this session.
-    server_used: Instant,
 }
 
 /// What the client of a session that holds locks was sent and may not have acknowledged.
@@ -139,15 +136,14 @@ impl Link {
     /// After a login.
     pub(super) fn new(
         client: Leg,
-        server: Leg,
+        server: Backend,
         capabilities: Capabilities,
         guard: Arc<LeaseGuard>,
         context: &Context,
     ) -> Self {
-        let renumber = server.is_compressed().then(Renumber::default);
         Self {
             client,
-            server,
+            server: ServerSide::of(server),
             capabilities,
             guard,
             certainty: None,
@@ -161,13 +157,10 @@ impl Link {
             pending: VecDeque::new(),
             finished: Vec::new(),
             gate_reply: None,
-            tracker: Tracker::new(capabilities),
-            renumber,
             amendment: None,
             status: Status(Status::AUTOCOMMIT),
             status_known: false,
             skipped: Skipped::default(),
-            server_used: Instant::now(),
         }
     }
 
@@ -297,12 +290,23 @@ impl Link {
 
     /// When the server last heard from this session.
     pub(super) fn server_used(&self) -> Instant {
-        self.server_used
+        self.server.used()
     }
 
     /// The server runs a statement of this session, or has just run one.
     pub(super) fn note_server_used(&mut self) {
-        self.server_used = Instant::now();
+        self.server.note_used();
+    }
+
+    /// Since when the server is known to be the one with the lock tables; `None` while there is no
+    /// connection to it.
+    pub(super) fn known_since(&self) -> Option<Duration> {
+        self.server.known_since()
+    }
+
+    /// It was, at this moment.
+    pub(super) fn note_known(&mut self, at: Duration) {
+        self.server.note_known(at);
     }
 
     /// The check before bytes of a session that holds locks go to the server.
@@ -315,9 +319,10 @@ impl Link {
         self.client.tls().is_some()
     }
 
-    /// Both legs, for a login on the open connection.
-    pub(super) fn legs(&mut self) -> Legs<'_> {
-        Legs { client: &mut self.client, server: &mut self.server }
+    /// Both legs, for a login on the open connection; `None` while there is none to the server.
+    pub(super) fn legs(&mut self) -> Option<Legs<'_>> {
+        let Self { client, server, .. } = self;
+        server.leg_mut().map(|server| Legs { client, server })
     }
 
     /// The packet of the command that waits at the front of the inbox.

@@ -128,7 +128,7 @@ impl Link {
     /// The last words to the client, if it can tell them from what it was sent: `answers` a command.
     /// A client that does not read is only closed.
     pub(crate) fn send_last_word(&mut self, error: &ErrorReply, answers: bool) {
-        if self.client.is_flushed() && self.tracker.at_packet_boundary() {
+        if self.client.is_flushed() && self.server.at_packet_boundary() {
             let mut out = Vec::new();
             let seq = u8::from(answers || !self.pending.is_empty());
             error.encode(&mut out, seq, false);

@@ -89,7 +89,7 @@ impl Link {
         if !matches!(self.input, ClientInput::Command) {
             return Some("the client left inside a command");
         }
-        let asks = self.tracker.active() && self.pending.is_empty();
+        let asks = self.server.is_answering() && self.pending.is_empty();
         (asks || any_for_client(&self.pending)).then_some("the client left while a statement runs")
     }
 

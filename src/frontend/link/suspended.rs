@@ -13,6 +13,9 @@ impl Link {
         if bytes.is_empty() {
             return Ok(());
         }
+        if !self.server.is_there() {
+            return Err(CloseReason::Broken("a command without a connection to the server"));
+        }
         let sent = match self.guard.standing() {
             Standing::Certain => self.server.send(bytes),
             // No more than is read at once: the client is not heard before they are sent.

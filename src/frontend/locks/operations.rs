@@ -215,7 +215,7 @@ fn over_waiters(cx: &CallContext<'_>, timeout: &Timeout) -> Option<ErrorReply> {
 /// A session at another server than the locks cannot have any: its connection id is nobody's
 /// there, or a stranger's, and nobody would wait for its end.
 pub(crate) async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
-    if cx.locks.trusts(cx.view.known_since()) {
+    if cx.server.known_since().is_some_and(|since| cx.locks.trusts(since)) {
         return Ok(());
     }
     let now = clock::now();
@@ -226,7 +226,7 @@ pub(crate) async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseRe
         return Err(CloseReason::Moved);
     }
     // What changes from here on is asked about another time.
-    cx.view.note_known(now);
+    cx.server.note_known(now);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -43,6 +44,11 @@ pub(crate) trait Server: Send {
     fn server_used(&self) -> Instant;
     /// The server runs a statement of this session, or has just run one.
     fn note_server_used(&mut self);
+    /// Since when the server is known to be the one with the lock tables; `None` while there is no
+    /// connection to it.
+    fn known_since(&self) -> Option<Duration>;
+    /// It was, at this moment.
+    fn note_known(&mut self, at: Duration);
     /// Whether the server owes nothing.
     fn owes_nothing(&self) -> bool;
     /// Whether something of the client's lies unread, and would be read now.
@@ -115,6 +121,14 @@ impl Server for Link {
 
     fn note_server_used(&mut self) {
         self.note_server_used();
+    }
+
+    fn known_since(&self) -> Option<Duration> {
+        self.known_since()
+    }
+
+    fn note_known(&mut self, at: Duration) {
+        self.note_known(at);
     }
 
     fn owes_nothing(&self) -> bool {

@@ -27,7 +27,9 @@ impl Session {
         self.link.drain_to_client().await?;
         self.link.until_certain().await?;
         let deadline = Instant::now() + self.context.config.login_timeout;
-        let Legs { client, server } = self.link.legs();
+        let Some(Legs { client, server }) = self.link.legs() else {
+            return Err(CloseReason::Broken("a change of user without a connection to the server"));
+        };
         let seq = packet[HEADER - 1];
         let mut exchange = Exchange::new(
             Side { leg: client, next: seq.wrapping_add(1) },

@@ -33,6 +33,7 @@ use super::state::ledger::Ledger;
 use super::state::phase::Phase;
 use super::state::server_view::ServerView;
 use super::state::statements::Statements;
+use crate::backend::connection::Backend;
 use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -97,13 +98,14 @@ impl Session {
         let backend = CurrentBackend::of(greeting.connection);
         let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
+        let server = Backend::new(server, &greeting, opened, capabilities);
         let mut link = Link::new(client, server, capabilities, guard, &context);
         link.learn_status(&ok);
         let cluster = context.cluster.clone();
         let session = Self {
             link,
             locks: LockOwner::new(ledger, engine, gates, connection, backend, events_in, events),
-            view: ServerView::new(greeting.flavour, greeting.version_number(), several, opened),
+            view: ServerView::new(greeting.flavour, greeting.version_number(), several),
             statements: Statements::default(),
             identity: Identity::new(peer, method, opened, ids, owner, cluster, entry),
             phase: Phase::Relaying,

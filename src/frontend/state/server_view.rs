@@ -5,8 +5,6 @@
 //! Nothing tells when they change. A statement that names one may have set it, so the server is
 //! asked at the next lock call.
 
-use std::time::Duration;
-
 use crate::protocol::status::Status;
 use crate::sql::classify::named::may_be_named;
 use crate::sql::lexer::dialect::{Dialect, Multibyte};
@@ -36,18 +34,11 @@ pub(crate) struct ServerView {
     several: bool,
     /// The last alias that the server accepted as one.
     good_alias: Option<Box<[u8]>>,
-    /// Since when the server is known to be the one with the lock tables, on the boot clock.
-    known_since: Duration,
 }
 
 impl ServerView {
     /// Of a server right after a login.
-    pub(crate) fn new(
-        flavour: Flavour,
-        version: u32,
-        several: bool,
-        known_since: Duration,
-    ) -> Self {
+    pub(crate) fn new(flavour: Flavour, version: u32, several: bool) -> Self {
         Self {
             flavour,
             version,
@@ -55,7 +46,6 @@ impl ServerView {
             settings_prepared: false,
             several,
             good_alias: None,
-            known_since,
         }
     }
 
@@ -126,16 +116,6 @@ impl ServerView {
         self.good_alias = Some(alias.into());
     }
 
-    /// Since when the server is known to be the one with the lock tables.
-    pub(crate) fn known_since(&self) -> Duration {
-        self.known_since
-    }
-
-    /// It was, at this moment.
-    pub(crate) fn note_known(&mut self, at: Duration) {
-        self.known_since = at;
-    }
-
     /// The session starts over.
     pub(crate) fn reset(&mut self) {
         self.settings = AnswerSettings::Usual;
@@ -149,7 +129,7 @@ mod tests {
     use super::*;
 
     fn view(flavour: Flavour) -> ServerView {
-        ServerView::new(flavour, 80_400, false, Duration::ZERO)
+        ServerView::new(flavour, 80_400, false)
     }
 
     #[test]

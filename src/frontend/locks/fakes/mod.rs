@@ -120,6 +120,7 @@ impl Stage {
                 plain: true,
                 events: VecDeque::new(),
                 skipped: Skipped::default(),
+                known_since: Some(opened),
             },
             locks: ScriptedLocks {
                 ledger: Ledger::new(guard),
@@ -136,7 +137,7 @@ impl Stage {
                 trusts: true,
                 draining: false,
             },
-            view: ServerView::new(flavour, version, false, opened),
+            view: ServerView::new(flavour, version, false),
             statements: Statements::default(),
             identity: Identity::new(peer, Method::default(), opened, ids, owner, None, entry),
             command: CurrentCommand::default(),

@@ -1,6 +1,7 @@
 //! A server that answers what the script says.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -70,6 +71,7 @@ pub(crate) struct ScriptedServer {
     pub(crate) plain: bool,
     pub(crate) events: VecDeque<LinkEvent>,
     pub(super) skipped: Skipped,
+    pub(crate) known_since: Option<Duration>,
 }
 
 impl ScriptedServer {
@@ -136,6 +138,14 @@ impl Server for ScriptedServer {
     }
 
     fn note_server_used(&mut self) {}
+
+    fn known_since(&self) -> Option<Duration> {
+        self.known_since
+    }
+
+    fn note_known(&mut self, at: Duration) {
+        self.known_since = Some(at);
+    }
 
     fn owes_nothing(&self) -> bool {
         true

@@ -1,0 +1,185 @@
+//! A session's connection to the server, and what holds while it has none.
+//!
+//! Without one the server is as silent as one to which nothing was said: nothing comes from it, nothing is
+//! left to be sent, no response is followed. Bytes for it cannot be taken: whoever has a command for the
+//! server gets a connection first.
+
+use std::io;
+use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::backend::connection::Backend;
+use crate::net::leg::Leg;
+use crate::protocol::command::Shape;
+use crate::protocol::response::{Progress, Tracker};
+
+/// The connection, while there is one.
+pub(super) struct ServerSide(Option<Box<Backend>>);
+
+impl ServerSide {
+    /// Of a session that has this connection.
+    pub(super) fn of(backend: Backend) -> Self {
+        Self(Some(Box::new(backend)))
+    }
+
+    /// Whether there is one.
+    pub(super) fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn leg(&self) -> Option<&Leg> {
+        self.0.as_ref().map(|backend| backend.leg())
+    }
+
+    /// Its leg.
+    pub(super) fn leg_mut(&mut self) -> Option<&mut Leg> {
+        self.0.as_mut().map(|backend| backend.leg_mut())
+    }
+
+    fn tracker(&self) -> Option<&Tracker> {
+        self.0.as_ref().map(|backend| backend.tracker())
+    }
+
+    /// Sends bytes. Not connected: an error.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.leg_mut().ok_or(io::ErrorKind::NotConnected)?.send(bytes)
+    }
+
+    /// Keeps bytes until the next flush. Not connected: an error.
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.leg_mut().ok_or(io::ErrorKind::NotConnected)?.keep(bytes)
+    }
+
+    /// Writes what the socket takes now.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.leg_mut().map_or(Ok(()), Leg::flush)
+    }
+
+    /// Whether the socket has taken all that was sent. Not connected: yes.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.leg().is_none_or(Leg::is_flushed)
+    }
+
+    /// Reads what is there. Not connected: nothing is there yet.
+    pub(super) fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        self.leg_mut().map_or(Ok(None), |leg| leg.read(buffer))
+    }
+
+    /// Whether a read may find something. Not connected: not until the session gets a connection, which
+    /// its own task does.
+    pub(super) fn poll_readable(&self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        self.leg().map_or(Poll::Pending, |leg| leg.poll_readable(cx).map(|_| ()))
+    }
+
+    /// Whether a write may be taken.
+    pub(super) fn poll_writable(&self, cx: &mut TaskContext<'_>) -> Poll<()> {
+        self.leg().map_or(Poll::Pending, |leg| leg.poll_writable(cx).map(|_| ()))
+    }
+
+    /// Whether the leg may hold bytes of which its socket does not know.
+    pub(super) fn has_more(&self) -> bool {
+        self.leg().is_some_and(Leg::has_more)
+    }
+
+    /// Ends this side as the end of a process does.
+    pub(super) fn end_abruptly(&mut self) {
+        if let Some(leg) = self.leg_mut() {
+            leg.end_abruptly();
+        }
+    }
+
+    /// Begins to follow a response.
+    pub(super) fn begin_response(&mut self, shape: Shape, seq: u8) {
+        if let Some(backend) = &mut self.0 {
+            backend.begin_response(shape, seq);
+        }
+    }
+
+    /// Follows a response through these bytes. Not connected: there are none.
+    pub(super) fn follow(&mut self, bytes: &mut [u8], pipe: bool) -> (usize, Progress) {
+        match &mut self.0 {
+            Some(backend) => backend.follow(bytes, pipe),
+            None => (bytes.len(), Progress::Continue),
+        }
+    }
+
+    /// Counts the packets that come before the server hangs up.
+    pub(super) fn number_last_words(&mut self, bytes: &mut [u8]) {
+        if let Some(backend) = &mut self.0 {
+            backend.number_last_words(bytes);
+        }
+    }
+
+    /// Whether a response is under way.
+    pub(super) fn is_answering(&self) -> bool {
+        self.tracker().is_some_and(Tracker::active)
+    }
+
+    /// Whether the last byte ended a packet. Not connected: nothing was begun.
+    pub(super) fn at_packet_boundary(&self) -> bool {
+        self.tracker().is_none_or(Tracker::at_packet_boundary)
+    }
+
+    /// Whether the response under way has no end that could be seen.
+    pub(super) fn is_endless(&self) -> bool {
+        self.tracker().is_some_and(Tracker::is_endless)
+    }
+
+    /// The sequence id of the last frame.
+    pub(super) fn last_seq(&self) -> u8 {
+        self.tracker().map_or(0, Tracker::last_seq)
+    }
+
+    /// When the server last heard from the session. Not connected: now, since no idle time of the server's
+    /// runs.
+    pub(super) fn used(&self) -> Instant {
+        self.0.as_ref().map_or_else(Instant::now, |backend| backend.used())
+    }
+
+    /// The server runs a statement, or has just run one.
+    pub(super) fn note_used(&mut self) {
+        if let Some(backend) = &mut self.0 {
+            backend.note_used();
+        }
+    }
+
+    /// Since when the server is known to be the one with the lock tables. Not connected: the next
+    /// connection must tell.
+    pub(super) fn known_since(&self) -> Option<Duration> {
+        self.0.as_ref().map(|backend| backend.known_since())
+    }
+
+    /// It was, at this moment.
+    pub(super) fn note_known(&mut self, at: Duration) {
+        if let Some(backend) = &mut self.0 {
+            backend.note_known(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn without_a_connection_nothing_comes_and_nothing_can_be_sent() {
+        let mut server = ServerSide(None);
+        assert!(!server.is_there() && server.is_flushed() && !server.has_more());
+        let refused =
+            |sent: io::Result<()>| sent.is_err_and(|e| e.kind() == io::ErrorKind::NotConnected);
+        assert!(refused(server.send(b"x")) && refused(server.keep(b"x")));
+        assert!(server.flush().is_ok() && matches!(server.read(&mut Vec::new()), Ok(None)));
+        poll_fn(|cx| {
+            assert!(server.poll_readable(cx).is_pending() && server.poll_writable(cx).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        server.begin_response(Shape::Results, 1);
+        assert!(!server.is_answering() && !server.is_endless() && server.at_packet_boundary());
+        assert_eq!(server.known_since(), None, "another connection may lead elsewhere");
+    }
+}
