@@ -19,6 +19,8 @@ use table::Table;
 
 /// The password of the applications' accounts.
 const PASSWORD: &str = "app-Pa55";
+/// The schema of the lock tables.
+const SCHEMA: &str = "lockstead";
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -161,7 +163,7 @@ fn start_server(place: &Workplace, release: Release) -> Result<PrivateServer> {
         ]);
     }
     let server = PrivateServer::start_in(place.file(release.name()), release, &options)?;
-    make_lockstead_account(&server)?;
+    make_lockstead_account(&server, &[SCHEMA])?;
     for user in ["app", "app_ed25519", "app_parsec"] {
         let identified = match (release, user.strip_prefix("app_")) {
             (Release::MySql, None) => format!("WITH caching_sha2_password BY '{PASSWORD}'"),
@@ -194,7 +196,13 @@ fn start_proxy(
     let state = place.file(&format!("state-{}-{}", server.release(), tls.name()));
     let file = |name: &str| server.folder().join("tls").join(name).display().to_string();
     let mut launch = Launch::new(program)
-        .arguments(&["--backend", &backend, "--store", &store_url(server), "--create-schema"])
+        .arguments(&[
+            "--backend",
+            &backend,
+            "--store",
+            &store_url(server, SCHEMA),
+            "--create-schema",
+        ])
         // A long lease: nothing here is about a proxy that dies.
         .arguments(&["--lease", "30s", "--state-dir", &state.display().to_string()])
         .arguments(&["--login-timeout", "60s"])

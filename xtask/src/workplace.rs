@@ -242,7 +242,7 @@ pub(crate) fn last_lines_of(text: &str, count: usize) -> String {
 
 /// Makes the account that Lockstead needs at least: for its tables (and to create them, for --create-schema), to
 /// see whether a dead proxy's sessions are gone, and to end them.
-pub(crate) fn make_lockstead_account(server: &PrivateServer) -> Result<()> {
+pub(crate) fn make_lockstead_account(server: &PrivateServer, schemas: &[&str]) -> Result<()> {
     let to = "lockstead@'127.0.0.%'";
     let rights = match server.flavour() {
         Flavour::MySql => format!(
@@ -250,15 +250,17 @@ pub(crate) fn make_lockstead_account(server: &PrivateServer) -> Result<()> {
         ),
         Flavour::MariaDb => format!("GRANT PROCESS, CONNECTION ADMIN ON *.* TO {to};"),
     };
-    server.sql(&format!(
-        "CREATE USER {to} IDENTIFIED BY 'secret';
-         GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE VIEW ON lockstead.* TO {to};
-         {rights}"
-    ))?;
+    server.sql(&format!("CREATE USER {to} IDENTIFIED BY 'secret'; {rights}"))?;
+    for schema in schemas {
+        server.sql(&format!(
+            "CREATE DATABASE {schema};
+             GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE VIEW ON {schema}.* TO {to}"
+        ))?;
+    }
     Ok(())
 }
 
-/// The store of that account.
-pub(crate) fn store_url(server: &PrivateServer) -> String {
-    format!("mysql://lockstead:secret@127.0.0.1:{}/lockstead", server.port())
+/// The store of that account in a schema.
+pub(crate) fn store_url(server: &PrivateServer, schema: &str) -> String {
+    format!("mysql://lockstead:secret@127.0.0.1:{}/{schema}", server.port())
 }

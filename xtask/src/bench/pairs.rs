@@ -128,7 +128,7 @@ impl Run<'_> {
 
     /// One name that all want. The plain scheme has no way to wait; what it does for one client alone is beside it.
     pub(super) fn measure_hot(&mut self) -> Result<()> {
-        self.stage.start_lockstead("lockstead", &[])?;
+        self.stage.start_lockstead("lockstead", &["--mode", "durable"])?;
         for round in 1..=self.plan.rounds {
             self.say(&format!("one hot name, round {round}"));
             self.pairs("hot", (16, "native"), &["--hot"])?;
@@ -141,8 +141,8 @@ impl Run<'_> {
 
     /// Between two proxies, and natively; and the time of one commit, busy and as rarely as here.
     pub(super) fn measure_handover(&mut self) -> Result<()> {
-        self.stage.start_lockstead("lockstead", &[])?;
-        self.stage.start_lockstead("second", &[])?;
+        self.stage.start_lockstead("lockstead", &["--mode", "durable"])?;
+        self.stage.start_lockstead("second", &["--mode", "durable"])?;
         // Both must have seen the other's lease, or nobody is woken.
         for name in ["lockstead", "second"] {
             self.until(&format!("{name} sees the other"), |run| {
@@ -196,7 +196,7 @@ impl Run<'_> {
     /// What the server does for a pair.
     pub(super) fn measure_cost(&mut self) -> Result<()> {
         let own = Counters::own_statements(self.stage.server())?;
-        self.stage.start_lockstead("lockstead", &[])?;
+        self.stage.start_lockstead("lockstead", &["--mode", "durable"])?;
         self.stage.start_lockstead("coexist", &["--mode", "coexist"])?;
         // Once uncounted: rows come to be, statements are prepared.
         self.load((64, "lockstead"), &[])?;

@@ -19,6 +19,11 @@ use crate::workplace::{Workplace, last_lines, make_lockstead_account, store_url}
 /// How long a proxy may take until it lets a client in.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// The tables of the build that is measured.
+const SCHEMA: &str = "lockstead";
+/// Those of the earlier build.
+const EARLIER_SCHEMA: &str = "lockstead_before";
+
 /// Programs that are run.
 #[derive(Debug)]
 pub(crate) struct Programs {
@@ -59,9 +64,9 @@ impl<'a> Stage<'a> {
     ) -> Result<Self> {
         let folder = place.file(&format!("server-{}", flavour.name()));
         let server = PrivateServer::start_in(folder, flavour, &[])?;
-        make_lockstead_account(&server)?;
+        make_lockstead_account(&server, &[SCHEMA, EARLIER_SCHEMA])?;
         server.sql(
-            "CREATE DATABASE bench; CREATE DATABASE lockstead;
+            "CREATE DATABASE bench;
              CREATE USER bench@'127.0.0.%' IDENTIFIED BY 'bench'; GRANT ALL ON bench.* TO bench@'127.0.0.%';
              CREATE TABLE bench.plain_locks (name VARCHAR(64) NOT NULL PRIMARY KEY,
                owner BIGINT UNSIGNED NOT NULL, since DATETIME(3) NOT NULL) ENGINE=InnoDB;",
@@ -207,13 +212,16 @@ impl<'a> Stage<'a> {
         self.place.file(&format!("{name}.log"))
     }
 
-    /// Starts a Lockstead under a name, with further options; each on the same tables. "before" is the earlier build.
+    /// Starts a Lockstead under a name, with further options; each on the same tables, but for "before", the earlier
+    /// build: it may know other tables, and has a schema of its own.
     pub(crate) fn start_lockstead(&mut self, name: &'static str, options: &[&str]) -> Result<()> {
         let backend = format!("127.0.0.1:{}", self.server.port());
         let threads = Plan::THREADS.to_string();
         let earlier = self.programs.before.as_ref().filter(|_| name == "before");
+        let schema = if earlier.is_some() { EARLIER_SCHEMA } else { SCHEMA };
+        let store = store_url(&self.server, schema);
         let proxy = Launch::new(earlier.unwrap_or(&self.programs.lockstead))
-            .arguments(&["--backend", &backend, "--store", &store_url(&self.server)])
+            .arguments(&["--backend", &backend, "--store", &store])
             .arguments(if options.contains(&"--state-dir") { &[] } else { &["--state-dir", "off"] })
             .arguments(&["--lease", "30s", "--create-schema"])
             .arguments(&["--workers", &threads])
