@@ -83,6 +83,9 @@ enum Expected {
     /// The EOF between columns and rows.
     ColumnsEof,
     Rows,
+    /// The row of a procedure's OUT parameters, after which another result always follows: MySQL
+    /// does not say so in the EOF at its end.
+    OutParameters,
     PrepareFirst,
     /// Parameter and column definitions of a PREPARE, counted with their EOFs.
     PrepareDefinitions(u32),
@@ -180,7 +183,7 @@ impl Grammar {
             Expected::Columns(_) => PacketKind::Column,
             Expected::ColumnsEof => eof(head),
             // 0xfe also starts a row whose first value is longer than a frame.
-            Expected::Rows => {
+            Expected::Rows | Expected::OutParameters => {
                 let limit = if self.deprecates_eof() { MAX_PAYLOAD } else { 9 };
                 if first == 0xfe && len < limit { terminator } else { PacketKind::Other }
             }
@@ -237,13 +240,18 @@ impl Grammar {
     fn terminated(&mut self, ending: Ending) -> Option<Progress> {
         match self.expected {
             Expected::ColumnsEof => {
+                let Ending::Ok { status, .. } = ending else { return Some(self.end(ending)) };
                 // The rows of a cursor are fetched by commands of their own.
-                let cursor = matches!(ending, Ending::Ok { status, .. } if status.has(Status::CURSOR_EXISTS));
-                if cursor {
+                if status.has(Status::CURSOR_EXISTS) {
                     return Some(self.result_end(ending));
                 }
-                self.expected = Expected::Rows;
+                let out = status.has(Status::PS_OUT_PARAMS) && status.has(Status::MORE_RESULTS);
+                self.expected = if out { Expected::OutParameters } else { Expected::Rows };
                 None
+            }
+            Expected::OutParameters => {
+                self.expected = Expected::First;
+                Some(Progress::NextResult)
             }
             Expected::FieldList | Expected::PrepareDefinitions(_) => Some(self.end(ending)),
             _ => Some(self.result_end(ending)),

@@ -260,6 +260,8 @@ pub struct ChangeUser<'a> {
     /// After a plugin's name, so that attributes may follow.
     named: bool,
     body: &'a [u8],
+    /// What follows the body as it was sent: an empty list of attributes is a byte too.
+    after_body: &'a [u8],
     attributes: &'a [u8],
 }
 
@@ -287,10 +289,21 @@ impl<'a> ChangeUser<'a> {
             plugin = nul_or_rest(&mut r)?;
             named = payload[..r.position()].last() == Some(&0);
         }
-        let body = &payload[..r.position()];
+        let (body, after_body) = payload.split_at(r.position());
         let attributes = r.lenenc_bytes().unwrap_or_default();
         let counted = capabilities.has(Capabilities::SECURE_CONNECTION);
-        Some(Self { user, database, plugin, proof, proof_at, counted, named, body, attributes })
+        Some(Self {
+            user,
+            database,
+            plugin,
+            proof,
+            proof_at,
+            counted,
+            named,
+            body,
+            after_body,
+            attributes,
+        })
     }
 
     /// A connection attribute.
@@ -310,8 +323,8 @@ impl<'a> ChangeUser<'a> {
         }
         match tag.filter(|_| self.named) {
             Some(tag) => put_attributes(&mut out, self.attributes, tag),
-            None if !self.attributes.is_empty() => put_lenenc_bytes(&mut out, self.attributes),
-            None => {}
+            // A server that was promised attributes refuses a packet without a list of them.
+            None => out.extend_from_slice(self.after_body),
         }
         out
     }
@@ -440,6 +453,9 @@ mod tests {
         let parsed = ChangeUser::parse(change, capabilities).expect("parses");
         assert_eq!((parsed.plugin, parsed.proof), (&b"sha256_password"[..], &b"xyz"[..]));
         assert_eq!(parsed.for_server(None, None), change);
+        let unnamed = b"\x11app\0\0db\0\x2d\0sha256_password\0\0";
+        let none = ChangeUser::parse(unnamed, capabilities).expect("parses");
+        assert_eq!(none.for_server(None, None), unnamed, "an empty list of attributes");
         let out = parsed.for_server(Some(b"12345"), Some(b"7"));
         let again = ChangeUser::parse(&out, capabilities).expect("parses");
         assert_eq!(

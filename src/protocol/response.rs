@@ -145,6 +145,7 @@ impl Tracker {
 mod tests {
     use super::*;
     use crate::protocol::frame::put_frame;
+    use crate::protocol::status::Status;
 
     #[test]
     fn a_response_without_an_end_has_one_if_the_command_is_refused() {
@@ -164,6 +165,26 @@ mod tests {
         assert_eq!(tracker.feed(&both), (both.len(), Progress::Continue));
         assert!(tracker.is_endless());
         assert_eq!(tracker.feed(&error), (error.len(), Progress::Continue));
+    }
+
+    #[test]
+    fn the_row_of_out_parameters_is_not_the_last_result() {
+        // As MySQL 9.7 sends them without DEPRECATE_EOF: its second EOF tells of no other result.
+        let definition: &[u8] = b"\x03def\0\0\0\x01x\0\x0c\x3f\0\x0b\0\0\0\x03\0\0\0\0\0";
+        let mut out = Vec::new();
+        let row: [&[u8]; 5] =
+            [b"\x01", definition, b"\xfe\0\0\x2a\x10", b"\0\0\x2a\0\0\0", b"\xfe\0\0\x22\0"];
+        for (seq, payload) in (1..).zip(row) {
+            put_frame(&mut out, seq, payload);
+        }
+        let mut ok = Vec::new();
+        put_frame(&mut ok, 6, b"\0\0\0\x22\0\0\0");
+        let mut tracker = Tracker::new(Capabilities(0));
+        tracker.begin(Shape::Results);
+        assert_eq!(tracker.feed(&out), (out.len(), Progress::NextResult));
+        assert!(tracker.active());
+        let ended = Ending::Ok { status: Status(0x22), warnings: 0 };
+        assert_eq!(tracker.feed(&ok), (ok.len(), Progress::Ended(ended)));
     }
 
     #[test]

@@ -12,6 +12,7 @@ impl Status {
     pub const MORE_RESULTS: u16 = 8;
     pub const CURSOR_EXISTS: u16 = 0x40;
     pub const LAST_ROW_SENT: u16 = 0x80;
+    pub const PS_OUT_PARAMS: u16 = 0x1000;
     pub const NO_BACKSLASH_ESCAPES: u16 = 0x200;
     pub const IN_TRANS_READONLY: u16 = 0x2000;
     pub const SESSION_STATE_CHANGED: u16 = 0x4000;

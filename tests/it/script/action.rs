@@ -78,6 +78,8 @@ pub(crate) struct Options {
     /// Capability bits to add and to leave out.
     pub(crate) add: u32,
     pub(crate) remove: u32,
+    /// An empty list of connection attributes.
+    pub(crate) no_attributes: bool,
 }
 
 impl Options {
@@ -90,6 +92,7 @@ impl Options {
             collation: more.collation.or(self.collation),
             add: (self.add | more.add) & !more.remove,
             remove: (self.remove | more.remove) & !more.add,
+            no_attributes: self.no_attributes || more.no_attributes,
         }
     }
 }

@@ -127,6 +127,7 @@ fn parse_options(text: &str, here: &dyn Fn() -> String) -> Options {
                     }
                 }
             }
+            "attributes" if value == "none" => options.no_attributes = true,
             _ => panic!("unknown option {key} in {}", here()),
         }
     }

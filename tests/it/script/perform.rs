@@ -152,6 +152,9 @@ impl<'a> Performance<'a> {
             None => Some(runner.names.database()),
         };
         account.collation = options.collation.unwrap_or(account.collation);
+        if options.no_attributes {
+            account.attributes.clear();
+        }
         account.capabilities = (account.capabilities | options.add) & !options.remove;
         account.wrap = runner.wrap;
         account

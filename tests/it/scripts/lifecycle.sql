@@ -22,6 +22,8 @@ b: SELECT RELEASE_ALL_LOCKS()
 b!: SELECT GET_LOCK('$Nk',20)
 a changeuser user=$USER2
 a: SELECT CURRENT_USER()
+a changeuser user=$USER2 attributes=none
+a: SELECT CURRENT_USER()
 b?
 = 1
 # Denied: locks gone on both, and only MySQL hangs up.

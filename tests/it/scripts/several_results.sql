@@ -1,5 +1,5 @@
 # Multi-statements, procedures with several results, errors in the middle, COM_SET_OPTION.
-@also over_tls over_zlib over_both
+@also over_tls over_zlib over_both observed
 @session a caps=+MULTI_STATEMENTS
 @session b caps=+MULTI_STATEMENTS,-DEPRECATE_EOF
 a: CREATE TABLE t (id INT PRIMARY KEY)
@@ -29,6 +29,9 @@ a: CALL silent()
 a: CREATE PROCEDURE outs(IN i INT, OUT o INT, INOUT io INT) BEGIN SET o = i + 1; SET io = io + i; SELECT o, io; END
 a prepare outs : CALL outs(?, ?, ?)
 a execute outs 1 null 10
+b prepare outs : CALL outs(?, ?, ?)
+b execute outs 1 null 10
+b execute outs 2 null 10
 b prepare two : CALL two()
 b execute two
 b execute two

@@ -113,4 +113,5 @@ pub mod command {
 pub mod status {
     pub const MORE_RESULTS: u16 = 0x0008;
     pub const CURSOR_EXISTS: u16 = 0x0040;
+    pub const PS_OUT_PARAMS: u16 = 0x1000;
 }

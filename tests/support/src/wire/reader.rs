@@ -6,7 +6,7 @@ use super::capability::{DEPRECATE_EOF, MARIADB_CACHE_METADATA, OPTIONAL_RESULTSE
 use super::decode::Cursor;
 use super::frame::{Frames, MAX_PAYLOAD, Missing};
 use super::response::{End, Kind, OkPacket, Packet, Shape, parse_eof};
-use super::status::{CURSOR_EXISTS, MORE_RESULTS};
+use super::status::{CURSOR_EXISTS, MORE_RESULTS, PS_OUT_PARAMS};
 
 /// Reads one response; what was read stays in `packets` however it ends.
 pub struct Reader<'a> {
@@ -114,10 +114,14 @@ impl Reader<'_> {
         }
         if !self.deprecates_eof() {
             let eof = self.next(eof_or_err)?;
-            match parse_eof(&eof.payload) {
-                Some((_, status)) if eof.kind == Kind::Eof && status & CURSOR_EXISTS == 0 => {}
-                Some((_, status)) if eof.kind == Kind::Eof => return Ok(status),
-                _ => return Ok(0),
+            match parse_eof(&eof.payload).filter(|_| eof.kind == Kind::Eof) {
+                Some((_, status)) if status & CURSOR_EXISTS != 0 => return Ok(status),
+                // MySQL's next EOF does not say that an OK follows.
+                Some((_, status)) if status & PS_OUT_PARAMS != 0 => {
+                    return Ok(self.rows(row)? | status & MORE_RESULTS);
+                }
+                Some(_) => {}
+                None => return Ok(0),
             }
         }
         self.rows(row)
