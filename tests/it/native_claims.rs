@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use lockstead::lock::name::{Key, Name, computed};
 use lockstead::store::batch::BatchResult;
-use lockstead::store::connection::StoreError;
 use lockstead::store::rows::LockRow;
 use lockstead::store::schema::{Installed, VERSION};
 use lockstead::store::statement::{BatchWriter, LockChange, Others, Precedence};
@@ -245,8 +244,8 @@ fn late_claim(server: &Server, kind: Option<&str>) {
             late.join().expect("a claim")
         });
         match result {
-            // It has waited for too long.
-            Err(StoreError::Refused { code: 1205, .. }) if attempt < 20 => {}
+            // It has waited for too long, or a busy server wants it prepared again.
+            Err(e) if e.is_retryable() && attempt < 20 => {}
             result => {
                 let result = result.expect("a batch");
                 assert_eq!(result.unproven, HashSet::from([key(k)]));

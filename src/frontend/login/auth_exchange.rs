@@ -18,7 +18,7 @@ use crate::protocol::reply::ErrorReply;
 /// Largest login packet taken: names, a proof, 64 KiB of attributes.
 pub(crate) const MAX_LOGIN: usize = 80 * 1024;
 /// How long the server may take to refuse what a client has left unanswered.
-const FAREWELL: Duration = Duration::from_secs(1);
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Nobody's proof.
 pub(crate) const WRONG: [u8; 20] = [1; 20];

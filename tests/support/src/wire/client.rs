@@ -16,7 +16,7 @@ use super::reader::Reader;
 use super::response::{Packet, Response, Shape};
 
 /// How long a response may take before reading it is given up.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = crate::PATIENCE;
 
 /// A connection that has been through its login, successful or not.
 pub struct Client {
