@@ -53,6 +53,36 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
     Some(out)
 }
 
+/// What a column holds, as far as a literal for it differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// A whole number.
+    Integer {
+        /// It has no sign.
+        unsigned: bool,
+    },
+    /// A number with a point.
+    Decimal,
+    /// A number with an exponent.
+    Double,
+    /// Anything else.
+    Other,
+}
+
+impl ColumnKind {
+    /// Of a column definition.
+    pub fn of(definition: &[u8]) -> Option<Self> {
+        const UNSIGNED: u8 = 0x20;
+        let types = type_bytes(definition)?;
+        Some(match types[4] {
+            1 | 2 | 3 | 8 | 9 => Self::Integer { unsigned: types[5] & UNSIGNED != 0 },
+            0 | 246 => Self::Decimal,
+            4 | 5 => Self::Double,
+            _ => Self::Other,
+        })
+    }
+}
+
 /// Length, type, flags and decimals in a definition.
 pub type TypeBytes = [u8; 8];
 

@@ -163,6 +163,11 @@ impl Grammar {
         }
     }
 
+    /// Whether definitions of a prepared statement are still to come.
+    pub(super) fn is_preparing(&self) -> bool {
+        matches!(self.expected, Expected::PrepareDefinitions(_))
+    }
+
     /// What the next packet is, by its length and its first [`HEAD`] bytes.
     pub(super) fn kind(&self, len: usize, head: &[u8]) -> PacketKind {
         let first = head.first().copied().unwrap_or(0);

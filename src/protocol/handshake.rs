@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::capabilities::Capabilities;
 use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
-use crate::types::{BackendId, Flavour, version_number};
+use crate::types::{BackendId, ConnectionId, Flavour, version_number};
 
 /// The connection attribute that tags every server session with the proxy that owns it.
 pub const TAG_ATTRIBUTE: &[u8] = b"_lockstead";
@@ -74,6 +74,16 @@ impl Greeting {
         let bits = offered.0.to_le_bytes();
         payload[self.offsets.low..self.offsets.low + 2].copy_from_slice(&bits[..2]);
         payload[self.offsets.high..self.offsets.high + 2].copy_from_slice(&bits[2..4]);
+    }
+
+    /// Puts another id of the connection into the payload that this was parsed from.
+    pub fn rename(&self, payload: &mut [u8], connection: ConnectionId) {
+        // It stands after the version and its NUL.
+        let at = self.offsets.low.saturating_sub(13);
+        let [a, b, c, d, ..] = connection.0.to_le_bytes();
+        if let Some(id) = payload.get_mut(at..at + 4) {
+            id.copy_from_slice(&[a, b, c, d]);
+        }
     }
 
     /// The server's version as one number, `90704` for 9.7.4, for versioned comments.

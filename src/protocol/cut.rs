@@ -1,0 +1,270 @@
+//! Takes out of a server's responses what only the proxy asked for: reports of session state.
+//!
+//! The proxy has the server report every change in a session that may move to another connection. A client
+//! that did not ask hears none of it, and one that did hears what the server tells by default. The packets
+//! between pass as they are.
+
+use std::collections::VecDeque;
+use std::io;
+
+use super::capabilities::Capabilities;
+use super::command::Shape;
+use super::frame::{FrameHeader, HEADER, put_frame};
+use super::grammar::{Grammar, HEAD, PacketKind};
+use super::session_track::{OkPacket, SessionChange};
+use super::status::Status;
+
+/// An OK packet that is longer is no server's: variables and a text have far less.
+const MAX_OK: usize = 1024 * 1024;
+
+/// What the responses have told since it was asked last.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// Changes in the session, in order.
+    pub changes: Vec<SessionChange>,
+    /// A statement has generated a value for an AUTO_INCREMENT column, or said that it did.
+    pub insert_id: bool,
+}
+
+/// Follows the responses of one server connection.
+#[derive(Debug)]
+pub struct Cutter {
+    client: Capabilities,
+    grammar: Grammar,
+    /// The responses after the one under way.
+    expected: VecDeque<Shape>,
+    /// A frame of which too little is there yet.
+    frame: Vec<u8>,
+    /// Payload bytes of the current frame that pass.
+    skip: usize,
+    /// The next frame continues the packet.
+    continues: bool,
+    reported: Reported,
+}
+
+impl Cutter {
+    /// For a client that speaks `client`.
+    pub fn new(client: Capabilities) -> Self {
+        Self {
+            client,
+            grammar: Grammar::new(client),
+            expected: VecDeque::new(),
+            frame: Vec::new(),
+            skip: 0,
+            continues: false,
+            reported: Reported::default(),
+        }
+    }
+
+    /// One more response will come, after those that were announced before.
+    pub fn expect(&mut self, shape: Shape) {
+        if shape != Shape::Nothing {
+            self.expected.push_back(shape);
+        }
+    }
+
+    /// What was reported since this was asked last.
+    pub fn take_reported(&mut self) -> Reported {
+        std::mem::take(&mut self.reported)
+    }
+
+    /// Takes bytes of the server's, appends those for the client. An error: no server says that.
+    pub fn feed(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.skip > 0 || self.grammar.is_endless() {
+                let pass = if self.grammar.is_endless() { bytes.len() } else { self.skip };
+                let (pass, rest) = bytes.split_at(pass.min(bytes.len()));
+                out.extend_from_slice(pass);
+                self.skip = self.skip.saturating_sub(pass.len());
+                bytes = rest;
+                continue;
+            }
+            let needed = self.needed()?;
+            let (take, rest) = bytes.split_at((needed - self.frame.len()).min(bytes.len()));
+            self.frame.extend_from_slice(take);
+            bytes = rest;
+            if self.frame.len() == self.needed()? {
+                self.pass_frame(out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the current frame that must be there before any of it passes.
+    fn needed(&mut self) -> io::Result<usize> {
+        let Some(frame) = FrameHeader::peek(&self.frame) else {
+            return Ok(HEADER);
+        };
+        if self.continues {
+            return Ok(HEADER);
+        }
+        self.begin_next();
+        let head = HEADER + frame.len.min(HEAD);
+        if self.frame.len() < head || !matches!(self.kind(frame.len), PacketKind::Ok) {
+            return Ok(head);
+        }
+        if frame.len > MAX_OK {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "an OK packet without an end"));
+        }
+        Ok(HEADER + frame.len)
+    }
+
+    fn begin_next(&mut self) {
+        if !self.grammar.is_active()
+            && let Some(shape) = self.expected.pop_front()
+        {
+            self.grammar.begin(shape);
+        }
+    }
+
+    /// What the current packet is, by its first bytes.
+    fn kind(&self, len: usize) -> PacketKind {
+        let head = &self.frame[HEADER..(HEADER + HEAD).min(self.frame.len())];
+        if !self.grammar.is_active() {
+            return PacketKind::Other;
+        }
+        match self.grammar.kind(len, head) {
+            // Between the parameters and the columns of a prepared statement. No definition begins so.
+            PacketKind::Other if self.grammar.is_preparing() && len == 5 && head[0] == 0xfe => {
+                PacketKind::Eof
+            }
+            kind => kind,
+        }
+    }
+
+    fn pass_frame(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
+        let Some(frame) = FrameHeader::peek(&self.frame) else { return Ok(()) };
+        if self.continues {
+            self.continues = frame.continued();
+            self.skip = frame.len;
+            out.append(&mut self.frame);
+            return Ok(());
+        }
+        self.continues = frame.continued();
+        let kind = self.kind(frame.len);
+        let mut bytes = std::mem::take(&mut self.frame);
+        if self.grammar.is_active() {
+            let head = (HEADER + HEAD).min(bytes.len());
+            self.grammar.packet(frame.len, &bytes[HEADER..head]);
+        }
+        match kind {
+            PacketKind::Ok => {
+                let payload = &bytes[HEADER..];
+                let report = OkPacket::parse(payload).and_then(|ok| Some((ok.changes()?, ok)));
+                let Some((mut changes, ok)) = report else {
+                    let what = "an OK packet that cannot be read";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                };
+                self.reported.changes.append(&mut changes);
+                self.reported.insert_id |= ok.insert_id != 0;
+                put_frame(out, frame.seq, &ok.for_client(self.client));
+            }
+            PacketKind::Eof => {
+                // MariaDB says so in these, too.
+                if let Some(high) = bytes.get_mut(HEADER + 4) {
+                    *high &= !(Status::SESSION_STATE_CHANGED.to_le_bytes()[1]);
+                }
+                out.extend_from_slice(&bytes);
+            }
+            _ => {
+                self.skip = HEADER + frame.len - bytes.len();
+                out.extend_from_slice(&bytes);
+            }
+        }
+        bytes.clear();
+        self.frame = bytes;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFINITION: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\x01\0\0\0\x08\x80\0\0\0\0";
+    const EOF: Capabilities = Capabilities::DEPRECATE_EOF;
+
+    fn frames(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (seq, payload) in (1..).zip(payloads) {
+            put_frame(&mut out, seq, payload);
+        }
+        out
+    }
+
+    fn cut(client: Capabilities, shapes: &[Shape], bytes: &[u8]) -> (Vec<u8>, Reported) {
+        let new = || {
+            let mut cutter = Cutter::new(client);
+            for shape in shapes {
+                cutter.expect(*shape);
+            }
+            cutter
+        };
+        let (mut whole, mut cutter) = (Vec::new(), new());
+        cutter.feed(bytes, &mut whole).expect("responses");
+        for size in 1..9 {
+            let (mut out, mut cutter) = (Vec::new(), new());
+            for piece in bytes.chunks(size) {
+                cutter.feed(piece, &mut out).expect("responses");
+            }
+            assert_eq!(out, whole, "in pieces of {size}");
+        }
+        (whole, cutter.take_reported())
+    }
+
+    #[test]
+    fn reports_are_cut_and_rows_pass() {
+        let row = [b"\xfc\x2c\x01".as_slice(), &[b'x'; 300]].concat();
+        let last = b"\xfe\0\0\x02\x40\0\0\0\x03\x02\x011".as_slice();
+        let server: [&[u8]; 4] = [b"\x01", DEFINITION, &row, last];
+        let client: [&[u8]; 4] = [b"\x01", DEFINITION, &row, b"\xfe\0\0\x02\0\0\0"];
+        let (out, reported) = cut(EOF, &[Shape::Results], &frames(&server));
+        assert_eq!(out, frames(&client));
+        assert_eq!(reported.changes, [SessionChange::Something]);
+        assert!(!reported.insert_id);
+        // Two responses in one read, the first of a client without DEPRECATE_EOF.
+        let first: [&[u8]; 5] =
+            [b"\x01", DEFINITION, b"\xfe\0\0\x02\x40", b"\x011", b"\xfe\0\0\x02\x40"];
+        let second: [&[u8]; 1] = [b"\0\x01\x07\x02\x40\0\0\0\x03\x02\x011"];
+        let both = [frames(&first), frames(&second)].concat();
+        let (out, reported) = cut(Capabilities(0), &[Shape::Results, Shape::Results], &both);
+        let first: [&[u8]; 5] = [b"\x01", DEFINITION, b"\xfe\0\0\x02\0", b"\x011", b"\xfe\0\0\x02\0"];
+        assert_eq!(out, [frames(&first), frames(&[b"\0\x01\x07\x02\0\0\0"])].concat());
+        assert!(reported.insert_id);
+    }
+
+    #[test]
+    fn a_preparation_s_packets_are_followed() {
+        let server: [&[u8]; 5] = [
+            b"\0\x01\0\0\0\x01\0\x01\0\0\0\0",
+            DEFINITION,
+            b"\xfe\0\0\x02\x40",
+            DEFINITION,
+            b"\xfe\0\0\x02\x40",
+        ];
+        let eof: &[u8] = b"\xfe\0\0\x02\0";
+        let client: [&[u8]; 5] = [server[0], DEFINITION, eof, DEFINITION, eof];
+        let (out, _) = cut(Capabilities(0), &[Shape::Prepare], &frames(&server));
+        assert_eq!(out, frames(&client));
+    }
+
+    #[test]
+    fn errors_last_words_and_endless_responses_pass() {
+        let error: [&[u8]; 1] = [b"\xff\x28\x04#42000no\x40\x40"];
+        let (out, reported) = cut(EOF, &[Shape::Results], &frames(&error));
+        assert_eq!((out, reported), (frames(&error), Reported::default()));
+        let word = frames(&[b"\0\0\0\x02\x40\0\0\0\x03\x02\x011"]);
+        assert_eq!(cut(EOF, &[], &word).0, word, "nothing was asked");
+        let events = [frames(&[b"\0an event"]), b"no frame at all, \xff\xff\xff".to_vec()].concat();
+        assert_eq!(cut(EOF, &[Shape::Endless], &events).0, events);
+    }
+
+    #[test]
+    fn what_no_server_says_is_refused() {
+        for bytes in [&frames(&[b"\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05"])[..], b"\xff\xff\x7f\x01\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05aaaaaaaaaaaaaaa"] {
+            let mut cutter = Cutter::new(EOF);
+            cutter.expect(Shape::Results);
+            assert!(cutter.feed(bytes, &mut Vec::new()).is_err());
+        }
+    }
+}

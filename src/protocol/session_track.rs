@@ -1,0 +1,249 @@
+//! What servers tell of changes in a session, as OK packets carry it for clients with
+//! `CLIENT_SESSION_TRACK`.
+//!
+//! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_ok_packet.html>
+
+use super::capabilities::Capabilities;
+use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
+use super::status::Status;
+
+/// The variables of which servers tell every client that tracks, unless the client changes that.
+const TOLD_BY_DEFAULT: [&[u8]; 5] = [
+    b"time_zone",
+    b"autocommit",
+    b"character_set_client",
+    b"character_set_results",
+    b"character_set_connection",
+];
+
+/// Kinds of blocks.
+const VARIABLE: u8 = 0;
+const SCHEMA: u8 = 1;
+const STATE: u8 = 2;
+const CHARACTERISTICS: u8 = 4;
+const TRANSACTION: u8 = 5;
+
+/// One change in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionChange {
+    /// A system variable has this value now, as text.
+    Variable {
+        /// Its name.
+        name: Box<[u8]>,
+        /// Its value.
+        value: Box<[u8]>,
+    },
+    /// The default schema.
+    Schema(Box<[u8]>),
+    /// Something of the session has changed, also what has no block of its own: a user variable, a
+    /// temporary table, a prepared statement, a role.
+    Something,
+    /// The statements that give the next transaction its characteristics, or nothing.
+    Characteristics(Box<[u8]>),
+    /// Eight letters of the transaction's state; the last but none says whether tables are locked.
+    Transaction([u8; 8]),
+}
+
+/// An OK packet, or an EOF in its form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OkPacket<'a> {
+    header: u8,
+    affected: u64,
+    /// The first value that the statement generated for an AUTO_INCREMENT column; 0 for none.
+    pub insert_id: u64,
+    /// Status flags.
+    pub status: Status,
+    warnings: u16,
+    info: Option<&'a [u8]>,
+    blocks: &'a [u8],
+}
+
+impl<'a> OkPacket<'a> {
+    /// Reads the payload of a server with which `CLIENT_SESSION_TRACK` was agreed upon.
+    pub fn parse(payload: &'a [u8]) -> Option<Self> {
+        let mut r = Reader::new(payload);
+        let header = r.u8()?;
+        let (affected, insert_id) = (r.lenenc()?, r.lenenc()?);
+        let (status, warnings) = (Status(r.u16()?), r.u16()?);
+        let info = if r.rest().is_empty() { None } else { Some(r.lenenc_bytes()?) };
+        let tracked = status.has(Status::SESSION_STATE_CHANGED);
+        let blocks = if tracked { r.lenenc_bytes()? } else { &[] };
+        Some(Self { header, affected, insert_id, status, warnings, info, blocks })
+    }
+
+    /// What the server tells of the session; `None`: its blocks cannot be read.
+    pub fn changes(&self) -> Option<Vec<SessionChange>> {
+        let mut changes = Vec::new();
+        for block in blocks(self.blocks) {
+            block?.read(&mut changes)?;
+        }
+        Some(changes)
+    }
+
+    /// The payload for a client that speaks `client` and has left its trackers at their defaults.
+    pub fn for_client(&self, client: Capabilities) -> Vec<u8> {
+        let mut kept = Vec::new();
+        if client.has(Capabilities::SESSION_TRACK) {
+            for block in blocks(self.blocks).flatten().filter(Block::is_default) {
+                kept.extend_from_slice(block.whole);
+            }
+        }
+        let changed = if kept.is_empty() { 0 } else { Status::SESSION_STATE_CHANGED };
+        let status = self.status.0 & !Status::SESSION_STATE_CHANGED | changed;
+        let mut out = vec![self.header];
+        put_lenenc(&mut out, self.affected);
+        put_lenenc(&mut out, self.insert_id);
+        out.extend_from_slice(&status.to_le_bytes());
+        out.extend_from_slice(&self.warnings.to_le_bytes());
+        let info = self.info.unwrap_or_default();
+        if !info.is_empty() || !kept.is_empty() {
+            put_lenenc_bytes(&mut out, info);
+        }
+        if !kept.is_empty() {
+            put_lenenc_bytes(&mut out, &kept);
+        }
+        out
+    }
+}
+
+/// One block: its kind, what it says, and all of its bytes.
+struct Block<'a> {
+    kind: u8,
+    data: &'a [u8],
+    whole: &'a [u8],
+}
+
+/// The blocks of a packet. `None` stands for bytes that are none, and is the last.
+fn blocks(bytes: &[u8]) -> impl Iterator<Item = Option<Block<'_>>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut r = Reader::new(rest);
+        let block = (|| Some((r.u8()?, r.lenenc_bytes()?)))();
+        let (whole, after) = rest.split_at(r.position());
+        rest = if block.is_some() { after } else { &[] };
+        Some(block.map(|(kind, data)| Block { kind, data, whole }))
+    })
+}
+
+impl Block<'_> {
+    /// Whether a client that tracks is told of it unless it asks for something else.
+    fn is_default(&self) -> bool {
+        match self.kind {
+            VARIABLE => {
+                let name = Reader::new(self.data).lenenc_bytes();
+                name.is_some_and(|name| TOLD_BY_DEFAULT.contains(&name))
+            }
+            SCHEMA => true,
+            _ => false,
+        }
+    }
+
+    fn read(&self, changes: &mut Vec<SessionChange>) -> Option<()> {
+        let mut r = Reader::new(self.data);
+        match self.kind {
+            VARIABLE => {
+                while !r.rest().is_empty() {
+                    let (name, value) = (r.lenenc_bytes()?.into(), r.lenenc_bytes()?.into());
+                    changes.push(SessionChange::Variable { name, value });
+                }
+            }
+            SCHEMA => changes.push(SessionChange::Schema(r.lenenc_bytes()?.into())),
+            STATE => {
+                // Its length is the block's.
+                if self.data == b"1" {
+                    changes.push(SessionChange::Something);
+                }
+            }
+            CHARACTERISTICS => {
+                changes.push(SessionChange::Characteristics(r.lenenc_bytes()?.into()));
+            }
+            TRANSACTION => {
+                let state = r.lenenc_bytes()?.try_into().ok()?;
+                changes.push(SessionChange::Transaction(state));
+            }
+            // Of global transaction ids, and of what servers may yet come to tell.
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACKS: Capabilities = Capabilities::SESSION_TRACK;
+
+    fn variable(name: &[u8], value: &[u8]) -> Vec<u8> {
+        let mut data = Vec::new();
+        put_lenenc_bytes(&mut data, name);
+        put_lenenc_bytes(&mut data, value);
+        let mut block = vec![VARIABLE];
+        put_lenenc_bytes(&mut block, &data);
+        block
+    }
+
+    fn ok(info: &[u8], blocks: &[&[u8]]) -> Vec<u8> {
+        let mut out = b"\0\x01\x05\x02\x40\0\0".to_vec();
+        put_lenenc_bytes(&mut out, info);
+        put_lenenc_bytes(&mut out, &blocks.concat());
+        out
+    }
+
+    #[test]
+    fn a_client_hears_of_what_it_asked_for() {
+        let zone = variable(b"time_zone", b"+01:00");
+        let mode = variable(b"sql_mode", b"ANSI");
+        let schema = b"\x01\x03\x02db".as_slice();
+        let state = b"\x02\x011".as_slice();
+        let sent = ok(b"", &[&mode, &zone, state, schema]);
+        let packet = OkPacket::parse(&sent).expect("an OK");
+        assert_eq!(packet.insert_id, 5);
+        assert_eq!(packet.for_client(Capabilities(0)), b"\0\x01\x05\x02\0\0\0");
+        assert_eq!(packet.for_client(TRACKS), ok(b"", &[&zone, schema]));
+        let changes = packet.changes().expect("blocks");
+        let variable = |name: &[u8], value: &[u8]| SessionChange::Variable {
+            name: name.into(),
+            value: value.into(),
+        };
+        let zone = variable(b"time_zone", b"+01:00");
+        let schema = SessionChange::Schema((*b"db").into());
+        let mode = variable(b"sql_mode", b"ANSI");
+        assert_eq!(changes, [mode, zone, SessionChange::Something, schema]);
+    }
+
+    #[test]
+    fn a_text_stays_and_an_empty_one_goes_with_the_blocks() {
+        let mode = variable(b"sql_mode", b"ANSI");
+        let sent = ok(b"Rows matched: 1", &[&mode]);
+        let packet = OkPacket::parse(&sent).expect("an OK");
+        let plain = b"\0\x01\x05\x02\0\0\0\x0fRows matched: 1";
+        assert_eq!(packet.for_client(TRACKS), plain);
+        assert_eq!(OkPacket::parse(plain).expect("an OK").for_client(TRACKS), plain);
+        let none = b"\xfe\0\0\x22\0\0\0";
+        assert_eq!(OkPacket::parse(none).expect("an OK").for_client(TRACKS), none);
+    }
+
+    #[test]
+    fn transactions_are_told_by_letters() {
+        let sent = ok(b"", &[b"\x05\x09\x08T____W__", b"\x04\x09\x08XA START"]);
+        let changes = OkPacket::parse(&sent).and_then(|ok| ok.changes()).expect("blocks");
+        let text = SessionChange::Characteristics((*b"XA START").into());
+        assert_eq!(changes, [SessionChange::Transaction(*b"T____W__"), text]);
+    }
+
+    #[test]
+    fn broken_packets_are_none() {
+        let zone = variable(b"time_zone", b"+01:00");
+        let sent = ok(b"text", &[&zone]);
+        for cut in 0..sent.len() {
+            // Where nothing but the text is missing, it is an OK without one.
+            assert!(cut == 7 || OkPacket::parse(&sent[..cut]).is_none(), "cut at {cut}");
+        }
+        let broken = ok(b"", &[&zone[..zone.len() - 1]]);
+        assert_eq!(OkPacket::parse(&broken).expect("an OK").changes(), None);
+    }
+}
