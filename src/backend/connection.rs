@@ -1,12 +1,18 @@
 //! One connection to the server after its login: what belongs to it, and not to the session that it works for.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::net::leg::Leg;
+use super::pool::{Permit, PoolKey};
+
+use crate::net::buffers::Buffers;
+use crate::net::leg::{DetachedLeg, Leg};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Shape;
+use crate::protocol::cut::{Cutter, Reported};
 use crate::protocol::handshake::Greeting;
 use crate::protocol::renumber::Renumber;
 use crate::protocol::response::{Progress, Tracker};
@@ -29,6 +35,74 @@ pub struct Backend {
     tracker: Tracker,
     /// Of a compressed leg.
     renumber: Option<Renumber>,
+    /// Of a connection that several sessions may have.
+    pooled: Option<Box<PooledBackend>>,
+}
+
+/// What a connection has that several sessions may have, one after the other.
+#[derive(Debug)]
+struct PooledBackend {
+    key: Arc<PoolKey>,
+    /// No schema was selected on it: nothing could take one back.
+    schemaless: bool,
+    /// Another session has left its state on it.
+    used: bool,
+    cutter: Cutter,
+    _permit: Permit,
+}
+
+/// A connection on no thread's event loop.
+#[derive(Debug)]
+pub struct DetachedBackend {
+    leg: DetachedLeg,
+    id: BackendId,
+    flavour: Flavour,
+    version: u32,
+    capabilities: Capabilities,
+    opened: Duration,
+    known_since: Duration,
+    pooled: Box<PooledBackend>,
+}
+
+impl DetachedBackend {
+    /// Which sessions may have it.
+    pub fn key(&self) -> &Arc<PoolKey> {
+        &self.pooled.key
+    }
+
+    /// Whether no schema was selected on it.
+    pub fn is_schemaless(&self) -> bool {
+        self.pooled.schemaless
+    }
+
+    /// When it was asked for, on the boot clock.
+    pub fn opened(&self) -> Duration {
+        self.opened
+    }
+
+    /// Whether the server has said nothing on it, and not hung up.
+    pub fn is_quiet(&self) -> bool {
+        self.leg.is_quiet()
+    }
+
+    /// Puts it on this thread's event loop, for a client that speaks `client`.
+    pub fn attach(self, client: Capabilities) -> io::Result<Backend> {
+        let Self { leg, id, flavour, version, capabilities, opened, known_since, mut pooled } = self;
+        pooled.cutter = Cutter::new(client);
+        Ok(Backend {
+            leg: leg.attach()?,
+            id,
+            flavour,
+            version,
+            capabilities,
+            opened,
+            known_since,
+            used: Instant::now(),
+            tracker: Tracker::new(client),
+            renumber: None,
+            pooled: Some(pooled),
+        })
+    }
 }
 
 impl Backend {
@@ -50,7 +124,79 @@ impl Backend {
             known_since: opened,
             used: Instant::now(),
             tracker: Tracker::new(capabilities),
+            pooled: None,
         }
+    }
+
+    /// Several sessions may have it from here on; this one's client speaks `client`. `schemaless`: none was
+    /// selected at its login.
+    #[must_use]
+    pub fn shared(
+        self,
+        key: Arc<PoolKey>,
+        client: Capabilities,
+        schemaless: bool,
+        permit: Permit,
+    ) -> Self {
+        let cutter = Cutter::new(client);
+        let pooled =
+            PooledBackend { key, schemaless, used: false, cutter, _permit: permit };
+        Self { pooled: Some(Box::new(pooled)), tracker: Tracker::new(client), ..self }
+    }
+
+    /// Takes it off its thread's event loop, for the next session.
+    pub fn detach(self) -> io::Result<DetachedBackend> {
+        let Self { leg, id, flavour, version, capabilities, opened, known_since, pooled, .. } = self;
+        let mut pooled = pooled.ok_or(io::ErrorKind::Unsupported)?;
+        pooled.used = true;
+        let leg = leg.detach()?;
+        Ok(DetachedBackend { leg, id, flavour, version, capabilities, opened, known_since, pooled })
+    }
+
+    /// Whether another session has left its state on it.
+    pub fn is_used(&self) -> bool {
+        self.pooled.as_ref().is_some_and(|pooled| pooled.used)
+    }
+
+    /// A schema is selected on it.
+    pub fn note_schema(&mut self) {
+        if let Some(pooled) = &mut self.pooled {
+            pooled.schemaless = false;
+        }
+    }
+
+    /// A response will come.
+    pub fn expect(&mut self, shape: Shape) {
+        if let Some(pooled) = &mut self.pooled {
+            pooled.cutter.expect(shape);
+        }
+    }
+
+    /// What the server has reported of the session's state since this was asked last.
+    pub fn take_reported(&mut self) -> Reported {
+        self.pooled.as_mut().map(|pooled| pooled.cutter.take_reported()).unwrap_or_default()
+    }
+
+    /// Reads what is there, as the client is to see it.
+    pub fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        buffers: &Buffers,
+    ) -> io::Result<Option<usize>> {
+        let Some(pooled) = &mut self.pooled else {
+            return self.leg.read(buffer);
+        };
+        let mut raw = buffers.take();
+        let read = self.leg.read(&mut raw);
+        let before = buffer.len();
+        let read = match read {
+            Ok(Some(n @ 1..)) => pooled.cutter.feed(&raw, buffer).map(|()| Some(n)),
+            read => read,
+        };
+        buffers.give(raw);
+        // Bytes that are kept until their packet is whole are not there yet.
+        let nothing = buffer.len() == before;
+        read.map(|read| read.filter(|n| *n == 0 || !nothing))
     }
 
     /// The server's own id of it.

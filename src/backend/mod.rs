@@ -3,5 +3,6 @@
 pub mod connection;
 pub mod greeted;
 pub mod own;
+pub mod pool;
 pub mod reach;
 pub mod spares;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::compression::{Codec, Compression, Role};
 use super::room::Room;
-use super::socket::Socket;
+use super::socket::{Detached, Socket};
 use super::tls::Tls;
 use crate::protocol::frame::{FrameHeader, HEADER};
 
@@ -23,6 +23,28 @@ pub struct Leg {
     unsent: Vec<u8>,
     /// The last read filled its room: the layers may hold more, of which the socket does not know.
     more: bool,
+}
+
+/// A leg on no event loop, on its way to another thread.
+#[derive(Debug)]
+pub struct DetachedLeg {
+    socket: Detached,
+    tls: Option<Box<Tls>>,
+}
+
+impl DetachedLeg {
+    /// Puts it on this thread's event loop.
+    pub fn attach(self) -> io::Result<Leg> {
+        let mut leg = Leg::new(self.socket.attach()?);
+        leg.more = self.tls.is_some();
+        leg.tls = self.tls;
+        Ok(leg)
+    }
+
+    /// Whether the peer has said nothing, and not hung up.
+    pub fn is_quiet(&self) -> bool {
+        self.socket.is_quiet()
+    }
 }
 
 impl Leg {
@@ -70,6 +92,14 @@ impl Leg {
     /// Whether the leg is safe for a password, by the rules of clients and servers.
     pub fn is_secure(&self) -> bool {
         self.tls.is_some() || matches!(self.socket, Socket::Unix(_))
+    }
+
+    /// Takes it off its thread's event loop. An error if it is compressed, or holds bytes.
+    pub fn detach(self) -> io::Result<DetachedLeg> {
+        if self.codec.is_some() || !self.is_flushed() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        Ok(DetachedLeg { socket: self.socket.detach()?, tls: self.tls })
     }
 
     /// The socket.

@@ -1,0 +1,43 @@
+//! A session that has a connection of the pool.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::clock;
+
+/// A session that has a connection, and since when it does nothing with it.
+pub(super) struct Holder {
+    /// In nanoseconds of the boot clock; 0 while it is busy, or cannot give it back.
+    idle_since: AtomicU64,
+    nudge: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Holder {
+    pub(super) fn new(nudge: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { idle_since: AtomicU64::new(0), nudge: Box::new(nudge) }
+    }
+
+    /// It does nothing with it from here on.
+    pub(super) fn rests(&self) {
+        let now = u64::try_from(clock::now().as_nanos()).unwrap_or(u64::MAX);
+        self.idle_since.store(now.max(1), Ordering::SeqCst);
+    }
+
+    /// It works with it.
+    pub(super) fn works(&self) {
+        self.idle_since.store(0, Ordering::SeqCst);
+    }
+
+    pub(super) fn idle_since(&self) -> Option<Duration> {
+        match self.idle_since.load(Ordering::SeqCst) {
+            0 => None,
+            since => Some(Duration::from_nanos(since)),
+        }
+    }
+
+    /// Asks for it, once for each time that the session rests.
+    pub(super) fn nudge(&self) {
+        self.works();
+        (self.nudge)();
+    }
+}

@@ -1,0 +1,296 @@
+//! Connections to the server that sessions share: who has one, who waits for one, how many there are.
+//!
+//! A session keeps the connection that it had last until another one needs it. So the pool knows the sessions
+//! that have one and do nothing with it, and asks the one that has been idle for longest when there is neither
+//! a free connection nor room for a new one. Whoever waits is served in the order of coming.
+
+mod holder;
+mod key;
+mod permit;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::{MissedTickBehavior, interval};
+
+use self::holder::Holder;
+pub use self::key::PoolKey;
+pub use self::permit::Permit;
+use super::connection::DetachedBackend;
+use crate::clock;
+use crate::metrics::Metrics;
+use crate::types::{ConnectionId, ProxyId};
+
+/// Limits of a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// Connections at most, in use or free. Logins that the server judges come on top.
+    pub size: usize,
+    /// How long a session may keep a connection with which it does nothing.
+    pub idle_keep: Duration,
+    /// How old a connection may get.
+    pub lifetime: Duration,
+}
+
+/// What a session gets that needs a connection.
+#[derive(Debug)]
+pub enum Lent {
+    /// One that is open.
+    Open(Box<DetachedBackend>),
+    /// Leave to open one.
+    New(Permit),
+}
+
+/// The answer to a session that needs a connection.
+#[derive(Debug)]
+pub enum Turn {
+    /// At once.
+    Now(Lent),
+    /// Later; dropping it gives up.
+    Later(oneshot::Receiver<Lent>),
+}
+
+/// A session's hold on a connection, for as long as it has one.
+pub struct Hold {
+    pool: Pool,
+    id: u64,
+    holder: Arc<Holder>,
+}
+
+impl Hold {
+    /// The session does nothing with it from here on, and could give it back.
+    pub fn rests(&self) {
+        self.holder.rests();
+    }
+
+    /// The session works with it, or cannot give it back.
+    pub fn works(&self) {
+        self.holder.works();
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.pool.0.state.lock().holders.remove(&self.id);
+    }
+}
+
+struct Waiter {
+    key: Arc<PoolKey>,
+    schemaless: bool,
+    to: oneshot::Sender<Lent>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Connections that have a permit.
+    open: usize,
+    /// Free ones, the last used last.
+    free: Vec<DetachedBackend>,
+    queue: VecDeque<Waiter>,
+    holders: HashMap<u64, Arc<Holder>>,
+    next: u64,
+}
+
+/// One pool. Copies speak of the same.
+#[derive(Clone)]
+pub struct Pool(Arc<Shared>);
+
+struct Shared {
+    limits: PoolLimits,
+    state: Mutex<State>,
+    /// Sessions that wait, as the others look at it without a lock.
+    waiting: AtomicUsize,
+    /// Sessions so far.
+    sessions: AtomicU32,
+    metrics: Arc<Metrics>,
+}
+
+impl Pool {
+    /// An empty one.
+    pub fn new(limits: PoolLimits, metrics: Arc<Metrics>) -> Self {
+        let (state, waiting) = (Mutex::default(), AtomicUsize::new(0));
+        let sessions = AtomicU32::new(0);
+        Self(Arc::new(Shared { limits, state, waiting, sessions, metrics }))
+    }
+
+    /// An id for a session of this proxy: above those of servers, positive for drivers that know no other
+    /// numbers, and hardly another proxy's.
+    pub fn next_session(&self, proxy: Option<ProxyId>) -> ConnectionId {
+        let slot = proxy.map_or(0, |proxy| proxy.0 & 0x3ff);
+        let count = self.0.sessions.fetch_add(1, Ordering::Relaxed) & 0xf_ffff;
+        ConnectionId(1 << 30 | slot << 20 | u64::from(count))
+    }
+
+    /// A permit for a connection that is open already: its session logged in on it.
+    pub fn adopt(&self) -> Permit {
+        let mut state = self.0.state.lock();
+        state.open += 1;
+        self.0.show(&state);
+        Permit::new(self)
+    }
+
+    /// A connection for a session of this account; `schemaless`: one on which no schema was selected.
+    pub fn take(&self, key: &Arc<PoolKey>, schemaless: bool) -> Turn {
+        let mut state = self.0.state.lock();
+        if state.queue.is_empty() {
+            if let Some(at) = state.suited(key, schemaless) {
+                let backend = state.free.remove(at);
+                self.0.show(&state);
+                return Turn::Now(Lent::Open(Box::new(backend)));
+            }
+            if state.open < self.0.limits.size {
+                state.open += 1;
+                self.0.show(&state);
+                return Turn::Now(Lent::New(Permit::new(self)));
+            }
+        }
+        let (to, turn) = oneshot::channel();
+        state.queue.push_back(Waiter { key: Arc::clone(key), schemaless, to });
+        self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
+        self.0.metrics.pool_waits.inc();
+        // Of another account, or with a schema where none is wanted: it makes room.
+        let unsuited = if state.free.is_empty() { None } else { Some(state.free.remove(0)) };
+        if unsuited.is_none() {
+            state.nudge();
+        }
+        self.0.show(&state);
+        drop(state);
+        drop(unsuited);
+        Turn::Later(turn)
+    }
+
+    /// Takes back a connection.
+    pub fn give(&self, backend: DetachedBackend) {
+        let mut backend = Some(backend);
+        loop {
+            let mut state = self.0.state.lock();
+            let over = state.open > self.0.limits.size;
+            let old = backend.as_ref().is_some_and(|b| self.0.is_old(b));
+            if over || old {
+                break;
+            }
+            let Some(waiter) = state.queue.pop_front() else {
+                state.free.extend(backend.take());
+                self.0.show(&state);
+                break;
+            };
+            self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
+            let suits = backend.as_ref().is_some_and(|b| suits(b, &waiter.key, waiter.schemaless));
+            if !suits {
+                // Its end makes room for one that suits.
+                state.queue.push_front(waiter);
+                self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
+                break;
+            }
+            drop(state);
+            let Some(lent) = backend.take() else { break };
+            match waiter.to.send(Lent::Open(Box::new(lent))) {
+                Ok(()) => break,
+                // It has given up. The next one gets it.
+                Err(Lent::Open(back)) => backend = Some(*back),
+                Err(Lent::New(_)) => break,
+            }
+        }
+        drop(backend);
+    }
+
+    /// Whether a session waits: others give back what they do not need right now.
+    pub fn is_wanted(&self) -> bool {
+        self.0.waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether there are more connections than there may be: the next one that is free is closed.
+    pub fn is_over(&self) -> bool {
+        let state = self.0.state.lock();
+        state.open > self.0.limits.size
+    }
+
+    /// A session has a connection. `nudge` asks for it.
+    pub fn hold(&self, nudge: impl Fn() + Send + Sync + 'static) -> Hold {
+        let mut state = self.0.state.lock();
+        let id = state.next;
+        state.next += 1;
+        let holder = Arc::new(Holder::new(nudge));
+        state.holders.insert(id, Arc::clone(&holder));
+        Hold { pool: self.clone(), id, holder }
+    }
+
+    /// Closes free connections that are too old, and asks sessions for those with which they do
+    /// nothing. Runs as long as the process.
+    pub async fn tend(self) {
+        let mut tick = interval((self.0.limits.idle_keep / 4).max(Duration::from_millis(50)));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            let now = clock::now();
+            let mut state = self.0.state.lock();
+            let (old, young) =
+                std::mem::take(&mut state.free).into_iter().partition(|b| self.0.is_old(b));
+            state.free = young;
+            for holder in state.holders.values() {
+                let idle = holder.idle_since().map(|since| now.saturating_sub(since));
+                if idle.is_some_and(|idle| idle >= self.0.limits.idle_keep) {
+                    holder.nudge();
+                }
+            }
+            self.0.show(&state);
+            drop(state);
+            let old: Vec<DetachedBackend> = old;
+            drop(old);
+        }
+    }
+
+    /// A connection has ended: there is room for another one.
+    fn make_room(&self) {
+        let mut state = self.0.state.lock();
+        state.open = state.open.saturating_sub(1);
+        let next = if state.open < self.0.limits.size { state.queue.pop_front() } else { None };
+        if next.is_some() {
+            state.open += 1;
+            self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
+        }
+        self.0.show(&state);
+        drop(state);
+        if let Some(waiter) = next {
+            // Where it has given up, its permit makes room for the next one.
+            let _ = waiter.to.send(Lent::New(Permit::new(self)));
+        }
+    }
+}
+
+impl Shared {
+    fn is_old(&self, backend: &DetachedBackend) -> bool {
+        clock::now().saturating_sub(backend.opened()) > self.limits.lifetime
+    }
+
+    fn show(&self, state: &State) {
+        let free = i64::try_from(state.free.len()).unwrap_or(i64::MAX);
+        let open = i64::try_from(state.open).unwrap_or(i64::MAX);
+        self.metrics.pool_open.set(open);
+        self.metrics.pool_free.set(free);
+    }
+}
+
+impl State {
+    /// The place of a free connection that suits: the one used last.
+    fn suited(&self, key: &PoolKey, schemaless: bool) -> Option<usize> {
+        self.free.iter().rposition(|backend| suits(backend, key, schemaless))
+    }
+
+    /// Asks the session that has done nothing for longest.
+    fn nudge(&self) {
+        let idle = self.holders.values().filter_map(|h| Some((h.idle_since()?, h)));
+        if let Some((_, holder)) = idle.min_by_key(|(since, _)| *since) {
+            holder.nudge();
+        }
+    }
+}
+
+fn suits(backend: &DetachedBackend, key: &PoolKey, schemaless: bool) -> bool {
+    **backend.key() == *key && (!schemaless || backend.is_schemaless())
+}
