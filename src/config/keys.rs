@@ -110,6 +110,11 @@ keys! {
     backend_tls_key: Cluster, OnReload;
     backend_tls_local: Cluster, OnReload;
     store_tls: Cluster, AtStart;
+    pooling: Listener, AtStart;
+    pool_size: Listener, AtStart;
+    pool_wait: Listener, OnReload;
+    idle_keep: Listener, AtStart;
+    backend_lifetime: Listener, AtStart;
     compression: Listener, OnReload;
     backend_compression: Cluster, OnReload;
     backend_proxy_protocol: Cluster, OnReload;

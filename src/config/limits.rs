@@ -56,7 +56,7 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
     })
 }
 
-fn time(
+pub(super) fn time(
     key: &'static str,
     text: &str,
     least: Duration,
@@ -72,7 +72,12 @@ fn time(
     Ok(value)
 }
 
-fn number(key: &'static str, value: usize, least: usize, most: usize) -> Result<usize, WrongValue> {
+pub(super) fn number(
+    key: &'static str,
+    value: usize,
+    least: usize,
+    most: usize,
+) -> Result<usize, WrongValue> {
     if (least..=most).contains(&value) {
         Ok(value)
     } else {

@@ -152,6 +152,22 @@ pub struct Raw {
     /// TLS to the lock tables: "off", "required", "verify-ca" or "verify-identity" [default: off]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_STORE_TLS")]
     pub store_tls: Option<String>,
+    /// Give each session a connection to the server for itself ("session"), or for as long as a transaction
+    /// runs ("transaction") [default: session]
+    #[arg(long, value_name = "UNIT", env = "LOCKSTEAD_POOLING")]
+    pub pooling: Option<String>,
+    /// Maximum number of connections to the server that sessions share [default: 64]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_POOL_SIZE")]
+    pub pool_size: Option<usize>,
+    /// Time limit for a session that waits for one of them; then it gets error 1040 [default: 5s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_POOL_WAIT")]
+    pub pool_wait: Option<String>,
+    /// How long a session may keep one with which it does nothing [default: 1s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_IDLE_KEEP")]
+    pub idle_keep: Option<String>,
+    /// Close one of them when it is this old [default: 1h]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_BACKEND_LIFETIME")]
+    pub backend_lifetime: Option<String>,
     /// Offer compression to clients [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_COMPRESSION")]
     pub compression: Option<bool>,

@@ -11,6 +11,7 @@ use super::error::{ConfigError, WrongValue};
 use super::http::{self, Http};
 use super::limits;
 use super::parse::{LISTEN, choice, parse_host_port, parse_listen, parse_network, state_dir};
+use super::pooling::Pooling;
 use super::raw::{OneOrMore, Raw, RawFile};
 use super::shown;
 use super::tls::{self, BackendTls, ClientTls};
@@ -38,7 +39,7 @@ pub enum Mode {
 
 impl Mode {
     /// As in the settings; the default first.
-    const NAMES: [(&str, Self); 3] =
+    pub(super) const NAMES: [(&str, Self); 3] =
         [("coexist", Self::Coexist), ("durable", Self::Durable), ("observe", Self::Observe)];
 
     /// As in the settings.
@@ -91,6 +92,8 @@ pub struct Config {
     pub store: Option<StoreUrl>,
     /// What is done with lock calls.
     pub mode: Mode,
+    /// How sessions share their connections to the server.
+    pub pooling: Pooling,
     /// What is done with statements whose lock calls are not covered.
     pub unsupported: Unsupported,
     /// What the client gets in mode coexist when the row of a lock cannot be written.
@@ -177,7 +180,7 @@ impl Config {
         let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
         let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
         let backend = backend(raw.backend.as_deref()).map_err(|e| wrong("backend", e))?;
-        let mode = choice(raw.mode.as_deref(), &Mode::NAMES).map_err(|e| wrong("mode", e))?;
+        let (pooling, mode) = Pooling::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
         let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
         let unsupported = choice(raw.unsupported.as_deref(), &decisions);
         let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
@@ -211,6 +214,7 @@ impl Config {
             backend,
             store,
             mode,
+            pooling,
             unsupported,
             on_store_error,
             http,

@@ -1,0 +1,101 @@
+//! Whether sessions share their connections to the server, and how.
+
+use std::time::Duration;
+
+use super::error::WrongValue;
+use super::limits::{number, time};
+use super::parse::choice;
+use super::raw::Raw;
+use super::validated::Mode;
+
+/// Which session has which connection to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolingMode {
+    /// Each has one of its own, from its login to its end.
+    Session,
+    /// A session has one while a statement or a transaction runs, and others have it in between.
+    Transaction,
+}
+
+/// How sessions share their connections to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pooling {
+    /// Whether they do.
+    pub mode: PoolingMode,
+    /// Connections at most.
+    pub size: usize,
+    /// How long a session waits for one.
+    pub wait: Duration,
+    /// How long a session may keep one with which it does nothing.
+    pub idle_keep: Duration,
+    /// How old one may get.
+    pub lifetime: Duration,
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_hours(24);
+
+impl Pooling {
+    /// Reads the settings, and the mode of locks, which depend on each other.
+    pub(super) fn read(raw: &Raw) -> Result<(Self, Mode), WrongValue> {
+        let modes = [("session", PoolingMode::Session), ("transaction", PoolingMode::Transaction)];
+        let mode = choice(raw.pooling.as_deref(), &modes).map_err(|e| ("pooling", e))?;
+        let shares = mode == PoolingMode::Transaction;
+        let locks = match raw.mode.as_deref() {
+            None if shares => Mode::Durable,
+            given => choice(given, &Mode::NAMES).map_err(|e| ("mode", e))?,
+        };
+        if shares && locks != Mode::Durable {
+            let name = locks.name();
+            return Err(("pooling", format!("\"transaction\" needs mode = \"durable\": in mode \"{name}\" the server's own locks belong to a connection, which other sessions would get")));
+        }
+        if shares && raw.backend_proxy_protocol == Some(true) {
+            return Err(("pooling", "\"transaction\" cannot be used with backend_proxy_protocol: a connection that several clients share has no client's address".to_owned()));
+        }
+        if shares && raw.backend_compression.as_deref().is_some_and(|given| given != "off") {
+            return Err(("pooling", "\"transaction\" cannot be used with backend_compression: give \"off\"".to_owned()));
+        }
+        let most = Duration::from_hours(1);
+        let or = |given: &'static str, text: &Option<String>| text.clone().unwrap_or_else(|| given.to_owned());
+        Ok((
+            Self {
+                mode,
+                size: number("pool_size", raw.pool_size.unwrap_or(64), 1, 100_000)?,
+                wait: time("pool_wait", &or("5s", &raw.pool_wait), Duration::ZERO, most)?,
+                idle_keep: time("idle_keep", &or("1s", &raw.idle_keep), Duration::from_millis(10), most)?,
+                lifetime: time("backend_lifetime", &or("1h", &raw.backend_lifetime), SECOND, 30 * DAY)?,
+            },
+            locks,
+        ))
+    }
+
+    /// Whether sessions share their connections.
+    pub fn is_shared(&self) -> bool {
+        self.mode == PoolingMode::Transaction
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_connections_mean_durable_locks() {
+        let shares = || Raw { pooling: Some("transaction".into()), ..Raw::default() };
+        let (pooling, mode) = Pooling::read(&shares()).expect("valid");
+        assert!(pooling.is_shared() && mode == Mode::Durable && pooling.size == 64);
+        let (pooling, mode) = Pooling::read(&Raw::default()).expect("valid");
+        assert!(!pooling.is_shared() && mode == Mode::Coexist);
+        for wrong in [
+            Raw { mode: Some("coexist".into()), ..shares() },
+            Raw { mode: Some("observe".into()), ..shares() },
+            Raw { backend_proxy_protocol: Some(true), ..shares() },
+            Raw { backend_compression: Some("zlib".into()), ..shares() },
+            Raw { pooling: Some("statement".into()), ..Raw::default() },
+            Raw { pool_size: Some(0), ..shares() },
+            Raw { pool_wait: Some("5".into()), ..shares() },
+        ] {
+            assert!(Pooling::read(&wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
