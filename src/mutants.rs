@@ -40,6 +40,9 @@ pub enum Mutant {
     AnswerBeforeRow,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,
+    /// No rule, but a rougher life: sessions that share server connections give theirs away whenever they
+    /// may, with a stranger's state on it.
+    Shuffle,
 }
 
 #[cfg(all(feature = "mutants", not(debug_assertions)))]

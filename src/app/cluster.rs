@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::background::Background;
@@ -14,6 +15,7 @@ use super::start_error::StartError;
 use super::{inspect, observing};
 use crate::admin;
 use crate::backend::own::Credentials;
+use crate::backend::pool::{Pool, PoolLimits};
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::ClusterPlan;
@@ -142,12 +144,24 @@ impl RunningCluster {
             metrics,
             hops,
             spares,
+            pool: None,
             reach,
             registry: registry.clone(),
             buffers: Buffers::default(),
             commands,
         };
-        let each = |(in_force, sockets)| (Context { in_force, ..first.clone() }.renewed(), sockets);
+        let each = |(in_force, sockets)| {
+            let context = Context { in_force, ..first.clone() }.renewed();
+            let pooling = context.config.pooling;
+            let limits = PoolLimits {
+                size: pooling.size,
+                idle_keep: pooling.idle_keep,
+                lifetime: pooling.lifetime,
+            };
+            let metrics = Arc::clone(&context.metrics);
+            let pool = pooling.is_shared().then(|| Pool::new(limits, metrics));
+            (Context { pool, ..context }, sockets)
+        };
         let listeners = bound.into_iter().map(each).collect();
         Ok(Self { tables, name, listeners, work, account })
     }
@@ -181,7 +195,12 @@ impl RunningCluster {
         let guard = move || settings(&one).1;
         let tended = spares.clone().tend(self.account.clone(), guard, reach.clone());
         let watched = reach.clone().watch(move || settings(&other), self.account.clone());
-        async { tokio::join!(tended, watched).0 }
+        let pools: Vec<_> = self.contexts().filter_map(|context| context.pool.clone()).collect();
+        let pools = async {
+            let mut tended: JoinSet<()> = pools.into_iter().map(Pool::tend).collect();
+            while tended.join_next().await.is_some() {}
+        };
+        async { tokio::join!(tended, watched, pools).0 }
     }
 
     /// The view of it for administrators.

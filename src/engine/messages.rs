@@ -33,6 +33,8 @@ pub enum SessionEvent {
     Look(u64),
     /// The server's own locks of this session are others than its rows say: read them.
     ReadLocks,
+    /// Another session needs a connection to the server: give this one's back, if nothing needs it.
+    GiveBack,
 }
 
 /// The end of a session that receives its events.

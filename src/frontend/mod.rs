@@ -1,6 +1,6 @@
 //! The client side: accepting, logging in, relaying, answering lock calls, ending.
 //!
-//! Its floors, the lowest first: what sessions share, the observer, the legs of a session, its
+//! Its floors, the lowest first: what sessions share, the observer, the state of pooled sessions, the legs of a session, its
 //! state, lock calls, mode coexist, statements with calls in them, prepared statements, the decision about a
 //! command, the login, the session, the listener. A file imports from its own floor and those
 //! below.
@@ -12,6 +12,7 @@ mod link;
 mod locks;
 mod login;
 mod observe;
+mod pooling;
 mod prepared;
 pub mod session;
 pub mod shared;

@@ -1,5 +1,7 @@
 //! Errors about locks that the proxy itself tells a client.
 
+use std::time::Duration;
+
 use super::held::Held;
 use crate::protocol::reply::ErrorReply;
 use crate::types::Flavour;
@@ -253,6 +255,16 @@ pub fn too_many_logins(limit: u32) -> ErrorReply {
 /// ER_CON_COUNT_ERROR.
 pub fn too_many_connections() -> ErrorReply {
     ErrorReply { code: 1040, state: "08004", message: "Too many connections".into() }
+}
+
+/// ER_CON_COUNT_ERROR, for one statement.
+pub fn no_connection(waited: Duration) -> ErrorReply {
+    let waited = humantime::format_duration(waited);
+    let message = format!(
+        "Too many connections: within {waited} (pool_wait), no connection to the server was free for this session. It \
+         goes on; try again, or give pool_size a higher number"
+    );
+    ErrorReply { code: 1040, state: "08004", message }
 }
 
 #[cfg(test)]

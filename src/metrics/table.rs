@@ -78,6 +78,18 @@ metrics! {
         "Bytes relayed from the server to clients."
     );
 
+    // Connections to the server that sessions share.
+    pub pool_open: IntGauge = gauge("pool_connections", "Connections to the server that sessions share, open now.");
+    pub pool_free: IntGauge = gauge("pool_free_connections", "Those that no session has.");
+    pub pool_waits: IntCounter = counter("pool_waits_total", "Times that a session had to wait for one of them.");
+    pub pool_timeouts: IntCounter = counter("pool_timeouts_total", "Statements that got error 1040 because none was free in time.");
+    pub pool_lost: IntCounter = counter("pool_lost_total", "Those that ended while a session had one and did nothing with it.");
+    pub pinned_sessions: IntGaugeVec = gauge_vec(
+        "pinned_sessions",
+        "Sessions that keep their connection to the server between transactions, by reason.",
+        &["reason"]
+    );
+
     // Statements with lock calls.
     calls: IntCounterVec = counter_vec(
         "lock_calls_total",

@@ -5,5 +5,6 @@ pub mod expression;
 pub mod find;
 pub mod lexer;
 pub mod report;
+pub mod session;
 #[cfg(test)]
 pub(crate) mod work;

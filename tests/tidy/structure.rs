@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Findings, Source, sources};
 
 /// The floors of src/frontend, lowest first: folders there.
-const FRONTEND: [&str; 12] = [
+const FRONTEND: [&str; 13] = [
     "shared",
     "observe",
+    "pooling",
     "link",
     "state",
     "locks",

@@ -23,6 +23,7 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::sql::classify::named::may_be_named;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::{Stream, StreamFound};
+use crate::sql::find::words::names_connection;
 
 /// A session's parts, lent while client bytes are looked at.
 pub(crate) struct Dispatcher<'a> {
@@ -80,6 +81,7 @@ impl Dispatch for Dispatcher<'_> {
             return Ok(CommandAction::Incomplete);
         };
         let head = Head { bytes, command: Command(byte), size: HEADER + frame.len };
+        link.works();
         match head.command {
             Command::QUERY | Command::STMT_PREPARE => self.text(link, &head),
             // Some servers answer these, others do not.
@@ -110,6 +112,7 @@ impl Dispatch for Dispatcher<'_> {
                     return Ok(CommandAction::Incomplete);
                 }
                 self.view.set_option(&head.payload()[1..]);
+                link.note_several(self.view.several());
                 Ok(CommandAction::Forward(None))
             }
             _ => Ok(CommandAction::Forward(None)),
@@ -152,7 +155,7 @@ fn park(head: &Head<'_>) -> CommandAction {
 
 impl Dispatcher<'_> {
     /// COM_QUERY or COM_STMT_PREPARE.
-    fn text(&mut self, link: &Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
+    fn text(&mut self, link: &mut Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
         if head.fits() && !head.is_whole() {
             return Ok(CommandAction::Incomplete);
         }
@@ -169,6 +172,7 @@ impl Dispatcher<'_> {
         };
         let text = &payload[text_at..];
         let query = head.command == Command::QUERY;
+        link.note_text(text, self.view.dialect(link.status()), head.fits());
         if !head.fits() {
             let dialect = self.view.dialect(link.status());
             let stream = Stream::after(dialect, text_at).with_names(query && has_named);
@@ -182,7 +186,10 @@ impl Dispatcher<'_> {
         }
         // What is bound to a statement id prepares nothing, but a block in it executes.
         let names = (query || has_named) && may_be_named(text, has_named);
-        Ok(if found.call || names { CommandAction::Park } else { CommandAction::Forward(None) })
+        // The server has another id for the session than its client.
+        let own_id = query && link.is_shared() && names_connection(text);
+        let parks = found.call || names || own_id;
+        Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
     }
 
     /// A command for a prepared statement.
@@ -213,7 +220,8 @@ impl Dispatcher<'_> {
     /// COM_QUIT. Of a session that holds locks it is not forwarded: while nothing runs, no thread's
     /// end is needed as a proof.
     fn quit(&mut self, link: &mut Link) -> Result<CommandAction, CloseReason> {
-        if !link.guard().is_armed() || !link.owes_client_nothing() {
+        let kept = link.guard().is_armed() || link.is_shared();
+        if !kept || !link.owes_client_nothing() {
             return Ok(CommandAction::Forward(None));
         }
         self.context.commands[usize::from(Command::QUIT.0)].inc();

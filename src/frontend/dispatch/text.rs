@@ -18,8 +18,9 @@ use crate::frontend::statements::uncovered::pass_or_refuse;
 use crate::lock::codes;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
-use crate::sql::classify::{BareCall, Statement};
+use crate::sql::classify::{BareCall, Statement, as_composite};
 use crate::sql::expression::argument::Argument;
+use crate::sql::find::words::names_connection;
 
 /// The result of a text.
 pub(crate) enum Answered {
@@ -41,7 +42,14 @@ pub(crate) async fn run_text(
         return Ok(Answered::Done);
     };
     let text = &payload[at..];
-    let statement = classify_text(cx, text).await?;
+    let mut statement = classify_text(cx, text).await?;
+    if matches!(statement, Statement::NoCall | Statement::PerhapsLists)
+        && cx.server.is_shared()
+        && names_connection(text)
+        && let Some(own) = as_composite(text, cx.dialect())
+    {
+        statement = Statement::Composite(own);
+    }
     // A bare call pays no copy.
     if !matches!(statement, Statement::NoCall | Statement::Bare(_)) {
         cx.command.keep(&packet, text);

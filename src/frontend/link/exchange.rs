@@ -41,6 +41,7 @@ impl Link {
         let mut interest = Interest::Server;
         let mut incoming =
             Incoming { bytes: Vec::with_capacity(256), followed: 0, whole: true, keep };
+        self.server.expect(shape);
         self.begin_response(shape, 1);
         loop {
             tokio::select! {
@@ -58,7 +59,7 @@ impl Link {
                     continue;
                 }
             }
-            match self.server.read(&mut incoming.bytes) {
+            match self.server.read(&mut incoming.bytes, &self.buffers) {
                 Ok(None) => continue,
                 Ok(Some(0)) => return Err(CloseReason::ServerGone),
                 Err(e) => return Err(self.unread(&e, CloseReason::ServerGone)),

@@ -153,13 +153,14 @@ impl Link {
         };
         let first = if frame.len == 0 { None } else { bytes.get(HEADER).copied() };
         let command = Command(first.unwrap_or(0));
+        self.note_command(command);
         let shape = command.response();
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }
         let recipient = dispatch.forwarded(self, command, shape);
         if shape != Shape::Nothing {
-            self.pending.push_back(Pending::new(shape, recipient));
+            self.owe(Pending::new(shape, recipient));
         }
         self.note_server_used();
         self.input = if frame.len == 0 {

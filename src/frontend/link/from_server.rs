@@ -21,6 +21,11 @@ impl Link {
     /// Reads from the server and passes on. What the server owes is settled by what it sent,
     /// whether or not a client is there to take it.
     pub(crate) fn hear_server(&mut self) -> Result<(), CloseReason> {
+        if self.survives() {
+            // Nothing was asked: it hangs up.
+            self.lose_server();
+            return Ok(());
+        }
         let mut buffer = self.buffers.take();
         let result = self.pump(&mut buffer);
         self.buffers.give(buffer);
@@ -29,7 +34,7 @@ impl Link {
     }
 
     fn pump(&mut self, buffer: &mut Vec<u8>) -> Result<(), CloseReason> {
-        match self.server.read(buffer) {
+        match self.server.read(buffer, &self.buffers) {
             Ok(None) => return Ok(()),
             Ok(Some(0)) => return Err(CloseReason::ServerGone),
             Err(e) => return Err(self.unread(&e, CloseReason::ServerGone)),
@@ -140,6 +145,18 @@ impl Link {
 
     /// Takes what the end of a response says of the session.
     pub(super) fn note_ending(&mut self, ending: Ending) {
+        self.note_status(ending);
+        self.take_in_reports();
+        if let Some(seat) = self.seat() {
+            seat.note_ending(ending);
+        }
+        if matches!(self.input, ClientInput::File { .. }) {
+            self.input = ClientInput::Command;
+        }
+    }
+
+    /// Takes the status flags at the end of a response.
+    pub(super) fn note_status(&mut self, ending: Ending) {
         match ending {
             Ending::Ok { status, .. } => {
                 self.status = status;
@@ -148,9 +165,6 @@ impl Link {
             // An error may have ended a transaction, or left one open: it does not say.
             Ending::Err { .. } => self.status_known = false,
             Ending::Plain => {}
-        }
-        if matches!(self.input, ClientInput::File { .. }) {
-            self.input = ClientInput::Command;
         }
     }
 

@@ -15,6 +15,7 @@ pub(super) mod from_client;
 mod from_server;
 mod large_packets;
 mod outgoing;
+pub(super) mod pooled;
 mod presence;
 mod server_side;
 mod suspended;
@@ -35,6 +36,7 @@ use self::input::ClientInput;
 use self::pending::{Finished, Pending, Skipped, any_for_client};
 use self::reply::Reply;
 use self::server_side::ServerSide;
+use super::pooling::seat::Seat;
 use super::shared::context::Context;
 use crate::backend::connection::Backend;
 use crate::metrics::Metrics;
@@ -77,6 +79,8 @@ pub(super) struct Link {
     /// The last response said the status.
     status_known: bool,
     skipped: Skipped,
+    /// The session's place in the pool, if it shares its connections.
+    seat: Option<Box<Seat>>,
 }
 
 /// What the client of a session that holds locks was sent and may not have acknowledged.
@@ -161,7 +165,14 @@ impl Link {
             status: Status(Status::AUTOCOMMIT),
             status_known: false,
             skipped: Skipped::default(),
+            seat: None,
         }
+    }
+
+    /// A response will come.
+    fn owe(&mut self, pending: Pending) {
+        self.server.expect(pending.shape);
+        self.pending.push_back(pending);
     }
 
     /// Waits until something happens that the caller wants to know. Sends meanwhile what was queued.

@@ -42,7 +42,7 @@ impl Link {
         let shape = command.response();
         if shape != Shape::Nothing {
             self.replay_skipped()?;
-            self.pending.push_back(Pending::new(shape, recipient));
+            self.owe(Pending::new(shape, recipient));
         }
         self.note_server_used();
         self.send_server(packet)
@@ -55,21 +55,21 @@ impl Link {
 
     /// Sends a command whose response nobody sees.
     pub(crate) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
-        self.pending.push_back(Pending::new(Shape::Results, Recipient::Nobody));
+        self.owe(Pending::new(Shape::Results, Recipient::Nobody));
         self.send_server(packet)
     }
 
     /// Sends the release of a gate, which is repeated up to `again` times if it fails.
     pub(crate) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
         self.send_server(&packet)?;
-        self.pending.push_back(Pending::new(Shape::Results, Recipient::Release(packet, again)));
+        self.owe(Pending::new(Shape::Results, Recipient::Release(packet, again)));
         Ok(())
     }
 
     /// Sends a statement that waits at a gate.
     pub(crate) fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.replay_skipped()?;
-        self.pending.push_back(Pending::new(Shape::Results, Recipient::Gate(Vec::new())));
+        self.owe(Pending::new(Shape::Results, Recipient::Gate(Vec::new())));
         self.send_server(packet)
     }
 

@@ -11,8 +11,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::backend::connection::Backend;
+use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::protocol::command::Shape;
+use crate::protocol::cut::Reported;
 use crate::protocol::response::{Progress, Tracker};
 
 /// The connection, while there is one.
@@ -63,8 +65,12 @@ impl ServerSide {
     }
 
     /// Reads what is there. Not connected: nothing is there yet.
-    pub(super) fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<usize>> {
-        self.leg_mut().map_or(Ok(None), |leg| leg.read(buffer))
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        buffers: &Buffers,
+    ) -> io::Result<Option<usize>> {
+        self.0.as_mut().map_or(Ok(None), |backend| backend.read(buffer, buffers))
     }
 
     /// Whether a read may find something. Not connected: not until the session gets a connection, which
@@ -88,6 +94,33 @@ impl ServerSide {
         if let Some(leg) = self.leg_mut() {
             leg.end_abruptly();
         }
+    }
+
+    /// A response will come.
+    pub(super) fn expect(&mut self, shape: Shape) {
+        if let Some(backend) = &mut self.0 {
+            backend.expect(shape);
+        }
+    }
+
+    /// What the server has reported of the session's state since this was asked last.
+    pub(super) fn take_reported(&mut self) -> Reported {
+        self.0.as_mut().map(|backend| backend.take_reported()).unwrap_or_default()
+    }
+
+    /// The connection, which the session has no more.
+    pub(super) fn take(&mut self) -> Option<Box<Backend>> {
+        self.0.take()
+    }
+
+    /// From here on the session has this connection.
+    pub(super) fn put(&mut self, backend: Backend) {
+        self.0 = Some(Box::new(backend));
+    }
+
+    /// The connection.
+    pub(super) fn backend(&mut self) -> Option<&mut Backend> {
+        self.0.as_deref_mut()
     }
 
     /// Begins to follow a response.
@@ -172,7 +205,7 @@ mod tests {
         let refused =
             |sent: io::Result<()>| sent.is_err_and(|e| e.kind() == io::ErrorKind::NotConnected);
         assert!(refused(server.send(b"x")) && refused(server.keep(b"x")));
-        assert!(server.flush().is_ok() && matches!(server.read(&mut Vec::new()), Ok(None)));
+        assert!(server.flush().is_ok() && matches!(server.read(&mut Vec::new(), &Buffers::default()), Ok(None)));
         poll_fn(|cx| {
             assert!(server.poll_readable(cx).is_pending() && server.poll_writable(cx).is_pending());
             Poll::Ready(())

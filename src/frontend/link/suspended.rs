@@ -45,7 +45,7 @@ impl Link {
                 return Poll::Ready(end);
             }
             while self.server.poll_readable(cx).is_ready() {
-                if !matches!(self.server.read(&mut Vec::new()), Ok(None)) {
+                if !matches!(self.server.read(&mut Vec::new(), &self.buffers), Ok(None)) {
                     return Poll::Ready(Err(CloseReason::Fenced));
                 }
             }

@@ -111,6 +111,7 @@ impl CallContext<'_> {
         match self.locks.hear(event)? {
             // Locks are read between commands: if they still differ then, the next sweep asks again.
             Asked::Nothing | Asked::Read => {}
+            Asked::GiveBack => self.server.is_wanted(),
             Asked::Look(question) => self.look_at_client(question),
         }
         Ok(())

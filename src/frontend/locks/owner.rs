@@ -24,6 +24,8 @@ pub(crate) enum Asked {
     Look(u64),
     /// To read which locks the server holds for the session.
     Read,
+    /// To give its connection to the server back, if nothing needs it.
+    GiveBack,
 }
 
 /// What a session can do with locks.
@@ -268,6 +270,7 @@ impl Locks for LockOwner {
             }
             SessionEvent::Look(question) => Ok(Asked::Look(question)),
             SessionEvent::ReadLocks => Ok(Asked::Read),
+            SessionEvent::GiveBack => Ok(Asked::GiveBack),
         }
     }
 

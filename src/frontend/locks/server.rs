@@ -10,7 +10,9 @@ use super::super::link::close_reason::CloseReason;
 use super::super::link::pending::{Recipient, Skipped};
 use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
+use super::super::link::pooled::Arrival;
 use super::super::link::{Interest, Link, LinkEvent};
+use super::super::shared::context::Context;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
 use crate::protocol::command::Shape;
@@ -77,6 +79,14 @@ pub(crate) trait Server: Send {
     fn skipped(&mut self) -> &mut Skipped;
     /// Lets the server run what leaves the same as they would have left.
     fn replay_skipped(&mut self) -> Result<(), CloseReason>;
+    /// Whether the session shares its connections to the server.
+    fn is_shared(&self) -> bool;
+    /// Another session needs the connection.
+    fn is_wanted(&mut self);
+    /// Gives the connection back, if nothing ties the session to it.
+    fn leave(&mut self) -> Task<'_, Result<(), CloseReason>>;
+    /// Gets a connection, unless there is one.
+    fn arrive<'a>(&'a mut self, context: &'a Context) -> Task<'a, Result<Arrival, CloseReason>>;
     /// Whether a client that is silent counts as gone depends on what is held, which has changed.
     fn bound_silence(&mut self);
 }
@@ -185,6 +195,22 @@ impl Server for Link {
 
     fn replay_skipped(&mut self) -> Result<(), CloseReason> {
         self.replay_skipped()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_shared()
+    }
+
+    fn is_wanted(&mut self) {
+        self.is_wanted();
+    }
+
+    fn leave(&mut self) -> Task<'_, Result<(), CloseReason>> {
+        Box::pin(self.leave())
+    }
+
+    fn arrive<'a>(&'a mut self, context: &'a Context) -> Task<'a, Result<Arrival, CloseReason>> {
+        Box::pin(self.arrive(context))
     }
 
     fn bound_silence(&mut self) {

@@ -127,6 +127,11 @@ impl<'a> VisibleWait<'a> {
         }
     }
 
+    /// The server is not to see it.
+    pub(crate) fn never_shown(&mut self) {
+        self.state = State::Never;
+    }
+
     /// The tag of the lock's gates.
     pub(crate) fn tag(&self) -> u64 {
         self.tag

@@ -11,6 +11,7 @@ use super::visible_wait::{
 };
 use crate::engine::handle::{Acquired, Ticket};
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::pooled::Arrival;
 use crate::frontend::link::{Interest, LinkEvent};
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
@@ -44,6 +45,16 @@ pub(crate) async fn wait_for(
     let mut wait = VisibleWait::new(statement, tag, pure, once, until);
     let result = until_decided(cx, &mut ticket, until, &mut wait).await;
     drop(waiting);
+    if result.is_ok()
+        && let Err(end) = come_back(cx).await
+    {
+        drop(wait);
+        // What was granted meanwhile goes back at the session's end.
+        if let Ok(Waited::Decided(Acquired::Granted(grant), _)) = result {
+            cx.enter_grant(ticket.key, grant)?;
+        }
+        return Err(end);
+    }
     if !once {
         cx.context.metrics.wait_seconds.observe(started.elapsed().as_secs_f64());
     }
@@ -71,6 +82,19 @@ pub(crate) async fn wait_for(
                 cx.enter_grant(ticket.key, grant)?;
             }
             Err(end)
+        }
+    }
+}
+
+/// Gets a connection to the server again, if the wait was without one.
+async fn come_back(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
+    if !cx.server.is_shared() {
+        return Ok(());
+    }
+    match cx.server.arrive(cx.context).await? {
+        Arrival::Here => Ok(()),
+        Arrival::TooLate | Arrival::Refused(_) => {
+            Err(CloseReason::Broken("there is no connection to the server after a wait for a lock"))
         }
     }
 }
@@ -135,12 +159,17 @@ async fn until_decided(
                 LinkEvent::Settled | LinkEvent::Stalled => {}
             },
             step = wait.next_step() => match step {
+                GateStep::Due if cx.server.is_shared() => {
+                    // Others need the connection more: among them, perhaps, the lock's holder.
+                    wait.never_shown();
+                    cx.server.leave().await?;
+                }
                 GateStep::Due => wait.asked(cx.locks.close_gate(wait.tag())),
                 GateStep::Closed(Some(gate)) => wait_at(cx, gate, wait).await?,
                 GateStep::Closed(None) => cx.context.metrics.gate_failures.inc(),
             },
             _ = signs.tick(), if !wait.is_shown() => {
-                if cx.server.owes_nothing() {
+                if cx.server.owes_nothing() && cx.server.known_since().is_some() {
                     cx.server.send_hidden(&packet::ping())?;
                 }
             }

@@ -32,7 +32,7 @@ use crate::protocol::handshake::{Greeting, Login};
 use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
 use crate::seldom::Turn;
-use crate::types::ProxyId;
+use crate::types::{ConnectionId, ProxyId};
 
 /// A logged-in client with its server connection.
 #[derive(Debug)]
@@ -49,6 +49,12 @@ pub struct Authenticated {
     pub opened: Duration,
     /// What client and server speak.
     pub capabilities: Capabilities,
+    /// The id that the client was told.
+    pub connection: ConnectionId,
+    /// The account's user name.
+    pub user: Box<[u8]>,
+    /// The default schema of the login.
+    pub schema: Option<Box<[u8]>>,
     /// user@host.
     pub owner: Arc<[u8]>,
     /// The same, for the observer.
@@ -65,6 +71,8 @@ struct LoginClient {
     peer: Peer,
     /// Sequence id of the next packet for it.
     next: u8,
+    /// The id that it was told; `None`: the server's.
+    connection: Option<ConnectionId>,
 }
 
 /// A client that is turned away at its login.
@@ -75,7 +83,7 @@ struct RefusedLogin {
 
 /// Logs a client in. `None`: it was refused or left, and has been told.
 pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
-    let mut client = LoginClient { leg: Leg::new(socket), peer, next: 0 };
+    let mut client = LoginClient { leg: Leg::new(socket), peer, next: 0, connection: None };
     client.peer = match announced(&mut client, context).await {
         Ok(peer) => peer,
         Err(e) => {
@@ -149,6 +157,11 @@ async fn hear_login(
     let mut greeting = greeted.frame.clone();
     let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
     greeted.greeting.offer(&mut greeting[HEADER..], offered);
+    if let Some(pool) = &context.pool {
+        let id = pool.next_session(context.engine.lease().proxy());
+        greeted.greeting.rename(&mut greeting[HEADER..], id);
+        client.connection = Some(id);
+    }
     let heard = async {
         client.leg.send_all(&greeting).await?;
         let mut frame = client.leg.read_frame(MAX_LOGIN).await?;
@@ -193,7 +206,10 @@ async fn authenticated(
     let who = context.observer.is_some().then(|| who_logs_in(login, peer));
     let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
     let tag = who.is_none().then_some(tag.as_bytes());
-    let packet = |proof: Option<&[u8]>| login.for_server(offered, hops, proof, tag);
+    // A server that has it reports what others must restore.
+    let reports = if context.pool.is_some() { Capabilities::SESSION_TRACK } else { Capabilities(0) };
+    let asked = hops.with(reports.both(offered));
+    let packet = |proof: Option<&[u8]>| login.for_server(offered, asked, proof, tag);
     let mut to_server = 1;
     if hops.has(Capabilities::SSL) {
         let packet = packet(None);
@@ -241,6 +257,8 @@ async fn authenticated(
     }
     let capabilities = login.capabilities.without(Capabilities::HOPS).both(offered);
     let owner = owner(login.user, peer);
+    let connection = client.connection.unwrap_or_else(|| greeting.connection.as_session());
+    let schema = Some(login.database).filter(|name| !name.is_empty()).map(Into::into);
     Ok(Authenticated {
         client: client.leg,
         peer,
@@ -248,6 +266,9 @@ async fn authenticated(
         greeting,
         opened,
         capabilities,
+        connection,
+        user: login.user.into(),
+        schema,
         owner,
         who,
         method,

@@ -76,12 +76,17 @@ impl Session {
 
     /// Gives the locks back once the server has rolled back; `quits`: it has not heard COM_QUIT.
     async fn release_after_rollback(&mut self, quits: bool) {
-        if self.locks.ledger().held().is_empty() {
+        if self.locks.ledger().held().is_empty() && !self.link.is_shared() {
             return;
         }
         if self.keeps_rows() {
             // The server frees its locks when its thread has ended, and the rows are next to nothing then.
             return self.locks.abandon();
+        }
+        if !self.link.has_server() {
+            // Nothing of the session can run anywhere.
+            let _ = release_held(&mut self.cx()).await;
+            return;
         }
         self.locks.announce_end();
         if mutants::on(Mutant::ReleaseBeforeRollback) {
@@ -91,7 +96,9 @@ impl Session {
             Ok(Ok(())) => {
                 // Done at the server. An error here means that the lease is lost.
                 let _ = release_held(&mut self.cx()).await;
-                if quits {
+                if self.link.is_shared() {
+                    self.link.leave_for_good();
+                } else if quits {
                     // Without it the server would count the connection as broken off.
                     self.link.quit_server(&packet::quit());
                 }
@@ -185,7 +192,8 @@ impl Session {
             | SessionEvent::Revoke(_)
             | SessionEvent::Lost(_)
             | SessionEvent::Look(_)
-            | SessionEvent::ReadLocks => Ok(()),
+            | SessionEvent::ReadLocks
+            | SessionEvent::GiveBack => Ok(()),
             SessionEvent::Stop | SessionEvent::ServerDone => Err(CloseReason::ServerGone),
         }
     }

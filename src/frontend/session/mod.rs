@@ -3,6 +3,7 @@
 pub mod change_user;
 pub mod close;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -13,6 +14,7 @@ use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
 use super::link::pending::Finished;
+use super::link::pooled::Arrival;
 use super::link::{Interest, Link, LinkEvent};
 use super::locks::call_context::CallContext;
 use super::locks::operations::release_held;
@@ -21,6 +23,8 @@ use super::login::Authenticated;
 use super::observe::need::{Need, Unsettled};
 use super::observe::report::SessionReport;
 use super::observe::watch::{Purpose, Watch};
+use super::pooling::seat::Seat;
+use super::pooling::state::SessionState;
 use super::prepared::cursor::stand_in_to_close;
 use super::prepared::dispatch::prepared_command;
 use super::prepared::prepare::prepare_statement;
@@ -34,13 +38,16 @@ use super::state::phase::Phase;
 use super::state::server_view::ServerView;
 use super::state::statements::Statements;
 use crate::backend::connection::Backend;
+use crate::backend::pool::PoolKey;
 use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
+use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
+use crate::protocol::reply::ErrorReply;
 use crate::sql::find::prefilter::scan;
 
 /// A session.
@@ -81,6 +88,9 @@ impl Session {
             greeting,
             opened,
             capabilities,
+            connection,
+            user,
+            schema,
             owner,
             who,
             method,
@@ -94,13 +104,31 @@ impl Session {
         let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
         let ledger = Ledger::new(Arc::clone(&guard));
         let (engine, gates) = (context.engine.clone(), context.gates.clone());
-        let connection = greeting.connection.as_session();
         let backend = CurrentBackend::of(greeting.connection);
         let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
-        let server = Backend::new(server, &greeting, opened, capabilities);
+        let encrypted = server.tls().is_some();
+        let mut server = Backend::new(server, &greeting, opened, capabilities);
+        let mut seat = None;
+        if let Some(pool) = &context.pool {
+            let key = Arc::new(PoolKey::new(&user, capabilities, encrypted));
+            server = server.shared(Arc::clone(&key), capabilities, schema.is_none(), pool.adopt());
+            let state = SessionState::at_login(schema, several);
+            let events = events_in.clone();
+            let nudge = Arc::new(move || {
+                let _ = events.send(SessionEvent::GiveBack);
+            });
+            let metrics = Arc::clone(&context.metrics);
+            let current = backend.clone();
+            let flavour = greeting.flavour;
+            seat = Some(Seat::new(pool.clone(), key, flavour, state, current, nudge, metrics));
+        }
         let mut link = Link::new(client, server, capabilities, guard, &context);
         link.learn_status(&ok);
+        if let Some(seat) = seat {
+            // A server that has gone meanwhile is noticed at the next command.
+            let _ = link.share(seat);
+        }
         let cluster = context.cluster.clone();
         let session = Self {
             link,
@@ -146,6 +174,10 @@ impl Session {
         if self.locks.is_draining() && self.link.is_idle() && self.phase.takes_commands() {
             return Err(CloseReason::Drained);
         }
+        if self.link.is_shared() && self.phase.takes_commands() {
+            // Boxed, since it is seldom more than a look.
+            Box::pin(self.link.rest()).await?;
+        }
         if self.link.has_more() {
             tokio::task::yield_now().await;
         }
@@ -164,6 +196,9 @@ impl Session {
                 heard?;
                 // The client may have said more before the server refused a command.
                 self.process_inbox()
+            }
+            Wake::Link(LinkEvent::Client) if !self.link.has_server() => {
+                Box::pin(self.hear_without_server()).await
             }
             Wake::Link(LinkEvent::Client) => self.hear_client(),
             Wake::Link(LinkEvent::Stalled) => {
@@ -188,6 +223,9 @@ impl Session {
             let unsettled = Unsettled { need: Need::Unknown, untold: None, held: None, sent: None };
             self.phase = Phase::Settling(vec![unsettled]);
         }
+        if asked == Asked::GiveBack {
+            self.link.is_wanted();
+        }
         if let Asked::Look(question) = asked {
             let reads = self.phase.takes_commands() && self.link.hears_commands();
             // The client's end may lie unread in its socket.
@@ -206,6 +244,61 @@ impl Session {
         link.hear_client(&mut dispatcher)?;
         self.locks.client_is_there();
         Ok(())
+    }
+
+    /// The client of a session without a connection to the server has said something.
+    async fn hear_without_server(&mut self) -> Result<(), CloseReason> {
+        self.link.read_ahead()?;
+        self.locks.client_is_there();
+        match self.link.next_command() {
+            None => return Ok(()),
+            Some(Command::QUIT) => {
+                self.context.commands[usize::from(Command::QUIT.0)].inc();
+                self.link.end_client();
+                return Err(CloseReason::ClientQuit);
+            }
+            Some(_) => {}
+        }
+        let Self { link, locks, context, .. } = self;
+        let arrival = {
+            let mut arriving = pin!(link.arrive(context));
+            loop {
+                tokio::select! {
+                    biased;
+                    event = locks.next_event() => {
+                        if let Asked::Look(question) = locks.hear(event)? {
+                            locks.present(question);
+                        }
+                    }
+                    arrival = &mut arriving => break arrival?,
+                }
+            }
+        };
+        match arrival {
+            Arrival::Here => self.process_inbox(),
+            Arrival::TooLate => {
+                self.context.metrics.pool_timeouts.inc();
+                let wait = self.context.config.pooling.wait;
+                self.refuse_command(&codes::no_connection(wait))
+            }
+            Arrival::Refused(why) => {
+                let backend = self.context.config.backend.to_string();
+                self.refuse_command(&codes::unreachable(&backend, &why))
+            }
+        }
+    }
+
+    /// Answers the next command with an error.
+    fn refuse_command(&mut self, error: &ErrorReply) -> Result<(), CloseReason> {
+        let Some(command) = self.link.drop_command() else {
+            return Err(CloseReason::Broken("there is no connection to the server for a long command"));
+        };
+        if command.response() == Shape::Nothing {
+            return Ok(());
+        }
+        let mut out = Vec::new();
+        error.encode(&mut out, 1, false);
+        self.link.send_client(&out)
     }
 
     /// Looks at client bytes that were read ahead.
@@ -351,6 +444,7 @@ impl Session {
         let reply = cx.exchange(packet, Shape::Results).await?;
         if !reply.is_error() {
             self.begin_anew();
+            self.link.report_again()?;
             release_held(&mut self.cx()).await?;
         }
         self.link.send_client(&reply.bytes)
@@ -358,6 +452,9 @@ impl Session {
 
     /// Forgets what the server has forgotten.
     fn begin_anew(&mut self) {
+        if let Some(seat) = self.link.seat() {
+            seat.reset();
+        }
         self.link.forget_skipped();
         self.view.reset();
         self.statements.reset();

@@ -10,6 +10,7 @@ use super::live_config::InForce;
 use super::log_lines::Lines;
 use super::registry::Registry;
 use super::shapes::Shapes;
+use crate::backend::pool::Pool;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::Config;
@@ -47,6 +48,8 @@ pub struct Context {
     pub hops: Arc<Hops>,
     /// Greeted connections to reuse.
     pub spares: Spares,
+    /// The server connections that sessions share, if they do.
+    pub pool: Option<Pool>,
     /// Whether the server can be reached.
     pub reach: Reach,
     /// All sessions, for the drain.

@@ -50,19 +50,25 @@ pub(crate) async fn look_back(
     cx: &mut CallContext<'_>,
     composite: &Composite,
 ) -> Result<Edits, CloseReason> {
-    if composite.looks_back.is_empty() {
-        return Ok(Vec::new());
+    let (ids, results): (Vec<_>, Vec<_>) =
+        composite.looks_back.iter().partition(|(_, back)| back.is_id());
+    let mut edits = Vec::new();
+    if cx.server.is_shared() {
+        let id = format!("CAST('{}' AS UNSIGNED)", cx.identity.connection()).into_bytes();
+        edits.extend(ids.into_iter().map(|(span, _)| Edit::everywhere(span.clone(), id.clone())));
+    }
+    if results.is_empty() {
+        return Ok(edits);
     }
     cx.server.replay_skipped()?;
-    let names: Vec<&str> = composite.looks_back.iter().map(|(_, back)| back.sql()).collect();
+    let names: Vec<&str> = results.iter().map(|(_, back)| back.sql()).collect();
     let question = format!("SELECT {}", names.join(","));
     let row = cx.ask_row(question.as_bytes()).await?.unwrap_or_default();
-    let values = composite.looks_back.iter().zip(row);
-    let edits = values.filter_map(|((span, _), value)| {
+    edits.extend(results.into_iter().zip(row).filter_map(|((span, _), value)| {
         let value = [b"CAST('", value?.as_slice(), b"' AS SIGNED)"].concat();
         Some(Edit::everywhere(span.clone(), value))
-    });
-    Ok(edits.collect())
+    }));
+    Ok(edits)
 }
 
 /// For a call that returned `value`; `again` has warnings to repeat.

@@ -210,11 +210,10 @@ impl Tokens<'_> {
     /// Where the statement asks for results that the statement before it left in the session.
     pub(in crate::sql) fn looks_back(&self) -> Vec<(Range<usize>, Back)> {
         let spans = (0..self.list.len()).filter_map(|i| {
-            let (back, variable) = Back::ALL.into_iter().find_map(|back| match back {
-                Back::RowCount | Back::FoundRows => {
-                    (self.is(i, back.word()) && self.punct(i + 1, b'(')).then_some((back, false))
-                }
-                Back::Warnings | Back::Errors => self.is(i, back.word()).then_some((back, true)),
+            let (back, variable) = Back::ALL.into_iter().find_map(|back| {
+                let variable = back.is_variable();
+                let asked = self.is(i, back.word()) && (variable || self.punct(i + 1, b'('));
+                asked.then_some((back, variable))
             })?;
             let start = if variable { self.variable_start(i)? } else { i };
             let end = if variable { i } else { self.closes[i + 1] };

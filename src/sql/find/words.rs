@@ -14,11 +14,31 @@ pub enum Back {
     Warnings,
     /// @@error_count
     Errors,
+    /// CONNECTION_ID(), which is no result, but another one's in a session with shared connections.
+    ConnectionId,
+    /// @@pseudo_thread_id, the same.
+    ThreadId,
 }
 
 impl Back {
-    pub(in crate::sql) const ALL: [Self; 4] =
-        [Self::RowCount, Self::FoundRows, Self::Warnings, Self::Errors];
+    pub(in crate::sql) const ALL: [Self; 6] = [
+        Self::RowCount,
+        Self::FoundRows,
+        Self::Warnings,
+        Self::Errors,
+        Self::ConnectionId,
+        Self::ThreadId,
+    ];
+
+    /// Whether it is the session's id, which no statement changes.
+    pub fn is_id(self) -> bool {
+        matches!(self, Self::ConnectionId | Self::ThreadId)
+    }
+
+    /// Whether it is a variable.
+    pub(in crate::sql) fn is_variable(self) -> bool {
+        matches!(self, Self::Warnings | Self::Errors | Self::ThreadId)
+    }
 
     pub(in crate::sql) fn word(self) -> &'static str {
         match self {
@@ -26,6 +46,8 @@ impl Back {
             Self::FoundRows => "FOUND_ROWS",
             Self::Warnings => "warning_count",
             Self::Errors => "error_count",
+            Self::ConnectionId => "CONNECTION_ID",
+            Self::ThreadId => "pseudo_thread_id",
         }
     }
 
@@ -36,6 +58,8 @@ impl Back {
             Self::FoundRows => "FOUND_ROWS()",
             Self::Warnings => "@@warning_count",
             Self::Errors => "@@error_count",
+            Self::ConnectionId => "CONNECTION_ID()",
+            Self::ThreadId => "@@pseudo_thread_id",
         }
     }
 }
@@ -80,8 +104,17 @@ pub fn may_change_modes(text: &[u8]) -> bool {
 /// Whether a text may ask for results that the statement before it left in the session. A query of
 /// the proxy's own would overwrite them.
 pub fn looks_back(text: &[u8]) -> bool {
+    names_any(text, |back| !back.is_id())
+}
+
+/// Whether a text may ask for the id of its connection.
+pub fn names_connection(text: &[u8]) -> bool {
+    names_any(text, Back::is_id)
+}
+
+fn names_any(text: &[u8], which: impl Fn(Back) -> bool) -> bool {
     memchr::memchr_iter(b'_', text).any(|at| {
-        Back::ALL.into_iter().any(|back| {
+        Back::ALL.into_iter().filter(|back| which(*back)).any(|back| {
             let word = back.word().as_bytes();
             let start = memchr::memchr(b'_', word).and_then(|n| at.checked_sub(n));
             let found = start.and_then(|start| text.get(start..start + word.len()));

@@ -10,7 +10,9 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::{Recipient, Skipped};
 use crate::frontend::link::reply::Keep;
 use crate::frontend::link::reply::Reply;
+use crate::frontend::link::pooled::Arrival;
 use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::shared::context::Context;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
 use crate::protocol::command::{Command, Shape};
@@ -90,6 +92,20 @@ impl ScriptedServer {
 }
 
 impl Server for ScriptedServer {
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn is_wanted(&mut self) {}
+
+    fn leave(&mut self) -> Task<'_, Result<(), CloseReason>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn arrive<'a>(&'a mut self, _: &'a Context) -> Task<'a, Result<Arrival, CloseReason>> {
+        Box::pin(async { Ok(Arrival::Here) })
+    }
+
     fn exchange<'a>(
         &'a mut self,
         packet: &'a [u8],

@@ -1,0 +1,400 @@
+//! A session that shares server connections: it gives its own back when it can, and gets one, with its
+//! state on it, when it needs one.
+
+use std::sync::Arc;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::close_reason::CloseReason;
+use super::input::ClientInput;
+use super::reply::Reply;
+use super::{Interest, Link, LinkEvent};
+use crate::backend::connection::{Backend, DetachedBackend};
+use crate::backend::pool::{Lent, Turn};
+use crate::engine::shared::current_backend::Reuse;
+use crate::frontend::pooling::pins::Pin;
+use crate::frontend::pooling::restore::{begin_reports, restoring, strangers};
+use crate::frontend::pooling::seat::Seat;
+use crate::frontend::shared::context::Context;
+use crate::frontend::pooling::open::open_as;
+use crate::mutants::{self, Mutant};
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::{self, ColumnKind};
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::packet;
+use crate::protocol::response::Progress;
+use crate::protocol::status::Status;
+use crate::sql::lexer::dialect::Dialect;
+
+/// What became of a session's wish for a connection.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// It has one, with its state on it.
+    Here,
+    /// There was none in time.
+    TooLate,
+    /// None can be opened: why.
+    Refused(String),
+}
+
+impl Link {
+    /// From here on the session shares its connections; the one it has becomes the pool's.
+    pub(crate) fn share(&mut self, seat: Seat) -> Result<(), CloseReason> {
+        let mut seat = Box::new(seat);
+        let nudge = Arc::clone(&seat.nudge);
+        seat.hold = Some(seat.pool.hold(move || nudge()));
+        let reports = begin_reports(self.capabilities);
+        self.seat = Some(seat);
+        self.send_hidden(&reports)
+    }
+
+    /// The session's place in the pool, if it shares its connections.
+    pub(crate) fn seat(&mut self) -> Option<&mut Seat> {
+        self.seat.as_deref_mut()
+    }
+
+    /// Whether the session shares its connections.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.seat.is_some()
+    }
+
+    /// Whether there is a connection to the server.
+    pub(crate) fn has_server(&self) -> bool {
+        self.server.is_there()
+    }
+
+    /// The next command, as far as it has come: its first byte.
+    pub(crate) fn next_command(&self) -> Option<Command> {
+        self.inbox.get(HEADER).map(|byte| Command(*byte))
+    }
+
+    /// Drops the next command, if all of it has come.
+    pub(crate) fn drop_command(&mut self) -> Option<Command> {
+        let frame = FrameHeader::peek(&self.inbox)?;
+        if frame.continued() || self.inbox.len() < HEADER + frame.len {
+            return None;
+        }
+        let packet = self.take_command()?;
+        packet.get(HEADER).map(|byte| Command(*byte))
+    }
+
+    /// A statement is about to run.
+    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, whole: bool) {
+        if let Some(seat) = &mut self.seat {
+            if whole { seat.note_text(text, dialect) } else { seat.note_long(text, dialect) }
+        }
+    }
+
+    /// One text may hold several statements from here on, or may not.
+    pub(crate) fn note_several(&mut self, several: bool) {
+        if let Some(seat) = &mut self.seat {
+            seat.state.several = several;
+        }
+    }
+
+    /// A command is about to run that is no text.
+    pub(crate) fn note_command(&mut self, command: Command) {
+        let Some(seat) = &mut self.seat else { return };
+        match command {
+            Command::STMT_PREPARE => seat.note_prepared(true),
+            Command::STMT_CLOSE => seat.note_prepared(false),
+            Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP | Command::CLONE => {
+                seat.pins.add(Pin::Replication);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in what the server has reported of the session's state.
+    pub(super) fn take_in_reports(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            let reported = self.server.take_reported();
+            seat.take_in(&reported);
+            if seat.state.schema.is_some()
+                && let Some(backend) = self.server.backend()
+            {
+                backend.note_schema();
+            }
+        }
+    }
+
+    /// Whether nothing runs on the connection, and nothing ties the session to it.
+    fn is_free(&self) -> bool {
+        self.server.is_there()
+            && self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty())
+            && self.is_settled()
+            && self.server.is_flushed()
+            && matches!(self.input, ClientInput::Command)
+            && !self.status.has(Status::IN_TRANS)
+            && !self.client_ended
+    }
+
+    /// The session is between two commands: gives its connection back if it is wanted.
+    pub(crate) async fn rest(&mut self) -> Result<(), CloseReason> {
+        let free = self.inbox.is_empty() && self.is_free();
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        seat.show_pins();
+        if !free {
+            return Ok(());
+        }
+        if let Some(hold) = &seat.hold {
+            hold.rests();
+        }
+        let asked = std::mem::take(&mut seat.asked) || mutants::on(Mutant::Shuffle);
+        if asked || seat.pool.is_wanted() || seat.pool.is_over() {
+            return self.leave().await;
+        }
+        Ok(())
+    }
+
+    /// Gives the connection back, if nothing ties the session to it, after the server has told what it
+    /// does not report.
+    pub(crate) async fn leave(&mut self) -> Result<(), CloseReason> {
+        if !self.is_free() {
+            return Ok(());
+        }
+        self.works();
+        // After an error nobody knows whether a transaction is open; and without OK packets at the end of
+        // rows, servers report late.
+        let late = self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.reports_late));
+        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            self.exchange_all(&[packet::ping()]).await?;
+            self.take_in_reports();
+        }
+        if !self.is_free() {
+            return Ok(());
+        }
+        self.capture().await?;
+        if !self.is_free() {
+            return Ok(());
+        }
+        if mutants::on(Mutant::Shuffle) {
+            let dirty = strangers(self.capabilities);
+            self.exchange_all(&dirty).await?;
+            self.server.take_reported();
+        }
+        let (Some(seat), Some(backend)) = (&mut self.seat, self.server.take()) else {
+            return Ok(());
+        };
+        seat.hold = None;
+        seat.asked = false;
+        if seat.current.clear() == Reuse::Allowed
+            && let Ok(backend) = backend.detach()
+        {
+            seat.pool.give(backend);
+        }
+        Ok(())
+    }
+
+    /// Has the server report again, after a reset of the connection.
+    pub(crate) fn report_again(&mut self) -> Result<(), CloseReason> {
+        if self.seat.is_none() {
+            return Ok(());
+        }
+        let reports = begin_reports(self.capabilities);
+        self.send_hidden(&reports)
+    }
+
+    /// Gives the connection back at the session's end, after a reset.
+    pub(crate) fn leave_for_good(&mut self) {
+        let Some(seat) = &mut self.seat else { return };
+        let foreign = seat.pins.has(Pin::Auth) || seat.pins.has(Pin::Replication);
+        seat.hold = None;
+        if let Some(backend) = self.server.take()
+            && seat.current.clear() == Reuse::Allowed
+            && !foreign
+            && let Ok(backend) = backend.detach()
+        {
+            seat.pool.give(backend);
+        }
+    }
+
+    /// Another session needs the connection: this one gives it back when it can.
+    pub(crate) fn is_wanted(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.asked = true;
+        }
+    }
+
+    /// The session works with its connection.
+    pub(crate) fn works(&self) {
+        if let Some(hold) = self.seat.as_ref().and_then(|seat| seat.hold.as_ref()) {
+            hold.works();
+        }
+    }
+
+    /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
+    /// all of its state is known.
+    pub(super) fn survives(&self) -> bool {
+        let known = self.seat.as_ref().is_some_and(|seat| seat.doubts.is_empty());
+        known && self.is_free() && self.status_known
+    }
+
+    /// The connection is gone.
+    pub(super) fn lose_server(&mut self) {
+        self.server.take();
+        if let Some(seat) = &mut self.seat {
+            seat.hold = None;
+            seat.current.clear();
+        }
+    }
+
+    /// Gets a connection with the session's state on it.
+    pub(crate) async fn arrive(&mut self, context: &Context) -> Result<Arrival, CloseReason> {
+        if self.server.is_there() {
+            return Ok(Arrival::Here);
+        }
+        let deadline = Instant::now() + context.config.pooling.wait;
+        loop {
+            let Some(lent) = self.turn(deadline).await? else { return Ok(Arrival::TooLate) };
+            let backend = match lent {
+                Lent::Open(backend) => match self.take_over(*backend) {
+                    Some(backend) => backend,
+                    // It has ended meanwhile.
+                    None => continue,
+                },
+                Lent::New(permit) => {
+                    let Some(seat) = &self.seat else { return Ok(Arrival::TooLate) };
+                    match open_as(context, seat, self.capabilities, permit).await {
+                        Ok(backend) => backend,
+                        Err(why) => return Ok(Arrival::Refused(why)),
+                    }
+                }
+            };
+            let Some(seat) = &mut self.seat else { return Ok(Arrival::TooLate) };
+            seat.current.set(backend.id());
+            let nudge = Arc::clone(&seat.nudge);
+            seat.hold = Some(seat.pool.hold(move || nudge()));
+            self.server.put(backend);
+            match self.restore().await {
+                Ok(None) => return Ok(Arrival::Here),
+                Ok(Some(why)) => {
+                    self.lose_server();
+                    return Ok(Arrival::Refused(why));
+                }
+                Err(CloseReason::ServerGone) => self.lose_server(),
+                Err(end) => return Err(end),
+            }
+        }
+    }
+
+    fn take_over(&self, backend: DetachedBackend) -> Option<Backend> {
+        if backend.is_quiet() { backend.attach(self.capabilities).ok() } else { None }
+    }
+
+    /// A connection, or leave to open one, when it is this session's turn. `None`: not in time.
+    async fn turn(&mut self, deadline: Instant) -> Result<Option<Lent>, CloseReason> {
+        let Some(seat) = &self.seat else { return Ok(None) };
+        let mut later = match seat.pool.take(&seat.key, seat.state.schema.is_none()) {
+            Turn::Now(lent) => return Ok(Some(lent)),
+            Turn::Later(later) => later,
+        };
+        loop {
+            tokio::select! {
+                biased;
+                lent = &mut later => return Ok(lent.ok()),
+                () = sleep_until(deadline) => return Ok(None),
+                event = self.next(Interest::Ahead) => if event? == LinkEvent::Client {
+                    self.read_ahead()?;
+                },
+            }
+        }
+    }
+
+    /// Puts the session's state on its connection. The server's refusal, if it refuses.
+    async fn restore(&mut self) -> Result<Option<String>, CloseReason> {
+        let used = self.server.backend().is_some_and(|backend| backend.is_used());
+        let Some(seat) = &self.seat else { return Ok(None) };
+        let packets = restoring(&seat.state, used, self.capabilities);
+        let replies = self.exchange_all(&packets).await?;
+        // Of the proxy's own making.
+        self.server.take_reported();
+        self.take_in_reports();
+        Ok(replies.iter().find(|reply| reply.is_error()).map(|reply| {
+            let text = reply.bytes.get(HEADER + 9..).unwrap_or_default();
+            String::from_utf8_lossy(text).into_owned()
+        }))
+    }
+
+    /// Asks for the state that is in doubt.
+    async fn capture(&mut self) -> Result<(), CloseReason> {
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        if seat.doubts.is_empty() {
+            return Ok(());
+        }
+        let doubts = std::mem::take(&mut seat.doubts);
+        let questions = doubts.questions(self.capabilities);
+        let replies = self.exchange_all(&questions).await?;
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        let values = replies.first().and_then(|reply| {
+            if doubts.names.is_empty() { reply.values() } else { reply.row() }
+        });
+        let definitions = replies.get(1).into_iter().flat_map(Reply::frames);
+        let kinds: Vec<ColumnKind> = definitions
+            .map(|frame| &frame[HEADER..])
+            .filter(|payload| column::is_definition(payload))
+            .filter_map(ColumnKind::of)
+            .collect();
+        let flavour = seat.flavour;
+        let captured = values.and_then(|values| {
+            doubts.answered(&values, &kinds, flavour, &mut seat.state)
+        });
+        self.server.take_reported();
+        match captured {
+            Some(captured) => {
+                if captured.large {
+                    seat.pins.add(Pin::LargeVariable);
+                }
+                if captured.init_connect {
+                    seat.pins.add(Pin::InitConnect);
+                }
+            }
+            None => {
+                // Not to be had in a way that can be read: the session stays where it is.
+                seat.doubts = doubts;
+                seat.pins.add(Pin::LargeVariable);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends packets at once and reads the whole responses to all of them.
+    async fn exchange_all(&mut self, packets: &[Vec<u8>]) -> Result<Vec<Reply>, CloseReason> {
+        for _ in packets {
+            self.server.expect(Shape::Results);
+        }
+        self.send_server(&packets.concat())?;
+        let mut replies = Vec::with_capacity(packets.len());
+        let mut bytes = Vec::with_capacity(256);
+        let mut followed = 0;
+        self.begin_response(Shape::Results, 1);
+        loop {
+            if self.next(Interest::Server).await? != LinkEvent::Server {
+                continue;
+            }
+            match self.server.read(&mut bytes, &self.buffers) {
+                Ok(None) => continue,
+                Ok(Some(0)) | Err(_) => return Err(CloseReason::ServerGone),
+                Ok(Some(_)) => {}
+            }
+            while followed < bytes.len() {
+                let (n, progress) = self.follow(&mut bytes[followed..]);
+                followed += n;
+                let Progress::Ended(ending) = progress else { continue };
+                self.note_status(ending);
+                let rest = bytes.split_off(followed);
+                replies.push(Reply { bytes: std::mem::replace(&mut bytes, rest), ending });
+                followed = 0;
+                if replies.len() == packets.len() {
+                    return Ok(replies);
+                }
+                self.begin_response(Shape::Results, 1);
+            }
+            if bytes.len() > super::reply::MAX_REPLY {
+                return Err(CloseReason::Broken("an endless reply to a question of the proxy"));
+            }
+            bytes.reserve(4096);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Asks a server for the state of a session that it does not report by itself.
+
+use std::collections::BTreeSet;
+
+use super::state::{SessionState, quoted, role_text};
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::column::ColumnKind;
+use crate::protocol::packet;
+use crate::types::Flavour;
+
+/// Bytes of a user variable that is taken along.
+const LARGEST: usize = 64 * 1024;
+
+/// What has changed, perhaps, without a report.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Doubts {
+    /// Character sets and the collation.
+    pub charsets: bool,
+    /// The active roles.
+    pub role: bool,
+    /// LAST_INSERT_ID().
+    pub insert_id: bool,
+    /// Whether the server runs statements at each login.
+    pub init_connect: bool,
+    /// User variables.
+    pub names: BTreeSet<Box<[u8]>>,
+}
+
+impl Doubts {
+    /// Right after a login.
+    pub(crate) fn at_login() -> Self {
+        Self { charsets: true, role: true, init_connect: true, ..Self::default() }
+    }
+
+    /// After a reset of the connection.
+    pub(crate) fn after_reset() -> Self {
+        Self { charsets: true, role: true, ..Self::default() }
+    }
+
+    /// Whether all is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The questions: one for what has a type of its own, and one for the types of user variables.
+    pub(crate) fn questions(&self, capabilities: Capabilities) -> Vec<Vec<u8>> {
+        let mut columns: Vec<Vec<u8>> = Vec::new();
+        let mut ask = |sql: &[u8]| columns.push(sql.to_vec());
+        if self.charsets {
+            ask(b"@@character_set_client");
+            ask(b"@@character_set_connection");
+            ask(b"@@character_set_results");
+            ask(b"@@collation_connection");
+        }
+        if self.role {
+            ask(b"CURRENT_ROLE()");
+        }
+        if self.insert_id {
+            ask(b"LAST_INSERT_ID()");
+        }
+        if self.init_connect {
+            ask(b"@@init_connect<>''");
+        }
+        for name in &self.names {
+            let name = quoted(name);
+            ask(&[b"LENGTH(@", &*name, b")"].concat());
+            ask(&[b"CHARSET(@", &*name, b")"].concat());
+            ask(&[b"COLLATION(@", &*name, b")"].concat());
+            ask(&[b"IF(LENGTH(@", &*name, b")<=65536,HEX(@", &*name, b"),NULL)"].concat());
+            ask(&[b"IF(LENGTH(@", &*name, b")<=400,CONCAT('',@", &*name, b"),NULL)"].concat());
+        }
+        let select = |columns: &[u8], end: &[u8]| {
+            packet::query(&[b"SELECT ", columns, end].concat(), capabilities)
+        };
+        let mut questions = vec![select(&columns.join(&b','), b"")];
+        if !self.names.is_empty() {
+            let names: Vec<_> = self.names.iter().map(|n| [b"@", &*quoted(n)].concat()).collect();
+            questions.push(select(&names.join(&b','), b" LIMIT 0"));
+        }
+        questions
+    }
+
+    /// Takes in the answers: the values of the first, and the kinds of the second one's columns. `None`: they cannot be
+    /// understood. A name: this variable is too large.
+    pub(crate) fn answered(
+        &self,
+        values: &[Option<Vec<u8>>],
+        kinds: &[ColumnKind],
+        flavour: Flavour,
+        state: &mut SessionState,
+    ) -> Option<Captured> {
+        let mut values = values.iter();
+        let mut next = || values.next();
+        let mut captured = Captured { large: false, init_connect: false };
+        if self.charsets {
+            for name in ["character_set_client", "character_set_connection", "character_set_results"]
+            {
+                let value = next()?.as_deref().unwrap_or_default();
+                state.set(name.as_bytes(), value);
+            }
+            state.collation = next()?.as_deref().map(Into::into);
+        }
+        if self.role {
+            state.role = Some(role_text(next()?.as_deref(), flavour));
+        }
+        if self.insert_id {
+            let text = std::str::from_utf8(next()?.as_deref()?).ok()?;
+            state.last_insert_id = text.parse().ok()?;
+        }
+        if self.init_connect {
+            captured.init_connect = next()?.as_deref() == Some(b"1");
+        }
+        for (n, name) in self.names.iter().enumerate() {
+            let length = next()?.as_deref();
+            let (charset, collation) = (next()?.as_deref(), next()?.as_deref());
+            let (hex, text) = (next()?.as_deref(), next()?.as_deref());
+            let Some(length) = length else {
+                state.user_variables.insert(name.clone(), (*b"NULL").into());
+                continue;
+            };
+            let length: usize = std::str::from_utf8(length).ok()?.parse().ok()?;
+            captured.large |= length > LARGEST;
+            if length <= LARGEST {
+                let value = user_value(*kinds.get(n)?, hex?, text, charset?, collation?)?;
+                state.user_variables.insert(name.clone(), value.into());
+            }
+        }
+        Some(captured)
+    }
+}
+
+/// What the answers say beside the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Captured {
+    /// A user variable is too large to be taken along.
+    pub large: bool,
+    /// The server runs statements at each login.
+    pub init_connect: bool,
+}
+
+/// A user variable's value as an expression of the same type.
+fn user_value(
+    kind: ColumnKind,
+    hex: &[u8],
+    text: Option<&[u8]>,
+    charset: &[u8],
+    collation: &[u8],
+) -> Option<Vec<u8>> {
+    Some(match kind {
+        ColumnKind::Integer { unsigned: false } | ColumnKind::Decimal => text?.to_vec(),
+        ColumnKind::Integer { unsigned: true } => [b"CAST(", text?, b" AS UNSIGNED)"].concat(),
+        ColumnKind::Double => {
+            let text = text?;
+            let exponent: &[u8] = if text.contains(&b'e') { b"" } else { b"e0" };
+            [text, exponent].concat()
+        }
+        ColumnKind::Other if charset == b"binary" => [b"_binary x'", hex, b"'"].concat(),
+        ColumnKind::Other => {
+            [b"_", charset, b" x'", hex, b"' COLLATE ", collation].concat()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_come_back_with_their_types() {
+        let mut doubts = Doubts::at_login();
+        doubts.insert_id = true;
+        for name in [&b"b"[..], b"d", b"i", b"n", b"s", b"u"] {
+            doubts.names.insert(name.into());
+        }
+        let questions = doubts.questions(Capabilities(0));
+        assert_eq!(questions.len(), 2);
+        assert!(questions[1].ends_with(b"SELECT @`b`,@`d`,@`i`,@`n`,@`s`,@`u` LIMIT 0"));
+        let some = |text: &str| Some(text.as_bytes().to_vec());
+        let mut values: Vec<Option<Vec<u8>>> = ["utf8mb4", "latin1"].map(some).to_vec();
+        values.extend([None, some("latin1_bin"), some("NONE"), some("9"), some("0")]);
+        let variable = |length: &str, charset: &str, collation: &str, hex: &str, text: &str| {
+            [some(length), some(charset), some(collation), some(hex), some(text)]
+        };
+        values.extend(variable("1", "binary", "binary", "FF", "\u{fffd}"));
+        values.extend(variable("3", "binary", "binary", "2", "1.5"));
+        values.extend(variable("2", "binary", "binary", "FB", "-5"));
+        values.extend([None, some("binary"), some("binary"), None, None]);
+        values.extend(variable("2", "utf8mb4", "utf8mb4_bin", "C3A9", "\u{e9}"));
+        values.extend(variable("1", "binary", "binary", "5", "5"));
+        let kinds = [
+            ColumnKind::Other,
+            ColumnKind::Double,
+            ColumnKind::Integer { unsigned: false },
+            ColumnKind::Other,
+            ColumnKind::Other,
+            ColumnKind::Integer { unsigned: true },
+        ];
+        let mut state = SessionState::default();
+        let captured = doubts.answered(&values, &kinds, Flavour::MySql, &mut state);
+        assert_eq!(captured, Some(Captured { large: false, init_connect: false }));
+        let expressions: Vec<_> =
+            state.user_variables.values().map(|v| String::from_utf8_lossy(v)).collect();
+        let string = "_utf8mb4 x'C3A9' COLLATE utf8mb4_bin";
+        let expected = ["_binary x'FF'", "1.5e0", "-5", "NULL", string, "CAST(5 AS UNSIGNED)"];
+        assert_eq!(expressions, expected);
+        assert_eq!(state.last_insert_id, 9);
+        assert_eq!(state.collation.as_deref(), Some(&b"latin1_bin"[..]));
+        assert_eq!(doubts.answered(&values[1..], &kinds, Flavour::MySql, &mut state), None);
+    }
+
+    #[test]
+    fn a_variable_that_is_too_large_is_said_to_be() {
+        let mut doubts = Doubts::default();
+        doubts.names.insert((*b"x").into());
+        let some = |text: &str| Some(text.as_bytes().to_vec());
+        let values = [some("70000"), some("utf8mb4"), some("utf8mb4_bin"), None, None];
+        let mut state = SessionState::default();
+        let captured = doubts.answered(&values, &[ColumnKind::Other], Flavour::MySql, &mut state);
+        assert_eq!(captured, Some(Captured { large: true, init_connect: false }));
+        assert!(state.user_variables.is_empty());
+    }
+}

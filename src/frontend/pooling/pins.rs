@@ -1,0 +1,149 @@
+//! What ties a session to the server connection that it has. A held lock does not.
+
+/// Why a session keeps its connection. Each has an end, or lasts as long as the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pin {
+    /// LOCK TABLES, FLUSH TABLES with names: until the server says that no table is locked.
+    TableLocks,
+    /// FLUSH TABLES WITH READ LOCK: until UNLOCK TABLES.
+    GlobalLock,
+    /// LOCK INSTANCE, BACKUP STAGE, BACKUP LOCK: until the session resets its connection.
+    BackupLock,
+    /// HANDLER … OPEN: until the session resets its connection.
+    Handler,
+    /// A temporary table: until the session resets its connection.
+    TempTable,
+    /// A statement that was prepared by a command: until all are closed.
+    Prepared,
+    /// A statement that was prepared in SQL: until the session resets its connection.
+    SqlPrepare,
+    /// Warnings or an error, of which the client may ask: until the next statement.
+    Diagnostics,
+    /// An XA transaction: until the session resets its connection.
+    Xa,
+    /// A variable that the next statement uses up, such as `timestamp`.
+    OneShotValue,
+    /// A variable that changes what is replicated, such as `sql_log_bin`.
+    ReplicationVar,
+    /// Profiles and traces of statements.
+    Profiling,
+    /// The last value of a sequence.
+    Sequence,
+    /// A stored program may have done what no server tells.
+    Routine,
+    /// A user variable that is too large to be carried.
+    LargeVariable,
+    /// What the server reports of the session was changed by its client.
+    Tracking,
+    /// SQL_CALC_FOUND_ROWS: until the session resets its connection.
+    FoundRows,
+    /// A resource group.
+    ResourceGroup,
+    /// A statement too long to be judged by its text.
+    LongStatement,
+    /// The server runs statements of its own at each login.
+    InitConnect,
+    /// Both sides talk freely.
+    Replication,
+    /// No other connection could be opened for the account: its password is not known.
+    Auth,
+}
+
+/// All of them, and what metrics call them.
+pub(crate) const PINS: [(Pin, &str); 22] = [
+    (Pin::TableLocks, "table_locks"),
+    (Pin::GlobalLock, "global_lock"),
+    (Pin::BackupLock, "backup_lock"),
+    (Pin::Handler, "handler"),
+    (Pin::TempTable, "temp_table"),
+    (Pin::Prepared, "prepared"),
+    (Pin::SqlPrepare, "sql_prepare"),
+    (Pin::Diagnostics, "diagnostics"),
+    (Pin::Xa, "xa"),
+    (Pin::OneShotValue, "one_shot_value"),
+    (Pin::ReplicationVar, "replication_var"),
+    (Pin::Profiling, "profiling"),
+    (Pin::Sequence, "sequence"),
+    (Pin::Routine, "routine"),
+    (Pin::LargeVariable, "large_variable"),
+    (Pin::Tracking, "tracking"),
+    (Pin::FoundRows, "found_rows"),
+    (Pin::ResourceGroup, "resource_group"),
+    (Pin::LongStatement, "long_statement"),
+    (Pin::InitConnect, "init_connect"),
+    (Pin::Replication, "replication"),
+    (Pin::Auth, "auth"),
+];
+
+/// Those that a session has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Pins(u32);
+
+impl Pins {
+    /// Of the account, not of what was done: they outlast a reset of the connection.
+    const LASTING: [Pin; 3] = [Pin::InitConnect, Pin::Replication, Pin::Auth];
+
+    /// One more.
+    pub(crate) fn add(&mut self, pin: Pin) {
+        self.0 |= 1 << pin as u32;
+    }
+
+    /// Without it.
+    pub(crate) fn remove(&mut self, pin: Pin) {
+        self.0 &= !(1 << pin as u32);
+    }
+
+    /// Whether it is among them.
+    pub(crate) fn has(self, pin: Pin) -> bool {
+        self.0 & 1 << pin as u32 != 0
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The session has reset its connection.
+    pub(crate) fn reset(&mut self) {
+        let before = *self;
+        self.0 = 0;
+        for pin in Self::LASTING {
+            if before.has(pin) {
+                self.add(pin);
+            }
+        }
+    }
+
+    /// What metrics call them.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        PINS.iter().filter(move |(pin, _)| self.has(*pin)).map(|(_, name)| *name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pin_has_a_bit_and_a_name_of_its_own() {
+        let mut all = Pins::default();
+        for (n, (pin, name)) in PINS.iter().enumerate() {
+            assert!(!all.has(*pin), "{name}");
+            all.add(*pin);
+            assert_eq!(all.names().count(), n + 1);
+        }
+        for (pin, _) in PINS {
+            all.remove(pin);
+        }
+        assert!(all.is_empty());
+    }
+
+    #[test]
+    fn a_reset_ends_what_the_session_did() {
+        let mut pins = Pins::default();
+        pins.add(Pin::TempTable);
+        pins.add(Pin::Auth);
+        pins.reset();
+        assert!(pins.has(Pin::Auth) && !pins.has(Pin::TempTable));
+    }
+}

@@ -1,0 +1,177 @@
+//! The packets that give a server connection the state of a session.
+
+use super::state::SessionState;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::Command;
+use crate::protocol::packet;
+
+/// What the server is to report of a session that may move. MySQL's list must have names for all; with
+/// `*`, each of its statements reports a number, too, which is cut like the rest.
+const REPORTS: &str = "session_track_system_variables='*',session_track_schema=1,\
+     session_track_state_change=1,session_track_transaction_info='CHARACTERISTICS'";
+
+/// The statement that has the server report.
+pub(crate) fn begin_reports(capabilities: Capabilities) -> Vec<u8> {
+    packet::query(format!("SET SESSION {REPORTS}").as_bytes(), capabilities)
+}
+
+/// The packets, each answered by OK, that give a connection this state. `used`: it has another
+/// session's; `selected`: a schema is selected on it.
+pub(crate) fn restoring(
+    state: &SessionState,
+    used: bool,
+    capabilities: Capabilities,
+) -> Vec<Vec<u8>> {
+    let query = |text: &[u8]| packet::query(text, capabilities);
+    let mut packets = Vec::new();
+    if used {
+        packets.push(packet::reset_connection());
+    }
+    let option = u8::from(!state.several);
+    packets.push(packet::command(&[&[Command::SET_OPTION.0, option, 0]]));
+    if let Some(role) = &state.role {
+        packets.push(query(&[b"SET ROLE ", &**role].concat()));
+    }
+    packets.push(query(&settings(state)));
+    if let Some(schema) = &state.schema {
+        packets.push(packet::command(&[&[Command::INIT_DB.0], schema]));
+    }
+    if !state.user_variables.is_empty() {
+        packets.push(query(&user_variables(state)));
+    }
+    if !state.characteristics.is_empty() {
+        for text in state.characteristics.split(|b| *b == b';') {
+            let text = text.trim_ascii();
+            if !text.is_empty() {
+                packets.push(query(text));
+            }
+        }
+    }
+    packets
+}
+
+/// What another session might leave on a connection, for tests.
+pub(crate) fn strangers(capabilities: Capabilities) -> Vec<Vec<u8>> {
+    [
+        "SET NAMES latin1 COLLATE latin1_bin",
+        "SET sql_mode='ANSI',@x='stranger',@a=99,time_zone='+09:00',sql_select_limit=3,last_insert_id=77",
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SET TRANSACTION READ ONLY",
+        "PREPARE s FROM 'SELECT 7'",
+        "SET autocommit=0",
+        "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1",
+    ]
+    .iter()
+    .map(|text| packet::query(text.as_bytes(), capabilities))
+    .collect()
+}
+
+/// One SET of all system variables.
+fn settings(state: &SessionState) -> Vec<u8> {
+    let mut text = format!("SET SESSION {REPORTS}").into_bytes();
+    let mut put = |name: &[u8], value: &[u8]| {
+        text.push(b',');
+        text.extend_from_slice(name);
+        text.push(b'=');
+        text.extend_from_slice(value);
+    };
+    for (name, value) in state.variables() {
+        put(name, &literal(name, value));
+    }
+    // After the character set, which sets it, too.
+    if let Some(collation) = &state.collation {
+        put(b"collation_connection", collation);
+    }
+    if state.last_insert_id != 0 {
+        put(b"last_insert_id", state.last_insert_id.to_string().as_bytes());
+    }
+    text
+}
+
+/// A variable's value, as servers report it, for SET.
+fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
+    if name == b"character_set_results" && value.is_empty() {
+        return b"NULL".to_vec();
+    }
+    if is_number(value) {
+        return value.to_vec();
+    }
+    let plain = |byte: &u8| (b' '..=b'~').contains(byte) && !matches!(byte, b'\'' | b'\\' | b'"');
+    if value.iter().all(plain) {
+        return [b"'", value, b"'"].concat();
+    }
+    [b"_utf8mb4 x'", hex::encode(value).as_bytes(), b"'"].concat()
+}
+
+fn is_number(value: &[u8]) -> bool {
+    let digits = value.strip_prefix(b"-").unwrap_or(value);
+    let mut parts = digits.split(|b| *b == b'.');
+    let is_part = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    parts.by_ref().take(2).all(is_part) && parts.next().is_none()
+}
+
+fn user_variables(state: &SessionState) -> Vec<u8> {
+    let mut text = b"SET ".to_vec();
+    for (n, (name, value)) in state.user_variables.iter().enumerate() {
+        if n > 0 {
+            text.push(b',');
+        }
+        text.push(b'@');
+        text.extend_from_slice(&super::state::quoted(name));
+        text.push(b'=');
+        text.extend_from_slice(value);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(state: &SessionState) -> Vec<String> {
+        restoring(state, true, Capabilities(0))
+            .iter()
+            .map(|packet| String::from_utf8_lossy(&packet[5..]).into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn a_connection_gets_all_of_a_session_s_state() {
+        let mut state = SessionState::default();
+        state.set(b"sql_mode", b"ANSI_QUOTES");
+        state.set(b"character_set_results", b"");
+        state.set(b"max_join_size", b"18446744073709551615");
+        state.set(b"lc_time_names", b"d'\xc3\xa9");
+        state.collation = Some((*b"utf8mb4_bin").into());
+        state.schema = Some((*b"db").into());
+        state.role = Some((*b"NONE").into());
+        state.last_insert_id = 7;
+        state.user_variables.insert((*b"a`b").into(), (*b"5").into());
+        state.characteristics = (*b"SET TRANSACTION READ ONLY; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;").into();
+        let settings = format!(
+            "SET SESSION {REPORTS},character_set_results=NULL,lc_time_names=_utf8mb4 x'6427c3a9',\
+             max_join_size=18446744073709551615,sql_mode='ANSI_QUOTES',\
+             collation_connection=utf8mb4_bin,last_insert_id=7"
+        );
+        assert_eq!(
+            texts(&state),
+            [
+                "",
+                "\u{1}\0",
+                "SET ROLE NONE",
+                &settings,
+                "db",
+                "SET @`a``b`=5",
+                "SET TRANSACTION READ ONLY",
+                "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers_are_no_texts() {
+        for (text, number) in [("1", true), ("-1.5", true), ("", false), ("1.", false), ("1.2.3", false), ("ON", false)] {
+            assert_eq!(is_number(text.as_bytes()), number, "{text}");
+        }
+    }
+}

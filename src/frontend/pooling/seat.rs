@@ -1,0 +1,252 @@
+//! A session's place in the pool: what it takes along, what ties it to its connection, and which
+//! connections it may have.
+
+use std::sync::Arc;
+
+use super::capture::Doubts;
+use super::pins::{Pin, Pins};
+use super::state::{SessionState, VariableKind};
+use crate::backend::pool::{Hold, Pool, PoolKey};
+use crate::engine::shared::current_backend::CurrentBackend;
+use crate::metrics::Metrics;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::cut::Reported;
+use crate::protocol::response::Ending;
+use crate::protocol::session_track::SessionChange;
+use crate::sql::lexer::dialect::Dialect;
+use crate::sql::session::effects::{Mark, SessionEffects};
+use crate::sql::session::session_effects;
+use crate::types::Flavour;
+
+/// Names of user variables that are asked for at once.
+const MOST_NAMES: usize = 100;
+
+/// What ends with a statement of this kind.
+const ENDS: [(Mark, Pin); 2] =
+    [(Mark::UnlocksTables, Pin::GlobalLock), (Mark::BackupUnlock, Pin::BackupLock)];
+
+/// What begins with a statement of this kind.
+const BEGINS: [(Mark, Pin); 18] = [
+    (Mark::Call, Pin::Routine),
+    (Mark::Execute, Pin::Routine),
+    (Mark::Block, Pin::Routine),
+    (Mark::ServiceLock, Pin::Routine),
+    (Mark::PreparesLiteral, Pin::SqlPrepare),
+    (Mark::PreparesComputed, Pin::SqlPrepare),
+    (Mark::OpensHandler, Pin::Handler),
+    (Mark::GlobalReadLock, Pin::GlobalLock),
+    (Mark::BackupLock, Pin::BackupLock),
+    (Mark::TemporaryTable, Pin::TempTable),
+    (Mark::SessionUser, Pin::Auth),
+    (Mark::ResourceGroup, Pin::ResourceGroup),
+    (Mark::CalcFoundRows, Pin::FoundRows),
+    (Mark::TrackSetting, Pin::Tracking),
+    (Mark::Profiling, Pin::Profiling),
+    (Mark::OptimizerTrace, Pin::Profiling),
+    (Mark::Sequence, Pin::Sequence),
+    (Mark::Xa, Pin::Xa),
+];
+
+/// A session's place in the pool.
+pub(crate) struct Seat {
+    pub pool: Pool,
+    pub key: Arc<PoolKey>,
+    pub flavour: Flavour,
+    /// The state, as far as it is known.
+    pub state: SessionState,
+    /// What is not known of it.
+    pub doubts: Doubts,
+    pub pins: Pins,
+    /// While it has a connection.
+    pub hold: Option<Hold>,
+    /// The same, as everyone knows it who may have to end it.
+    pub current: CurrentBackend,
+    /// Asks the session for its connection.
+    pub nudge: Arc<dyn Fn() + Send + Sync>,
+    /// Somebody wants the connection.
+    pub asked: bool,
+    /// A statement's text tells why the server reports that something has changed.
+    explained: bool,
+    /// The server may report what the last statement changed with a later reply only.
+    pub reports_late: bool,
+    /// Statements that were prepared by a command.
+    prepared: usize,
+    /// Shown in the metric of pinned sessions.
+    shown: Pins,
+    metrics: Arc<Metrics>,
+}
+
+impl Seat {
+    /// Of a session right after its login.
+    pub(crate) fn new(
+        pool: Pool,
+        key: Arc<PoolKey>,
+        flavour: Flavour,
+        state: SessionState,
+        current: CurrentBackend,
+        nudge: Arc<dyn Fn() + Send + Sync>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            pool,
+            key,
+            flavour,
+            state,
+            doubts: Doubts::at_login(),
+            pins: Pins::default(),
+            hold: None,
+            current,
+            nudge,
+            asked: false,
+            explained: false,
+            reports_late: false,
+            prepared: 0,
+            shown: Pins::default(),
+            metrics,
+        }
+    }
+
+    /// A statement is about to run. What its text says is judged before its results are.
+    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
+        self.note_effects(&session_effects(text, dialect), text);
+    }
+
+    fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
+        let has = |mark| effects.has(mark);
+        if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text) {
+            self.pins.remove(Pin::Diagnostics);
+        }
+        self.explained = !effects.is_empty() || is_set(text);
+        if effects.is_empty() {
+            return;
+        }
+        // What a text takes and gives back it may end with: it counts as taken.
+        for (mark, pin) in ENDS {
+            if has(mark) {
+                self.pins.remove(pin);
+            }
+        }
+        for (mark, pin) in BEGINS {
+            if has(mark) {
+                self.pins.add(pin);
+            }
+        }
+        self.doubts.role |= has(Mark::Role);
+        self.doubts.insert_id |=
+            has(Mark::LastInsertId) || has(Mark::Call) || has(Mark::Execute) || has(Mark::Block);
+        self.reports_late |= has(Mark::SetStatement);
+        for name in &effects.variables {
+            self.doubts.names.insert(name.clone());
+        }
+        if effects.more_variables || self.doubts.names.len() > MOST_NAMES {
+            self.pins.add(Pin::LargeVariable);
+        }
+    }
+
+    /// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
+    fn clears(&self, text: &[u8]) -> bool {
+        if self.flavour == Flavour::MySql {
+            return true;
+        }
+        let text = text.to_ascii_lowercase();
+        [&b"from"[..], b"into", b"update", b"table"]
+            .iter()
+            .any(|word| memchr::memmem::find(&text, word).is_some())
+    }
+
+    /// A statement is too long to be judged as a whole; this is its beginning.
+    pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
+        self.note_text(head, dialect);
+        let lead = head.trim_ascii_start().get(..6).unwrap_or_default().to_ascii_lowercase();
+        let data = [&b"insert"[..], b"replac", b"update", b"delete", b"select"];
+        if !data.iter().any(|word| lead.starts_with(word)) {
+            self.pins.add(Pin::LongStatement);
+        }
+    }
+
+    /// A statement was prepared by a command, or closed.
+    pub(crate) fn note_prepared(&mut self, one_more: bool) {
+        self.prepared = if one_more { self.prepared + 1 } else { self.prepared.saturating_sub(1) };
+        if self.prepared > 0 { self.pins.add(Pin::Prepared) } else { self.pins.remove(Pin::Prepared) }
+    }
+
+    /// Takes in what the server has reported.
+    pub(crate) fn take_in(&mut self, reported: &Reported) {
+        self.doubts.insert_id |= reported.insert_id;
+        let named = |change: &SessionChange| {
+            matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
+        };
+        let explained = self.explained || reported.changes.iter().any(named);
+        for change in &reported.changes {
+            self.state.take_in(change);
+            match change {
+                SessionChange::Variable { name, .. } => self.note_variable(name),
+                SessionChange::Something if !explained => self.pins.add(Pin::Routine),
+                SessionChange::Transaction(state) if state[7] == b'L' => {
+                    self.pins.add(Pin::TableLocks);
+                }
+                SessionChange::Transaction(_) => self.pins.remove(Pin::TableLocks),
+                SessionChange::Something
+                | SessionChange::Schema(_)
+                | SessionChange::Characteristics(_) => {}
+            }
+        }
+    }
+
+    fn note_variable(&mut self, name: &[u8]) {
+        match VariableKind::of(name) {
+            VariableKind::Carried => {
+                self.doubts.charsets |=
+                    name.starts_with(b"character_set_") || name.starts_with(b"collation_");
+            }
+            VariableKind::Nothing | VariableKind::Tracking => {}
+            VariableKind::OneShot => self.pins.add(Pin::OneShotValue),
+            VariableKind::Replication => self.pins.add(Pin::ReplicationVar),
+            VariableKind::Profiling => self.pins.add(Pin::Profiling),
+        }
+    }
+
+    /// A response to the client has ended.
+    pub(crate) fn note_ending(&mut self, ending: Ending) {
+        match ending {
+            Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
+                self.pins.add(Pin::Diagnostics);
+            }
+            Ending::Ok { .. } | Ending::Plain => {}
+        }
+    }
+
+    /// The session has reset its connection.
+    pub(crate) fn reset(&mut self) {
+        self.state.reset();
+        self.doubts = Doubts::after_reset();
+        self.pins.reset();
+        self.prepared = 0;
+    }
+
+    /// Shows its pins in the metrics.
+    pub(crate) fn show_pins(&mut self) {
+        if self.shown == self.pins {
+            return;
+        }
+        for name in self.shown.names() {
+            self.metrics.pinned_sessions.with_label_values(&[name]).dec();
+        }
+        for name in self.pins.names() {
+            self.metrics.pinned_sessions.with_label_values(&[name]).inc();
+        }
+        self.shown = self.pins;
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.pins = Pins::default();
+        self.show_pins();
+    }
+}
+
+/// Whether a statement may set system variables, of which some servers report no name.
+fn is_set(text: &[u8]) -> bool {
+    text.trim_ascii_start().get(..3).is_some_and(|lead| lead.eq_ignore_ascii_case(b"set"))
+}

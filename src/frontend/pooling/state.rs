@@ -1,0 +1,187 @@
+//! The state of a session, as the next server connection must have it.
+
+use std::collections::BTreeMap;
+
+use crate::protocol::session_track::SessionChange;
+use crate::types::Flavour;
+
+/// Values that the next statement uses up, or that stand still once they are set.
+const ONE_SHOT: [&[u8]; 4] =
+    [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
+/// Settings that change what is replicated, and need a privilege.
+const REPLICATION: [&[u8]; 14] = [
+    b"pseudo_thread_id",
+    b"pseudo_slave_mode",
+    b"pseudo_replica_mode",
+    b"gtid_next",
+    b"gtid_next_list",
+    b"gtid_domain_id",
+    b"gtid_seq_no",
+    b"server_id",
+    b"sql_log_bin",
+    b"sql_log_off",
+    b"skip_replication",
+    b"original_commit_timestamp",
+    b"immediate_server_version",
+    b"original_server_version",
+];
+/// What the server reports by itself, and what restores nothing.
+const NO_STATE: [&[u8]; 7] = [
+    b"statement_id",
+    b"last_insert_id",
+    b"identity",
+    b"last_gtid",
+    b"in_transaction",
+    b"error_count",
+    b"warning_count",
+];
+
+/// What a change of a variable means, beside its new value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VariableKind {
+    /// It is taken along.
+    Carried,
+    /// It is no state of the session.
+    Nothing,
+    /// It is used up, or stands still.
+    OneShot,
+    /// It changes what is replicated.
+    Replication,
+    /// It changes profiles or traces.
+    Profiling,
+    /// It changes what the server reports.
+    Tracking,
+}
+
+impl VariableKind {
+    /// Of the variable with this name.
+    pub(crate) fn of(name: &[u8]) -> Self {
+        if NO_STATE.contains(&name) {
+            Self::Nothing
+        } else if ONE_SHOT.contains(&name) {
+            Self::OneShot
+        } else if REPLICATION.contains(&name) {
+            Self::Replication
+        } else if name.starts_with(b"profiling") || name.starts_with(b"optimizer_trace") {
+            Self::Profiling
+        } else if name.starts_with(b"session_track") {
+            Self::Tracking
+        } else {
+            Self::Carried
+        }
+    }
+}
+
+/// What is known of a session's state. What servers do not report is captured before it moves.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SessionState {
+    /// System variables that were set, with their values as text.
+    variables: BTreeMap<Box<[u8]>, Box<[u8]>>,
+    /// `collation_connection`, which servers do not report.
+    pub collation: Option<Box<[u8]>>,
+    /// The default schema.
+    pub schema: Option<Box<[u8]>>,
+    /// The active roles as SET ROLE takes them.
+    pub role: Option<Box<[u8]>>,
+    /// User variables as expressions, by name.
+    pub user_variables: BTreeMap<Box<[u8]>, Box<[u8]>>,
+    /// What LAST_INSERT_ID() says.
+    pub last_insert_id: u64,
+    /// Statements that give the next transaction its characteristics.
+    pub characteristics: Box<[u8]>,
+    /// One text may hold several statements.
+    pub several: bool,
+}
+
+impl SessionState {
+    /// Right after a login.
+    pub(crate) fn at_login(schema: Option<Box<[u8]>>, several: bool) -> Self {
+        Self { schema, several, ..Self::default() }
+    }
+
+    /// System variables, with their values as text.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.variables.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// A system variable has this value now.
+    pub(crate) fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.variables.insert(name.into(), value.into());
+    }
+
+    /// Takes in what the server has reported.
+    pub(crate) fn take_in(&mut self, change: &SessionChange) {
+        match change {
+            SessionChange::Variable { name, value } => {
+                if VariableKind::of(name) == VariableKind::Carried {
+                    self.set(name, value);
+                }
+            }
+            SessionChange::Schema(name) => {
+                self.schema = Some(name.clone()).filter(|name| !name.is_empty());
+            }
+            SessionChange::Characteristics(text) => self.characteristics = text.clone(),
+            SessionChange::Something | SessionChange::Transaction(_) => {}
+        }
+    }
+
+    /// The session has reset its connection: schema, roles and the right to several statements stay.
+    pub(crate) fn reset(&mut self) {
+        let Self { schema, role, several, .. } = std::mem::take(self);
+        *self = Self { schema, role, several, ..Self::default() };
+    }
+}
+
+/// Quotes a name for the server.
+pub(crate) fn quoted(name: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'`'];
+    for byte in name {
+        out.extend(std::iter::repeat_n(*byte, 1 + usize::from(*byte == b'`')));
+    }
+    out.push(b'`');
+    out
+}
+
+/// The text for SET ROLE of what CURRENT_ROLE() says.
+pub(crate) fn role_text(current: Option<&[u8]>, flavour: Flavour) -> Box<[u8]> {
+    match (current, flavour) {
+        (None, _) => (*b"NONE").into(),
+        // As it takes them: names in quotes, or NONE.
+        (Some(roles), Flavour::MySql) => roles.into(),
+        (Some(role), Flavour::MariaDb) => quoted(role).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(name: &[u8], value: &[u8]) -> SessionChange {
+        SessionChange::Variable { name: name.into(), value: value.into() }
+    }
+
+    #[test]
+    fn what_is_reported_is_carried() {
+        let mut state = SessionState::default();
+        state.take_in(&variable(b"sql_mode", b"ANSI"));
+        state.take_in(&variable(b"statement_id", b"77"));
+        state.take_in(&variable(b"timestamp", b"1"));
+        state.take_in(&SessionChange::Schema((*b"db").into()));
+        assert_eq!(state.variables().collect::<Vec<_>>(), [(&b"sql_mode"[..], &b"ANSI"[..])]);
+        assert_eq!(state.schema.as_deref(), Some(&b"db"[..]));
+        state.role = Some((*b"NONE").into());
+        state.reset();
+        assert_eq!(state.variables().count(), 0);
+        assert!(state.schema.is_some() && state.role.is_some(), "a reset leaves them");
+        state.take_in(&SessionChange::Schema((*b"").into()));
+        assert_eq!(state.schema, None);
+    }
+
+    #[test]
+    fn roles_are_named_as_set_role_takes_them() {
+        let text = |current: Option<&[u8]>, flavour| role_text(current, flavour).into_vec();
+        assert_eq!(text(Some(b"`r`@`%`,`s`@`%`"), Flavour::MySql), b"`r`@`%`,`s`@`%`");
+        assert_eq!(text(Some(b"a`b"), Flavour::MariaDb), b"`a``b`");
+        assert_eq!(text(None, Flavour::MariaDb), b"NONE");
+    }
+}
