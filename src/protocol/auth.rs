@@ -91,7 +91,7 @@ pub fn encrypted_password(public_key: &[u8], nonce: &[u8], password: &[u8]) -> O
 }
 
 /// Bytes of the nonce that count.
-const NONCE: usize = 20;
+pub const NONCE: usize = 20;
 
 fn masked(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     password.iter().zip(nonce[..NONCE].iter().cycle()).map(|(a, b)| a ^ b).collect()

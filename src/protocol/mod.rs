@@ -15,7 +15,7 @@ pub mod host_block_guard;
 pub mod packet;
 pub mod params;
 pub mod reader;
-
+pub mod recover;
 pub mod renumber;
 pub mod reply;
 pub mod response;
