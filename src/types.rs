@@ -90,6 +90,24 @@ impl Flavour {
     }
 }
 
+/// What the proxy keeps of passwords that logins show it, to open more connections for their accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LearnPasswords {
+    /// The passwords themselves: connections can be opened even after a server's restart.
+    Clear,
+    /// Only hashes: as long as the server has not forgotten its own.
+    Hash,
+    /// Nothing.
+    Off,
+}
+
+impl LearnPasswords {
+    /// Whether anything is kept.
+    pub fn learns(self) -> bool {
+        self != Self::Off
+    }
+}
+
 /// A version text as a number: 90704 for `9.7.4`, 101119 for `5.5.5-10.11.19-MariaDB`.
 pub fn version_number(text: &str) -> u32 {
     // MariaDB's prefix for clients that know no version above 5.

@@ -2,7 +2,10 @@
 
 pub mod connection;
 pub mod greeted;
+pub mod learned;
+mod locked;
 pub mod own;
 pub mod pool;
 pub mod reach;
 pub mod spares;
+mod vault;

@@ -56,6 +56,11 @@ metrics! {
         &["limit"]
     );
 
+    pub unlocked_memory: IntCounter = counter(
+        "password_memory_unlocked_total",
+        "Blocks of memory for learned passwords that the system did not lock, so that they may be written to swap."
+    );
+
     // Sessions.
     pub sessions: IntGauge = gauge("sessions", "Client sessions open now.");
     pub sessions_total: IntCounter = counter("sessions_total", "Client sessions accepted.");

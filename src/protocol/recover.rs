@@ -101,7 +101,9 @@ impl Scheme {
             Self::CachingSha2 => [verifier, nonce],
             Self::Native => [nonce, verifier],
         };
-        parts.iter().for_each(|part| mask.update(part));
+        for part in parts {
+            mask.update(part);
+        }
         Some(Zeroizing::new(mask.finish().as_ref().to_vec()))
     }
 }
