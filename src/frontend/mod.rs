@@ -10,7 +10,7 @@ mod coexist;
 mod dispatch;
 mod link;
 mod locks;
-mod login;
+pub mod login;
 mod observe;
 mod pooling;
 mod prepared;

@@ -79,15 +79,18 @@ pub fn proof(plugin: &[u8], nonce: &[u8], password: &str) -> Vec<u8> {
 /// encrypted with the server's public key. `None`: that is no key, there is no nonce, or the password
 /// is longer than the key can take.
 pub fn encrypted_password(public_key: &[u8], nonce: &[u8], password: &[u8]) -> Option<Vec<u8>> {
-    let pem = pem::parse(public_key).ok().filter(|pem| pem.tag() == "PUBLIC KEY")?;
     if nonce.len() < NONCE {
         return None;
     }
-    let key = OaepPublicEncryptingKey::new(PublicEncryptingKey::from_der(pem.contents()).ok()?);
-    let key = key.ok()?;
+    let key = read_key(public_key)?;
     let mut room = vec![0; key.ciphertext_size()];
     let done = key.encrypt(&OAEP_SHA1_MGF1SHA1, &masked(password, nonce), &mut room, None);
     done.ok().map(|bytes| bytes.to_vec())
+}
+
+fn read_key(public_key: &[u8]) -> Option<OaepPublicEncryptingKey> {
+    let pem = pem::parse(public_key).ok().filter(|pem| pem.tag() == "PUBLIC KEY")?;
+    OaepPublicEncryptingKey::new(PublicEncryptingKey::from_der(pem.contents()).ok()?).ok()
 }
 
 /// Bytes of the nonce that count.
@@ -117,6 +120,12 @@ impl OwnKey {
     /// What clients see.
     pub fn pem(&self) -> &[u8] {
         &self.pem
+    }
+
+    /// Whether every password fits under this key that fits under a server's.
+    pub fn can_stand_in_for(&self, public_key: &[u8]) -> bool {
+        read_key(public_key)
+            .is_some_and(|key| key.ciphertext_size() <= self.private.min_output_size())
     }
 
     /// The password, NUL included, that a client has encrypted. `None` if it was for another key.
@@ -155,6 +164,7 @@ mod tests {
         let nonce = [7; NONCE];
         let sent = encrypted_password(key.pem(), &nonce, b"secret\0").expect("a PEM");
         assert_eq!(key.decrypt(&sent, &nonce).as_deref(), Some(&b"secret\0"[..]));
+        assert!(key.can_stand_in_for(key.pem()) && !key.can_stand_in_for(b"no key"));
         assert_eq!(key.decrypt(&sent[1..], &nonce), None);
         assert_eq!(key.decrypt(&sent, &nonce[1..]), None);
         assert_eq!(encrypted_password(b"no key", &nonce, b"secret\0"), None);

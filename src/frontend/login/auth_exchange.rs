@@ -1,22 +1,25 @@
 //! The authentication exchange: what the server asks, the client answers. The proxy steps in only
-//! where one leg is secure and the other is not, so that a password never crosses in clear the one
-//! that is not, and the server still gets it in the form that it expects.
+//! where one leg is secure and the other is not, and where it learns passwords.
+
+mod password;
 
 use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
-use crate::lock::codes;
-use crate::net::leg::Leg;
-use crate::protocol::auth::{Method, OwnKey, encrypted_password};
+pub use super::lesson::Learning;
+use super::lesson::Lesson;
+pub(crate) use super::side::MAX_LOGIN;
+pub use super::side::Side;
+use crate::backend::learned::Proven;
+use crate::protocol::auth::{Method, OwnKey};
+use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
 
-/// Largest login packet taken: names, a proof, 64 KiB of attributes.
-pub(crate) const MAX_LOGIN: usize = 80 * 1024;
 /// How long the server may take to refuse what a client has left unanswered.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -35,15 +38,8 @@ const MORE: u8 = 1;
 const FAST_IS_DONE: &[u8] = &[MORE, 3];
 const IN_FULL: &[u8] = &[MORE, 4];
 
-/// One side of an exchange.
-pub(crate) struct Side<'a> {
-    pub leg: &'a mut Leg,
-    /// Sequence id of the next packet. They differ: TLS on one leg takes one more.
-    pub next: u8,
-}
-
 /// A login, or a change of user, that is under way.
-pub(crate) struct Exchange<'a> {
+pub struct Exchange<'a> {
     client: Side<'a>,
     server: Side<'a>,
     own_key: Option<&'a OwnKey>,
@@ -56,11 +52,16 @@ pub(crate) struct Exchange<'a> {
     password: Option<Vec<u8>>,
     /// The error with which the server has refused.
     refusal: Option<u16>,
+    /// The server has let the client in.
+    accepted: bool,
+    /// Read from the server, and not looked at yet.
+    held_back: Option<Vec<u8>>,
+    lesson: Lesson<'a>,
 }
 
 /// How the server has decided.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// Its OK, as a frame for the client. It was not sent yet.
     Accepted(Vec<u8>),
     /// It has refused, and the client was told.
@@ -69,7 +70,7 @@ pub(crate) enum Verdict {
 
 /// Why an exchange did not come to an answer of the server's.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub enum Broken {
     /// One side left, took too long or spoke out of turn.
     Io(io::Error),
     /// The proxy refuses, and says so.
@@ -84,7 +85,7 @@ impl From<io::Error> for Broken {
 
 impl<'a> Exchange<'a> {
     /// After the client's first packet; the method is that of the server's greeting.
-    pub(crate) fn new(
+    pub fn new(
         client: Side<'a>,
         server: Side<'a>,
         own_key: Option<&'a OwnKey>,
@@ -101,17 +102,25 @@ impl<'a> Exchange<'a> {
             in_full: false,
             password: None,
             refusal: None,
+            accepted: false,
+            held_back: None,
+            lesson: Lesson::default(),
         }
+    }
+
+    /// The same, from which the proxy learns.
+    #[must_use]
+    pub fn teaching(mut self, learning: Learning<'a>) -> Self {
+        self.lesson = Lesson::of(learning);
+        self.own_key = self.own_key.or(learning.secrets.own_key());
+        self
     }
 
     /// Looks at the proof in the client's first packet. Returns the one for the server, if that is
     /// to be another.
-    pub(crate) async fn first(
-        &mut self,
-        plugin: &[u8],
-        proof: &[u8],
-    ) -> Result<Option<Vec<u8>>, Broken> {
+    pub async fn first(&mut self, plugin: &[u8], proof: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
         let greeted_with = std::mem::replace(&mut self.method.plugin, plugin.to_vec());
+        self.note_answer(proof);
         let translated = match proof {
             [] => Ok(None),
             _ if plugin == CLEAR => self.check_clear().map(|()| None),
@@ -137,7 +146,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// A login that the client has broken off before it began: the server is to refuse it.
-    pub(crate) async fn fail(&mut self, packet: &[u8]) {
+    pub async fn fail(&mut self, packet: &[u8]) {
         self.deadline = Instant::now() + FAREWELL;
         if self.tell_server(packet).await.is_ok() {
             self.give_up().await;
@@ -145,10 +154,11 @@ impl<'a> Exchange<'a> {
     }
 
     /// Sends the packet that begins the exchange, then passes on until the server has decided.
-    pub(crate) async fn run(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
+    pub async fn run(&mut self, packet: &[u8]) -> Result<Verdict, Broken> {
         self.tell_server(packet).await?;
         let decided = self.until_decided().await;
         if let Err(broken) = &decided {
+            self.lesson.begin_anew();
             if let Broken::Refused(error) = broken {
                 self.tell_client(&encoded(error)).await?;
             }
@@ -159,23 +169,32 @@ impl<'a> Exchange<'a> {
 
     /// Whether the server has refused, and not because of who the user is: it has no room for one
     /// more, or lets nobody in.
-    pub(crate) fn lacks_room(&self) -> bool {
+    pub fn lacks_room(&self) -> bool {
         /// Too many connections, its shutdown, a blocked or unknown host, no thread, too many of this
         /// user's, too much used by this user, offline mode.
         const CODES: [u16; 8] = [1040, 1053, 1129, 1130, 1135, 1203, 1226, 3032];
         self.refusal.is_some_and(|code| CODES.contains(&code))
     }
 
+    /// What the client has proved itself with, if the server has let it in and the proxy learns.
+    pub fn proven(&mut self) -> Option<Proven> {
+        self.lesson.take().filter(|_| self.accepted)
+    }
+
     /// What the server asked for last.
-    pub(crate) fn into_method(self) -> Method {
+    pub fn into_method(self) -> Method {
         self.method
     }
 
     async fn until_decided(&mut self) -> Result<Verdict, Broken> {
         loop {
-            let packet = self.hear_server().await?;
+            let packet = match self.held_back.take() {
+                Some(packet) => packet,
+                None => self.hear_server().await?,
+            };
             match packet.first() {
                 Some(0) => {
+                    self.accepted = true;
                     let mut ok = Vec::with_capacity(packet.len() + HEADER);
                     put_frame(&mut ok, self.client.next, &packet);
                     return Ok(Verdict::Accepted(ok));
@@ -190,7 +209,7 @@ impl<'a> Exchange<'a> {
                 Some(0xfe | 2) => self.switch(&packet).await?,
                 _ if packet == FAST_IS_DONE => {
                     self.asked = false;
-                    self.tell_client(&packet).await?;
+                    self.end_fast().await?;
                 }
                 _ if packet == IN_FULL && self.method.plugin == CACHING => {
                     self.tell_client(&packet).await?;
@@ -209,6 +228,10 @@ impl<'a> Exchange<'a> {
     async fn switch(&mut self, packet: &[u8]) -> Result<(), Broken> {
         self.learn_method(packet);
         self.password = None;
+        self.lesson.begin_anew();
+        if packet.first() == Some(&2) {
+            self.lesson.note_factor();
+        }
         if self.method.plugin == CLEAR || (self.method.plugin == DIALOG && self.legs_differ()) {
             self.check_clear()?;
         }
@@ -217,7 +240,15 @@ impl<'a> Exchange<'a> {
             return self.pass_answer().await;
         }
         let answer = self.hear_client().await?;
+        self.note_answer(&answer);
         Ok(self.answer_server(answer).await?)
+    }
+
+    fn note_answer(&mut self, answer: &[u8]) {
+        self.lesson.note_answer(&self.method, answer);
+        if self.method.plugin == CLEAR && self.client.leg.is_secure() {
+            self.lesson.note_password(answer);
+        }
     }
 
     fn learn_method(&mut self, packet: &[u8]) {
@@ -228,66 +259,16 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    fn legs_differ(&self) -> bool {
-        self.client.leg.is_secure() != self.server.leg.is_secure()
-    }
-
-    fn check_clear(&self) -> Result<(), Broken> {
-        let leg = if !self.client.leg.is_secure() {
-            "to Lockstead"
-        } else if !self.server.leg.is_secure() {
-            "from Lockstead to the server"
-        } else {
-            return Ok(());
-        };
-        Err(Broken::Refused(codes::clear_password(&self.method.plugin, leg)))
-    }
-
-    /// Passes on the client's answer to a question for its password.
-    async fn pass_answer(&mut self) -> Result<(), Broken> {
-        let answer = self.hear_client().await?;
-        let answer = self.translate(answer).await?;
-        Ok(self.answer_server(answer).await?)
-    }
-
-    /// What a client says for its password becomes what the server is to hear.
-    ///
-    /// On a secure leg that is the password; on another a question for the public key, and then
-    /// the password under it. A single NUL is no password, on either.
-    async fn translate(&mut self, answer: Vec<u8>) -> Result<Vec<u8>, Broken> {
-        if !self.legs_differ() || answer == [0] {
-            return Ok(answer);
-        }
-        let question = if self.method.plugin == CACHING { [2] } else { [1] };
-        if self.client.leg.is_secure() {
-            self.password = Some(answer);
-            return Ok(question.to_vec());
-        }
-        let Some(key) = self.own_key else {
-            return Err(io::Error::other("no key to have a password encrypted with").into());
-        };
-        let encrypted = if answer == question {
-            self.tell_client(&[&[MORE], key.pem()].concat()).await?;
-            self.hear_client().await?
-        } else {
-            answer
-        };
-        let password = key.decrypt(&encrypted, &self.method.nonce);
-        password.ok_or_else(|| Broken::Refused(codes::wrong_key(&self.method.plugin)))
-    }
-
-    /// The server's public key has come.
-    async fn encrypt_password(&mut self, packet: &[u8]) -> Result<(), Broken> {
-        let password = self.password.take().unwrap_or_default();
-        let encrypted = encrypted_password(&packet[1..], &self.method.nonce, &password)
-            .ok_or_else(|| io::Error::other("the server sent no public key"))?;
-        Ok(self.tell_server(&encrypted).await?)
-    }
-
     /// The server counts a login that breaks off against this host, and blocks it after some: it is
     /// better given wrong answers.
     async fn give_up(&mut self) {
         self.deadline = Instant::now() + FAREWELL;
+        if self.accepted {
+            self.server.next = 0;
+            // It waits for commands. If this does not reach it, it sees the connection end.
+            let _ = self.tell_server(&[Command::QUIT.0]).await;
+            return;
+        }
         loop {
             if self.asked && self.answer_server(Vec::new()).await.is_err() {
                 return;
@@ -335,27 +316,12 @@ impl<'a> Exchange<'a> {
     }
 }
 
-impl Side<'_> {
-    async fn send(&mut self, packet: &[u8], deadline: Instant) -> io::Result<()> {
-        let mut frame = Vec::with_capacity(packet.len() + HEADER);
-        put_frame(&mut frame, self.next, packet);
-        self.next = self.next.wrapping_add(1);
-        timeout_at(deadline, self.leg.send_all(&frame)).await.unwrap_or_else(|_| too_late())
-    }
-
-    /// A frame.
-    async fn hear(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
-        timeout_at(deadline, self.leg.read_frame(MAX_LOGIN)).await.unwrap_or_else(|_| too_late())
-    }
-}
-
-fn too_late<T>() -> io::Result<T> {
-    Err(io::Error::new(io::ErrorKind::TimedOut, "login_timeout is over"))
-}
-
 /// An error's packet without its header.
 fn encoded(error: &ErrorReply) -> Vec<u8> {
     let mut frame = Vec::new();
     error.encode(&mut frame, 0, false);
     frame.split_off(HEADER)
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,9 @@
 //! Accepted → Greeted → Authenticated. There is no user list: what the server asks, the client
 //! answers. Each leg has TLS and compression of its own, and the connection tag is added.
 
-pub(super) mod auth_exchange;
+pub mod auth_exchange;
+mod lesson;
+mod side;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
