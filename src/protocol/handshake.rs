@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::capabilities::Capabilities;
-use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
+use super::reader::{Reader, put_lenenc_bytes};
 use crate::types::{BackendId, ConnectionId, Flavour, version_number};
 
 /// The connection attribute that tags every server session with the proxy that owns it.
@@ -354,9 +354,13 @@ fn nul_or_rest<'a>(r: &mut Reader<'a>) -> Option<&'a [u8]> {
     r.nul_bytes().or_else(|| r.take(r.rest().len()))
 }
 
-/// The proxy's attribute first, since servers cut a long list at its end; then the client's own,
-/// less any that forges the tag.
 fn put_attributes(out: &mut Vec<u8>, client: &[u8], tag: &[u8]) {
+    put_lenenc_bytes(out, &tagged_attributes(client, tag));
+}
+
+/// A list of attributes: the proxy's own first, since servers cut a long list at its end; then the
+/// client's, less any that forges the tag.
+pub fn tagged_attributes(client: &[u8], tag: &[u8]) -> Vec<u8> {
     let mut list = Vec::with_capacity(client.len() + 40);
     put_lenenc_bytes(&mut list, TAG_ATTRIBUTE);
     put_lenenc_bytes(&mut list, tag);
@@ -367,8 +371,7 @@ fn put_attributes(out: &mut Vec<u8>, client: &[u8], tag: &[u8]) {
             put_lenenc_bytes(&mut list, value);
         }
     }
-    put_lenenc(out, list.len() as u64);
-    out.extend_from_slice(&list);
+    list
 }
 
 #[cfg(test)]

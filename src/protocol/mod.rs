@@ -1,5 +1,6 @@
 //! MySQL's wire protocol as pure functions over bytes: no socket, no clock.
 
+pub mod account_login;
 pub mod amend;
 pub mod attributes;
 pub mod auth;

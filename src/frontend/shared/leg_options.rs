@@ -4,19 +4,19 @@ use std::io;
 use std::sync::Arc;
 
 use super::turned_away::TurnedAway;
-use crate::backend::own::{self, Guard};
+use crate::backend::encrypt::encrypt;
+use crate::backend::own::Guard;
 use crate::config::Config;
 use crate::config::tls::{BackendMode, ClientCertificate, Offer};
 use crate::lock::codes;
 use crate::net::certificate_expiry::Ends;
-use crate::net::certificates::{Acceptor, Connector, NoTls, TlsError};
+use crate::net::certificates::{Acceptor, Connector, TlsError};
 use crate::net::compression::Compression;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::protocol::auth::OwnKey;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::frame::put_frame;
-use crate::protocol::handshake::{Greeting, LOGIN_HEAD};
+use crate::protocol::handshake::Greeting;
 use crate::protocol::reply::ErrorReply;
 use crate::seldom::{Seldom, Turn};
 
@@ -24,7 +24,7 @@ use crate::seldom::{Seldom, Turn};
 #[derive(Debug)]
 pub struct Hops {
     acceptor: Option<Acceptor>,
-    connector: Option<Connector>,
+    connector: Option<Arc<Connector>>,
     own_key: Option<Arc<OwnKey>>,
     ends: Ends,
     guard: Arc<Guard>,
@@ -48,7 +48,7 @@ impl Hops {
             offers.then(|| Acceptor::load(&config.tls, config.state_dir.as_deref())).transpose()?;
         let mode = config.backend_tls.mode;
         let connector = (mode != BackendMode::Off)
-            .then(|| Connector::load(&config.backend_tls, &config.backend.host))
+            .then(|| Connector::load(&config.backend_tls, &config.backend.host).map(Arc::new))
             .transpose()?;
         // Clients in clear before an encrypted leg.
         let mixed = config.tls.offer != Offer::Require
@@ -84,6 +84,11 @@ impl Hops {
     /// What is shown to clients that want TLS.
     pub fn acceptor(&self) -> Option<&Acceptor> {
         self.acceptor.as_ref()
+    }
+
+    /// What encrypts connections to the server.
+    pub fn connector(&self) -> Option<&Arc<Connector>> {
+        self.connector.as_ref()
     }
 
     /// The key for passwords of clients in clear.
@@ -153,8 +158,7 @@ impl Hops {
         config.backend_compression.with(tls).both(offered)
     }
 
-    /// Encrypts the server's leg. `login` is what follows, and begins as the question for TLS does:
-    /// the server takes the capabilities of the question.
+    /// Encrypts the server's leg. `login` is what follows.
     pub async fn encrypt_server(
         &self,
         config: &Config,
@@ -166,18 +170,9 @@ impl Hops {
         let Some(connector) = &self.connector else {
             return Ok(());
         };
-        let mut frame = Vec::with_capacity(LOGIN_HEAD + 4);
-        put_frame(&mut frame, 1, &login[..LOGIN_HEAD]);
-        let begun = async {
-            server.send_all(&frame).await?;
-            connector.encrypt(server, client.tls()).await
-        };
-        let Err(e) = begun.await else {
+        let Err(e) = encrypt(connector, server, client.tls(), greeting, login).await else {
             return Ok(());
         };
-        if matches!(e, NoTls::Untrusted(_)) {
-            own::leave_as_nobody(server, greeting, &login[..LOGIN_HEAD]).await;
-        }
         if let Some(Turn { left_out }) = self.failures.turn() {
             tracing::warn!(backend = %config.backend, error = %e, left_out, "no TLS with the server");
         }
