@@ -24,6 +24,7 @@ mod impostors;
 mod invariants;
 mod large;
 mod launch;
+mod learned;
 mod legs;
 mod lexer;
 mod limits;
