@@ -11,6 +11,7 @@ mod reload;
 mod sockets;
 mod start_error;
 mod upgrade;
+mod verifiers;
 
 pub use inspect::inspect;
 pub use observing::too_old;

@@ -12,9 +12,10 @@ use super::inspect::Readiness;
 use super::parts::Parts;
 use super::sockets::{BoundSocket, Sockets};
 use super::start_error::StartError;
-use super::{inspect, observing};
+use super::{inspect, observing, verifiers};
 use crate::admin;
 use crate::backend::own::Credentials;
+use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Pool, PoolLimits};
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
@@ -26,7 +27,7 @@ use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
 use crate::engine::start;
 use crate::frontend::session::close::LAST_MOMENT;
-use crate::frontend::shared::context::Context;
+use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
@@ -91,7 +92,8 @@ impl RunningCluster {
         let parts = match config.mode {
             Mode::Observe => observing::parts(config, name.as_deref()).await?,
             Mode::Durable | Mode::Coexist => {
-                granting(config, name.as_deref(), &addresses[0], registry).await?
+                let shares = listeners.iter().any(|config| config.pooling.is_shared());
+                granting(config, name.as_deref(), &addresses[0], shares, registry).await?
             }
         };
         let Parts {
@@ -144,7 +146,7 @@ impl RunningCluster {
             metrics,
             hops,
             spares,
-            pool: None,
+            shared: None,
             reach,
             registry: registry.clone(),
             buffers: Buffers::default(),
@@ -159,10 +161,17 @@ impl RunningCluster {
                 lifetime: pooling.lifetime,
             };
             let metrics = Arc::clone(&context.metrics);
-            let pool = pooling.is_shared().then(|| Pool::new(limits, metrics));
-            (Context { pool, ..context }, sockets)
+            let shared = if pooling.is_shared() {
+                let secrets = LearnedSecrets::new(pooling.learn, metrics.unlocked_memory.clone());
+                let secrets = secrets.map_err(|_| StartError::NoPool("no RSA key can be made"))?;
+                Some(Shared { pool: Pool::new(limits, metrics), secrets: Arc::new(secrets) })
+            } else {
+                None
+            };
+            Ok((Context { shared, ..context }, sockets))
         };
-        let listeners = bound.into_iter().map(each).collect();
+        let listeners: Result<_, StartError> = bound.into_iter().map(each).collect();
+        let listeners = listeners?;
         Ok(Self { tables, name, listeners, work, account })
     }
 
@@ -195,9 +204,18 @@ impl RunningCluster {
         let guard = move || settings(&one).1;
         let tended = spares.clone().tend(self.account.clone(), guard, reach.clone());
         let watched = reach.clone().watch(move || settings(&other), self.account.clone());
-        let pools: Vec<_> = self.contexts().filter_map(|context| context.pool.clone()).collect();
+        let accounts = self.contexts().filter_map(|context| {
+            let secrets = Arc::clone(&context.shared.as_ref()?.secrets);
+            let store = context.config.store.clone()?;
+            secrets.policy().learns().then_some((store, context.config.connect_timeout, secrets))
+        });
+        let accounts: Vec<_> = accounts.collect();
+        let pools: Vec<_> = self.contexts().filter_map(|context| context.shared.clone()).collect();
         let pools = async {
-            let mut tended: JoinSet<()> = pools.into_iter().map(Pool::tend).collect();
+            let mut tended: JoinSet<()> = pools.into_iter().map(|shared| shared.pool.tend()).collect();
+            for (store, limit, secrets) in accounts {
+                tended.spawn(verifiers::tend(store, limit, secrets));
+            }
             while tended.join_next().await.is_some() {}
         };
         async { tokio::join!(tended, watched, pools).0 }
@@ -256,10 +274,17 @@ async fn granting(
     config: &Config,
     name: Option<&str>,
     address: &str,
+    shares: bool,
     registry: &Registry,
 ) -> Result<Parts, StartError> {
     let store = config.store()?.clone();
     let readiness = readiness(config, name).await?;
+    if shares && !readiness.finds_tagged {
+        return Err(StartError::NoPool(
+            "after a proxy's death the others must find its connections, by performance_schema: switch that on at the \
+             server, and GRANT SELECT ON performance_schema.session_connect_attrs to the store account",
+        ));
+    }
     for warning in readiness.warnings.iter().chain(&readiness.closed) {
         tracing::warn!(cluster = name, "{warning}");
     }
@@ -271,6 +296,7 @@ async fn granting(
         home: Mutex::default(),
         metrics: Arc::clone(&metrics),
         stuck: Arc::default(),
+        shares,
     });
     access.show_rights(readiness.rights);
     let (cluster, registry) = (name.map(str::to_owned), registry.clone());

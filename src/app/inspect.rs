@@ -23,6 +23,8 @@ pub struct Readiness {
     pub connect_timeout: Duration,
     /// The account's rights.
     pub rights: Rights,
+    /// Server connections can be found by what their proxy has tagged them with.
+    pub finds_tagged: bool,
     /// `VERSION()`.
     pub version: String,
     /// Whose the lock tables are.
@@ -97,6 +99,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let tables = conn.check_tables(&store.schema).await;
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
     let rights = conn.rights().await.map_err(fail)?;
+    let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
     let missing = conn.missing_rights().await.map_err(fail)?;
     warnings.extend(missing.iter().map(|need| need.advice()));
     warnings.extend(blindness(rights, &missing));
@@ -109,6 +112,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         installed,
         connect_timeout,
         rights,
+        finds_tagged,
         version: settings.version,
         meta,
         unreachable,

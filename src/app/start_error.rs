@@ -10,6 +10,9 @@ use crate::observe::file::FileError;
 /// Why the start was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// Sessions cannot share server connections.
+    #[error("pooling = \"transaction\" is not possible: {0}")]
+    NoPool(&'static str),
     /// An address cannot be bound.
     #[error("cannot listen on {addr} for {what}: {source}. Is another proxy running there?")]
     Bind {
@@ -101,7 +104,8 @@ impl StartError {
         match self {
             Self::Shared { .. } | Self::Config(_) | Self::Http(_) | Self::Accounts(_) => true,
             Self::Tls(e) => !matches!(e, TlsError::Disk { .. }),
-            Self::Bind { .. }
+            Self::NoPool(_)
+            | Self::Bind { .. }
             | Self::OthersSocket(_)
             | Self::Store { .. }
             | Self::Locked { .. }

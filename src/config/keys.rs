@@ -115,6 +115,7 @@ keys! {
     pool_wait: Listener, OnReload;
     idle_keep: Listener, AtStart;
     backend_lifetime: Listener, AtStart;
+    learn_passwords: Listener, AtStart;
     compression: Listener, OnReload;
     backend_compression: Cluster, OnReload;
     backend_proxy_protocol: Cluster, OnReload;

@@ -7,6 +7,7 @@ use super::limits::{number, time};
 use super::parse::choice;
 use super::raw::Raw;
 use super::validated::Mode;
+use crate::types::LearnPasswords;
 
 /// Which session has which connection to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub struct Pooling {
     pub idle_keep: Duration,
     /// How old one may get.
     pub lifetime: Duration,
+    /// What is kept of clients' passwords, to open more of them.
+    pub learn: LearnPasswords,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -55,6 +58,13 @@ impl Pooling {
         if shares && raw.backend_compression.as_deref().is_some_and(|given| given != "off") {
             return Err(("pooling", "\"transaction\" cannot be used with backend_compression: give \"off\"".to_owned()));
         }
+        let policies = [
+            ("clear", LearnPasswords::Clear),
+            ("hash", LearnPasswords::Hash),
+            ("off", LearnPasswords::Off),
+        ];
+        let learn = choice(raw.learn_passwords.as_deref(), &policies);
+        let learn = learn.map_err(|e| ("learn_passwords", e))?;
         let most = Duration::from_hours(1);
         let or = |given: &'static str, text: &Option<String>| text.clone().unwrap_or_else(|| given.to_owned());
         Ok((
@@ -63,6 +73,7 @@ impl Pooling {
                 size: number("pool_size", raw.pool_size.unwrap_or(64), 1, 100_000)?,
                 wait: time("pool_wait", &or("5s", &raw.pool_wait), Duration::ZERO, most)?,
                 idle_keep: time("idle_keep", &or("1s", &raw.idle_keep), Duration::from_millis(10), most)?,
+                learn,
                 lifetime: time("backend_lifetime", &or("1h", &raw.backend_lifetime), SECOND, 30 * DAY)?,
             },
             locks,

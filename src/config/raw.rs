@@ -168,6 +168,10 @@ pub struct Raw {
     /// Close one of them when it is this old [default: 1h]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_BACKEND_LIFETIME")]
     pub backend_lifetime: Option<String>,
+    /// What to keep of clients' passwords in memory, to open connections for their accounts: all ("clear"), hashes
+    /// ("hash") or nothing ("off") [default: clear]
+    #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_LEARN_PASSWORDS")]
+    pub learn_passwords: Option<String>,
     /// Offer compression to clients [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_COMPRESSION")]
     pub compression: Option<bool>,

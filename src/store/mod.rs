@@ -26,4 +26,5 @@ pub mod schema;
 pub mod sessions;
 pub mod statement;
 pub mod user_locks;
+pub mod verifiers;
 pub mod waits;

@@ -198,6 +198,19 @@ impl StoreConnection {
         Ok(ids)
     }
 
+    /// Whether the sessions of a proxy can be found by their tag.
+    pub async fn finds_tagged(&mut self) -> Result<bool, StoreError> {
+        if !self.has_performance_schema().await? {
+            return Ok(false);
+        }
+        let sql = "SELECT processlist_id FROM performance_schema.session_connect_attrs LIMIT 0";
+        match self.execute(sql.to_owned()).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Refused { code: 1142, .. }) => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
     async fn has_performance_schema(&mut self) -> Result<bool, StoreError> {
         let rows = self.query("SELECT @@global.performance_schema".to_owned(), 1).await?;
         Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))

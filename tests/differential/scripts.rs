@@ -14,6 +14,8 @@ use crate::script::{Flavour, Server};
 /// A script as it was found.
 struct Found {
     name: String,
+    /// The folder that it is in, if not the common one.
+    folder: Option<String>,
     /// Among those of what the proxy does not cover.
     later: bool,
     text: String,
@@ -60,11 +62,10 @@ fn found() -> Vec<Found> {
     let mut scripts = Vec::new();
     for path in entries(&folder) {
         match path.file_name().and_then(|name| name.to_str()) {
-            Some("later" | "own") => {
-                let later = path.ends_with("later");
-                scripts.extend(entries(&path).iter().map(|path| Found::read(path, later)));
+            Some(name @ ("later" | "own" | "pooling")) => {
+                scripts.extend(entries(&path).iter().map(|path| Found::read(path, Some(name))));
             }
-            _ => scripts.push(Found::read(&path, false)),
+            _ => scripts.push(Found::read(&path, None)),
         }
     }
     scripts
@@ -79,13 +80,15 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Found {
-    fn read(path: &Path, later: bool) -> Self {
+    fn read(path: &Path, folder: Option<&str>) -> Self {
         let is_script = path.is_file() && path.extension().is_some_and(|e| e == "sql");
         assert!(is_script, "{} is no script, and nobody would run it", path.display());
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let text = std::fs::read_to_string(path).expect("a script");
         let header = Header::parse(&path.display().to_string(), &text);
-        Self { name, later, text, header }
+        let folder = folder.map(str::to_owned);
+        let later = folder.as_deref() == Some("later");
+        Self { name, folder, later, text, header }
     }
 
     /// About how many milliseconds it waits, for the order of the tests.
@@ -102,10 +105,10 @@ impl Found {
 
 impl Case {
     fn trial(self) -> Trial {
-        let group = match (&self.script.header.own, self.script.later) {
-            (Some(_), _) => "own::",
-            (None, true) => "later::",
-            (None, false) => "",
+        let group = match (&self.script.folder, &self.script.header.own) {
+            (Some(folder), _) => format!("{folder}::"),
+            (None, Some(_)) => "own::".to_owned(),
+            (None, None) => String::new(),
         };
         let flavour = self.flavour.name();
         let mut name = format!("differential::{group}{flavour}::{}", self.script.name);

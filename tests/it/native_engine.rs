@@ -108,6 +108,7 @@ impl Tables {
             home: parking_lot::Mutex::default(),
             metrics: Arc::clone(&metrics),
             stuck: Arc::default(),
+            shares: false,
         });
         let sessions: HashMap<BackendId, EventSender> =
             clients.iter().map(|client| (client.conn(), client.events.clone())).collect();

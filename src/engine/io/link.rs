@@ -27,6 +27,8 @@ pub struct StoreAccess {
     pub metrics: Arc<Metrics>,
     /// Locks that stay held until an operator helps.
     pub stuck: Arc<Stuck>,
+    /// Sessions share their connections to the server: these are found by their tag alone.
+    pub shares: bool,
 }
 
 impl StoreAccess {

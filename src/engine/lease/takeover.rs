@@ -64,7 +64,8 @@ pub(in crate::engine) async fn take_over(
                     true => Ids::OfThisRun,
                     false => Ids::OfAnother,
                 };
-                end_sessions(conn, &access.url.schema, &row, ids, (!own).then_some(last)).await
+                let tagged = (!own || access.shares).then_some(last);
+                end_sessions(conn, &access.url.schema, &row, ids, tagged).await
             }
             Err(e) => Err(e),
         };

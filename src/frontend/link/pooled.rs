@@ -134,6 +134,7 @@ impl Link {
     pub(crate) async fn rest(&mut self) -> Result<(), CloseReason> {
         let free = self.inbox.is_empty() && self.is_free();
         let Some(seat) = &mut self.seat else { return Ok(()) };
+        seat.look_at_secrets();
         seat.show_pins();
         if !free {
             return Ok(());
@@ -199,11 +200,10 @@ impl Link {
     /// Gives the connection back at the session's end, after a reset.
     pub(crate) fn leave_for_good(&mut self) {
         let Some(seat) = &mut self.seat else { return };
-        let foreign = seat.pins.has(Pin::Auth) || seat.pins.has(Pin::Replication);
         seat.hold = None;
         if let Some(backend) = self.server.take()
             && seat.current.clear() == Reuse::Allowed
-            && !foreign
+            && seat.leaves_own_connection()
             && let Ok(backend) = backend.detach()
         {
             seat.pool.give(backend);
@@ -336,10 +336,9 @@ impl Link {
             .filter(|payload| column::is_definition(payload))
             .filter_map(ColumnKind::of)
             .collect();
-        let flavour = seat.flavour;
-        let captured = values.and_then(|values| {
-            doubts.answered(&values, &kinds, flavour, &mut seat.state)
-        });
+        let login = (seat.flavour, seat.collation);
+        let captured =
+            values.and_then(|values| doubts.answered(&values, &kinds, login, &mut seat.state));
         self.server.take_reported();
         match captured {
             Some(captured) => {

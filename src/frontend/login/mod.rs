@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::auth_exchange::{Broken, Exchange, MAX_LOGIN, Side, Verdict, WRONG};
+use self::auth_exchange::{Broken, Exchange, Learning, MAX_LOGIN, Side, Verdict, WRONG};
 use super::dispatch::watched::who_logs_in;
-use super::shared::context::Context;
+use super::shared::context::{Context, Shared};
 use super::shared::leg_options::{Hops, compression};
 use super::shared::turned_away::TurnedAway;
 use crate::backend::greeted::{GreetError, Greeted, connect};
@@ -55,6 +55,8 @@ pub struct Authenticated {
     pub connection: ConnectionId,
     /// The account's user name.
     pub user: Box<[u8]>,
+    /// The first collation of the login.
+    pub collation: u8,
     /// The default schema of the login.
     pub schema: Option<Box<[u8]>>,
     /// user@host.
@@ -159,7 +161,7 @@ async fn hear_login(
     let mut greeting = greeted.frame.clone();
     let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
     greeted.greeting.offer(&mut greeting[HEADER..], offered);
-    if let Some(pool) = &context.pool {
+    if let Some(Shared { pool, .. }) = &context.shared {
         let id = pool.next_session(context.engine.lease().proxy());
         greeted.greeting.rename(&mut greeting[HEADER..], id);
         client.connection = Some(id);
@@ -209,7 +211,7 @@ async fn authenticated(
     let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
     let tag = who.is_none().then_some(tag.as_bytes());
     // A server that has it reports what others must restore.
-    let reports = if context.pool.is_some() { Capabilities::SESSION_TRACK } else { Capabilities(0) };
+    let reports = if context.shared.is_some() { Capabilities::SESSION_TRACK } else { Capabilities(0) };
     let asked = hops.with(reports.both(offered));
     let packet = |proof: Option<&[u8]>| login.for_server(offered, asked, proof, tag);
     let mut to_server = 1;
@@ -233,6 +235,9 @@ async fn authenticated(
         deadline,
         Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
     );
+    if let Some(Shared { secrets, .. }) = &context.shared {
+        exchange = exchange.teaching(Learning { secrets, user: login.user });
+    }
     let verdict = match exchange.first(login.plugin, login.proof).await {
         Ok(proof) => exchange.run(&packet(proof.as_deref())).await,
         Err(broken) => {
@@ -244,7 +249,11 @@ async fn authenticated(
         Ok(Verdict::Denied) if exchange.lacks_room() => "refused_by_server",
         Ok(_) | Err(_) => "login_failed",
     };
+    let proven = exchange.proven();
     let method = exchange.into_method();
+    if let (Some(Shared { secrets, .. }), Some(proven)) = (&context.shared, proven) {
+        secrets.learn(login.user, &proven);
+    }
     if let Err(Broken::Io(e)) = &verdict {
         tracing::debug!(%peer, error = %e, "a login broke off");
     }
@@ -270,6 +279,7 @@ async fn authenticated(
         capabilities,
         connection,
         user: login.user.into(),
+        collation: login.collation,
         schema,
         owner,
         who,

@@ -8,6 +8,10 @@ use crate::protocol::column::ColumnKind;
 use crate::protocol::packet;
 use crate::types::Flavour;
 
+/// The character sets of a session.
+const CHARSETS: [&str; 3] =
+    ["character_set_client", "character_set_connection", "character_set_results"];
+
 /// Bytes of a user variable that is taken along.
 const LARGEST: usize = 64 * 1024;
 
@@ -16,6 +20,8 @@ const LARGEST: usize = 64 * 1024;
 pub(crate) struct Doubts {
     /// Character sets and the collation.
     pub charsets: bool,
+    /// They may still be those of the login, which have a collation of their own.
+    pub handshake: bool,
     /// The active roles.
     pub role: bool,
     /// LAST_INSERT_ID().
@@ -29,12 +35,14 @@ pub(crate) struct Doubts {
 impl Doubts {
     /// Right after a login.
     pub(crate) fn at_login() -> Self {
-        Self { charsets: true, role: true, init_connect: true, ..Self::default() }
+        let charsets = Self { charsets: true, handshake: true, ..Self::default() };
+        Self { role: true, init_connect: true, ..charsets }
     }
 
-    /// After a reset of the connection.
-    pub(crate) fn after_reset() -> Self {
-        Self { charsets: true, role: true, ..Self::default() }
+    /// After a reset of the connection: MariaDB goes back to the character sets of the login.
+    pub(crate) fn after_reset(flavour: Flavour) -> Self {
+        let handshake = flavour == Flavour::MariaDb;
+        Self { charsets: true, handshake, role: true, ..Self::default() }
     }
 
     /// Whether all is known.
@@ -51,6 +59,9 @@ impl Doubts {
             ask(b"@@character_set_connection");
             ask(b"@@character_set_results");
             ask(b"@@collation_connection");
+        }
+        if self.handshake {
+            ask(b"(SELECT MAX(id) FROM information_schema.collations WHERE collation_name=@@collation_connection)");
         }
         if self.role {
             ask(b"CURRENT_ROLE()");
@@ -86,19 +97,27 @@ impl Doubts {
         &self,
         values: &[Option<Vec<u8>>],
         kinds: &[ColumnKind],
-        flavour: Flavour,
+        (flavour, collation): (Flavour, u8),
         state: &mut SessionState,
     ) -> Option<Captured> {
         let mut values = values.iter();
         let mut next = || values.next();
         let mut captured = Captured { large: false, init_connect: false };
         if self.charsets {
-            for name in ["character_set_client", "character_set_connection", "character_set_results"]
-            {
+            for name in CHARSETS {
                 let value = next()?.as_deref().unwrap_or_default();
                 state.set(name.as_bytes(), value);
             }
             state.collation = next()?.as_deref().map(Into::into);
+        }
+        if self.handshake {
+            // Set by name, a character set would have another collation, which clients are told.
+            let id = collation.to_string().into_bytes();
+            if next()?.as_deref() == Some(&*id) {
+                for name in CHARSETS {
+                    state.set(name.as_bytes(), &id);
+                }
+            }
         }
         if self.role {
             state.role = Some(role_text(next()?.as_deref(), flavour));
@@ -177,7 +196,7 @@ mod tests {
         assert!(questions[1].ends_with(b"SELECT @`b`,@`d`,@`i`,@`n`,@`s`,@`u` LIMIT 0"));
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let mut values: Vec<Option<Vec<u8>>> = ["utf8mb4", "latin1"].map(some).to_vec();
-        values.extend([None, some("latin1_bin"), some("NONE"), some("9"), some("0")]);
+        values.extend([None, some("latin1_bin"), some("47"), some("NONE"), some("9"), some("0")]);
         let variable = |length: &str, charset: &str, collation: &str, hex: &str, text: &str| {
             [some(length), some(charset), some(collation), some(hex), some(text)]
         };
@@ -196,7 +215,7 @@ mod tests {
             ColumnKind::Integer { unsigned: true },
         ];
         let mut state = SessionState::default();
-        let captured = doubts.answered(&values, &kinds, Flavour::MySql, &mut state);
+        let captured = doubts.answered(&values, &kinds, (Flavour::MySql, 8), &mut state);
         assert_eq!(captured, Some(Captured { large: false, init_connect: false }));
         let expressions: Vec<_> =
             state.user_variables.values().map(|v| String::from_utf8_lossy(v)).collect();
@@ -205,7 +224,7 @@ mod tests {
         assert_eq!(expressions, expected);
         assert_eq!(state.last_insert_id, 9);
         assert_eq!(state.collation.as_deref(), Some(&b"latin1_bin"[..]));
-        assert_eq!(doubts.answered(&values[1..], &kinds, Flavour::MySql, &mut state), None);
+        assert_eq!(doubts.answered(&values[1..], &kinds, (Flavour::MySql, 8), &mut state), None);
     }
 
     #[test]
@@ -215,7 +234,7 @@ mod tests {
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let values = [some("70000"), some("utf8mb4"), some("utf8mb4_bin"), None, None];
         let mut state = SessionState::default();
-        let captured = doubts.answered(&values, &[ColumnKind::Other], Flavour::MySql, &mut state);
+        let captured = doubts.answered(&values, &[ColumnKind::Other], (Flavour::MySql, 8), &mut state);
         assert_eq!(captured, Some(Captured { large: true, init_connect: false }));
         assert!(state.user_variables.is_empty());
     }

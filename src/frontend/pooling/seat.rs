@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::capture::Doubts;
 use super::pins::{Pin, Pins};
 use super::state::{SessionState, VariableKind};
+use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::metrics::Metrics;
-use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
@@ -57,6 +57,10 @@ pub(crate) struct Seat {
     /// What is not known of it.
     pub doubts: Doubts,
     pub pins: Pins,
+    /// The first collation of its login.
+    pub collation: u8,
+    /// What is known of its account.
+    pub secrets: Arc<LearnedSecrets>,
     /// While it has a connection.
     pub hold: Option<Hold>,
     /// The same, as everyone knows it who may have to end it.
@@ -69,6 +73,8 @@ pub(crate) struct Seat {
     explained: bool,
     /// The server may report what the last statement changed with a later reply only.
     pub reports_late: bool,
+    /// Its connection is another account's than its key says.
+    foreign: bool,
     /// Statements that were prepared by a command.
     prepared: usize,
     /// Shown in the metric of pinned sessions.
@@ -76,30 +82,45 @@ pub(crate) struct Seat {
     metrics: Arc<Metrics>,
 }
 
+/// What a session has to share its connections with.
+pub(crate) struct SeatOf {
+    pub pool: Pool,
+    pub key: Arc<PoolKey>,
+    pub flavour: Flavour,
+    /// The first collation of its login.
+    pub collation: u8,
+    pub secrets: Arc<LearnedSecrets>,
+    pub state: SessionState,
+    pub current: CurrentBackend,
+    /// Asks the session for its connection.
+    pub nudge: Arc<dyn Fn() + Send + Sync>,
+    pub metrics: Arc<Metrics>,
+}
+
 impl Seat {
     /// Of a session right after its login.
-    pub(crate) fn new(
-        pool: Pool,
-        key: Arc<PoolKey>,
-        flavour: Flavour,
-        state: SessionState,
-        current: CurrentBackend,
-        nudge: Arc<dyn Fn() + Send + Sync>,
-        metrics: Arc<Metrics>,
-    ) -> Self {
+    pub(crate) fn new(of: SeatOf) -> Self {
+        let SeatOf { pool, key, flavour, collation, secrets, state, current, nudge, metrics } = of;
+        let mut pins = Pins::default();
+        if !secrets.knows(&key.user) {
+            pins.add(Pin::Auth);
+        }
         Self {
             pool,
             key,
             flavour,
+            collation,
+            secrets,
             state,
             doubts: Doubts::at_login(),
-            pins: Pins::default(),
+            pins,
             hold: None,
             current,
             nudge,
             asked: false,
             explained: false,
             reports_late: false,
+            foreign: false,
             prepared: 0,
             shown: Pins::default(),
             metrics,
@@ -196,8 +217,10 @@ impl Seat {
     fn note_variable(&mut self, name: &[u8]) {
         match VariableKind::of(name) {
             VariableKind::Carried => {
-                self.doubts.charsets |=
-                    name.starts_with(b"character_set_") || name.starts_with(b"collation_");
+                if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
+                    self.doubts.charsets = true;
+                    self.doubts.handshake = false;
+                }
             }
             VariableKind::Nothing | VariableKind::Tracking => {}
             VariableKind::OneShot => self.pins.add(Pin::OneShotValue),
@@ -216,10 +239,28 @@ impl Seat {
         }
     }
 
+    /// Whether more connections can be opened for the account: another login may have taught how.
+    pub(crate) fn look_at_secrets(&mut self) {
+        if self.pins.has(Pin::Auth) && !self.foreign && self.secrets.knows(&self.key.user) {
+            self.pins.remove(Pin::Auth);
+        }
+    }
+
+    /// The session belongs to another account now, and so does its connection.
+    pub(crate) fn change_account(&mut self) {
+        self.foreign = true;
+        self.pins.add(Pin::Auth);
+    }
+
+    /// Whether its connection may be another session's after it.
+    pub(crate) fn leaves_own_connection(&self) -> bool {
+        !self.foreign && !self.pins.has(Pin::Replication)
+    }
+
     /// The session has reset its connection.
     pub(crate) fn reset(&mut self) {
         self.state.reset();
-        self.doubts = Doubts::after_reset();
+        self.doubts = Doubts::after_reset(self.flavour);
         self.pins.reset();
         self.prepared = 0;
     }

@@ -9,7 +9,6 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::operations::release_held;
 use crate::frontend::login::auth_exchange::{Broken, Exchange, Side, Verdict};
 use crate::frontend::login::owner;
-use crate::frontend::pooling::pins::Pin;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::ChangeUser;
@@ -55,8 +54,7 @@ impl Session {
         };
         self.begin_anew();
         if let Some(seat) = self.link.seat() {
-            // The connection is another account's now.
-            seat.pins.add(Pin::Auth);
+            seat.change_account();
         }
         if let Some(watch) = &mut self.watch {
             let change = change.as_ref().filter(|_| ok.is_some());

@@ -23,13 +23,13 @@ use super::login::Authenticated;
 use super::observe::need::{Need, Unsettled};
 use super::observe::report::SessionReport;
 use super::observe::watch::{Purpose, Watch};
-use super::pooling::seat::Seat;
+use super::pooling::seat::{Seat, SeatOf};
 use super::pooling::state::SessionState;
 use super::prepared::cursor::stand_in_to_close;
 use super::prepared::dispatch::prepared_command;
 use super::prepared::prepare::prepare_statement;
 use super::prepared::too_long::refuse_dropped;
-use super::shared::context::Context;
+use super::shared::context::{Context, Shared};
 use super::shared::registry::Entry;
 use super::state::current_command::CurrentCommand;
 use super::state::identity::{Identity, SessionIds};
@@ -90,6 +90,7 @@ impl Session {
             capabilities,
             connection,
             user,
+            collation,
             schema,
             owner,
             who,
@@ -110,7 +111,7 @@ impl Session {
         let encrypted = server.tls().is_some();
         let mut server = Backend::new(server, &greeting, opened, capabilities);
         let mut seat = None;
-        if let Some(pool) = &context.pool {
+        if let Some(Shared { pool, secrets }) = &context.shared {
             let key = Arc::new(PoolKey::new(&user, capabilities, encrypted));
             server = server.shared(Arc::clone(&key), capabilities, schema.is_none(), pool.adopt());
             let state = SessionState::at_login(schema, several);
@@ -118,10 +119,17 @@ impl Session {
             let nudge = Arc::new(move || {
                 let _ = events.send(SessionEvent::GiveBack);
             });
-            let metrics = Arc::clone(&context.metrics);
-            let current = backend.clone();
-            let flavour = greeting.flavour;
-            seat = Some(Seat::new(pool.clone(), key, flavour, state, current, nudge, metrics));
+            seat = Some(Seat::new(SeatOf {
+                pool: pool.clone(),
+                key,
+                flavour: greeting.flavour,
+                collation,
+                secrets: Arc::clone(secrets),
+                state,
+                current: backend.clone(),
+                nudge,
+                metrics: Arc::clone(&context.metrics),
+            }));
         }
         let mut link = Link::new(client, server, capabilities, guard, &context);
         link.learn_status(&ok);

@@ -10,6 +10,7 @@ use super::live_config::InForce;
 use super::log_lines::Lines;
 use super::registry::Registry;
 use super::shapes::Shapes;
+use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::Pool;
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
@@ -20,6 +21,15 @@ use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
 use crate::protocol::command::Command;
+
+/// What sessions need that share server connections.
+#[derive(Clone)]
+pub struct Shared {
+    /// The connections.
+    pub pool: Pool,
+    /// What is known of their accounts.
+    pub secrets: Arc<LearnedSecrets>,
+}
 
 /// Handles, cheap to clone; one a relay thread because of its buffers and counters.
 #[derive(Clone)]
@@ -48,8 +58,8 @@ pub struct Context {
     pub hops: Arc<Hops>,
     /// Greeted connections to reuse.
     pub spares: Spares,
-    /// The server connections that sessions share, if they do.
-    pub pool: Option<Pool>,
+    /// What sessions need that share server connections, if they do.
+    pub shared: Option<Shared>,
     /// Whether the server can be reached.
     pub reach: Reach,
     /// All sessions, for the drain.

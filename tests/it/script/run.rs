@@ -15,6 +15,9 @@ use crate::wire::{Client, End, Login, Response};
 /// How long a sent statement may take to be seen waiting.
 const TO_BLOCK: Duration = Duration::from_secs(5);
 
+/// How long a statement that cannot be seen waiting is given to answer.
+const UNSEEN: Duration = Duration::from_millis(500);
+
 /// Waits until a session waits in its statement; false when its reply came instead. The server
 /// sees the waits of the proxy's clients too.
 pub(crate) fn wait_until_blocked(root: &mut Root, session: &mut Client) -> bool {
@@ -22,6 +25,11 @@ pub(crate) fn wait_until_blocked(root: &mut Root, session: &mut Client) -> bool 
     while began.elapsed() < TO_BLOCK {
         if session.readable_within(Duration::from_millis(3)) {
             return false;
+        }
+        // The server does not know the ids of sessions with shared connections.
+        let shared = session.connection_id() >> 30 == 1;
+        if shared && began.elapsed() > UNSEEN {
+            return true;
         }
         if root.waits(session.connection_id()) {
             return true;

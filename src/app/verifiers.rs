@@ -1,0 +1,50 @@
+//! Keeps what a proxy with shared server connections knows of MariaDB's accounts up to date.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::backend::learned::LearnedSecrets;
+use crate::config::StoreUrl;
+use crate::protocol::recover::Scheme;
+use crate::store::connection::{StoreConnection, StoreError};
+
+/// How often accounts are read. A password that was changed is noticed by the login that fails, too.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// Reads the accounts again and again. Runs as long as the process.
+pub(super) async fn tend(url: StoreUrl, limit: Duration, secrets: Arc<LearnedSecrets>) {
+    let mut link = None;
+    let mut said = false;
+    loop {
+        if let Err(e) = read(&url, limit, &mut link, &secrets).await {
+            link = None;
+            let refused = matches!(e, StoreError::Refused { .. });
+            if refused && !std::mem::replace(&mut said, true) {
+                tracing::warn!(
+                    error = %e,
+                    "the store account may not read mysql.global_priv: sessions of accounts with mysql_native_password keep \
+                     their connection to the server; GRANT SELECT ON mysql.global_priv to it"
+                );
+            }
+        }
+        sleep(EVERY).await;
+    }
+}
+
+async fn read(
+    url: &StoreUrl,
+    limit: Duration,
+    link: &mut Option<StoreConnection>,
+    secrets: &LearnedSecrets,
+) -> Result<(), StoreError> {
+    let conn = match link {
+        Some(conn) => conn,
+        None => link.insert(StoreConnection::open(url, limit).await?),
+    };
+    for account in conn.account_verifiers().await? {
+        secrets.learn_verifier(&account.user, Scheme::Native, &account.verifier);
+    }
+    Ok(())
+}

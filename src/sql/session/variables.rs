@@ -1,0 +1,124 @@
+//! The user variables that a text names, in bounded memory.
+
+use crate::sql::lexer::skim::is_word;
+
+/// Names that are kept of one text.
+const MOST_NAMES: usize = 64;
+/// Characters of the longest name that both servers take.
+const LONGEST_NAME: usize = 64;
+
+/// Names of user variables, each once.
+#[derive(Default)]
+pub(super) struct VariableNames {
+    /// In order.
+    pub(super) names: Vec<Box<[u8]>>,
+    /// There may be others.
+    pub(super) more: bool,
+}
+
+impl VariableNames {
+    /// Adds the name without quotes that follows an `@`, and returns its length.
+    pub(super) fn add_bare(&mut self, after: &[u8]) -> usize {
+        let ends = |b: &u8| !(is_word(*b) || *b == b'.');
+        let length = after.iter().position(ends).unwrap_or(after.len());
+        self.add(&after[..length]);
+        length
+    }
+
+    /// Adds a name with the quotes around it.
+    pub(super) fn add_quoted(&mut self, quoted: &[u8]) {
+        let Some((quote, rest)) = quoted.split_first() else { return };
+        let inner = rest.split_last().map_or(rest, |(_, inner)| inner);
+        // What a backslash means depends on modes.
+        if *quote != b'`' && memchr::memchr(b'\\', inner).is_some() {
+            self.more = true;
+            return;
+        }
+        let mut name = Vec::with_capacity(inner.len().min(LONGEST_NAME + 1));
+        let mut bytes = inner.iter();
+        while let Some(byte) = bytes.next().filter(|_| name.len() <= LONGEST_NAME) {
+            name.push(*byte);
+            if byte == quote {
+                bytes.next();
+            }
+        }
+        self.add(&name);
+    }
+
+    /// Servers compare names without case and accents, and may not count spaces at the end.
+    fn add(&mut self, name: &[u8]) {
+        let plain = |b: &u8| matches!(b, b' '..=b'~');
+        let exact = name.iter().all(plain) && name.last().is_some_and(|b| *b != b' ');
+        if !exact || name.len() > LONGEST_NAME {
+            self.more = true;
+            return;
+        }
+        let name = name.to_ascii_lowercase().into_boxed_slice();
+        if let Err(at) = self.names.binary_search(&name) {
+            if self.names.len() < MOST_NAMES {
+                self.names.insert(at, name);
+            } else {
+                self.more = true;
+            }
+        }
+    }
+
+    pub(super) fn add_all(&mut self, others: Self) {
+        self.more |= others.more;
+        others.names.iter().for_each(|name| self.add(name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_as_servers_compare_them() {
+        for (after, name) in [
+            (&b"Total_1 := 2"[..], Some(&b"total_1"[..])),
+            (b"a.b$c,1", Some(b"a.b$c")),
+            (b".a", Some(b".a")),
+            (b"`A``b`", Some(b"a`b")),
+            (b"'it''s'", Some(b"it's")),
+            (b"\"a b\"", Some(b"a b")),
+            (b"`a\\`", Some(b"a\\")),
+            (b"'a\\''", None),
+            (b"`a `", None),
+            (b"``", None),
+            (b" a", None),
+            (b"", None),
+            (b"\xc3\xa9", None),
+            (b"a\xa0", None),
+            (b"`a\x00b`", None),
+        ] {
+            let mut names = VariableNames::default();
+            match after.first() {
+                Some(b'`' | b'\'' | b'"') => names.add_quoted(after),
+                _ => drop(names.add_bare(after)),
+            }
+            let shown = after.escape_ascii();
+            assert_eq!(names.names.first().map(AsRef::as_ref), name, "{shown}");
+            assert_eq!(names.more, name.is_none(), "{shown}");
+        }
+    }
+
+    #[test]
+    fn they_take_bounded_memory() {
+        let mut names = VariableNames::default();
+        for n in 0..2 * MOST_NAMES {
+            assert_eq!(names.more, n > MOST_NAMES);
+            names.add_bare(format!("v{n}").as_bytes());
+            names.add_bare(b"V0");
+        }
+        assert_eq!(names.names.len(), MOST_NAMES);
+        let mut names = VariableNames::default();
+        names.add_bare(&[b'a'; LONGEST_NAME]);
+        assert!(!names.more);
+        names.add_bare(&[b'a'; LONGEST_NAME + 1]);
+        assert!(names.more && names.names.len() == 1);
+        let mut names = VariableNames::default();
+        names.add_quoted(&[b'`'; 1 << 20]);
+        assert!(names.more && names.names.is_empty());
+    }
+}

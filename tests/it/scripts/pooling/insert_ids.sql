@@ -1,0 +1,194 @@
+# LAST_INSERT_ID(): what sets it, what does not, and how long it stays.
+@matrix caps=-DEPRECATE_EOF
+@matrix caps=+FOUND_ROWS
+@setup CREATE TABLE $DB.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT UNIQUE)
+@setup CREATE TABLE $DB.plain (id INT PRIMARY KEY, v INT)
+@setup CREATE TABLE $DB.log (id INT PRIMARY KEY AUTO_INCREMENT, v INT) AUTO_INCREMENT = 1000
+@setup CREATE TABLE $DB.logged (id INT PRIMARY KEY AUTO_INCREMENT, v INT)
+@setup CREATE TRIGGER $DB.tr AFTER INSERT ON $DB.logged FOR EACH ROW INSERT INTO log (v) VALUES (NEW.v)
+@setup CREATE PROCEDURE $DB.inserts() BEGIN INSERT INTO log (v) VALUES (1); END
+@setup CREATE PROCEDURE $DB.sets(n INT) BEGIN DO LAST_INSERT_ID(n); END
+@setup CREATE PROCEDURE $DB.shows() BEGIN SELECT LAST_INSERT_ID(); END
+@setup CREATE FUNCTION $DB.f(n INT) RETURNS INT DETERMINISTIC BEGIN INSERT INTO log (v) VALUES (n); RETURN LAST_INSERT_ID(); END
+
+# Of a row, through other statements, a transaction and a lock.
+a: INSERT INTO t (v) VALUES (1)
+a: SELECT GET_LOCK('$N.a', 0)
+= 1
+a: SELECT LAST_INSERT_ID()
+= 1
+a: BEGIN
+a: INSERT INTO t (v) VALUES (2)
+a: ROLLBACK
+a: DO 1
+a: SELECT LAST_INSERT_ID(), @@last_insert_id, @@identity
+= 2 | 2 | 2
+a: UPDATE t SET v = v + 1 WHERE id = 1
+a: DELETE FROM t
+a: SELECT LAST_INSERT_ID()
+= 2
+
+# Of several rows: the first.
+a: INSERT INTO t (v) VALUES (10), (11), (12)
+a: SELECT RELEASE_LOCK('$N.a')
+= 1
+a: SELECT LAST_INSERT_ID(), (SELECT MAX(id) FROM t) - LAST_INSERT_ID()
+= 3 | 2
+a: INSERT INTO t (v) SELECT v + 10 FROM t
+a: SELECT LAST_INSERT_ID()
+= 6
+
+# An explicit key: the packet says it, the function does not.
+b: INSERT INTO t (id, v) VALUES (900, 900)
+b: SELECT LAST_INSERT_ID()
+= 0
+b: INSERT INTO t (v) VALUES (901)
+b: INSERT INTO t (id, v) VALUES (950, 950)
+b: DO 1
+b: SELECT LAST_INSERT_ID()
+= 901
+b: INSERT INTO t (id, v) VALUES (NULL, 902), (960, 960), (0, 903)
+b: SELECT LAST_INSERT_ID()
+= 951
+b: INSERT INTO plain VALUES (1, 1)
+b: SELECT LAST_INSERT_ID()
+= 951
+
+# LAST_INSERT_ID(expression).
+c: SELECT LAST_INSERT_ID(44)
+= 44
+c: SELECT GET_LOCK('$N.c', 0)
+= 1
+c: SELECT LAST_INSERT_ID()
+= 44
+c: DO LAST_INSERT_ID(45)
+c: SELECT 1
+= 1
+c: SELECT LAST_INSERT_ID()
+= 45
+c: UPDATE plain SET v = LAST_INSERT_ID(v + 45) WHERE id = 1
+c: SELECT LAST_INSERT_ID()
+= 46
+c: SET @x = LAST_INSERT_ID(47)
+c: SELECT LAST_INSERT_ID(), @x
+= 47 | 47
+c: SELECT LAST_INSERT_ID(NULL)
+= NULL
+c: SELECT LAST_INSERT_ID()
+= 0
+c: SELECT LAST_INSERT_ID(18446744073709551615)
+= 18446744073709551615
+c: BEGIN
+c: SELECT LAST_INSERT_ID()
+= 18446744073709551615
+c: COMMIT
+c: SELECT LAST_INSERT_ID(48) FROM plain WHERE id = 99
+= empty
+c: SELECT LAST_INSERT_ID()
+= 18446744073709551615
+c: INSERT INTO plain VALUES (LAST_INSERT_ID(49), 1)
+c: SELECT LAST_INSERT_ID()
+= 49
+
+# By triggers, procedures and functions: back to what it was, or not.
+d: INSERT INTO logged (v) VALUES (1)
+d: SELECT LAST_INSERT_ID()
+= 1
+d: INSERT INTO logged (id, v) VALUES (50, 1)
+d: SELECT LAST_INSERT_ID()
+= 1
+d: CALL inserts()
+d: SELECT GET_LOCK('$N.d', 0)
+= 1
+d: SELECT LAST_INSERT_ID()
+= 1002
+d: CALL sets(77)
+d: DO 1
+d: SELECT LAST_INSERT_ID()
+= 77
+d: CALL shows()
+= 77; OK
+d: SELECT f(5)
+= 1003
+d: SELECT LAST_INSERT_ID()
+= 77
+d: INSERT INTO plain VALUES (f(6), 2)
+d: SELECT LAST_INSERT_ID()
+= 77
+
+# Duplicates: ON DUPLICATE KEY, IGNORE, REPLACE, an error.
+e: INSERT INTO t (v) VALUES (500)
+e: INSERT INTO t (v) VALUES (500) ON DUPLICATE KEY UPDATE v = 501
+e: SELECT LAST_INSERT_ID() = (SELECT id FROM t WHERE v = 501)
+= 1
+e: INSERT INTO t (v) VALUES (501) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), v = 502
+e: SELECT GET_LOCK('$N.e', 0)
+= 1
+e: SELECT LAST_INSERT_ID() = (SELECT id FROM t WHERE v = 502)
+= 1
+e: INSERT IGNORE INTO t (v) VALUES (502)
+= OK W1
+e: SELECT LAST_INSERT_ID() = (SELECT id FROM t WHERE v = 502)
+= 1
+e: REPLACE INTO t (v) VALUES (502)
+e: SELECT LAST_INSERT_ID() = (SELECT id FROM t WHERE v = 502)
+= 1
+e: INSERT INTO t (v) VALUES (503)
+e: INSERT INTO t (v) VALUES (503)
+= ERR 1062/23000
+e: DO 1
+e: SELECT LAST_INSERT_ID() = (SELECT id FROM t WHERE v = 503)
+= 1
+e: INSERT INTO t (v) VALUES (504), (503)
+= ERR 1062/23000
+e: SELECT LAST_INSERT_ID() > 0
+= 1
+e: INSERT INTO t (v) VALUES (nosuch)
+= ERR 1054/42S22
+e: SELECT LAST_INSERT_ID() > 0
+= 1
+
+# In the statement that follows, in a view, in a prepared statement, set by hand.
+f: INSERT INTO t (v) VALUES (600)
+f: INSERT INTO plain (id, v) VALUES (600, LAST_INSERT_ID())
+f: SELECT v = LAST_INSERT_ID() FROM plain WHERE id = 600
+= 1
+f prepare l : SELECT LAST_INSERT_ID() = (SELECT MAX(id) FROM t)
+f prepare i : INSERT INTO t (v) VALUES (?)
+f execute i 601
+f: SELECT GET_LOCK('$N.f', 0)
+= 1
+f execute l
+= 1
+f execute i 602
+f: SELECT RELEASE_LOCK('$N.f')
+= 1
+f execute l
+= 1
+f: SET last_insert_id = 5
+f execute l
+= 0
+f: SELECT LAST_INSERT_ID()
+= 5
+f: SET insert_id = 7000
+f execute i 603
+f: SELECT LAST_INSERT_ID()
+= 7000
+f: CREATE TEMPORARY TABLE tmp (id INT PRIMARY KEY AUTO_INCREMENT)
+f: INSERT INTO tmp VALUES ()
+f: SELECT LAST_INSERT_ID()
+= 1
+f: DROP TEMPORARY TABLE tmp
+f: SELECT LAST_INSERT_ID()
+= 1
+f reset
+f: SELECT LAST_INSERT_ID()
+= 0
+f: INSERT INTO t (v) VALUES (604)
+f changeuser
+f: SELECT LAST_INSERT_ID()
+= 0
+[mariadb] f: INSERT INTO t (v) VALUES (605) RETURNING v
+[mariadb] = 605
+[mariadb] f: SELECT LAST_INSERT_ID() = (SELECT id FROM t WHERE v = 605)
+[mariadb] = 1
