@@ -1,6 +1,8 @@
 //! Rules that tests leave out one at a time, to see that a checker notices. Without the feature
 //! `mutants`, which no release has, all rules are always in force.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// A rule left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
@@ -40,9 +42,6 @@ pub enum Mutant {
     AnswerBeforeRow,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,
-    /// No rule, but a rougher life: sessions that share server connections give theirs away whenever they
-    /// may, with a stranger's state on it.
-    Shuffle,
 }
 
 #[cfg(all(feature = "mutants", not(debug_assertions)))]
@@ -67,3 +66,16 @@ pub const fn on(_: Mutant) -> bool {
 pub fn or<T>(mutant: Mutant, rule: T, without: T) -> T {
     if on(mutant) { without } else { rule }
 }
+
+/// Whether sessions that share server connections give theirs away whenever they may, each time with a stranger's
+/// state on it: tests ask for it (`serve --test-shuffle`), and no release does it.
+pub fn shuffles() -> bool {
+    cfg!(debug_assertions) && SHUFFLES.load(Ordering::Relaxed)
+}
+
+/// From here on they do.
+pub fn shuffle() {
+    SHUFFLES.store(true, Ordering::Relaxed);
+}
+
+static SHUFFLES: AtomicBool = AtomicBool::new(false);

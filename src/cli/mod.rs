@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cli::print::print_line;
+use crate::cli::serve::ServeArgs;
 use crate::cli::settings_args::SettingsArgs;
 
 /// A MySQL proxy that turns GET_LOCK() into durable rows.
@@ -46,7 +47,7 @@ enum Subcommands {
     #[command(
         after_help = "Example:\n  lockstead serve --listen 127.0.0.1:6033 --backend 127.0.0.1:3306 \\\n    --store mysql://lockstead:secret@127.0.0.1:3306/lockstead --lease 30s --create-schema"
     )]
-    Serve(SettingsArgs),
+    Serve(ServeArgs),
     /// Check the configuration, the servers and the store account's privileges, then exit
     #[command(after_help = check::HELP)]
     Check(SettingsArgs),

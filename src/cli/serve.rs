@@ -6,8 +6,26 @@ use super::logs;
 use super::process::{failed, runtime, usage};
 use super::settings_args::SettingsArgs;
 use crate::app::{App, ConfigSource};
+#[cfg(debug_assertions)]
+use crate::mutants;
 
-pub(super) fn run(settings: SettingsArgs) -> ExitCode {
+/// The arguments of `serve`.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct ServeArgs {
+    #[command(flatten)]
+    settings: SettingsArgs,
+    /// Sessions that share server connections give theirs away whenever they may
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true)]
+    test_shuffle: bool,
+}
+
+pub(super) fn run(arguments: ServeArgs) -> ExitCode {
+    #[cfg(debug_assertions)]
+    if arguments.test_shuffle {
+        mutants::shuffle();
+    }
+    let settings = arguments.settings;
     let again = settings.clone();
     let plan = match settings.plan() {
         Ok(plan) => plan,

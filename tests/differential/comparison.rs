@@ -4,6 +4,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::script::accounts::Accounts;
 use crate::script::action::Options;
+use crate::script::compare::Compared;
 use crate::script::{Flavour, Runner, Script, Server, compare};
 use crate::wire::wrap::Wrap;
 
@@ -44,8 +45,8 @@ fn differ(one: &str, other: &str) -> Result<(), Failed> {
         runner.run(server.port, &mut server.root())
     };
     let (left, again, right) = (run(one), run(one), run(other));
-    compare(&left, &again, flavour, names)?;
-    match compare(&left, &right, flavour, names) {
+    compare(&left, &again, flavour, names, Compared::Whole)?;
+    match compare(&left, &right, flavour, names, Compared::Whole) {
         Ok(_) => Err("they are taken for equal".into()),
         Err(_) => Ok(()),
     }

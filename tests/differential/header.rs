@@ -85,9 +85,11 @@ impl Header {
     }
 
     /// The passes that it is in; all that it can be in, if every script is in `every` pass.
-    pub(crate) fn passes(&self, every: bool) -> Vec<Pass> {
+    /// `shuffles`: the script tells of what is to be taken to other server connections.
+    pub(crate) fn passes(&self, every: bool, shuffles: bool) -> Vec<Pass> {
         let is_in = |pass: &Pass| {
-            let always = matches!(pass, Pass::Plain | Pass::Coexist);
+            let always = matches!(pass, Pass::Plain | Pass::Coexist)
+                || (shuffles && *pass == Pass::Shuffled);
             let asked_for = always || every || self.also.contains(pass);
             asked_for && !self.not.contains(pass)
         };

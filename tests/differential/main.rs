@@ -3,6 +3,8 @@
 //! A file in `tests/it/scripts` is a test for each server, and one more for each further pass that
 //! its header names: `differential::mysql::waits`, `differential::mysql::waits::over_tls`. Those in
 //! `later/` say what the proxy does not cover yet, and run on the server alone.
+//! Those in `pooling/` are about what a session keeps, whichever server connection serves it:
+//! `differential::pooling::mysql::schemas`.
 //!
 //! `LOCKSTEAD_DIFF_SELF=1` compares the server with itself, which proves the scripts
 //! deterministic. `LOCKSTEAD_DIFF_EXTRA` holds further arguments for the proxy.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use lockstead_support::eventually;
 
+use crate::own_server::OwnServer;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::wire::wrap::Wrap;
@@ -25,11 +26,20 @@ pub(crate) enum Pass {
     Observed,
     /// By a proxy that keeps rows of the server's own locks.
     Coexist,
+    /// By a proxy whose sessions share server connections, and give them away whenever they may.
+    Shuffled,
 }
 
 impl Pass {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Plain, Self::OverTls, Self::OverZlib, Self::OverBoth, Self::Observed, Self::Coexist];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Plain,
+        Self::OverTls,
+        Self::OverZlib,
+        Self::OverBoth,
+        Self::Observed,
+        Self::Coexist,
+        Self::Shuffled,
+    ];
 
     /// As headers and the names of tests have it.
     pub(crate) fn name(self) -> &'static str {
@@ -40,6 +50,7 @@ impl Pass {
             Self::OverBoth => "over_both",
             Self::Observed => "observed",
             Self::Coexist => "coexist",
+            Self::Shuffled => "shuffled",
         }
     }
 
@@ -61,7 +72,16 @@ impl Pass {
             Self::OverBoth => &["--backend-compression", "zlib"],
             Self::Observed => &["--mode", "observe"],
             Self::Coexist => &["--mode", "coexist"],
+            Self::Shuffled => {
+                &["--pooling", "transaction", "--pool-size", "100", "--test-shuffle"]
+            }
         }
+    }
+
+    /// What the server must be started with, if that is more than all are.
+    pub(crate) fn server_options(self, flavour: Flavour) -> Option<&'static [&'static str]> {
+        let finds = self == Self::Shuffled && flavour == Flavour::MariaDb;
+        finds.then_some(&["--performance-schema=ON"])
     }
 
     /// Whether all answers are the server's own.
@@ -73,6 +93,8 @@ impl Pass {
 /// A proxy of a pass, and where it keeps what it observes.
 pub(crate) struct Running {
     pub(crate) proxy: Proxy,
+    /// The server, if it is not the one of all tests.
+    own: Option<OwnServer>,
     directory: Option<PathBuf>,
 }
 
@@ -88,7 +110,14 @@ impl Running {
         if let Some(directory) = &directory {
             arguments.extend(["--state-dir", directory.to_str().expect("a plain path")]);
         }
-        Self { proxy: Proxy::start(&server.url, &arguments), directory }
+        Self { proxy: Proxy::start(&server.url, &arguments), own: None, directory }
+    }
+
+    /// Starts a proxy of the pass in front of a server that suits it.
+    fn before_suited(flavour: Flavour, pass: Pass) -> Self {
+        let own = pass.server_options(flavour).map(|options| OwnServer::start(flavour, options));
+        let server = own.as_ref().map_or_else(|| Server::from_env(flavour), |own| own.server.clone());
+        Self { own, ..Self::start(&server, pass) }
     }
 }
 
@@ -109,12 +138,19 @@ pub(crate) struct Proxies(Mutex<BTreeMap<(&'static str, Pass), Place>>);
 
 impl Proxies {
     /// Calls `run` with the proxy of a pass, which is started if it does not run yet.
-    pub(crate) fn with<T>(&self, flavour: Flavour, pass: Pass, run: impl FnOnce(&Proxy) -> T) -> T {
+    pub(crate) fn with<T>(
+        &self,
+        flavour: Flavour,
+        pass: Pass,
+        run: impl FnOnce(&Proxy, &Server) -> T,
+    ) -> T {
         let place = {
             let mut places = self.0.lock().expect("proxies");
             Arc::clone(places.entry((flavour.variable(), pass)).or_default())
         };
-        run(&place.get_or_init(|| Running::start(&Server::from_env(flavour), pass)).proxy)
+        let running = place.get_or_init(|| Running::before_suited(flavour, pass));
+        let all = Server::from_env(flavour);
+        run(&running.proxy, running.own.as_ref().map_or(&all, |own| &own.server))
     }
 
     /// Scripts share a proxy, so none may leave a session or a lock in it.

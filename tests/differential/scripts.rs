@@ -40,7 +40,8 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
         let script = Arc::new(script);
         for flavour in script.header.flavours() {
             let recorded = Arc::default();
-            for pass in script.header.passes(every && !script.later) {
+            let shuffles = script.folder.as_deref() == Some("pooling");
+            for pass in script.header.passes(every && !script.later, shuffles) {
                 let (script, recorded) = (Arc::clone(&script), Arc::clone(&recorded));
                 cases.push(Case { script, flavour, pass, recorded, proxies: Arc::clone(proxies) });
             }
@@ -121,15 +122,20 @@ impl Case {
 
     fn run(&self) -> Result<(), Failed> {
         let mut recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_set("LOCKSTEAD_DIFF_SELF", "1") || self.is_alone() {
+        let is_alone = is_set("LOCKSTEAD_DIFF_SELF", "1") || self.is_alone();
+        if let Some(own) = &self.script.header.own {
+            return self.run_at_own(own, is_alone);
+        }
+        if is_alone {
             return Ok(self.check(&Server::from_env(self.flavour), None, &mut recorded)?);
         }
-        if let Some(own) = &self.script.header.own {
-            return self.run_at_own(own);
-        }
-        self.proxies.with(self.flavour, self.pass, |proxy| {
+        // What was recorded is another server's.
+        let mut own = Recorded::default();
+        let of_all = self.pass.server_options(self.flavour).is_none();
+        let recorded = if of_all { &mut *recorded } else { &mut own };
+        self.proxies.with(self.flavour, self.pass, |proxy, server| {
             let before = proxy.log().len();
-            self.check(&Server::from_env(self.flavour), Some(proxy.port), &mut recorded).map_err(
+            self.check(server, Some(proxy.port), recorded).map_err(
                 |e| format!("{e}\n--- log of the proxy ---\n{}", &proxy.log()[before..]),
             )?;
             Ok(())
@@ -142,14 +148,15 @@ impl Case {
         later && !is_set("LOCKSTEAD_DIFF_LATER", "proxy")
     }
 
-    fn run_at_own(&self, own: &Own) -> Result<(), Failed> {
+    fn run_at_own(&self, own: &Own, is_alone: bool) -> Result<(), Failed> {
         let options: Vec<&str> = own.options.iter().map(String::as_str).collect();
         let server = OwnServer::start(self.flavour, &options);
         for sql in &own.first {
             server.server.root().run(sql);
         }
-        let running = Running::start(&server.server, self.pass);
-        Ok(self.check(&server.server, Some(running.proxy.port), &mut Recorded::default())?)
+        let running = (!is_alone).then(|| Running::start(&server.server, self.pass));
+        let through = running.as_ref().map(|running| running.proxy.port);
+        Ok(self.check(&server.server, through, &mut Recorded::default())?)
     }
 
     fn check(
@@ -158,7 +165,9 @@ impl Case {
         through: Option<u16>,
         recorded: &mut Recorded,
     ) -> Result<(), String> {
-        let check = Check { server, flavour: self.flavour, wrap: self.pass.wrap(), through };
+        let learns = self.pass == Pass::Shuffled;
+        let wrap = self.pass.wrap();
+        let check = Check { server, flavour: self.flavour, wrap, through, learns };
         let documented = |line: &&str| !Header::is_of_durable(line);
         let text: Vec<&str> = if self.pass.is_native() {
             self.script.text.lines().filter(documented).collect()

@@ -230,7 +230,7 @@ fn check(
         proxied.entries.truncate(first);
     }
     tally.equal += generated_in(&proxied);
-    compare(&direct, &proxied, flavour, names).map(|_| ())
+    compare(&direct, &proxied, flavour, names, Compared::Whole).map(|_| ())
 }
 
 /// How many of the statements were the grammar's: each has a look at the first name after it.

@@ -323,6 +323,7 @@ fn mariadb_lists_alike_where_it_lists() {
     let listing = Listing::at(&Server::from_env(Flavour::MariaDb));
     let proxy = Proxy::start(&listing.server.url, &[]);
     let check = Check {
+        learns: false,
         server: &listing.server,
         flavour: Flavour::MariaDb,
         wrap: Wrap::default(),

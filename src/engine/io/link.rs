@@ -78,6 +78,7 @@ impl StoreAccess {
             tls: crate::config::tls::StoreTls::default(),
         };
         Self {
+            shares: false,
             url,
             connect_timeout: Duration::from_secs(1),
             open: Mutex::default(),

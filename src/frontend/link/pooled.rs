@@ -17,7 +17,7 @@ use crate::frontend::pooling::restore::{begin_reports, restoring, strangers};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
 use crate::frontend::pooling::open::open_as;
-use crate::mutants::{self, Mutant};
+use crate::mutants;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, ColumnKind};
 use crate::protocol::command::{Command, Shape};
@@ -142,7 +142,7 @@ impl Link {
         if let Some(hold) = &seat.hold {
             hold.rests();
         }
-        let asked = std::mem::take(&mut seat.asked) || mutants::on(Mutant::Shuffle);
+        let asked = std::mem::take(&mut seat.asked) || mutants::shuffles();
         if asked || seat.pool.is_wanted() || seat.pool.is_over() {
             return self.leave().await;
         }
@@ -170,7 +170,7 @@ impl Link {
         if !self.is_free() {
             return Ok(());
         }
-        if mutants::on(Mutant::Shuffle) {
+        if mutants::shuffles() {
             let dirty = strangers(self.capabilities);
             self.exchange_all(&dirty).await?;
             self.server.take_reported();

@@ -135,7 +135,7 @@ mod tests {
             "  (SELECT a_id, row_id FROM t) UNION (SELECT 2)",
             "/* app:shop */ /**/ select last_login, client_id, inserted_at FROM t_count;",
             "INSERT INTO t (user_id, next, value) VALUES ('a', 1, 'it''s')",
-            "UPDATE t SET interval_id=3, connection_ids=4 WHERE session_id='x'; ",
+            "UPDATE t SET interval_id=3, connections_id=4 WHERE session_id='x'; ",
             "BEGIN",
             "begin work",
             "BEGIN; SELECT 1;; COMMIT ;",
@@ -146,7 +146,7 @@ mod tests {
             "",
             ";",
         ] {
-            assert_eq!(may_matter(text.as_bytes(), Flavour::MySql), false, "{text}");
+            assert!(!may_matter(text.as_bytes(), Flavour::MySql), "{text}");
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
             "/* open",
             "<<l>> BEGIN NULL; END",
         ] {
-            assert_eq!(may_matter(text.as_bytes(), Flavour::MySql), true, "{text}");
+            assert!(may_matter(text.as_bytes(), Flavour::MySql), "{text}");
         }
     }
 
@@ -187,7 +187,7 @@ mod tests {
             ("SELECT val, value, interval, x, maxval FROM values_", false),
         ] {
             assert_eq!(may_matter(text.as_bytes(), Flavour::MariaDb), expected, "{text}");
-            assert_eq!(may_matter(text.as_bytes(), Flavour::MySql), false, "{text}");
+            assert!(!may_matter(text.as_bytes(), Flavour::MySql), "{text}");
         }
     }
 }

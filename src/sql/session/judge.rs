@@ -7,7 +7,7 @@ use super::words::{
     FirstWord, FirstWords, Folded, begins_block, first_word, is_object, is_of_transaction,
     is_program, mark_of_first, mark_of_function, mark_of_name, mark_of_variable, marks_after,
 };
-use crate::sql::lexer::dialect::Dialect;
+use crate::sql::lexer::dialect::{Dialect, Multibyte};
 use crate::sql::lexer::scanner::{Kind, Scanner, Token, is_space};
 use crate::types::Flavour;
 
@@ -48,9 +48,12 @@ pub(super) fn guess(text: &[u8], dialect: Dialect) -> FoundEffects {
     judge.found
 }
 
+/// Words between SET and TRANSACTION for more than the next one.
+const SCOPES: [&str; 3] = ["session", "local", "global"];
+
 /// Where PREPARE has its text from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PreparedText {
+enum PrepareSource {
     /// FROM has not come yet, or all is said.
     Elsewhere,
     /// The next token tells.
@@ -77,7 +80,7 @@ struct SessionJudge<'a> {
     system: bool,
     first: FirstWords,
     last: Option<Token>,
-    prepared: PreparedText,
+    prepared: PrepareSource,
     /// Tokens that begin before this place belong to the name of a user variable, or to an `@@`.
     passed: usize,
     /// A name in quotes that begins here is one of a user variable.
@@ -98,7 +101,7 @@ impl<'a> SessionJudge<'a> {
             system: false,
             first: FirstWords::default(),
             last: None,
-            prepared: PreparedText::Elsewhere,
+            prepared: PrepareSource::Elsewhere,
             passed: 0,
             named_at: None,
         }
@@ -141,6 +144,12 @@ impl<'a> SessionJudge<'a> {
         })
     }
 
+    /// A number like `1e5` may end where FOR begins.
+    fn follows_for(&self) -> bool {
+        let last = self.last.map_or(&[][..], |last| self.bytes(last));
+        last.last_chunk().is_some_and(|end: &[u8; 3]| end.eq_ignore_ascii_case(b"for"))
+    }
+
     fn follows_punct(&self, byte: u8) -> bool {
         self.last.is_some_and(|last| last.kind == Kind::Punct(byte))
     }
@@ -163,16 +172,16 @@ impl<'a> SessionJudge<'a> {
             || (token.kind == Kind::Quoted && self.bytes(token).starts_with(b"\""));
         let ends = matches!(token.kind, Kind::Punct(b';' | 0));
         self.prepared = match self.prepared {
-            PreparedText::Next if literal => {
+            PrepareSource::Next if literal => {
                 self.mark(Mark::PreparesLiteral);
-                PreparedText::Literal
+                PrepareSource::Literal
             }
-            PreparedText::Next | PreparedText::Literal if !ends => {
+            PrepareSource::Next | PrepareSource::Literal if !ends => {
                 self.mark(Mark::PreparesComputed);
-                PreparedText::Elsewhere
+                PrepareSource::Elsewhere
             }
-            PreparedText::Elsewhere | PreparedText::Next | PreparedText::Literal => {
-                PreparedText::Elsewhere
+            PrepareSource::Elsewhere | PrepareSource::Next | PrepareSource::Literal => {
+                PrepareSource::Elsewhere
             }
         };
     }
@@ -200,7 +209,8 @@ impl<'a> SessionJudge<'a> {
 
     fn end_statement(&mut self) {
         self.starts = true;
-        if !self.open {
+        // A semicolon may be one of a string.
+        if !self.open && !self.guessing {
             self.first = FirstWords::default();
             self.set_statement = false;
         }
@@ -230,7 +240,8 @@ impl<'a> SessionJudge<'a> {
             Some(b'\'' | b'"' | b'`' | b'[') => self.found.names.more = true,
             _ => {
                 let length = self.found.names.add_bare(after);
-                let joins = |b: &u8| self.dialect.multibyte.is_letter(*b, true);
+                let swe7 = self.guessing || self.dialect.multibyte == Multibyte::Swe7;
+                let joins = |b: &u8| swe7 && Multibyte::Swe7.is_letter(*b, true);
                 self.found.names.more |= after.get(length).is_some_and(joins);
                 self.passed = if self.guessing { 0 } else { token.end + length };
             }
@@ -255,7 +266,7 @@ impl<'a> SessionJudge<'a> {
         let starts = std::mem::take(&mut self.starts);
         let Some(word) = Folded::of(self.bytes(token)) else { return };
         let word = word.as_bytes();
-        let after_settings = self.set_statement && self.follows(&["for"]);
+        let after_settings = self.set_statement && self.follows_for();
         if starts || self.open || after_settings {
             self.begin(word, starts || after_settings || self.guessing);
         }
@@ -299,32 +310,29 @@ impl<'a> SessionJudge<'a> {
         for (_, mark) in marks_after(word).iter().filter(|(after, _)| first.has(*after)) {
             self.mark(*mark);
         }
-        let is = |w: FirstWord| first.has(w);
+        let is = |word: FirstWord| first.has(word);
+        let certain = !self.guessing;
+        // A comment may be in between, if that is not known.
+        let follows = |words: &[&str]| self.guessing || self.follows(words);
         match word {
             b"from" if is(FirstWord::Prepare) => {
-                self.prepared = PreparedText::Next;
+                self.prepared = PrepareSource::Next;
                 if self.guessing {
                     self.mark(Mark::PreparesLiteral);
                     self.mark(Mark::PreparesComputed);
                 }
             }
-            b"with" if is(FirstWord::Flush) => {
-                if self.guessing || self.follows(&["table", "tables"]) {
-                    self.mark(Mark::GlobalReadLock);
-                    self.forget(&[FirstWord::Flush]);
-                }
+            b"with" if is(FirstWord::Flush) && follows(&["table", "tables"]) => {
+                self.mark(Mark::GlobalReadLock);
+                self.forget(&[FirstWord::Flush]);
             }
-            b"variables" if is(FirstWord::Show) => {
-                if self.guessing || !self.follows(&["global"]) {
-                    self.mark(Mark::ListsVariables);
-                }
+            b"variables" if is(FirstWord::Show) && !(certain && follows(&["global"])) => {
+                self.mark(Mark::ListsVariables);
             }
-            b"transaction" if is(FirstWord::Set) => {
-                if self.guessing || !self.follows(&["session", "local", "global"]) {
-                    self.mark(Mark::OneShotTransaction);
-                }
+            b"transaction" if is(FirstWord::Set) && !(certain && follows(&SCOPES)) => {
+                self.mark(Mark::OneShotTransaction);
             }
-            b"statement" if is(FirstWord::Set) && (self.guessing || self.follows(&["set"])) => {
+            b"statement" if is(FirstWord::Set) && follows(&["set"]) => {
                 self.mark(Mark::SetStatement);
                 self.set_statement = true;
                 self.open |= self.guessing;
@@ -350,7 +358,9 @@ impl<'a> SessionJudge<'a> {
     /// What follows has nothing to do with these first words, if it is known what follows.
     fn forget(&mut self, firsts: &[FirstWord]) {
         if !self.open && !self.guessing {
-            firsts.iter().for_each(|first| self.first.remove(*first));
+            for first in firsts {
+                self.first.remove(*first);
+            }
         }
     }
 

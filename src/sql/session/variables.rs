@@ -45,10 +45,14 @@ impl VariableNames {
         self.add(&name);
     }
 
-    /// Servers compare names without case and accents, and may not count spaces at the end.
+    /// Servers compare names without case and accents, and may not count spaces at the end. A
+    /// variable without a name is NULL: no statement sets it.
     fn add(&mut self, name: &[u8]) {
+        if name.is_empty() {
+            return;
+        }
         let plain = |b: &u8| matches!(b, b' '..=b'~');
-        let exact = name.iter().all(plain) && name.last().is_some_and(|b| *b != b' ');
+        let exact = name.iter().all(plain) && !name.ends_with(b" ");
         if !exact || name.len() > LONGEST_NAME {
             self.more = true;
             return;
@@ -63,9 +67,11 @@ impl VariableNames {
         }
     }
 
-    pub(super) fn add_all(&mut self, others: Self) {
+    pub(super) fn add_all(&mut self, others: &Self) {
         self.more |= others.more;
-        others.names.iter().for_each(|name| self.add(name));
+        for name in &others.names {
+            self.add(name);
+        }
     }
 }
 
@@ -85,9 +91,6 @@ mod tests {
             (b"`a\\`", Some(b"a\\")),
             (b"'a\\''", None),
             (b"`a `", None),
-            (b"``", None),
-            (b" a", None),
-            (b"", None),
             (b"\xc3\xa9", None),
             (b"a\xa0", None),
             (b"`a\x00b`", None),
@@ -101,6 +104,15 @@ mod tests {
             assert_eq!(names.names.first().map(AsRef::as_ref), name, "{shown}");
             assert_eq!(names.more, name.is_none(), "{shown}");
         }
+    }
+
+    #[test]
+    fn a_variable_without_a_name_cannot_be_set() {
+        let mut names = VariableNames::default();
+        names.add_quoted(b"``");
+        names.add_bare(b" a");
+        names.add_bare(b"");
+        assert!(names.names.is_empty() && !names.more);
     }
 
     #[test]
@@ -118,7 +130,7 @@ mod tests {
         names.add_bare(&[b'a'; LONGEST_NAME + 1]);
         assert!(names.more && names.names.len() == 1);
         let mut names = VariableNames::default();
-        names.add_quoted(&[b'`'; 1 << 20]);
+        names.add_quoted(&vec![b'`'; 1 << 20]);
         assert!(names.more && names.names.is_empty());
     }
 }

@@ -94,6 +94,7 @@ impl Stage {
             shapes: <_>::default(),
             digests: <_>::default(),
             lines: <_>::default(),
+            shared: None,
             reach: Reach::new(None, metrics.backend_up.clone()),
             metrics,
             hops,
