@@ -14,8 +14,8 @@ use super::sockets::{BoundSocket, Sockets};
 use super::start_error::StartError;
 use super::{inspect, observing, verifiers};
 use crate::admin;
-use crate::backend::own::Credentials;
 use crate::backend::learned::LearnedSecrets;
+use crate::backend::own::Credentials;
 use crate::backend::pool::{Pool, PoolLimits};
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
@@ -212,7 +212,8 @@ impl RunningCluster {
         let accounts: Vec<_> = accounts.collect();
         let pools: Vec<_> = self.contexts().filter_map(|context| context.shared.clone()).collect();
         let pools = async {
-            let mut tended: JoinSet<()> = pools.into_iter().map(|shared| shared.pool.tend()).collect();
+            let mut tended: JoinSet<()> =
+                pools.into_iter().map(|shared| shared.pool.tend()).collect();
             for (store, limit, secrets) in accounts {
                 tended.spawn(verifiers::tend(store, limit, secrets));
             }

@@ -87,7 +87,8 @@ impl DetachedBackend {
 
     /// Puts it on this thread's event loop, for a client that speaks `client`.
     pub fn attach(self, client: Capabilities) -> io::Result<Backend> {
-        let Self { leg, id, flavour, version, capabilities, opened, known_since, mut pooled } = self;
+        let Self { leg, id, flavour, version, capabilities, opened, known_since, mut pooled } =
+            self;
         pooled.cutter = Cutter::new(client);
         Ok(Backend {
             leg: leg.attach()?,
@@ -139,14 +140,14 @@ impl Backend {
         permit: Permit,
     ) -> Self {
         let cutter = Cutter::new(client);
-        let pooled =
-            PooledBackend { key, schemaless, used: false, cutter, _permit: permit };
+        let pooled = PooledBackend { key, schemaless, used: false, cutter, _permit: permit };
         Self { pooled: Some(Box::new(pooled)), tracker: Tracker::new(client), ..self }
     }
 
     /// Takes it off its thread's event loop, for the next session.
     pub fn detach(self) -> io::Result<DetachedBackend> {
-        let Self { leg, id, flavour, version, capabilities, opened, known_since, pooled, .. } = self;
+        let Self { leg, id, flavour, version, capabilities, opened, known_since, pooled, .. } =
+            self;
         let mut pooled = pooled.ok_or(io::ErrorKind::Unsupported)?;
         pooled.used = true;
         let leg = leg.detach()?;
@@ -178,11 +179,7 @@ impl Backend {
     }
 
     /// Reads what is there, as the client is to see it.
-    pub fn read(
-        &mut self,
-        buffer: &mut Vec<u8>,
-        buffers: &Buffers,
-    ) -> io::Result<Option<usize>> {
+    pub fn read(&mut self, buffer: &mut Vec<u8>, buffers: &Buffers) -> io::Result<Option<usize>> {
         let Some(pooled) = &mut self.pooled else {
             return self.leg.read(buffer);
         };

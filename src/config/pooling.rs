@@ -50,13 +50,21 @@ impl Pooling {
         };
         if shares && locks != Mode::Durable {
             let name = locks.name();
-            return Err(("pooling", format!("\"transaction\" needs mode = \"durable\": in mode \"{name}\" the server's own locks belong to a connection, which other sessions would get")));
+            return Err((
+                "pooling",
+                format!(
+                    "\"transaction\" needs mode = \"durable\": in mode \"{name}\" the server's own locks belong to a connection, which other sessions would get"
+                ),
+            ));
         }
         if shares && raw.backend_proxy_protocol == Some(true) {
             return Err(("pooling", "\"transaction\" cannot be used with backend_proxy_protocol: a connection that several clients share has no client's address".to_owned()));
         }
         if shares && raw.backend_compression.as_deref().is_some_and(|given| given != "off") {
-            return Err(("pooling", "\"transaction\" cannot be used with backend_compression: give \"off\"".to_owned()));
+            return Err((
+                "pooling",
+                "\"transaction\" cannot be used with backend_compression: give \"off\"".to_owned(),
+            ));
         }
         let policies = [
             ("clear", LearnPasswords::Clear),
@@ -66,15 +74,27 @@ impl Pooling {
         let learn = choice(raw.learn_passwords.as_deref(), &policies);
         let learn = learn.map_err(|e| ("learn_passwords", e))?;
         let most = Duration::from_hours(1);
-        let or = |given: &'static str, text: &Option<String>| text.clone().unwrap_or_else(|| given.to_owned());
+        let or = |given: &'static str, text: &Option<String>| {
+            text.clone().unwrap_or_else(|| given.to_owned())
+        };
         Ok((
             Self {
                 mode,
                 size: number("pool_size", raw.pool_size.unwrap_or(64), 1, 100_000)?,
                 wait: time("pool_wait", &or("5s", &raw.pool_wait), Duration::ZERO, most)?,
-                idle_keep: time("idle_keep", &or("1s", &raw.idle_keep), Duration::from_millis(10), most)?,
+                idle_keep: time(
+                    "idle_keep",
+                    &or("1s", &raw.idle_keep),
+                    Duration::from_millis(10),
+                    most,
+                )?,
                 learn,
-                lifetime: time("backend_lifetime", &or("1h", &raw.backend_lifetime), SECOND, 30 * DAY)?,
+                lifetime: time(
+                    "backend_lifetime",
+                    &or("1h", &raw.backend_lifetime),
+                    SECOND,
+                    30 * DAY,
+                )?,
             },
             locks,
         ))

@@ -228,7 +228,8 @@ mod tests {
         let second: [&[u8]; 1] = [b"\0\x01\x07\x02\x40\0\0\0\x03\x02\x011"];
         let both = [frames(&first), frames(&second)].concat();
         let (out, reported) = cut(Capabilities(0), &[Shape::Results, Shape::Results], &both);
-        let first: [&[u8]; 5] = [b"\x01", DEFINITION, b"\xfe\0\0\x02\0", b"\x011", b"\xfe\0\0\x02\0"];
+        let first: [&[u8]; 5] =
+            [b"\x01", DEFINITION, b"\xfe\0\0\x02\0", b"\x011", b"\xfe\0\0\x02\0"];
         assert_eq!(out, [frames(&first), frames(&[b"\0\x01\x07\x02\0\0\0"])].concat());
         assert!(reported.insert_id);
     }
@@ -261,7 +262,10 @@ mod tests {
 
     #[test]
     fn what_no_server_says_is_refused() {
-        for bytes in [&frames(&[b"\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05"])[..], b"\xff\xff\x7f\x01\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05aaaaaaaaaaaaaaa"] {
+        for bytes in [
+            &frames(&[b"\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05"])[..],
+            b"\xff\xff\x7f\x01\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05aaaaaaaaaaaaaaa",
+        ] {
             let mut cutter = Cutter::new(EOF);
             cutter.expect(Shape::Results);
             assert!(cutter.feed(bytes, &mut Vec::new()).is_err());

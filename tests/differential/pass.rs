@@ -72,9 +72,7 @@ impl Pass {
             Self::OverBoth => &["--backend-compression", "zlib"],
             Self::Observed => &["--mode", "observe"],
             Self::Coexist => &["--mode", "coexist"],
-            Self::Shuffled => {
-                &["--pooling", "transaction", "--pool-size", "100", "--test-shuffle"]
-            }
+            Self::Shuffled => &["--pooling", "transaction", "--pool-size", "100", "--test-shuffle"],
         }
     }
 
@@ -116,8 +114,11 @@ impl Running {
     /// Starts a proxy of the pass in front of a server that suits it.
     fn before_suited(flavour: Flavour, pass: Pass) -> Self {
         let own = pass.server_options(flavour).map(|options| OwnServer::start(flavour, options));
-        let server = own.as_ref().map_or_else(|| Server::from_env(flavour), |own| own.server.clone());
-        Self { own, ..Self::start(&server, pass) }
+        let server =
+            own.as_ref().map_or_else(|| Server::from_env(flavour), |own| own.server.clone());
+        let mut running = Self::start(&server, pass);
+        running.own = own;
+        running
     }
 }
 

@@ -135,9 +135,9 @@ impl Case {
         let recorded = if of_all { &mut *recorded } else { &mut own };
         self.proxies.with(self.flavour, self.pass, |proxy, server| {
             let before = proxy.log().len();
-            self.check(server, Some(proxy.port), recorded).map_err(
-                |e| format!("{e}\n--- log of the proxy ---\n{}", &proxy.log()[before..]),
-            )?;
+            self.check(server, Some(proxy.port), recorded).map_err(|e| {
+                format!("{e}\n--- log of the proxy ---\n{}", &proxy.log()[before..])
+            })?;
             Ok(())
         })
     }

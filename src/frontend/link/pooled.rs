@@ -12,11 +12,11 @@ use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::{Backend, DetachedBackend};
 use crate::backend::pool::{Lent, Turn};
 use crate::engine::shared::current_backend::Reuse;
+use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::{begin_reports, restoring, strangers};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
-use crate::frontend::pooling::open::open_as;
 use crate::mutants;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, ColumnKind};
@@ -99,7 +99,10 @@ impl Link {
         match command {
             Command::STMT_PREPARE => seat.note_prepared(true),
             Command::STMT_CLOSE => seat.note_prepared(false),
-            Command::BINLOG_DUMP | Command::BINLOG_DUMP_GTID | Command::TABLE_DUMP | Command::CLONE => {
+            Command::BINLOG_DUMP
+            | Command::BINLOG_DUMP_GTID
+            | Command::TABLE_DUMP
+            | Command::CLONE => {
                 seat.pins.add(Pin::Replication);
             }
             _ => {}
@@ -327,9 +330,9 @@ impl Link {
         let questions = doubts.questions(self.capabilities);
         let replies = self.exchange_all(&questions).await?;
         let Some(seat) = &mut self.seat else { return Ok(()) };
-        let values = replies.first().and_then(|reply| {
-            if doubts.names.is_empty() { reply.values() } else { reply.row() }
-        });
+        let values = replies
+            .first()
+            .and_then(|reply| if doubts.names.is_empty() { reply.values() } else { reply.row() });
         let definitions = replies.get(1).into_iter().flat_map(Reply::frames);
         let kinds: Vec<ColumnKind> = definitions
             .map(|frame| &frame[HEADER..])

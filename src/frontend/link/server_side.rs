@@ -205,7 +205,10 @@ mod tests {
         let refused =
             |sent: io::Result<()>| sent.is_err_and(|e| e.kind() == io::ErrorKind::NotConnected);
         assert!(refused(server.send(b"x")) && refused(server.keep(b"x")));
-        assert!(server.flush().is_ok() && matches!(server.read(&mut Vec::new(), &Buffers::default()), Ok(None)));
+        assert!(
+            server.flush().is_ok()
+                && matches!(server.read(&mut Vec::new(), &Buffers::default()), Ok(None))
+        );
         poll_fn(|cx| {
             assert!(server.poll_readable(cx).is_pending() && server.poll_writable(cx).is_pending());
             Poll::Ready(())

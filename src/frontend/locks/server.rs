@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use super::super::link::close_reason::CloseReason;
 use super::super::link::pending::{Recipient, Skipped};
+use super::super::link::pooled::Arrival;
 use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
-use super::super::link::pooled::Arrival;
 use super::super::link::{Interest, Link, LinkEvent};
 use super::super::shared::context::Context;
 use crate::protocol::capabilities::Capabilities;

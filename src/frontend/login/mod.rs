@@ -211,7 +211,8 @@ async fn authenticated(
     let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
     let tag = who.is_none().then_some(tag.as_bytes());
     // A server that has it reports what others must restore.
-    let reports = if context.shared.is_some() { Capabilities::SESSION_TRACK } else { Capabilities(0) };
+    let reports =
+        if context.shared.is_some() { Capabilities::SESSION_TRACK } else { Capabilities(0) };
     let asked = hops.with(reports.both(offered));
     let packet = |proof: Option<&[u8]>| login.for_server(offered, asked, proof, tag);
     let mut to_server = 1;

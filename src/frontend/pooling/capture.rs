@@ -174,9 +174,7 @@ fn user_value(
             [text, exponent].concat()
         }
         ColumnKind::Other if charset == b"binary" => [b"_binary x'", hex, b"'"].concat(),
-        ColumnKind::Other => {
-            [b"_", charset, b" x'", hex, b"' COLLATE ", collation].concat()
-        }
+        ColumnKind::Other => [b"_", charset, b" x'", hex, b"' COLLATE ", collation].concat(),
     })
 }
 
@@ -234,7 +232,8 @@ mod tests {
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let values = [some("70000"), some("utf8mb4"), some("utf8mb4_bin"), None, None];
         let mut state = SessionState::default();
-        let captured = doubts.answered(&values, &[ColumnKind::Other], (Flavour::MySql, 8), &mut state);
+        let captured =
+            doubts.answered(&values, &[ColumnKind::Other], (Flavour::MySql, 8), &mut state);
         assert_eq!(captured, Some(Captured { large: true, init_connect: false }));
         assert!(state.user_variables.is_empty());
     }

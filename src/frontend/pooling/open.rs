@@ -48,7 +48,6 @@ pub(crate) async fn open_as(
         e.to_string()
     })?;
     let schemaless = seat.state.schema.is_none();
-    let backend =
-        Backend::new(opened.leg, &opened.greeting, opened.opened, opened.capabilities);
+    let backend = Backend::new(opened.leg, &opened.greeting, opened.opened, opened.capabilities);
     Ok(backend.shared(seat.key.clone(), client, schemaless, permit))
 }

@@ -147,7 +147,8 @@ mod tests {
         state.role = Some((*b"NONE").into());
         state.last_insert_id = 7;
         state.user_variables.insert((*b"a`b").into(), (*b"5").into());
-        state.characteristics = (*b"SET TRANSACTION READ ONLY; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;").into();
+        state.characteristics =
+            (*b"SET TRANSACTION READ ONLY; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;").into();
         let settings = format!(
             "SET SESSION {REPORTS},character_set_results=NULL,lc_time_names=_utf8mb4 x'6427c3a9',\
              max_join_size=18446744073709551615,sql_mode='ANSI_QUOTES',\
@@ -170,7 +171,14 @@ mod tests {
 
     #[test]
     fn numbers_are_no_texts() {
-        for (text, number) in [("1", true), ("-1.5", true), ("", false), ("1.", false), ("1.2.3", false), ("ON", false)] {
+        for (text, number) in [
+            ("1", true),
+            ("-1.5", true),
+            ("", false),
+            ("1.", false),
+            ("1.2.3", false),
+            ("ON", false),
+        ] {
             assert_eq!(is_number(text.as_bytes()), number, "{text}");
         }
     }

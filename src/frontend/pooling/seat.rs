@@ -188,7 +188,11 @@ impl Seat {
     /// A statement was prepared by a command, or closed.
     pub(crate) fn note_prepared(&mut self, one_more: bool) {
         self.prepared = if one_more { self.prepared + 1 } else { self.prepared.saturating_sub(1) };
-        if self.prepared > 0 { self.pins.add(Pin::Prepared) } else { self.pins.remove(Pin::Prepared) }
+        if self.prepared > 0 {
+            self.pins.add(Pin::Prepared)
+        } else {
+            self.pins.remove(Pin::Prepared)
+        }
     }
 
     /// Takes in what the server has reported.

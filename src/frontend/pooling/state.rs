@@ -6,8 +6,7 @@ use crate::protocol::session_track::SessionChange;
 use crate::types::Flavour;
 
 /// Values that the next statement uses up, or that stand still once they are set.
-const ONE_SHOT: [&[u8]; 4] =
-    [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
+const ONE_SHOT: [&[u8]; 4] = [b"timestamp", b"insert_id", b"rand_seed1", b"rand_seed2"];
 /// Settings that change what is replicated, and need a privilege.
 const REPLICATION: [&[u8]; 14] = [
     b"pseudo_thread_id",

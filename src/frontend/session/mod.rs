@@ -299,7 +299,9 @@ impl Session {
     /// Answers the next command with an error.
     fn refuse_command(&mut self, error: &ErrorReply) -> Result<(), CloseReason> {
         let Some(command) = self.link.drop_command() else {
-            return Err(CloseReason::Broken("there is no connection to the server for a long command"));
+            return Err(CloseReason::Broken(
+                "there is no connection to the server for a long command",
+            ));
         };
         if command.response() == Shape::Nothing {
             return Ok(());
