@@ -89,7 +89,7 @@ impl DetachedBackend {
     pub fn attach(self, client: Capabilities) -> io::Result<Backend> {
         let Self { leg, id, flavour, version, capabilities, opened, known_since, mut pooled } =
             self;
-        pooled.cutter = Cutter::new(client);
+        pooled.cutter = Cutter::new(client, flavour);
         Ok(Backend {
             leg: leg.attach()?,
             id,
@@ -139,7 +139,7 @@ impl Backend {
         schemaless: bool,
         permit: Permit,
     ) -> Self {
-        let cutter = Cutter::new(client);
+        let cutter = Cutter::new(client, self.flavour);
         let pooled = PooledBackend { key, schemaless, used: false, cutter, _permit: permit };
         Self { pooled: Some(Box::new(pooled)), tracker: Tracker::new(client), ..self }
     }
@@ -170,6 +170,13 @@ impl Backend {
     pub fn expect(&mut self, shape: Shape) {
         if let Some(pooled) = &mut self.pooled {
             pooled.cutter.expect(shape);
+        }
+    }
+
+    /// Whether the client hears all of what the server reports.
+    pub fn pass_all(&mut self, all: bool) {
+        if let Some(pooled) = &mut self.pooled {
+            pooled.cutter.pass_all(all);
         }
     }
 

@@ -11,8 +11,9 @@ use super::capabilities::Capabilities;
 use super::command::Shape;
 use super::frame::{FrameHeader, HEADER, put_frame};
 use super::grammar::{Grammar, HEAD, PacketKind};
-use super::session_track::{OkPacket, SessionChange};
+use super::session_track::{DefaultReports, OkPacket, SessionChange};
 use super::status::Status;
+use crate::types::Flavour;
 
 /// An OK packet that is longer is no server's: variables and a text have far less.
 const MAX_OK: usize = 1024 * 1024;
@@ -29,7 +30,7 @@ pub struct Reported {
 /// Follows the responses of one server connection.
 #[derive(Debug)]
 pub struct Cutter {
-    client: Capabilities,
+    told: DefaultReports,
     grammar: Grammar,
     /// The responses after the one under way.
     expected: VecDeque<Shape>,
@@ -40,19 +41,22 @@ pub struct Cutter {
     /// The next frame continues the packet.
     continues: bool,
     reported: Reported,
+    /// Nothing is cut.
+    passes: bool,
 }
 
 impl Cutter {
     /// For a client that speaks `client`.
-    pub fn new(client: Capabilities) -> Self {
+    pub fn new(client: Capabilities, flavour: Flavour) -> Self {
         Self {
-            client,
+            told: DefaultReports::new(client, flavour),
             grammar: Grammar::new(client),
             expected: VecDeque::new(),
             frame: Vec::new(),
             skip: 0,
             continues: false,
             reported: Reported::default(),
+            passes: false,
         }
     }
 
@@ -61,6 +65,11 @@ impl Cutter {
         if shape != Shape::Nothing {
             self.expected.push_back(shape);
         }
+    }
+
+    /// Whether the client hears all that the server says from here on: it has asked for something itself.
+    pub fn pass_all(&mut self, all: bool) {
+        self.passes = all;
     }
 
     /// What was reported since this was asked last.
@@ -100,7 +109,7 @@ impl Cutter {
         }
         self.begin_next();
         let head = HEADER + frame.len.min(HEAD);
-        if self.frame.len() < head || !matches!(self.kind(frame.len), PacketKind::Ok) {
+        if self.frame.len() < head || self.passes || self.kind(frame.len) != PacketKind::Ok {
             return Ok(head);
         }
         if frame.len > MAX_OK {
@@ -125,7 +134,7 @@ impl Cutter {
         }
         match self.grammar.kind(len, head) {
             // Between the parameters and the columns of a prepared statement. No definition begins so.
-            PacketKind::Other if self.grammar.is_preparing() && len == 5 && head[0] == 0xfe => {
+            PacketKind::Other if self.grammar.is_preparing() && len == 5 && head.first() == Some(&0xfe) => {
                 PacketKind::Eof
             }
             kind => kind,
@@ -148,7 +157,7 @@ impl Cutter {
             self.grammar.packet(frame.len, &bytes[HEADER..head]);
         }
         match kind {
-            PacketKind::Ok => {
+            PacketKind::Ok if !self.passes => {
                 let payload = &bytes[HEADER..];
                 let report = OkPacket::parse(payload).and_then(|ok| Some((ok.changes()?, ok)));
                 let Some((mut changes, ok)) = report else {
@@ -157,9 +166,9 @@ impl Cutter {
                 };
                 self.reported.changes.append(&mut changes);
                 self.reported.insert_id |= ok.insert_id != 0;
-                put_frame(out, frame.seq, &ok.for_client(self.client));
+                put_frame(out, frame.seq, &ok.for_client(&mut self.told));
             }
-            PacketKind::Eof => {
+            PacketKind::Eof if !self.passes => {
                 // MariaDB says so in these, too.
                 if let Some(high) = bytes.get_mut(HEADER + 4) {
                     *high &= !(Status::SESSION_STATE_CHANGED.to_le_bytes()[1]);
@@ -194,7 +203,7 @@ mod tests {
 
     fn cut(client: Capabilities, shapes: &[Shape], bytes: &[u8]) -> (Vec<u8>, Reported) {
         let new = || {
-            let mut cutter = Cutter::new(client);
+            let mut cutter = Cutter::new(client, Flavour::MySql);
             for shape in shapes {
                 cutter.expect(*shape);
             }
@@ -266,7 +275,7 @@ mod tests {
             &frames(&[b"\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05"])[..],
             b"\xff\xff\x7f\x01\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05aaaaaaaaaaaaaaa",
         ] {
-            let mut cutter = Cutter::new(EOF);
+            let mut cutter = Cutter::new(EOF, Flavour::MySql);
             cutter.expect(Shape::Results);
             assert!(cutter.feed(bytes, &mut Vec::new()).is_err());
         }

@@ -3,17 +3,20 @@
 //!
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_ok_packet.html>
 
+use std::borrow::Cow;
+
 use super::capabilities::Capabilities;
 use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
 use super::status::Status;
+use crate::types::Flavour;
 
-/// The variables of which servers tell every client that tracks, unless the client changes that.
+/// The variables of which servers tell every client that tracks, unless the client changes that; in MariaDB's order.
 const TOLD_BY_DEFAULT: [&[u8]; 5] = [
-    b"time_zone",
     b"autocommit",
     b"character_set_client",
-    b"character_set_results",
     b"character_set_connection",
+    b"character_set_results",
+    b"time_zone",
 ];
 
 /// Kinds of blocks.
@@ -80,14 +83,9 @@ impl<'a> OkPacket<'a> {
         Some(changes)
     }
 
-    /// The payload for a client that speaks `client` and has left its trackers at their defaults.
-    pub fn for_client(&self, client: Capabilities) -> Vec<u8> {
-        let mut kept = Vec::new();
-        if client.has(Capabilities::SESSION_TRACK) {
-            for block in blocks(self.blocks).flatten().filter(Block::is_default) {
-                kept.extend_from_slice(block.whole);
-            }
-        }
+    /// The payload for a client that has left its trackers at their defaults.
+    pub fn for_client(&self, told: &mut DefaultReports) -> Vec<u8> {
+        let kept = told.kept(self.blocks);
         let changed = if kept.is_empty() { 0 } else { Status::SESSION_STATE_CHANGED };
         let status = self.status.0 & !Status::SESSION_STATE_CHANGED | changed;
         let mut out = vec![self.header];
@@ -103,6 +101,43 @@ impl<'a> OkPacket<'a> {
             put_lenenc_bytes(&mut out, &kept);
         }
         out
+    }
+}
+
+/// What a client hears that has left its trackers at their defaults, where the server was asked for more.
+#[derive(Debug)]
+pub struct DefaultReports {
+    tracks: bool,
+    flavour: Flavour,
+    /// MySQL tells where a transaction that was begun explicitly begins and ends, whether or not it is asked.
+    explicit: bool,
+}
+
+impl DefaultReports {
+    /// For a client that speaks `client`, outside of a transaction.
+    pub fn new(client: Capabilities, flavour: Flavour) -> Self {
+        Self { tracks: client.has(Capabilities::SESSION_TRACK), flavour, explicit: false }
+    }
+
+    /// The blocks that the client hears.
+    fn kept(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut kept: Vec<(usize, Cow<'_, [u8]>)> = Vec::new();
+        for block in blocks(bytes).flatten().filter(|_| self.tracks) {
+            if block.kind == TRANSACTION && self.flavour == Flavour::MySql {
+                let explicit = block.data.get(1) == Some(&b'T');
+                if std::mem::replace(&mut self.explicit, explicit) != explicit {
+                    let state: &[u8] = if explicit { b"T_______" } else { b"________" };
+                    kept.push((0, [&[TRANSACTION, 9, 8], state].concat().into()));
+                }
+            } else if let Some(place) = block.place() {
+                kept.push((place, block.whole.into()));
+            }
+        }
+        if self.flavour == Flavour::MariaDb {
+            // Asked for all variables, it tells them in another order.
+            kept.sort_by_key(|(place, _)| *place);
+        }
+        kept.into_iter().flat_map(|(_, block)| block.into_owned()).collect()
     }
 }
 
@@ -129,15 +164,15 @@ fn blocks(bytes: &[u8]) -> impl Iterator<Item = Option<Block<'_>>> {
 }
 
 impl Block<'_> {
-    /// Whether a client that tracks is told of it unless it asks for something else.
-    fn is_default(&self) -> bool {
+    /// Its place among those of which a client is told unless it asks for something else; `None`: it is none of them.
+    fn place(&self) -> Option<usize> {
         match self.kind {
             VARIABLE => {
-                let name = Reader::new(self.data).lenenc_bytes();
-                name.is_some_and(|name| TOLD_BY_DEFAULT.contains(&name))
+                let name = Reader::new(self.data).lenenc_bytes()?;
+                TOLD_BY_DEFAULT.iter().position(|told| *told == name)
             }
-            SCHEMA => true,
-            _ => false,
+            SCHEMA => Some(TOLD_BY_DEFAULT.len()),
+            _ => None,
         }
     }
 
@@ -177,6 +212,10 @@ mod tests {
 
     const TRACKS: Capabilities = Capabilities::SESSION_TRACK;
 
+    fn told(client: Capabilities) -> DefaultReports {
+        DefaultReports::new(client, Flavour::MySql)
+    }
+
     fn variable(name: &[u8], value: &[u8]) -> Vec<u8> {
         let mut data = Vec::new();
         put_lenenc_bytes(&mut data, name);
@@ -202,8 +241,8 @@ mod tests {
         let sent = ok(b"", &[&mode, &zone, state, schema]);
         let packet = OkPacket::parse(&sent).expect("an OK");
         assert_eq!(packet.insert_id, 5);
-        assert_eq!(packet.for_client(Capabilities(0)), b"\0\x01\x05\x02\0\0\0");
-        assert_eq!(packet.for_client(TRACKS), ok(b"", &[&zone, schema]));
+        assert_eq!(packet.for_client(&mut told(Capabilities(0))), b"\0\x01\x05\x02\0\0\0");
+        assert_eq!(packet.for_client(&mut told(TRACKS)), ok(b"", &[&zone, schema]));
         let changes = packet.changes().expect("blocks");
         let variable = |name: &[u8], value: &[u8]| SessionChange::Variable {
             name: name.into(),
@@ -221,10 +260,10 @@ mod tests {
         let sent = ok(b"Rows matched: 1", &[&mode]);
         let packet = OkPacket::parse(&sent).expect("an OK");
         let plain = b"\0\x01\x05\x02\0\0\0\x0fRows matched: 1";
-        assert_eq!(packet.for_client(TRACKS), plain);
-        assert_eq!(OkPacket::parse(plain).expect("an OK").for_client(TRACKS), plain);
+        assert_eq!(packet.for_client(&mut told(TRACKS)), plain);
+        assert_eq!(OkPacket::parse(plain).expect("an OK").for_client(&mut told(TRACKS)), plain);
         let none = b"\xfe\0\0\x22\0\0\0";
-        assert_eq!(OkPacket::parse(none).expect("an OK").for_client(TRACKS), none);
+        assert_eq!(OkPacket::parse(none).expect("an OK").for_client(&mut told(TRACKS)), none);
     }
 
     #[test]
@@ -233,6 +272,27 @@ mod tests {
         let changes = OkPacket::parse(&sent).and_then(|ok| ok.changes()).expect("blocks");
         let text = SessionChange::Characteristics((*b"XA START").into());
         assert_eq!(changes, [SessionChange::Transaction(*b"T____W__"), text]);
+    }
+
+    #[test]
+    fn mysql_tells_of_explicit_transactions_unasked() {
+        let mut told = told(TRACKS);
+        let mut heard = |state: &[u8]| {
+            let sent = ok(b"", &[&[b"\x05\x09\x08", state].concat()]);
+            OkPacket::parse(&sent).expect("an OK").for_client(&mut told).ends_with(b"_")
+        };
+        assert!(heard(b"T_______") && !heard(b"T___W___") && heard(b"________"));
+        assert!(!heard(b"I___W___") && !heard(b"________"));
+    }
+
+    #[test]
+    fn mariadb_s_variables_are_told_in_its_order() {
+        let connection = variable(b"character_set_connection", b"latin1");
+        let client = variable(b"character_set_client", b"latin1");
+        let sent = ok(b"", &[b"\x01\x03\x02db", &connection, &client]);
+        let mut told = DefaultReports::new(TRACKS, Flavour::MariaDb);
+        let heard = OkPacket::parse(&sent).expect("an OK").for_client(&mut told);
+        assert_eq!(heard, ok(b"", &[&client, &connection, b"\x01\x03\x02db"]));
     }
 
     #[test]

@@ -26,6 +26,7 @@ impl Link {
     /// and warnings are those of the last statement. It goes out before the next command,
     /// without a round trip of its own.
     pub(crate) fn replay_skipped(&mut self) -> Result<(), CloseReason> {
+        self.leave_reports()?;
         for text in self.skipped.take() {
             self.send_hidden(&packet::query(text.as_bytes(), self.capabilities))?;
         }

@@ -14,7 +14,7 @@ use crate::backend::pool::{Lent, Turn};
 use crate::engine::shared::current_backend::Reuse;
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::restore::{begin_reports, restoring, strangers};
+use crate::frontend::pooling::restore::{begin_reports, end_reports, restoring, strangers};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
 use crate::mutants;
@@ -196,8 +196,23 @@ impl Link {
         if self.seat.is_none() {
             return Ok(());
         }
+        if let Some(backend) = self.server.backend() {
+            backend.pass_all(false);
+        }
         let reports = begin_reports(self.capabilities);
         self.send_hidden(&reports)
+    }
+
+    /// Leaves the server's reports to the client, if it is about to change them.
+    pub(super) fn leave_reports(&mut self) -> Result<(), CloseReason> {
+        let leaves = self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.leaves_reports));
+        if leaves {
+            self.send_hidden(&end_reports(self.capabilities))?;
+            if let Some(backend) = self.server.backend() {
+                backend.pass_all(true);
+            }
+        }
+        Ok(())
     }
 
     /// Gives the connection back at the session's end, after a reset.

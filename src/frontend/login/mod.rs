@@ -29,10 +29,11 @@ use crate::net::socket::Socket;
 use crate::observe::event::StatementUser;
 use crate::protocol::auth::Method;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::frame::HEADER;
+use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::handshake::{Greeting, Login};
 use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
+use crate::protocol::session_track::{DefaultReports, OkPacket};
 use crate::seldom::Turn;
 use crate::types::{ConnectionId, ProxyId};
 
@@ -262,6 +263,7 @@ async fn authenticated(
         return Err(RefusedLogin { client, refusal: TurnedAway::silent(refused) });
     };
     context.reach.open();
+    let ok = if context.shared.is_some() { without_reports(&ok, login, &greeting) } else { ok };
     if let Err(e) = compress(&mut client.leg, &ok, &mut server, hops, login, context) {
         tracing::debug!(%peer, error = %e, "a client left at its login");
         let refusal = TurnedAway::silent("left_before_login");
@@ -287,6 +289,15 @@ async fn authenticated(
         method,
         ok,
     })
+}
+
+/// The OK of a server that was asked to report, for a client that did not ask.
+fn without_reports(ok: &[u8], login: &Login<'_>, greeting: &Greeting) -> Vec<u8> {
+    let Some(packet) = ok.get(HEADER..).and_then(OkPacket::parse) else { return ok.to_vec() };
+    let mut told = DefaultReports::new(login.capabilities, greeting.flavour);
+    let mut out = Vec::with_capacity(ok.len());
+    put_frame(&mut out, ok[HEADER - 1], &packet.for_client(&mut told));
+    out
 }
 
 /// Sends the client its OK. From there on, each leg is compressed as was agreed on it, `hops` on the

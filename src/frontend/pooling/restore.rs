@@ -15,6 +15,13 @@ pub(crate) fn begin_reports(capabilities: Capabilities) -> Vec<u8> {
     packet::query(format!("SET SESSION {REPORTS}").as_bytes(), capabilities)
 }
 
+/// The statement that has the server report what its settings say.
+pub(crate) fn end_reports(capabilities: Capabilities) -> Vec<u8> {
+    let names = REPORTS.split(',').filter_map(|setting| Some(setting.split_once('=')?.0.trim()));
+    let settings: Vec<String> = names.map(|name| format!("{name}=DEFAULT")).collect();
+    packet::query(format!("SET SESSION {}", settings.join(",")).as_bytes(), capabilities)
+}
+
 /// The packets, each answered by OK, that give a connection this state. `used`: it has another
 /// session's; `selected`: a schema is selected on it.
 pub(crate) fn restoring(

@@ -71,6 +71,8 @@ pub(crate) struct Seat {
     pub asked: bool,
     /// A statement's text tells why the server reports that something has changed.
     explained: bool,
+    /// The client is about to change what the server reports.
+    pub leaves_reports: bool,
     /// The server may report what the last statement changed with a later reply only.
     pub reports_late: bool,
     /// Its connection is another account's than its key says.
@@ -119,6 +121,7 @@ impl Seat {
             nudge,
             asked: false,
             explained: false,
+            leaves_reports: false,
             reports_late: false,
             foreign: false,
             prepared: 0,
@@ -147,6 +150,7 @@ impl Seat {
                 self.pins.remove(pin);
             }
         }
+        self.leaves_reports |= has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
         for (mark, pin) in BEGINS {
             if has(mark) {
                 self.pins.add(pin);
