@@ -173,6 +173,13 @@ impl Backend {
         }
     }
 
+    /// The connection was reset.
+    pub fn note_reset(&mut self) {
+        if let Some(pooled) = &mut self.pooled {
+            pooled.cutter.reset();
+        }
+    }
+
     /// Whether the client hears all of what the server reports.
     pub fn pass_all(&mut self, all: bool) {
         if let Some(pooled) = &mut self.pooled {

@@ -67,6 +67,12 @@ impl Cutter {
         }
     }
 
+    /// The connection was reset.
+    pub fn reset(&mut self) {
+        self.passes = false;
+        self.told.reset();
+    }
+
     /// Whether the client hears all that the server says from here on: it has asked for something itself.
     pub fn pass_all(&mut self, all: bool) {
         self.passes = all;

@@ -86,7 +86,9 @@ impl<'a> OkPacket<'a> {
     /// The payload for a client that has left its trackers at their defaults.
     pub fn for_client(&self, told: &mut DefaultReports) -> Vec<u8> {
         let kept = told.kept(self.blocks);
-        let changed = if kept.is_empty() { 0 } else { Status::SESSION_STATE_CHANGED };
+        let kept_any = kept.is_some();
+        let kept = kept.unwrap_or_default();
+        let changed = if kept_any { Status::SESSION_STATE_CHANGED } else { 0 };
         let status = self.status.0 & !Status::SESSION_STATE_CHANGED | changed;
         let mut out = vec![self.header];
         put_lenenc(&mut out, self.affected);
@@ -94,10 +96,10 @@ impl<'a> OkPacket<'a> {
         out.extend_from_slice(&status.to_le_bytes());
         out.extend_from_slice(&self.warnings.to_le_bytes());
         let info = self.info.unwrap_or_default();
-        if !info.is_empty() || !kept.is_empty() {
+        if !info.is_empty() || kept_any {
             put_lenenc_bytes(&mut out, info);
         }
-        if !kept.is_empty() {
+        if kept_any {
             put_lenenc_bytes(&mut out, &kept);
         }
         out
@@ -119,12 +121,20 @@ impl DefaultReports {
         Self { tracks: client.has(Capabilities::SESSION_TRACK), flavour, explicit: false }
     }
 
-    /// The blocks that the client hears.
-    fn kept(&mut self, bytes: &[u8]) -> Vec<u8> {
+    /// The connection was reset: there is no transaction.
+    pub fn reset(&mut self) {
+        self.explicit = false;
+    }
+
+    /// The blocks that the client hears; `None`: it hears that nothing has changed.
+    fn kept(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut again = false;
         let mut kept: Vec<(usize, Cow<'_, [u8]>)> = Vec::new();
         for block in blocks(bytes).flatten().filter(|_| self.tracks) {
             if block.kind == TRANSACTION && self.flavour == Flavour::MySql {
                 let explicit = block.data.get(1) == Some(&b'T');
+                // A transaction that follows another at once: it says that there is news, and none.
+                again |= self.explicit && block.data.get(1..) == Some(b"T_______");
                 if std::mem::replace(&mut self.explicit, explicit) != explicit {
                     let state: &[u8] = if explicit { b"T_______" } else { b"________" };
                     kept.push((0, [&[TRANSACTION, 9, 8], state].concat().into()));
@@ -137,7 +147,8 @@ impl DefaultReports {
             // Asked for all variables, it tells them in another order.
             kept.sort_by_key(|(place, _)| *place);
         }
-        kept.into_iter().flat_map(|(_, block)| block.into_owned()).collect()
+        let any = again || !kept.is_empty();
+        any.then(|| kept.into_iter().flat_map(|(_, block)| block.into_owned()).collect())
     }
 }
 

@@ -130,13 +130,18 @@ impl Pool {
     pub fn adopt(&self) -> Permit {
         let mut state = self.0.state.lock();
         state.open += 1;
+        let over = state.open.saturating_sub(self.0.limits.size);
+        let old = state.evict(over);
         self.0.show(&state);
+        drop(state);
+        drop(old);
         Permit::new(self)
     }
 
     /// A connection for a session of this account; `schemaless`: one on which no schema was selected.
     pub fn take(&self, key: &Arc<PoolKey>, schemaless: bool) -> Turn {
         let mut state = self.0.state.lock();
+        state.queue.retain(|waiter| !waiter.to.is_closed());
         if state.queue.is_empty() {
             if let Some(at) = state.suited(key, schemaless) {
                 let backend = state.free.remove(at);
@@ -154,8 +159,9 @@ impl Pool {
         self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
         self.0.metrics.pool_waits.inc();
         // Of another account, or with a schema where none is wanted: it makes room.
-        let unsuited = if state.free.is_empty() { None } else { Some(state.free.remove(0)) };
-        if unsuited.is_none() {
+        let over = (state.open + 1).saturating_sub(self.0.limits.size);
+        let unsuited = state.evict(over);
+        if unsuited.len() < over {
             state.nudge();
         }
         self.0.show(&state);
@@ -280,6 +286,11 @@ impl State {
     /// The place of a free connection that suits: the one used last.
     fn suited(&self, key: &PoolKey, schemaless: bool) -> Option<usize> {
         self.free.iter().rposition(|backend| suits(backend, key, schemaless))
+    }
+
+    /// So many free connections, those that were used longest ago, to be closed.
+    fn evict(&mut self, count: usize) -> Vec<DetachedBackend> {
+        self.free.drain(..count.min(self.free.len())).collect()
     }
 
     /// Asks the session that has done nothing for longest.

@@ -197,7 +197,7 @@ impl Link {
             return Ok(());
         }
         if let Some(backend) = self.server.backend() {
-            backend.pass_all(false);
+            backend.note_reset();
         }
         let reports = begin_reports(self.capabilities);
         self.send_hidden(&reports)

@@ -35,7 +35,7 @@ use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::session_track::{DefaultReports, OkPacket};
 use crate::seldom::Turn;
-use crate::types::{ConnectionId, ProxyId};
+use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// A logged-in client with its server connection.
 #[derive(Debug)]
@@ -263,7 +263,11 @@ async fn authenticated(
         return Err(RefusedLogin { client, refusal: TurnedAway::silent(refused) });
     };
     context.reach.open();
-    let ok = if context.shared.is_some() { without_reports(&ok, login, &greeting) } else { ok };
+    let ok = if context.shared.is_some() {
+        without_reports(&ok, login.capabilities, greeting.flavour)
+    } else {
+        ok
+    };
     if let Err(e) = compress(&mut client.leg, &ok, &mut server, hops, login, context) {
         tracing::debug!(%peer, error = %e, "a client left at its login");
         let refusal = TurnedAway::silent("left_before_login");
@@ -292,9 +296,9 @@ async fn authenticated(
 }
 
 /// The OK of a server that was asked to report, for a client that did not ask.
-fn without_reports(ok: &[u8], login: &Login<'_>, greeting: &Greeting) -> Vec<u8> {
+pub(super) fn without_reports(ok: &[u8], client: Capabilities, flavour: Flavour) -> Vec<u8> {
     let Some(packet) = ok.get(HEADER..).and_then(OkPacket::parse) else { return ok.to_vec() };
-    let mut told = DefaultReports::new(login.capabilities, greeting.flavour);
+    let mut told = DefaultReports::new(client, flavour);
     let mut out = Vec::with_capacity(ok.len());
     put_frame(&mut out, ok[HEADER - 1], &packet.for_client(&mut told));
     out

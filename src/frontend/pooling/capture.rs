@@ -134,7 +134,10 @@ impl Doubts {
             let (charset, collation) = (next()?.as_deref(), next()?.as_deref());
             let (hex, text) = (next()?.as_deref(), next()?.as_deref());
             let Some(length) = length else {
-                state.user_variables.insert(name.clone(), (*b"NULL").into());
+                match null(*kinds.get(n)?, charset?) {
+                    Some(null) => state.user_variables.insert(name.clone(), null.into()),
+                    None => state.user_variables.remove(name),
+                };
                 continue;
             };
             let length: usize = std::str::from_utf8(length).ok()?.parse().ok()?;
@@ -155,6 +158,18 @@ pub(crate) struct Captured {
     pub large: bool,
     /// The server runs statements at each login.
     pub init_connect: bool,
+}
+
+/// NULL as an expression of a type; `None`: the variable is not set.
+fn null(kind: ColumnKind, charset: &[u8]) -> Option<Vec<u8>> {
+    Some(match kind {
+        ColumnKind::Integer { unsigned: false } => b"CAST(NULL AS SIGNED)".to_vec(),
+        ColumnKind::Integer { unsigned: true } => b"CAST(NULL AS UNSIGNED)".to_vec(),
+        ColumnKind::Decimal => b"CAST(NULL AS DECIMAL)".to_vec(),
+        ColumnKind::Double => b"NULL+0e0".to_vec(),
+        ColumnKind::Other if charset == b"binary" => return None,
+        ColumnKind::Other => [b"CONVERT(NULL USING ", charset, b")"].concat(),
+    })
 }
 
 /// A user variable's value as an expression of the same type.
@@ -218,7 +233,7 @@ mod tests {
         let expressions: Vec<_> =
             state.user_variables.values().map(|v| String::from_utf8_lossy(v)).collect();
         let string = "_utf8mb4 x'C3A9' COLLATE utf8mb4_bin";
-        let expected = ["_binary x'FF'", "1.5e0", "-5", "NULL", string, "CAST(5 AS UNSIGNED)"];
+        let expected = ["_binary x'FF'", "1.5e0", "-5", string, "CAST(5 AS UNSIGNED)"];
         assert_eq!(expressions, expected);
         assert_eq!(state.last_insert_id, 9);
         assert_eq!(state.collation.as_deref(), Some(&b"latin1_bin"[..]));

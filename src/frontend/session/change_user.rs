@@ -8,7 +8,7 @@ use crate::frontend::link::Legs;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::operations::release_held;
 use crate::frontend::login::auth_exchange::{Broken, Exchange, Side, Verdict};
-use crate::frontend::login::owner;
+use crate::frontend::login::{owner, without_reports};
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::ChangeUser;
@@ -65,6 +65,11 @@ impl Session {
         }
         release_held(&mut self.cx()).await?;
         let Some(ok) = ok else { return Ok(()) };
+        let ok = if self.link.is_shared() {
+            without_reports(&ok, self.link.capabilities(), self.view.flavour())
+        } else {
+            ok
+        };
         if let Some(change) = change {
             self.identity.set_owner(owner(change.user, self.identity.peer()));
             self.identity.show(self.link.is_encrypted());
