@@ -16,7 +16,7 @@ use crate::protocol::cut::{Cutter, Reported};
 use crate::protocol::handshake::Greeting;
 use crate::protocol::renumber::Renumber;
 use crate::protocol::response::{Progress, Tracker};
-use crate::types::{BackendId, Flavour};
+use crate::types::{BackendId, Flavour, ProxyId};
 
 /// A connection to the server.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub struct Backend {
 #[derive(Debug)]
 struct PooledBackend {
     key: Arc<PoolKey>,
+    /// The incarnation of the proxy that it was tagged with: if that dies, the connection is ended.
+    tag: Option<ProxyId>,
     /// No schema was selected on it: nothing could take one back.
     schemaless: bool,
     /// Another session has left its state on it.
@@ -68,6 +70,11 @@ impl DetachedBackend {
     /// Which sessions may have it.
     pub fn key(&self) -> &Arc<PoolKey> {
         &self.pooled.key
+    }
+
+    /// The incarnation of the proxy that it was tagged with.
+    pub fn tag(&self) -> Option<ProxyId> {
+        self.pooled.tag
     }
 
     /// Whether no schema was selected on it.
@@ -137,10 +144,11 @@ impl Backend {
         key: Arc<PoolKey>,
         client: Capabilities,
         schemaless: bool,
+        tag: Option<ProxyId>,
         permit: Permit,
     ) -> Self {
         let cutter = Cutter::new(client, self.flavour);
-        let pooled = PooledBackend { key, schemaless, used: false, cutter, _permit: permit };
+        let pooled = PooledBackend { key, tag, schemaless, used: false, cutter, _permit: permit };
         Self { pooled: Some(Box::new(pooled)), tracker: Tracker::new(client), ..self }
     }
 
@@ -152,6 +160,11 @@ impl Backend {
         pooled.used = true;
         let leg = leg.detach()?;
         Ok(DetachedBackend { leg, id, flavour, version, capabilities, opened, known_since, pooled })
+    }
+
+    /// The incarnation of the proxy that it was tagged with, if several sessions may have it.
+    pub fn tag(&self) -> Option<ProxyId> {
+        self.pooled.as_ref().and_then(|pooled| pooled.tag)
     }
 
     /// Whether another session has left its state on it.

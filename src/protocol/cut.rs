@@ -25,6 +25,19 @@ pub struct Reported {
     pub changes: Vec<SessionChange>,
     /// A statement has generated a value for an AUTO_INCREMENT column, or said that it did.
     pub insert_id: bool,
+    /// What the last result was.
+    pub result: Option<LastResult>,
+}
+
+/// A result, as ROW_COUNT() and FOUND_ROWS() remember it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastResult {
+    /// So many rows were sent.
+    Rows(u64),
+    /// So many rows were changed.
+    Changed(u64),
+    /// An error.
+    Failed,
 }
 
 /// Follows the responses of one server connection.
@@ -43,6 +56,8 @@ pub struct Cutter {
     reported: Reported,
     /// Nothing is cut.
     passes: bool,
+    /// Rows of the result set under way; `None` while none is.
+    rows: Option<u64>,
 }
 
 impl Cutter {
@@ -57,6 +72,7 @@ impl Cutter {
             continues: false,
             reported: Reported::default(),
             passes: false,
+            rows: None,
         }
     }
 
@@ -140,10 +156,30 @@ impl Cutter {
         }
         match self.grammar.kind(len, head) {
             // Between the parameters and the columns of a prepared statement. No definition begins so.
-            PacketKind::Other if self.grammar.is_preparing() && len == 5 && head.first() == Some(&0xfe) => {
+            PacketKind::Other
+                if self.grammar.is_preparing() && len == 5 && head.first() == Some(&0xfe) =>
+            {
                 PacketKind::Eof
             }
             kind => kind,
+        }
+    }
+
+    /// Counts the rows of a result set.
+    fn count(&mut self, kind: PacketKind) {
+        match kind {
+            PacketKind::ColumnCount => self.rows = Some(0),
+            PacketKind::Other if self.grammar.in_rows() => {
+                self.rows = self.rows.map(|rows| rows + 1);
+            }
+            PacketKind::Eof if self.grammar.in_rows() => {
+                self.reported.result = self.rows.take().map(LastResult::Rows);
+            }
+            PacketKind::Error(_) => {
+                self.rows = None;
+                self.reported.result = Some(LastResult::Failed);
+            }
+            _ => {}
         }
     }
 
@@ -157,6 +193,7 @@ impl Cutter {
         }
         self.continues = frame.continued();
         let kind = self.kind(frame.len);
+        self.count(kind);
         let mut bytes = std::mem::take(&mut self.frame);
         if self.grammar.is_active() {
             let head = (HEADER + HEAD).min(bytes.len());
@@ -172,6 +209,10 @@ impl Cutter {
                 };
                 self.reported.changes.append(&mut changes);
                 self.reported.insert_id |= ok.insert_id != 0;
+                self.reported.result = Some(match self.rows.take() {
+                    Some(rows) => LastResult::Rows(rows),
+                    None => LastResult::Changed(ok.affected()),
+                });
                 put_frame(out, frame.seq, &ok.for_client(&mut self.told));
             }
             PacketKind::Eof if !self.passes => {
@@ -237,6 +278,7 @@ mod tests {
         assert_eq!(out, frames(&client));
         assert_eq!(reported.changes, [SessionChange::Something]);
         assert!(!reported.insert_id);
+        assert_eq!(reported.result, Some(LastResult::Rows(1)));
         // Two responses in one read, the first of a client without DEPRECATE_EOF.
         let first: [&[u8]; 5] =
             [b"\x01", DEFINITION, b"\xfe\0\0\x02\x40", b"\x011", b"\xfe\0\0\x02\x40"];
@@ -268,7 +310,8 @@ mod tests {
     fn errors_last_words_and_endless_responses_pass() {
         let error: [&[u8]; 1] = [b"\xff\x28\x04#42000no\x40\x40"];
         let (out, reported) = cut(EOF, &[Shape::Results], &frames(&error));
-        assert_eq!((out, reported), (frames(&error), Reported::default()));
+        let failed = Reported { result: Some(LastResult::Failed), ..Reported::default() };
+        assert_eq!((out, reported), (frames(&error), failed));
         let word = frames(&[b"\0\0\0\x02\x40\0\0\0\x03\x02\x011"]);
         assert_eq!(cut(EOF, &[], &word).0, word, "nothing was asked");
         let events = [frames(&[b"\0an event"]), b"no frame at all, \xff\xff\xff".to_vec()].concat();

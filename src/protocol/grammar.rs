@@ -163,6 +163,11 @@ impl Grammar {
         }
     }
 
+    /// Whether rows are to come.
+    pub(super) fn in_rows(&self) -> bool {
+        matches!(self.expected, Expected::Rows | Expected::OutParameters)
+    }
+
     /// Whether definitions of a prepared statement are still to come.
     pub(super) fn is_preparing(&self) -> bool {
         matches!(self.expected, Expected::PrepareDefinitions(_))

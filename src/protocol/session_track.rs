@@ -74,6 +74,11 @@ impl<'a> OkPacket<'a> {
         Some(Self { header, affected, insert_id, status, warnings, info, blocks })
     }
 
+    /// Rows that were changed.
+    pub fn affected(&self) -> u64 {
+        self.affected
+    }
+
     /// What the server tells of the session; `None`: its blocks cannot be read.
     pub fn changes(&self) -> Option<Vec<SessionChange>> {
         let mut changes = Vec::new();
@@ -131,13 +136,13 @@ impl DefaultReports {
         let mut again = false;
         let mut kept: Vec<(usize, Cow<'_, [u8]>)> = Vec::new();
         for block in blocks(bytes).flatten().filter(|_| self.tracks) {
-            if block.kind == TRANSACTION && self.flavour == Flavour::MySql {
+            let mysql = self.flavour == Flavour::MySql;
+            // A transaction that follows another at once: it says that there is news, and none.
+            again |= mysql && self.explicit && block.begins_again();
+            if block.kind == TRANSACTION && mysql {
                 let explicit = block.data.get(1) == Some(&b'T');
-                // A transaction that follows another at once: it says that there is news, and none.
-                again |= self.explicit && block.data.get(1..) == Some(b"T_______");
                 if std::mem::replace(&mut self.explicit, explicit) != explicit {
-                    let state: &[u8] = if explicit { b"T_______" } else { b"________" };
-                    kept.push((0, [&[TRANSACTION, 9, 8], state].concat().into()));
+                    kept.push((0, block.whole.into()));
                 }
             } else if let Some(place) = block.place() {
                 kept.push((place, block.whole.into()));
@@ -184,6 +189,15 @@ impl Block<'_> {
             }
             SCHEMA => Some(TOLD_BY_DEFAULT.len()),
             _ => None,
+        }
+    }
+
+    /// Whether an explicit transaction has begun, by its state or by the statement that would begin it.
+    fn begins_again(&self) -> bool {
+        match self.kind {
+            TRANSACTION => self.data.get(1..) == Some(b"T_______"),
+            CHARACTERISTICS => self.data.get(1..).is_some_and(|text| text.starts_with(b"START TR")),
+            _ => false,
         }
     }
 

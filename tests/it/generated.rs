@@ -13,6 +13,7 @@ use crate::own_server::flavour_of;
 use crate::proxy::Proxy;
 use crate::script::accounts::Accounts;
 use crate::script::action::Options;
+use crate::script::compare::Compared;
 use crate::script::compare::with_names;
 use crate::script::run::{Entry, Transcript};
 use crate::script::{Runner, Script, Server, compare};

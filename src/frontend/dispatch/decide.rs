@@ -23,7 +23,6 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::sql::classify::named::may_be_named;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::{Stream, StreamFound};
-use crate::sql::find::words::names_connection;
 
 /// A session's parts, lent while client bytes are looked at.
 pub(crate) struct Dispatcher<'a> {
@@ -186,9 +185,7 @@ impl Dispatcher<'_> {
         }
         // What is bound to a statement id prepares nothing, but a block in it executes.
         let names = (query || has_named) && may_be_named(text, has_named);
-        // The server has another id for the session than its client.
-        let own_id = query && link.is_shared() && names_connection(text);
-        let parks = found.call || names || own_id;
+        let parks = found.call || names || (query && link.knows_better(text));
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
     }
 

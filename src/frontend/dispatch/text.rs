@@ -20,7 +20,6 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::sql::classify::{BareCall, Statement, as_composite};
 use crate::sql::expression::argument::Argument;
-use crate::sql::find::words::names_connection;
 
 /// The result of a text.
 pub(crate) enum Answered {
@@ -44,8 +43,7 @@ pub(crate) async fn run_text(
     let text = &payload[at..];
     let mut statement = classify_text(cx, text).await?;
     if matches!(statement, Statement::NoCall | Statement::PerhapsLists)
-        && cx.server.is_shared()
-        && names_connection(text)
+        && cx.server.knows_better(text)
         && let Some(own) = as_composite(text, cx.dialect())
     {
         statement = Statement::Composite(own);

@@ -35,6 +35,11 @@ impl LeaseGuard {
         self.granted_by.store(0, Ordering::Relaxed);
     }
 
+    /// The proxy's incarnation now.
+    pub(crate) fn incarnation(&self) -> Option<ProxyId> {
+        self.lease.proxy()
+    }
+
     /// Whether the session holds locks.
     pub(crate) fn is_armed(&self) -> bool {
         self.granted_by.load(Ordering::Relaxed) != 0

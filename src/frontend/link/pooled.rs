@@ -25,7 +25,9 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::packet;
 use crate::protocol::response::Progress;
 use crate::protocol::status::Status;
+use crate::sql::find::words::{Back, looks_back, names_connection};
 use crate::sql::lexer::dialect::Dialect;
+use crate::types::ProxyId;
 
 /// What became of a session's wish for a connection.
 #[derive(Debug)]
@@ -145,7 +147,8 @@ impl Link {
         if let Some(hold) = &seat.hold {
             hold.rests();
         }
-        let asked = std::mem::take(&mut seat.asked) || mutants::shuffles();
+        let outlived = self.server.tag() != self.guard.incarnation();
+        let asked = std::mem::take(&mut seat.asked) || mutants::shuffles() || outlived;
         if asked || seat.pool.is_wanted() || seat.pool.is_over() {
             return self.leave().await;
         }
@@ -184,6 +187,7 @@ impl Link {
         seat.hold = None;
         seat.asked = false;
         if seat.current.clear() == Reuse::Allowed
+            && backend.tag() == self.guard.incarnation()
             && let Ok(backend) = backend.detach()
         {
             seat.pool.give(backend);
@@ -205,7 +209,8 @@ impl Link {
 
     /// Leaves the server's reports to the client, if it is about to change them.
     pub(super) fn leave_reports(&mut self) -> Result<(), CloseReason> {
-        let leaves = self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.leaves_reports));
+        let leaves =
+            self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.leaves_reports));
         if leaves {
             self.send_hidden(&end_reports(self.capabilities))?;
             if let Some(backend) = self.server.backend() {
@@ -233,6 +238,22 @@ impl Link {
         if let Some(seat) = &mut self.seat {
             seat.asked = true;
         }
+    }
+
+    /// Whether a lock that this incarnation has granted is freed only after the connection has ended, if the proxy
+    /// dies: the others find it by its tag.
+    pub(crate) fn answers_for(&self, proxy: ProxyId) -> bool {
+        !self.server.is_there() || self.seat.is_none() || self.server.tag() == Some(proxy)
+    }
+
+    /// What the session must remember of its last results, since its connection does not.
+    pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
+        self.seat.as_ref()?.remembered(back)
+    }
+
+    /// Whether a text asks for something of the session that its connection has in another way.
+    pub(crate) fn knows_better(&self, text: &[u8]) -> bool {
+        self.seat.is_some() && (names_connection(text) || looks_back(text))
     }
 
     /// The session works with its connection.
@@ -298,7 +319,8 @@ impl Link {
     }
 
     fn take_over(&self, backend: DetachedBackend) -> Option<Backend> {
-        if backend.is_quiet() { backend.attach(self.capabilities).ok() } else { None }
+        let lives = backend.is_quiet() && backend.tag() == self.guard.incarnation();
+        if lives { backend.attach(self.capabilities).ok() } else { None }
     }
 
     /// A connection, or leave to open one, when it is this session's turn. `None`: not in time.
@@ -329,6 +351,9 @@ impl Link {
         // Of the proxy's own making.
         self.server.take_reported();
         self.take_in_reports();
+        if let Some(seat) = &mut self.seat {
+            seat.note_move();
+        }
         Ok(replies.iter().find(|reply| reply.is_error()).map(|reply| {
             let text = reply.bytes.get(HEADER + 9..).unwrap_or_default();
             String::from_utf8_lossy(text).into_owned()

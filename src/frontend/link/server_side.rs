@@ -16,6 +16,7 @@ use crate::net::leg::Leg;
 use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::{Progress, Tracker};
+use crate::types::ProxyId;
 
 /// The connection, while there is one.
 pub(super) struct ServerSide(Option<Box<Backend>>);
@@ -106,6 +107,11 @@ impl ServerSide {
     /// What the server has reported of the session's state since this was asked last.
     pub(super) fn take_reported(&mut self) -> Reported {
         self.0.as_mut().map(|backend| backend.take_reported()).unwrap_or_default()
+    }
+
+    /// The incarnation of the proxy that it was tagged with.
+    pub(super) fn tag(&self) -> Option<ProxyId> {
+        self.0.as_ref().and_then(|backend| backend.tag())
     }
 
     /// The connection, which the session has no more.

@@ -166,6 +166,11 @@ impl CallContext<'_> {
             return Err(CloseReason::Fenced);
         }
         self.server.bound_silence();
+        if !self.server.answers_for(grant.proxy) {
+            return Err(CloseReason::Broken(
+                "the lease changed while a lock was taken on an older connection",
+            ));
+        }
         Ok(())
     }
 

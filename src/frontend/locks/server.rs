@@ -17,6 +17,8 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
 use crate::protocol::command::Shape;
 use crate::protocol::status::Status;
+use crate::sql::find::words::Back;
+use crate::types::ProxyId;
 
 /// Something that is awaited.
 pub(crate) type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -81,6 +83,12 @@ pub(crate) trait Server: Send {
     fn replay_skipped(&mut self) -> Result<(), CloseReason>;
     /// Whether the session shares its connections to the server.
     fn is_shared(&self) -> bool;
+    /// Whether a text asks for something of the session that its connection has in another way.
+    fn knows_better(&self, text: &[u8]) -> bool;
+    /// What the session remembers of its last results, since its connection does not.
+    fn remembered(&self, back: Back) -> Option<i64>;
+    /// Whether the connection ends before locks of this incarnation are freed for another proxy.
+    fn answers_for(&self, proxy: ProxyId) -> bool;
     /// Another session needs the connection.
     fn is_wanted(&mut self);
     /// Gives the connection back, if nothing ties the session to it.
@@ -199,6 +207,18 @@ impl Server for Link {
 
     fn is_shared(&self) -> bool {
         self.is_shared()
+    }
+
+    fn knows_better(&self, text: &[u8]) -> bool {
+        self.knows_better(text)
+    }
+
+    fn remembered(&self, back: Back) -> Option<i64> {
+        self.remembered(back)
+    }
+
+    fn answers_for(&self, proxy: ProxyId) -> bool {
+        self.answers_for(proxy)
     }
 
     fn is_wanted(&mut self) {

@@ -54,6 +54,8 @@ pub struct Authenticated {
     pub capabilities: Capabilities,
     /// The id that the client was told.
     pub connection: ConnectionId,
+    /// The incarnation that the server's connection was tagged with.
+    pub tag: Option<ProxyId>,
     /// The account's user name.
     pub user: Box<[u8]>,
     /// The first collation of the login.
@@ -209,7 +211,8 @@ async fn authenticated(
     let offered = greeting.capabilities;
     let hops = Hops::asked(config, &client.leg, peer, offered);
     let who = context.observer.is_some().then(|| who_logs_in(login, peer));
-    let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
+    let incarnation = context.engine.lease().proxy();
+    let tag = incarnation.unwrap_or(ProxyId(0)).to_string();
     let tag = who.is_none().then_some(tag.as_bytes());
     // A server that has it reports what others must restore.
     let reports =
@@ -285,6 +288,7 @@ async fn authenticated(
         opened,
         capabilities,
         connection,
+        tag: incarnation,
         user: login.user.into(),
         collation: login.collation,
         schema,

@@ -4,5 +4,6 @@ pub(crate) mod capture;
 pub(crate) mod open;
 pub(crate) mod pins;
 pub(crate) mod restore;
+pub(crate) mod results;
 pub(crate) mod seat;
 pub(crate) mod state;

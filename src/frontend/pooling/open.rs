@@ -25,8 +25,8 @@ pub(crate) async fn open_as(
     let greeted = connect(&config.backend, config.connect_timeout, None).await;
     context.reach.heard(&greeted);
     let greeted = greeted.map_err(|e| e.to_string())?;
-    let tag = context.engine.lease().proxy().unwrap_or(ProxyId(0)).to_string();
-    let attributes = tagged_attributes(&[], tag.as_bytes());
+    let tag = context.engine.lease().proxy();
+    let attributes = tagged_attributes(&[], tag.unwrap_or(ProxyId(0)).to_string().as_bytes());
     let asked = client.without(Capabilities::HOPS).with(Capabilities::SESSION_TRACK);
     let connector = context.hops.connector().filter(|_| seat.key.tls);
     let wanted = OpenAs {
@@ -49,5 +49,5 @@ pub(crate) async fn open_as(
     })?;
     let schemaless = seat.state.schema.is_none();
     let backend = Backend::new(opened.leg, &opened.greeting, opened.opened, opened.capabilities);
-    Ok(backend.shared(seat.key.clone(), client, schemaless, permit))
+    Ok(backend.shared(seat.key.clone(), client, schemaless, tag, permit))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::capture::Doubts;
 use super::pins::{Pin, Pins};
+use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
@@ -13,6 +14,7 @@ use crate::metrics::Metrics;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
+use crate::sql::find::words::Back;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::effects::{Mark, SessionEffects};
 use crate::sql::session::session_effects;
@@ -75,6 +77,8 @@ pub(crate) struct Seat {
     pub leaves_reports: bool,
     /// The server may report what the last statement changed with a later reply only.
     pub reports_late: bool,
+    /// Its last results.
+    results: LastResults,
     /// Its connection is another account's than its key says.
     foreign: bool,
     /// Statements that were prepared by a command.
@@ -123,6 +127,7 @@ impl Seat {
             explained: false,
             leaves_reports: false,
             reports_late: false,
+            results: LastResults::default(),
             foreign: false,
             prepared: 0,
             shown: Pins::default(),
@@ -202,6 +207,7 @@ impl Seat {
     /// Takes in what the server has reported.
     pub(crate) fn take_in(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
+        self.results.take_in(reported.result);
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
@@ -263,6 +269,16 @@ impl Seat {
     /// Whether its connection may be another session's after it.
     pub(crate) fn leaves_own_connection(&self) -> bool {
         !self.foreign && !self.pins.has(Pin::Replication)
+    }
+
+    /// The session has another connection than its last statement had.
+    pub(crate) fn note_move(&mut self) {
+        self.results.moved();
+    }
+
+    /// What the session must remember of its last results, since its connection does not.
+    pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
+        self.results.remembered(back)
     }
 
     /// The session has reset its connection.

@@ -89,6 +89,7 @@ impl Session {
             opened,
             capabilities,
             connection,
+            tag,
             user,
             collation,
             schema,
@@ -113,7 +114,8 @@ impl Session {
         let mut seat = None;
         if let Some(Shared { pool, secrets }) = &context.shared {
             let key = Arc::new(PoolKey::new(&user, capabilities, encrypted));
-            server = server.shared(Arc::clone(&key), capabilities, schema.is_none(), pool.adopt());
+            let (same, permit) = (Arc::clone(&key), pool.adopt());
+            server = server.shared(same, capabilities, schema.is_none(), tag, permit);
             let state = SessionState::at_login(schema, several);
             let events = events_in.clone();
             let nudge = Arc::new(move || {

@@ -57,6 +57,12 @@ pub(crate) async fn look_back(
         let id = format!("CAST('{}' AS UNSIGNED)", cx.identity.connection()).into_bytes();
         edits.extend(ids.into_iter().map(|(span, _)| Edit::everywhere(span.clone(), id.clone())));
     }
+    let (remembered, results): (Vec<_>, Vec<_>) =
+        results.into_iter().partition(|(_, back)| cx.server.remembered(*back).is_some());
+    for (span, back) in remembered {
+        let value = format!("CAST('{}' AS SIGNED)", cx.server.remembered(*back).unwrap_or(0));
+        edits.push(Edit::everywhere(span.clone(), value.into_bytes()));
+    }
     if results.is_empty() {
         return Ok(edits);
     }

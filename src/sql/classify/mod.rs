@@ -196,7 +196,7 @@ fn lists(text: &[u8], dialect: Dialect) -> Option<Composite> {
     }
     let (tokens, whole) = tokens(text, dialect);
     if whole && !is_definition(text, &tokens) {
-        composite::read(text, &tokens, dialect)
+        composite::read(text, &tokens, dialect).filter(|composite| composite.lists.is_some())
     } else {
         None
     }

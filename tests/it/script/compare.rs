@@ -22,7 +22,8 @@ pub(crate) struct Equal {
 pub(crate) enum Compared {
     /// All.
     Whole,
-    /// Of logins not how the password was proved.
+    /// Of logins not how the password was proved; and of EOFs not whether something has changed, as MariaDB says
+    /// there, too.
     WithoutProofs,
 }
 

@@ -21,6 +21,8 @@ use crate::protocol::reader::put_lenenc_bytes;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
+use crate::sql::find::words::Back;
+use crate::types::ProxyId;
 
 /// OK without rows.
 pub(crate) fn ok() -> Reply {
@@ -94,6 +96,18 @@ impl ScriptedServer {
 impl Server for ScriptedServer {
     fn is_shared(&self) -> bool {
         false
+    }
+
+    fn knows_better(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn remembered(&self, _: Back) -> Option<i64> {
+        None
+    }
+
+    fn answers_for(&self, _: ProxyId) -> bool {
+        true
     }
 
     fn is_wanted(&mut self) {}

@@ -90,13 +90,6 @@ pub struct Part {
     pub assigned_here: bool,
 }
 
-impl Composite {
-    /// Whether it asks for the id of its connection.
-    pub fn names_connection(&self) -> bool {
-        self.looks_back.iter().any(|(_, back)| back.is_id())
-    }
-}
-
 impl Call {
     /// Whether it changes nothing.
     pub fn looks(&self) -> bool {
@@ -153,7 +146,7 @@ pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite
     }
     // Half a comment may stand where a listing is.
     composite.lists = composite.lists.filter(|_| marks.is_empty());
-    if composite.calls.is_empty() && composite.lists.is_none() && !composite.names_connection() {
+    if composite.calls.is_empty() && composite.lists.is_none() && composite.looks_back.is_empty() {
         return None;
     }
     // A hint or a setting may be that of sql_select_limit.
@@ -173,9 +166,7 @@ impl Tokens<'_> {
         if count > MAX_CALLS
             || work > MAX_WORK
             || self.nests_deeper_than(MAX_DEPTH)
-            || (count == 0
-                && lists.is_none()
-                && !self.looks_back().iter().any(|(_, back)| back.is_id()))
+            || (count == 0 && lists.is_none() && self.looks_back().is_empty())
         {
             return None;
         }

@@ -1,7 +1,7 @@
 # Locks of the whole server, and what the server runs for each login: on a server of the script's own.
 @own
 @first SET GLOBAL init_connect='SET @of_login = 1'
-@not coexist
+@not coexist shuffled
 @session r user=root
 @session i caps=+INTERACTIVE
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY, v INT)

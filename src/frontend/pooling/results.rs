@@ -1,0 +1,75 @@
+//! What ROW_COUNT() and FOUND_ROWS() say of a session's last results, after it has moved to another connection.
+
+use crate::protocol::cut::LastResult;
+use crate::sql::find::words::Back;
+
+/// A session's last results, and whether its connection knows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LastResults {
+    row_count: i64,
+    found_rows: i64,
+    /// They are of statements on another connection.
+    forgotten: Forgotten,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Forgotten {
+    row_count: bool,
+    found_rows: bool,
+}
+
+impl LastResults {
+    /// A statement of the session has ended.
+    pub(crate) fn take_in(&mut self, result: Option<LastResult>) {
+        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.row_count = match result {
+            None => return,
+            Some(LastResult::Rows(rows)) => {
+                self.found_rows = number(rows);
+                self.forgotten.found_rows = false;
+                -1
+            }
+            Some(LastResult::Changed(rows)) => number(rows),
+            Some(LastResult::Failed) => -1,
+        };
+        self.forgotten.row_count = false;
+    }
+
+    /// The session has another connection.
+    pub(crate) fn moved(&mut self) {
+        self.forgotten = Forgotten { row_count: true, found_rows: true };
+    }
+
+    /// What the connection does not know.
+    pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
+        match back {
+            Back::RowCount => self.forgotten.row_count.then_some(self.row_count),
+            Back::FoundRows => self.forgotten.found_rows.then_some(self.found_rows),
+            Back::Warnings | Back::Errors | Back::ConnectionId | Back::ThreadId => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_remembered_after_a_move_until_there_are_others() {
+        let mut results = LastResults::default();
+        results.take_in(Some(LastResult::Rows(3)));
+        results.take_in(Some(LastResult::Changed(7)));
+        let said = |results: &LastResults| {
+            [Back::RowCount, Back::FoundRows].map(|back| results.remembered(back))
+        };
+        assert_eq!(said(&results), [None, None], "the connection knows");
+        results.moved();
+        assert_eq!(said(&results), [Some(7), Some(3)]);
+        results.take_in(None);
+        assert_eq!(said(&results), [Some(7), Some(3)]);
+        results.take_in(Some(LastResult::Failed));
+        assert_eq!(said(&results), [None, Some(3)]);
+        results.take_in(Some(LastResult::Rows(0)));
+        assert_eq!(said(&results), [None, None]);
+    }
+}
