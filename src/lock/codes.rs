@@ -257,6 +257,11 @@ pub fn too_many_connections() -> ErrorReply {
     ErrorReply { code: 1040, state: "08004", message: "Too many connections".into() }
 }
 
+/// ER_KILL_DENIED_ERROR.
+pub fn not_owner(id: u64) -> ErrorReply {
+    ErrorReply { code: 1095, state: "HY000", message: format!("You are not owner of thread {id}") }
+}
+
 /// ER_CON_COUNT_ERROR, for one statement.
 pub fn no_connection(waited: Duration) -> ErrorReply {
     let waited = humantime::format_duration(waited);

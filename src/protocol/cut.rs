@@ -10,7 +10,7 @@ use std::io;
 use super::capabilities::Capabilities;
 use super::command::Shape;
 use super::frame::{FrameHeader, HEADER, put_frame};
-use super::grammar::{Grammar, HEAD, PacketKind};
+use super::grammar::{Grammar, HEAD, PacketKind, PrepareOk};
 use super::session_track::{DefaultReports, OkPacket, SessionChange};
 use super::status::Status;
 use crate::types::Flavour;
@@ -25,6 +25,8 @@ pub struct Reported {
     pub changes: Vec<SessionChange>,
     /// A statement has generated a value for an AUTO_INCREMENT column, or said that it did.
     pub insert_id: bool,
+    /// Ids of statements that were prepared.
+    pub prepared: Vec<u32>,
     /// What the last result was.
     pub result: Option<LastResult>,
 }
@@ -169,6 +171,10 @@ impl Cutter {
     fn count(&mut self, kind: PacketKind) {
         match kind {
             PacketKind::ColumnCount => self.rows = Some(0),
+            PacketKind::Prepared => {
+                let ok = self.frame.get(HEADER..).and_then(PrepareOk::parse);
+                self.reported.prepared.extend(ok.map(|ok| ok.id));
+            }
             PacketKind::Other if self.grammar.in_rows() => {
                 self.rows = self.rows.map(|rows| rows + 1);
             }
@@ -302,8 +308,9 @@ mod tests {
         ];
         let eof: &[u8] = b"\xfe\0\0\x02\0";
         let client: [&[u8]; 5] = [server[0], DEFINITION, eof, DEFINITION, eof];
-        let (out, _) = cut(Capabilities(0), &[Shape::Prepare], &frames(&server));
+        let (out, reported) = cut(Capabilities(0), &[Shape::Prepare], &frames(&server));
         assert_eq!(out, frames(&client));
+        assert_eq!(reported.prepared, [1]);
     }
 
     #[test]

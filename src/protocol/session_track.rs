@@ -142,7 +142,13 @@ impl DefaultReports {
             if block.kind == TRANSACTION && mysql {
                 let explicit = block.data.get(1) == Some(&b'T');
                 if std::mem::replace(&mut self.explicit, explicit) != explicit {
-                    kept.push((0, block.whole.into()));
+                    // Of what else it does in the transaction it tells nothing, but for a snapshot's reading.
+                    let state: &[u8] = match block.data.get(1..) {
+                        Some(state @ b"T_R_____") => state,
+                        _ if explicit => b"T_______",
+                        _ => b"________",
+                    };
+                    kept.push((0, [&[TRANSACTION, 9, 8], state].concat().into()));
                 }
             } else if let Some(place) = block.place() {
                 kept.push((place, block.whole.into()));

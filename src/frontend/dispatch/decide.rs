@@ -90,6 +90,10 @@ impl Dispatch for Dispatcher<'_> {
             Command::STMT_SEND_LONG_DATA if frame.len < 7 => {
                 Err(CloseReason::Broken("a COM_STMT_SEND_LONG_DATA for nothing"))
             }
+            // What it closes must be known.
+            Command::STMT_CLOSE if link.is_shared() && !head.is_whole() => {
+                Ok(CommandAction::Incomplete)
+            }
             Command::CHANGE_USER | Command::RESET_CONNECTION if !head.fits() => {
                 Err(CloseReason::Broken("a change of user or a reset longer than a buffer"))
             }

@@ -1,5 +1,6 @@
 //! What happens to the client's commands.
 
 pub(super) mod decide;
+mod kill;
 pub(super) mod text;
 pub(super) mod watched;

@@ -1,5 +1,6 @@
 //! COM_QUERY with a text that may call.
 
+use super::kill::{Kill, run_kill};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
 use crate::frontend::locks::bare_call::{CallInPacket, check_alias, gives_no_row};
@@ -41,6 +42,12 @@ pub(crate) async fn run_text(
         return Ok(Answered::Done);
     };
     let text = &payload[at..];
+    if cx.server.is_shared()
+        && let Some(kill) = Kill::read(text)
+    {
+        run_kill(cx, &packet, at, &kill).await?;
+        return Ok(Answered::Done);
+    }
     let mut statement = classify_text(cx, text).await?;
     if matches!(statement, Statement::NoCall | Statement::PerhapsLists)
         && cx.server.knows_better(text)

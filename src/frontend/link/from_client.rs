@@ -154,6 +154,7 @@ impl Link {
         let first = if frame.len == 0 { None } else { bytes.get(HEADER).copied() };
         let command = Command(first.unwrap_or(0));
         self.note_command(command);
+        self.note_unanswered(bytes);
         let shape = command.response();
         if shape != Shape::Nothing {
             self.replay_skipped()?;

@@ -41,7 +41,9 @@ impl Link {
     ) -> Result<(), CloseReason> {
         let command = Command(packet.get(HEADER).copied().unwrap_or(0));
         let shape = command.response();
-        if shape != Shape::Nothing {
+        if shape == Shape::Nothing {
+            self.note_unanswered(packet);
+        } else {
             self.replay_skipped()?;
             self.owe(Pending::new(shape, recipient));
         }
@@ -51,6 +53,7 @@ impl Link {
 
     /// Sends a command that has no response.
     pub(crate) fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        self.note_unanswered(packet);
         self.send_server(packet)
     }
 

@@ -25,7 +25,7 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::packet;
 use crate::protocol::response::Progress;
 use crate::protocol::status::Status;
-use crate::sql::find::words::{Back, looks_back, names_connection};
+use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::ProxyId;
 
@@ -95,12 +95,20 @@ impl Link {
         }
     }
 
+    /// A packet that has no response is sent: it may close a statement.
+    pub(super) fn note_unanswered(&mut self, packet: &[u8]) {
+        if let Some(seat) = &mut self.seat
+            && let Some(&[close, a, b, c, d]) = packet.get(HEADER..HEADER + 5)
+            && Command(close) == Command::STMT_CLOSE
+        {
+            seat.note_closed(u32::from_le_bytes([a, b, c, d]));
+        }
+    }
+
     /// A command is about to run that is no text.
     pub(crate) fn note_command(&mut self, command: Command) {
         let Some(seat) = &mut self.seat else { return };
         match command {
-            Command::STMT_PREPARE => seat.note_prepared(true),
-            Command::STMT_CLOSE => seat.note_prepared(false),
             Command::BINLOG_DUMP
             | Command::BINLOG_DUMP_GTID
             | Command::TABLE_DUMP
@@ -253,7 +261,10 @@ impl Link {
 
     /// Whether a text asks for something of the session that its connection has in another way.
     pub(crate) fn knows_better(&self, text: &[u8]) -> bool {
-        self.seat.is_some() && (names_connection(text) || looks_back(text))
+        let Some(seat) = &self.seat else { return false };
+        let kills =
+            text.trim_ascii_start().get(..4).is_some_and(|w| w.eq_ignore_ascii_case(b"kill"));
+        kills || names_connection(text) || (seat.has_moved() && asks_for_counts(text))
     }
 
     /// The session works with its connection.

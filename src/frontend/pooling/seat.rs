@@ -1,6 +1,7 @@
 //! A session's place in the pool: what it takes along, what ties it to its connection, and which
 //! connections it may have.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capture::Doubts;
@@ -73,6 +74,8 @@ pub(crate) struct Seat {
     pub asked: bool,
     /// A statement's text tells why the server reports that something has changed.
     explained: bool,
+    /// The client hears what the server reports.
+    tracks: bool,
     /// The client is about to change what the server reports.
     pub leaves_reports: bool,
     /// The server may report what the last statement changed with a later reply only.
@@ -81,8 +84,8 @@ pub(crate) struct Seat {
     results: LastResults,
     /// Its connection is another account's than its key says.
     foreign: bool,
-    /// Statements that were prepared by a command.
-    prepared: usize,
+    /// Ids of statements that were prepared by a command.
+    prepared: HashSet<u32>,
     /// Shown in the metric of pinned sessions.
     shown: Pins,
     metrics: Arc<Metrics>,
@@ -95,6 +98,8 @@ pub(crate) struct SeatOf {
     pub flavour: Flavour,
     /// The first collation of its login.
     pub collation: u8,
+    /// The client hears what the server reports.
+    pub tracks: bool,
     pub secrets: Arc<LearnedSecrets>,
     pub state: SessionState,
     pub current: CurrentBackend,
@@ -106,7 +111,8 @@ pub(crate) struct SeatOf {
 impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
-        let SeatOf { pool, key, flavour, collation, secrets, state, current, nudge, metrics } = of;
+        let SeatOf { pool, key, flavour, collation, tracks, .. } = of;
+        let SeatOf { secrets, state, current, nudge, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
@@ -125,11 +131,12 @@ impl Seat {
             nudge,
             asked: false,
             explained: false,
+            tracks,
             leaves_reports: false,
             reports_late: false,
             results: LastResults::default(),
             foreign: false,
-            prepared: 0,
+            prepared: HashSet::new(),
             shown: Pins::default(),
             metrics,
         }
@@ -155,7 +162,8 @@ impl Seat {
                 self.pins.remove(pin);
             }
         }
-        self.leaves_reports |= has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
+        let tracks = self.tracks;
+        self.leaves_reports |= tracks && has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
         for (mark, pin) in BEGINS {
             if has(mark) {
                 self.pins.add(pin);
@@ -194,13 +202,11 @@ impl Seat {
         }
     }
 
-    /// A statement was prepared by a command, or closed.
-    pub(crate) fn note_prepared(&mut self, one_more: bool) {
-        self.prepared = if one_more { self.prepared + 1 } else { self.prepared.saturating_sub(1) };
-        if self.prepared > 0 {
-            self.pins.add(Pin::Prepared)
-        } else {
-            self.pins.remove(Pin::Prepared)
+    /// A statement that was prepared by a command is closed.
+    pub(crate) fn note_closed(&mut self, id: u32) {
+        self.prepared.remove(&id);
+        if self.prepared.is_empty() {
+            self.pins.remove(Pin::Prepared);
         }
     }
 
@@ -208,6 +214,10 @@ impl Seat {
     pub(crate) fn take_in(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
         self.results.take_in(reported.result);
+        if !reported.prepared.is_empty() {
+            self.prepared.extend(&reported.prepared);
+            self.pins.add(Pin::Prepared);
+        }
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
@@ -276,6 +286,11 @@ impl Seat {
         self.results.moved();
     }
 
+    /// Whether the connection does not know the session's last results.
+    pub(crate) fn has_moved(&self) -> bool {
+        [Back::RowCount, Back::FoundRows].iter().any(|back| self.remembered(*back).is_some())
+    }
+
     /// What the session must remember of its last results, since its connection does not.
     pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
         self.results.remembered(back)
@@ -286,7 +301,7 @@ impl Seat {
         self.state.reset();
         self.doubts = Doubts::after_reset(self.flavour);
         self.pins.reset();
-        self.prepared = 0;
+        self.prepared.clear();
     }
 
     /// Shows its pins in the metrics.

@@ -126,6 +126,7 @@ impl Session {
                 key,
                 flavour: greeting.flavour,
                 collation,
+                tracks: capabilities.has(Capabilities::SESSION_TRACK),
                 secrets: Arc::clone(secrets),
                 state,
                 current: backend.clone(),

@@ -36,6 +36,15 @@ pub struct SessionInfo {
     pub opened: Duration,
 }
 
+/// A session that was looked for.
+#[derive(Debug)]
+pub struct FoundSession {
+    /// As it is shown.
+    pub shown: Arc<SessionInfo>,
+    /// How to reach it.
+    pub events: EventSender,
+}
+
 #[derive(Debug)]
 struct Member {
     events: EventSender,
@@ -162,6 +171,15 @@ impl Registry {
             Some((backend, member.events.clone()))
         });
         found.collect()
+    }
+
+    /// A session of this cluster here, by the id that its client was told.
+    pub fn session(&self, cluster: Option<&str>, id: ConnectionId) -> Option<FoundSession> {
+        self.0.sessions.iter().find_map(|member| {
+            let shown = member.shown.as_ref().filter(|s| s.cluster.as_deref() == cluster)?;
+            let found = || FoundSession { shown: Arc::clone(shown), events: member.events.clone() };
+            (shown.connection == id).then(found)
+        })
     }
 
     /// Waits until no session is left; false at the limit.

@@ -57,6 +57,11 @@ pub(crate) async fn look_back(
         let id = format!("CAST('{}' AS UNSIGNED)", cx.identity.connection()).into_bytes();
         edits.extend(ids.into_iter().map(|(span, _)| Edit::everywhere(span.clone(), id.clone())));
     }
+    if cx.server.is_shared() && !results.is_empty() {
+        // What the proxy has answered counts, too.
+        cx.server.replay_skipped()?;
+        cx.settle().await?;
+    }
     let (remembered, results): (Vec<_>, Vec<_>) =
         results.into_iter().partition(|(_, back)| cx.server.remembered(*back).is_some());
     for (span, back) in remembered {

@@ -107,6 +107,11 @@ pub fn looks_back(text: &[u8]) -> bool {
     names_any(text, |back| !back.is_id())
 }
 
+/// Whether a text may ask for ROW_COUNT() or FOUND_ROWS().
+pub fn asks_for_counts(text: &[u8]) -> bool {
+    names_any(text, |back| matches!(back, Back::RowCount | Back::FoundRows))
+}
+
 /// Whether a text may ask for the id of its connection.
 pub fn names_connection(text: &[u8]) -> bool {
     names_any(text, Back::is_id)

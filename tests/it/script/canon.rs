@@ -63,10 +63,11 @@ impl Canon {
         let greets = |p: &CanonPacket| matches!(p, CanonPacket::Said(Kind::Auth, 0, ..));
         let proves = |p: &CanonPacket| matches!(p, CanonPacket::Said(Kind::Auth, 1.., ..));
         for packet in &mut self.packets {
-            if let CanonPacket::Raw(raw) = packet
-                && let (Kind::Eof, Some(high)) = (raw.kind, raw.payload.get_mut(4))
-            {
-                *high &= 0xbf;
+            let CanonPacket::Raw(raw) = packet else { continue };
+            match raw.kind {
+                Kind::Eof => raw.payload.get_mut(4).into_iter().for_each(|high| *high &= 0xbf),
+                Kind::PrepareOk => raw.payload.get_mut(1..5).into_iter().for_each(|id| id.fill(0)),
+                _ => {}
             }
         }
         if !self.packets.iter().any(|p| greets(p) || proves(p)) {
