@@ -11,7 +11,7 @@ use super::reply::{AdminReply, empty, failed};
 use super::table::{AdminTable, Cell, ColumnKind, NOTES};
 use crate::backend::reach::Reach;
 use crate::config::SettingChange;
-use crate::engine::handle::Engine;
+use crate::engine::handle::{Engine, SessionEvent};
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
@@ -186,12 +186,22 @@ impl Control {
                 "a proxy that observes has no account that could end sessions".into(),
             ));
         };
+        let own = session.backend.id().is_some_and(|backend| backend.as_session() == conn);
+        let owner = String::from_utf8_lossy(&session.owner);
+        let did = format!("killed {owner}{}", in_cluster(cluster));
+        if !own && let Some(member) = self.registry.session(cluster.name.as_deref(), conn) {
+            // It would go on with another connection, and may have none at this moment.
+            let _ = member.events.send(SessionEvent::Stop);
+            if let Some(backend) = session.backend.condemn() {
+                engine.kill(backend).await?;
+            }
+            return Ok(AdminReply::Did(None, did));
+        }
         let Some(backend) = session.backend.condemn() else {
             return Err(failed(format!("the server does nothing for session {id} now: try again")));
         };
         if engine.kill(backend).await? == KillResult::Accepted {
-            let owner = String::from_utf8_lossy(&session.owner);
-            return Ok(AdminReply::Did(None, format!("killed {owner}{}", in_cluster(cluster))));
+            return Ok(AdminReply::Did(None, did));
         }
         let message =
             "the store account may not end other accounts' sessions: GRANT CONNECTION_ADMIN \

@@ -21,12 +21,17 @@ impl Link {
     /// Reads from the server and passes on. What the server owes is settled by what it sent,
     /// whether or not a client is there to take it.
     pub(crate) fn hear_server(&mut self) -> Result<(), CloseReason> {
+        let mut buffer = self.buffers.take();
         if self.survives() {
-            // Nothing was asked: it hangs up.
-            self.lose_server();
+            let said = self.server.read(&mut buffer, &self.buffers);
+            self.buffers.give(buffer);
+            // Nothing was asked: if it says anything, it hangs up.
+            if !matches!(said, Ok(None)) {
+                self.metrics.pool_lost.inc();
+                self.lose_server();
+            }
             return Ok(());
         }
-        let mut buffer = self.buffers.take();
         let result = self.pump(&mut buffer);
         self.buffers.give(buffer);
         result?;

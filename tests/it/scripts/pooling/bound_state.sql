@@ -1,5 +1,4 @@
 # Prepared statements belong to the schema, SQL mode, character set and collation of their PREPARE.
-@matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 @setup DROP DATABASE IF EXISTS e_$N
 @setup CREATE DATABASE e_$N

@@ -257,12 +257,3 @@ e: CALL up()
 e: SELECT v FROM t
 = 21
 e: CALL up()
-
-# With AND CHAIN the next transaction has the same.
-e: SET TRANSACTION READ ONLY
-e: BEGIN
-e: COMMIT AND CHAIN
-e: UPDATE t SET v = 9
-= ERR 1792/25006
-e: COMMIT
-e: UPDATE t SET v = 22
