@@ -7,6 +7,7 @@ mod inspect;
 mod observing;
 mod open_files;
 mod parts;
+mod programs;
 mod reload;
 mod sockets;
 mod start_error;

@@ -12,7 +12,7 @@ use super::inspect::Readiness;
 use super::parts::Parts;
 use super::sockets::{BoundSocket, Sockets};
 use super::start_error::StartError;
-use super::{inspect, observing, verifiers};
+use super::{inspect, observing, programs, verifiers};
 use crate::admin;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::own::Credentials;
@@ -30,6 +30,7 @@ use crate::frontend::session::close::LAST_MOMENT;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
+use crate::frontend::shared::programs::KnownPrograms;
 use crate::frontend::shared::registry::Registry;
 use crate::frontend::shared::shapes::Shapes;
 use crate::metrics::Metrics;
@@ -164,7 +165,12 @@ impl RunningCluster {
             let shared = if pooling.is_shared() {
                 let secrets = LearnedSecrets::new(pooling.learn, metrics.unlocked_memory.clone());
                 let secrets = secrets.map_err(|_| StartError::NoPool("no RSA key can be made"))?;
-                Some(Shared { pool: Pool::new(limits, metrics), secrets: Arc::new(secrets) })
+                let programs = KnownPrograms::default();
+                Some(Shared {
+                    pool: Pool::new(limits, metrics),
+                    secrets: Arc::new(secrets),
+                    programs,
+                })
             } else {
                 None
             };
@@ -210,10 +216,18 @@ impl RunningCluster {
             secrets.policy().learns().then_some((store, context.config.connect_timeout, secrets))
         });
         let accounts: Vec<_> = accounts.collect();
+        let known = self.contexts().filter_map(|context| {
+            let known = context.shared.as_ref()?.programs.clone();
+            Some((context.config.store.clone()?, context.config.connect_timeout, known))
+        });
+        let known: Vec<_> = known.collect();
         let pools: Vec<_> = self.contexts().filter_map(|context| context.shared.clone()).collect();
         let pools = async {
             let mut tended: JoinSet<()> =
                 pools.into_iter().map(|shared| shared.pool.tend()).collect();
+            for (store, limit, known) in known {
+                tended.spawn(programs::tend(store, limit, known));
+            }
             for (store, limit, secrets) in accounts {
                 tended.spawn(verifiers::tend(store, limit, secrets));
             }

@@ -15,6 +15,7 @@ pub mod identity;
 pub mod meta;
 pub mod overview;
 pub(crate) mod peers;
+pub mod programs;
 mod proof;
 pub mod proxies;
 pub mod quoting;

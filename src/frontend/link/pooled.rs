@@ -172,10 +172,13 @@ impl Link {
         self.works();
         // After an error nobody knows whether a transaction is open; and without OK packets at the end of
         // rows, servers report late.
-        let late = self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.reports_late));
+        let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
         if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             self.exchange_all(&[packet::ping()]).await?;
             self.take_in_reports();
+        }
+        if let Some(seat) = &mut self.seat {
+            seat.reports_late = false;
         }
         if !self.is_free() {
             return Ok(());

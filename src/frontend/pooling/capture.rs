@@ -28,6 +28,8 @@ pub(crate) struct Doubts {
     pub insert_id: bool,
     /// Whether the server runs statements at each login.
     pub init_connect: bool,
+    /// System variables that a statement had for itself: a server reports the value that they had there.
+    pub variables: BTreeSet<Box<[u8]>>,
     /// User variables.
     pub names: BTreeSet<Box<[u8]>>,
 }
@@ -71,6 +73,9 @@ impl Doubts {
         }
         if self.init_connect {
             ask(b"@@init_connect<>''");
+        }
+        for name in &self.variables {
+            ask(&[b"@@", &**name].concat());
         }
         for name in &self.names {
             let name = quoted(name);
@@ -128,6 +133,9 @@ impl Doubts {
         }
         if self.init_connect {
             captured.init_connect = next()?.as_deref() == Some(b"1");
+        }
+        for name in &self.variables {
+            state.set(name, next()?.as_deref().unwrap_or_default());
         }
         for (n, name) in self.names.iter().enumerate() {
             let length = next()?.as_deref();

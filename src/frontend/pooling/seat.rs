@@ -11,6 +11,7 @@ use super::state::{SessionState, VariableKind};
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
+use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
@@ -64,6 +65,7 @@ pub(crate) struct Seat {
     pub collation: u8,
     /// What is known of its account.
     pub secrets: Arc<LearnedSecrets>,
+    programs: KnownPrograms,
     /// While it has a connection.
     pub hold: Option<Hold>,
     /// The same, as everyone knows it who may have to end it.
@@ -76,6 +78,8 @@ pub(crate) struct Seat {
     explained: bool,
     /// The client hears what the server reports.
     tracks: bool,
+    /// A statement that may change stored programs is under way.
+    changes_programs: bool,
     /// The client is about to change what the server reports.
     pub leaves_reports: bool,
     /// The server may report what the last statement changed with a later reply only.
@@ -101,6 +105,7 @@ pub(crate) struct SeatOf {
     /// The client hears what the server reports.
     pub tracks: bool,
     pub secrets: Arc<LearnedSecrets>,
+    pub programs: KnownPrograms,
     pub state: SessionState,
     pub current: CurrentBackend,
     /// Asks the session for its connection.
@@ -112,7 +117,7 @@ impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
         let SeatOf { pool, key, flavour, collation, tracks, .. } = of;
-        let SeatOf { secrets, state, current, nudge, metrics, .. } = of;
+        let SeatOf { secrets, programs, state, current, nudge, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
@@ -123,6 +128,7 @@ impl Seat {
             flavour,
             collation,
             secrets,
+            programs,
             state,
             doubts: Doubts::at_login(),
             pins,
@@ -132,6 +138,7 @@ impl Seat {
             asked: false,
             explained: false,
             tracks,
+            changes_programs: false,
             leaves_reports: false,
             reports_late: false,
             results: LastResults::default(),
@@ -144,6 +151,9 @@ impl Seat {
 
     /// A statement is about to run. What its text says is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
+        if self.programs.names().are_named_in(text) {
+            self.pins.add(Pin::Routine);
+        }
         self.note_effects(&session_effects(text, dialect), text);
     }
 
@@ -168,6 +178,9 @@ impl Seat {
             if has(mark) {
                 self.pins.add(pin);
             }
+        }
+        if has(Mark::ChangesRoutines) {
+            self.changes_programs = true;
         }
         self.doubts.role |= has(Mark::Role);
         self.doubts.insert_id |=
@@ -225,7 +238,12 @@ impl Seat {
         for change in &reported.changes {
             self.state.take_in(change);
             match change {
-                SessionChange::Variable { name, .. } => self.note_variable(name),
+                SessionChange::Variable { name, .. } => {
+                    self.note_variable(name);
+                    if self.reports_late && VariableKind::of(name) == VariableKind::Carried {
+                        self.doubts.variables.insert(name.clone());
+                    }
+                }
                 SessionChange::Something if !explained => self.pins.add(Pin::Routine),
                 SessionChange::Transaction(state) if state[7] == b'L' => {
                     self.pins.add(Pin::TableLocks);
@@ -255,6 +273,11 @@ impl Seat {
 
     /// A response to the client has ended.
     pub(crate) fn note_ending(&mut self, ending: Ending) {
+        if std::mem::take(&mut self.changes_programs) {
+            self.programs.are_stale();
+            // Before they are read again, this session may run it.
+            self.pins.add(Pin::Routine);
+        }
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
                 self.pins.add(Pin::Diagnostics);

@@ -112,7 +112,7 @@ impl Session {
         let encrypted = server.tls().is_some();
         let mut server = Backend::new(server, &greeting, opened, capabilities);
         let mut seat = None;
-        if let Some(Shared { pool, secrets }) = &context.shared {
+        if let Some(Shared { pool, secrets, programs }) = &context.shared {
             let key = Arc::new(PoolKey::new(&user, capabilities, encrypted));
             let (same, permit) = (Arc::clone(&key), pool.adopt());
             server = server.shared(same, capabilities, schema.is_none(), tag, permit);
@@ -128,6 +128,7 @@ impl Session {
                 collation,
                 tracks: capabilities.has(Capabilities::SESSION_TRACK),
                 secrets: Arc::clone(secrets),
+                programs: programs.clone(),
                 state,
                 current: backend.clone(),
                 nudge,

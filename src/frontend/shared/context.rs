@@ -8,6 +8,7 @@ use super::digests::{DigestEvent, Digests};
 use super::leg_options::Hops;
 use super::live_config::InForce;
 use super::log_lines::Lines;
+use super::programs::KnownPrograms;
 use super::registry::Registry;
 use super::shapes::Shapes;
 use crate::backend::learned::LearnedSecrets;
@@ -29,6 +30,8 @@ pub struct Shared {
     pub pool: Pool,
     /// What is known of their accounts.
     pub secrets: Arc<LearnedSecrets>,
+    /// What is known of stored programs.
+    pub programs: KnownPrograms,
 }
 
 /// Handles, cheap to clone; one a relay thread because of its buffers and counters.

@@ -5,6 +5,7 @@ pub mod digests;
 pub mod leg_options;
 pub mod live_config;
 pub mod log_lines;
+pub mod programs;
 pub mod registry;
 pub mod shapes;
 pub mod turned_away;

@@ -1,0 +1,59 @@
+//! Keeps what a proxy with shared server connections knows of stored programs up to date.
+
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use crate::config::StoreUrl;
+use crate::frontend::shared::programs::KnownPrograms;
+use crate::sql::lexer::dialect::{Dialect, Multibyte};
+use crate::sql::session::stateful::StatefulNames;
+use crate::store::connection::{StoreConnection, StoreError};
+
+/// How often they are read, if no client is seen to change one.
+const EVERY: Duration = Duration::from_mins(1);
+/// A version that runs what stands in versioned comments.
+const NEWEST: u32 = 999_999;
+/// The least pause between two readings.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Reads them again and again. Runs as long as the process.
+pub(super) async fn tend(url: StoreUrl, limit: Duration, known: KnownPrograms) {
+    let mut link = None;
+    let mut said = false;
+    loop {
+        if let Err(e) = read(&url, limit, &mut link, &known).await {
+            link = None;
+            if !std::mem::replace(&mut said, true) {
+                tracing::warn!(error = %e, "stored programs cannot be read: what they do to sessions goes unnoticed");
+            }
+        }
+        sleep(PAUSE).await;
+        // Nobody has changed one: it is read again all the same.
+        let _ = timeout(EVERY, known.wait_until_stale()).await;
+    }
+}
+
+async fn read(
+    url: &StoreUrl,
+    limit: Duration,
+    link: &mut Option<StoreConnection>,
+    known: &KnownPrograms,
+) -> Result<(), StoreError> {
+    let conn = match link {
+        Some(conn) => conn,
+        None => link.insert(StoreConnection::open(url, limit).await?),
+    };
+    // What differs by mode is judged in all modes.
+    let dialect = Dialect {
+        flavour: conn.flavour(),
+        version: NEWEST,
+        ansi_quotes: false,
+        no_backslash_escapes: false,
+        brackets: false,
+        multibyte: Multibyte::Safe,
+    };
+    let programs = conn.stored_programs().await?;
+    known.learn(StatefulNames::of(&programs, dialect));
+    Ok(())
+}
