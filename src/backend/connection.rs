@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::pool::{Permit, PoolKey};
-
+use super::pool::key::PoolKey;
+use super::pool::permit::Permit;
 use crate::net::buffers::Buffers;
 use crate::net::leg::{DetachedLeg, Leg};
 use crate::protocol::capabilities::Capabilities;

@@ -69,7 +69,11 @@ impl Crowd {
         let standing = (false, id);
         members.all.insert(id, CrowdMember { standing: Some(standing), give_way });
         members.idle.insert(standing, id);
-        CrowdPlace { seat: Seat { crowd: Arc::clone(self), id }, told: Some(told), _permit: permit }
+        CrowdPlace {
+            seat: CrowdSeat { crowd: Arc::clone(self), id },
+            told: Some(told),
+            _permit: permit,
+        }
     }
 
     /// Tells the one that gives way first, if any may.
@@ -84,14 +88,14 @@ impl Crowd {
 /// A connection's place, given back with it.
 #[derive(Debug)]
 pub(super) struct CrowdPlace {
-    seat: Seat,
+    seat: CrowdSeat,
     /// Comes when the connection is to give way; none when that has come.
     told: Option<oneshot::Receiver<()>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl CrowdPlace {
-    pub(super) fn seat(&self) -> Seat {
+    pub(super) fn seat(&self) -> CrowdSeat {
         self.seat.clone()
     }
 
@@ -117,12 +121,12 @@ impl Drop for CrowdPlace {
 
 /// By which a request finds the place of its connection.
 #[derive(Debug, Clone)]
-pub(super) struct Seat {
+pub(super) struct CrowdSeat {
     crowd: Arc<Crowd>,
     id: u64,
 }
 
-impl Seat {
+impl CrowdSeat {
     /// A request is whole: until it is answered, the connection does not give way.
     fn asks(&self) {
         let mut members = self.crowd.members.lock();
@@ -147,7 +151,7 @@ impl Seat {
 
 /// Has a connection keep its place while its request is answered.
 pub(super) async fn keep(
-    ConnectInfo(seat): ConnectInfo<Seat>,
+    ConnectInfo(seat): ConnectInfo<CrowdSeat>,
     request: Request,
     next: Next,
 ) -> Response {

@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::connection_limit::{Crowd, CrowdPlace, Seat};
+use super::connection_limit::{Crowd, CrowdPlace, CrowdSeat};
 use super::keys::Keys;
 
 /// Connections that have done their handshakes and wait to be served.
@@ -219,13 +219,13 @@ impl Listener for Encrypted {
     }
 }
 
-impl Connected<IncomingStream<'_, Plain>> for Seat {
+impl Connected<IncomingStream<'_, Plain>> for CrowdSeat {
     fn connect_info(stream: IncomingStream<'_, Plain>) -> Self {
         stream.io().place.seat()
     }
 }
 
-impl Connected<IncomingStream<'_, Encrypted>> for Seat {
+impl Connected<IncomingStream<'_, Encrypted>> for CrowdSeat {
     fn connect_info(stream: IncomingStream<'_, Encrypted>) -> Self {
         stream.io().get_ref().0.place.seat()
     }

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use crate::admin::Control;
 use crate::config::Http;
 use crate::http::answer_cache::Answers;
-use crate::http::connection_limit::Seat;
+use crate::http::connection_limit::CrowdSeat;
 pub use crate::http::error::HttpError;
 pub use crate::http::keys::Keys;
 use crate::http::listening::{Encrypted, Plain};
@@ -75,7 +75,7 @@ impl Windows {
         let retired = control.retired.clone();
         let router = router.layer(middleware::from_fn_with_state(retired, guard::send_on));
         let router = router.layer(middleware::from_fn(connection_limit::keep));
-        let router = router.into_make_service_with_connect_info::<Seat>();
+        let router = router.into_make_service_with_connect_info::<CrowdSeat>();
         let listener = Plain::new(listener, control.retired);
         if self.keys.tls().is_none() {
             axum::serve(listener, router).await

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::room::{Lent, Room};
+use super::room::{LentRoom, Room};
 use flate2::{Compress, Decompress, FlushCompress, FlushDecompress, Status};
 use zstd::stream::raw::{CParameter, Encoder, Operation};
 use zstd::zstd_safe::{self, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
@@ -90,7 +90,7 @@ pub(super) struct Frame {
     context: DCtx<'static>,
     room: Room,
     /// The memory of its window.
-    lent: Option<Lent>,
+    lent: Option<LentRoom>,
     progress: FrameProgress,
 }
 

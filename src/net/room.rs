@@ -25,13 +25,13 @@ impl Default for Room {
 
 impl Room {
     /// Bytes for a window, until they are dropped.
-    pub(super) fn lend(&self, bytes: usize) -> io::Result<Lent> {
+    pub(super) fn lend(&self, bytes: usize) -> io::Result<LentRoom> {
         let mut left = self.0.lock();
         if bytes > *left / PART {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         *left -= bytes;
-        Ok(Lent { room: self.clone(), bytes })
+        Ok(LentRoom { room: self.clone(), bytes })
     }
 
     #[cfg(test)]
@@ -42,12 +42,12 @@ impl Room {
 
 /// Part of it.
 #[derive(Debug)]
-pub(super) struct Lent {
+pub(super) struct LentRoom {
     room: Room,
     bytes: usize,
 }
 
-impl Drop for Lent {
+impl Drop for LentRoom {
     fn drop(&mut self) {
         *self.room.0.lock() += self.bytes;
     }

@@ -18,7 +18,7 @@ pub struct Lock {
 }
 
 #[derive(Debug)]
-struct Hold {
+struct ObservedHold {
     lock: Lock,
     since: Instant,
     count: u64,
@@ -30,7 +30,7 @@ pub type Ended = (Arc<str>, Instant);
 /// The locks of a session.
 #[derive(Debug, Default)]
 pub struct Holds {
-    held: Vec<Hold>,
+    held: Vec<ObservedHold>,
     /// It may hold others than these.
     doubtful: bool,
 }
@@ -51,7 +51,7 @@ impl Holds {
         if (unknown && !self.held.is_empty()) || self.held.len() >= MOST {
             return self.doubt() + 1;
         }
-        self.held.push(Hold { lock, since: now, count: 1 });
+        self.held.push(ObservedHold { lock, since: now, count: 1 });
         0
     }
 
@@ -78,7 +78,7 @@ impl Holds {
         if self.held[at].count > 0 {
             return Ok(None);
         }
-        let Hold { lock, since, .. } = self.held.swap_remove(at);
+        let ObservedHold { lock, since, .. } = self.held.swap_remove(at);
         Ok(Some((lock.name, since)))
     }
 

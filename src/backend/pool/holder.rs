@@ -6,13 +6,13 @@ use std::time::Duration;
 use crate::clock;
 
 /// A session that has a connection, and since when it does nothing with it.
-pub(super) struct Holder {
+pub(super) struct PoolHolder {
     /// In nanoseconds of the boot clock; 0 while it is busy, or cannot give it back.
     idle_since: AtomicU64,
     nudge: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Holder {
+impl PoolHolder {
     pub(super) fn new(nudge: impl Fn() + Send + Sync + 'static) -> Self {
         Self { idle_since: AtomicU64::new(0), nudge: Box::new(nudge) }
     }

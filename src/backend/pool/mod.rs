@@ -5,8 +5,8 @@
 //! a free connection nor room for a new one. Whoever waits is served in the order of coming.
 
 mod holder;
-mod key;
-mod permit;
+pub(super) mod key;
+pub(super) mod permit;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,9 +17,10 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
-use self::holder::Holder;
+use self::holder::PoolHolder;
 pub use self::key::PoolKey;
 pub use self::permit::Permit;
+use self::permit::Permits;
 use super::connection::DetachedBackend;
 use crate::clock;
 use crate::metrics::Metrics;
@@ -58,7 +59,7 @@ pub enum Turn {
 pub struct Hold {
     pool: Pool,
     id: u64,
-    holder: Arc<Holder>,
+    holder: Arc<PoolHolder>,
 }
 
 impl Hold {
@@ -79,30 +80,30 @@ impl Drop for Hold {
     }
 }
 
-struct Waiter {
+struct PoolWaiter {
     key: Arc<PoolKey>,
     schemaless: bool,
     to: oneshot::Sender<Lent>,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// Connections that have a permit.
     open: usize,
     /// Free ones, the last used last.
     free: Vec<DetachedBackend>,
-    queue: VecDeque<Waiter>,
-    holders: HashMap<u64, Arc<Holder>>,
+    queue: VecDeque<PoolWaiter>,
+    holders: HashMap<u64, Arc<PoolHolder>>,
     next: u64,
 }
 
 /// One pool. Copies speak of the same.
 #[derive(Clone)]
-pub struct Pool(Arc<Shared>);
+pub struct Pool(Arc<PoolInner>);
 
-struct Shared {
+struct PoolInner {
     limits: PoolLimits,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     /// Sessions that wait, as the others look at it without a lock.
     waiting: AtomicUsize,
     /// Sessions so far.
@@ -115,7 +116,7 @@ impl Pool {
     pub fn new(limits: PoolLimits, metrics: Arc<Metrics>) -> Self {
         let (state, waiting) = (Mutex::default(), AtomicUsize::new(0));
         let sessions = AtomicU32::new(0);
-        Self(Arc::new(Shared { limits, state, waiting, sessions, metrics }))
+        Self(Arc::new(PoolInner { limits, state, waiting, sessions, metrics }))
     }
 
     /// An id for a session of this proxy: above those of servers, positive for drivers that know no other
@@ -135,7 +136,7 @@ impl Pool {
         self.0.show(&state);
         drop(state);
         drop(old);
-        Permit::new(self)
+        self.permit()
     }
 
     /// A connection for a session of this account; `schemaless`: one on which no schema was selected.
@@ -151,11 +152,11 @@ impl Pool {
             if state.open < self.0.limits.size {
                 state.open += 1;
                 self.0.show(&state);
-                return Turn::Now(Lent::New(Permit::new(self)));
+                return Turn::Now(Lent::New(self.permit()));
             }
         }
         let (to, turn) = oneshot::channel();
-        state.queue.push_back(Waiter { key: Arc::clone(key), schemaless, to });
+        state.queue.push_back(PoolWaiter { key: Arc::clone(key), schemaless, to });
         self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
         self.0.metrics.pool_waits.inc();
         // Of another account, or with a schema where none is wanted: it makes room.
@@ -196,10 +197,9 @@ impl Pool {
             drop(state);
             let Some(lent) = backend.take() else { break };
             match waiter.to.send(Lent::Open(Box::new(lent))) {
-                Ok(()) => break,
                 // It has given up. The next one gets it.
                 Err(Lent::Open(back)) => backend = Some(*back),
-                Err(Lent::New(_)) => break,
+                Ok(()) | Err(Lent::New(_)) => break,
             }
         }
         drop(backend);
@@ -221,7 +221,7 @@ impl Pool {
         let mut state = self.0.state.lock();
         let id = state.next;
         state.next += 1;
-        let holder = Arc::new(Holder::new(nudge));
+        let holder = Arc::new(PoolHolder::new(nudge));
         state.holders.insert(id, Arc::clone(&holder));
         Hold { pool: self.clone(), id, holder }
     }
@@ -251,16 +251,21 @@ impl Pool {
         }
     }
 
-    /// A connection has ended: there is room for another one.
-    fn make_room(&self) {
-        let mut state = self.0.state.lock();
+    fn permit(&self) -> Permit {
+        Permit::new(Arc::clone(&self.0) as Arc<dyn Permits>)
+    }
+}
+
+impl Permits for PoolInner {
+    fn make_room(self: Arc<Self>) {
+        let mut state = self.state.lock();
         state.open = state.open.saturating_sub(1);
-        let next = if state.open < self.0.limits.size { state.queue.pop_front() } else { None };
+        let next = if state.open < self.limits.size { state.queue.pop_front() } else { None };
         if next.is_some() {
             state.open += 1;
-            self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
+            self.waiting.store(state.queue.len(), Ordering::SeqCst);
         }
-        self.0.show(&state);
+        self.show(&state);
         drop(state);
         if let Some(waiter) = next {
             // Where it has given up, its permit makes room for the next one.
@@ -269,12 +274,12 @@ impl Pool {
     }
 }
 
-impl Shared {
+impl PoolInner {
     fn is_old(&self, backend: &DetachedBackend) -> bool {
         clock::now().saturating_sub(backend.opened()) > self.limits.lifetime
     }
 
-    fn show(&self, state: &State) {
+    fn show(&self, state: &PoolState) {
         let free = i64::try_from(state.free.len()).unwrap_or(i64::MAX);
         let open = i64::try_from(state.open).unwrap_or(i64::MAX);
         self.metrics.pool_open.set(open);
@@ -282,7 +287,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl PoolState {
     /// The place of a free connection that suits: the one used last.
     fn suited(&self, key: &PoolKey, schemaless: bool) -> Option<usize> {
         self.free.iter().rposition(|backend| suits(backend, key, schemaless))

@@ -1,26 +1,26 @@
 //! The right to one connection.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::Pool;
+/// Gives the rights, and hears when one is not used any more.
+pub(super) trait Permits: Send + Sync {
+    /// A connection has ended.
+    fn make_room(self: Arc<Self>);
+}
 
 /// Counts one connection as open for as long as it lives.
-pub struct Permit(Pool);
+pub struct Permit(Arc<dyn Permits>);
 
 impl Permit {
-    pub(super) fn new(pool: &Pool) -> Self {
-        Self(pool.clone())
-    }
-
-    /// Whose it is.
-    pub fn pool(&self) -> &Pool {
-        &self.0
+    pub(super) fn new(of: Arc<dyn Permits>) -> Self {
+        Self(of)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.make_room();
+        Arc::clone(&self.0).make_room();
     }
 }
 

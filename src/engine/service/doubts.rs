@@ -49,13 +49,13 @@ impl Doubt {
 
 /// All of them.
 #[derive(Default)]
-pub(super) struct Doubts {
+pub(super) struct HolderDoubts {
     list: Vec<Doubt>,
     /// Questions put to holders so far.
     questions: u64,
 }
 
-impl Doubts {
+impl HolderDoubts {
     /// Lets a session wait for a key that another one here holds.
     pub(super) fn enter(&mut self, key: &Key, answer: PendingAnswer, state: Option<&KeyState>) {
         let holder = state.filter(|s| !s.is_leaving()).and_then(|s| s.held.as_ref());

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use deadlocks::Deadlocks;
-use doubts::Doubts;
+use doubts::HolderDoubts;
 use key_table::KeyTable;
 use looks::Looks;
 use native::NativeMode;
@@ -66,7 +66,7 @@ struct Service {
     pipes: Pipes,
     looks: Looks,
     poll: Poll,
-    doubts: Doubts,
+    doubts: HolderDoubts,
     deadlocks: Deadlocks,
     /// Rows that looked like ghosts when last compared.
     suspects: HashSet<(Key, u64)>,

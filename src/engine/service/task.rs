@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::Service;
 use super::deadlocks::Deadlocks;
-use super::doubts::Doubts;
+use super::doubts::HolderDoubts;
 use super::key_table::KeyTable;
 use super::keys::Countdown;
 use super::looks::Looks;
@@ -91,7 +91,7 @@ pub(in crate::engine) fn build(
         pipes,
         looks: Looks::new(reader),
         poll: Poll::default(),
-        doubts: Doubts::default(),
+        doubts: HolderDoubts::default(),
         deadlocks: Deadlocks::new(Arc::clone(&access.metrics)),
         suspects: HashSet::new(),
         lost: HashSet::new(),
