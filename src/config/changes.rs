@@ -3,6 +3,7 @@
 use super::addresses::Listen;
 use super::keys::{ConfigKey, Effect, Owner};
 use super::plan::Plan;
+use super::pooling::Pooling;
 use super::validated::Config;
 
 /// One difference, in words.
@@ -113,6 +114,7 @@ impl Config {
             backend: old.backend,
             store: old.store,
             mode: old.mode,
+            pooling: Pooling { wait: new.pooling.wait, ..old.pooling },
             http: old.http,
             metrics_locks: old.metrics_locks,
             admin: old.admin,
@@ -225,7 +227,7 @@ mod tests {
         listen = '127.0.0.1:9'
         backend = 'db:2'
         store = 'mysql://b:rose@db/y'
-        mode = 'observe'
+        mode = 'durable'
         http = '127.0.0.1:1'
         http_page = 'off'
         http_token_file = '/token'
@@ -242,6 +244,11 @@ mod tests {
         create_schema = true
         workers = 3
         store_tls = 'required'
+        pooling = 'transaction'
+        pool_size = 5
+        idle_keep = '5s'
+        backend_lifetime = '5m'
+        learn_passwords = 'off'
         log_format = 'json'
     ";
 

@@ -11,6 +11,7 @@ use super::admin;
 use super::error::ConfigError;
 use super::keys::{ConfigKey, Owner};
 use super::parse::{LISTEN, state_dir};
+use super::pooling::Pooling;
 use super::raw::{Raw, RawFile};
 use super::validated::Config;
 
@@ -49,6 +50,9 @@ impl Plan {
         let clusters = std::mem::take(&mut raw.cluster);
         let listeners = std::mem::take(&mut raw.listener);
         if clusters.is_empty() && listeners.is_empty() {
+            let mut raw = [raw];
+            Pooling::settle_mode(&mut raw);
+            let [raw] = raw;
             let only = Config::validate(raw, None, &source)?;
             return Ok(Self { clusters: vec![ClusterPlan { name: None, listeners: vec![only] }] });
         }
@@ -162,7 +166,7 @@ struct Sections {
 impl Sections {
     fn plan(self) -> Result<Plan, PlanProblem> {
         let Self { raw, clusters, listeners, source } = self;
-        let mut named: Vec<(Option<String>, Raw, Vec<Config>)> = Vec::new();
+        let mut named: Vec<(Option<String>, Raw, Vec<Raw>)> = Vec::new();
         for mut table in clusters {
             let wrong = |problem: String| PlanProblem::Table("[[cluster]]", problem);
             let name = text(&mut table, "name").map_err(wrong)?;
@@ -193,16 +197,23 @@ impl Sections {
                 return Err(wrong("listen is missing".to_owned()));
             }
             let own = read(table, Owner::Listener, &cluster.1).map_err(wrong)?;
-            let place = cluster.0.as_deref();
-            cluster.2.push(Config::validate(own, place, &source).map_err(PlanProblem::Value)?);
+            cluster.2.push(own);
         }
         let clusters: Result<Vec<_>, _> = named
             .into_iter()
-            .map(|(name, _, listeners)| {
+            .map(|(name, _, mut listeners)| {
                 if listeners.is_empty() {
                     let name = name.unwrap_or_default();
                     let problem = format!("name = {name:?}: no [[listener]] names it");
                     return Err(PlanProblem::Table("[[cluster]]", problem));
+                }
+                Pooling::settle_mode(&mut listeners);
+                let valid = |raw| Config::validate(raw, name.as_deref(), &source);
+                let listeners: Result<Vec<_>, _> = listeners.into_iter().map(valid).collect();
+                let mut listeners = listeners.map_err(PlanProblem::Value)?;
+                let shares = listeners.iter().any(|config| config.pooling.is_shared());
+                for config in &mut listeners {
+                    config.pooling.of_cluster = shares;
                 }
                 Ok(ClusterPlan { name, listeners })
             })
@@ -233,6 +244,7 @@ fn read(table: Table, owner: Owner, above: &Raw) -> Result<Raw, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mode::Mode;
     use super::*;
 
     fn load(text: &str) -> Result<Plan, String> {
@@ -291,6 +303,22 @@ mod tests {
              [[listener]]\nlisten = '127.0.0.1:2'\ntls = 'off'\n",
         );
         assert_eq!(plan.expect("valid").clusters[0].listeners.len(), 2);
+    }
+
+    #[test]
+    fn a_listener_with_shared_connections_decides_the_mode_of_its_cluster() {
+        let text = TWO.replace("tls = \"require\"", "pooling = \"transaction\"");
+        let plan = load(&text).expect("valid");
+        let [shop, wiki] = plan.clusters.as_slice() else { panic!("two clusters") };
+        let shares: Vec<_> = shop.listeners.iter().map(|l| l.pooling.is_shared()).collect();
+        assert_eq!(shares, [true, false]);
+        for config in &shop.listeners {
+            assert!(config.mode == Mode::Durable && config.pooling.of_cluster);
+            assert!(config.shown.contains(&("mode", "durable".to_owned())));
+        }
+        assert!(wiki.config().mode == Mode::Observe && !wiki.config().pooling.of_cluster);
+        let refused = load(&text.replace("lease = ", "mode = \"coexist\"\nlease = "));
+        assert!(refused.expect_err("needs durable").contains("needs mode = \"durable\""));
     }
 
     #[test]

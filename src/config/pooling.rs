@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::error::WrongValue;
 use super::limits::{number, time};
+use super::mode::Mode;
 use super::parse::choice;
 use super::raw::Raw;
-use super::validated::Mode;
 use crate::types::LearnPasswords;
 
 /// Which session has which connection to the server.
@@ -23,6 +23,8 @@ pub enum PoolingMode {
 pub struct Pooling {
     /// Whether they do.
     pub mode: PoolingMode,
+    /// Whether they do at any listener of the cluster.
+    pub of_cluster: bool,
     /// Connections at most.
     pub size: usize,
     /// How long a session waits for one.
@@ -39,15 +41,16 @@ const SECOND: Duration = Duration::from_secs(1);
 const DAY: Duration = Duration::from_hours(24);
 
 impl Pooling {
-    /// Reads the settings, and the mode of locks, which depend on each other.
+    /// The value of the setting with which sessions share their connections.
+    pub const TRANSACTION: &str = "transaction";
+
+    /// Reads the settings, and the mode of locks, which depend on each other; [`Self::settle_mode`] comes first.
     pub(super) fn read(raw: &Raw) -> Result<(Self, Mode), WrongValue> {
-        let modes = [("session", PoolingMode::Session), ("transaction", PoolingMode::Transaction)];
+        let modes =
+            [("session", PoolingMode::Session), (Self::TRANSACTION, PoolingMode::Transaction)];
         let mode = choice(raw.pooling.as_deref(), &modes).map_err(|e| ("pooling", e))?;
         let shares = mode == PoolingMode::Transaction;
-        let locks = match raw.mode.as_deref() {
-            None if shares => Mode::Durable,
-            given => choice(given, &Mode::NAMES).map_err(|e| ("mode", e))?,
-        };
+        let locks = choice(raw.mode.as_deref(), &Mode::NAMES).map_err(|e| ("mode", e))?;
         if shares && locks != Mode::Durable {
             let name = locks.name();
             return Err((
@@ -80,6 +83,7 @@ impl Pooling {
         Ok((
             Self {
                 mode,
+                of_cluster: shares,
                 size: number("pool_size", raw.pool_size.unwrap_or(64), 1, 100_000)?,
                 wait: time("pool_wait", &or("5s", &raw.pool_wait), Duration::ZERO, most)?,
                 idle_keep: time(
@@ -100,6 +104,17 @@ impl Pooling {
         ))
     }
 
+    /// Gives the listeners of a cluster their mode of locks, which is the same for all, where none is given: the
+    /// default is another one if connections are shared at one of them.
+    pub(super) fn settle_mode(listeners: &mut [Raw]) {
+        let shares = |raw: &Raw| raw.pooling.as_deref() == Some(Self::TRANSACTION);
+        if listeners.iter().any(shares) {
+            for raw in listeners {
+                raw.mode.get_or_insert_with(|| Mode::Durable.name().to_owned());
+            }
+        }
+    }
+
     /// Whether sessions share their connections.
     pub fn is_shared(&self) -> bool {
         self.mode == PoolingMode::Transaction
@@ -113,18 +128,22 @@ mod tests {
     #[test]
     fn shared_connections_mean_durable_locks() {
         let shares = || Raw { pooling: Some("transaction".into()), ..Raw::default() };
-        let (pooling, mode) = Pooling::read(&shares()).expect("valid");
+        let mut cluster = [shares(), Raw::default()];
+        Pooling::settle_mode(&mut cluster);
+        assert!(cluster.iter().all(|raw| raw.mode.as_deref() == Some("durable")));
+        let (pooling, mode) = Pooling::read(&cluster[0]).expect("valid");
         assert!(pooling.is_shared() && mode == Mode::Durable && pooling.size == 64);
+        let durable = || Raw { mode: Some("durable".into()), ..shares() };
         let (pooling, mode) = Pooling::read(&Raw::default()).expect("valid");
         assert!(!pooling.is_shared() && mode == Mode::Coexist);
         for wrong in [
-            Raw { mode: Some("coexist".into()), ..shares() },
-            Raw { mode: Some("observe".into()), ..shares() },
-            Raw { backend_proxy_protocol: Some(true), ..shares() },
-            Raw { backend_compression: Some("zlib".into()), ..shares() },
+            Raw { mode: Some("coexist".into()), ..durable() },
+            Raw { mode: Some("observe".into()), ..durable() },
+            Raw { backend_proxy_protocol: Some(true), ..durable() },
+            Raw { backend_compression: Some("zlib".into()), ..durable() },
             Raw { pooling: Some("statement".into()), ..Raw::default() },
-            Raw { pool_size: Some(0), ..shares() },
-            Raw { pool_wait: Some("5".into()), ..shares() },
+            Raw { pool_size: Some(0), ..durable() },
+            Raw { pool_wait: Some("5".into()), ..durable() },
         ] {
             assert!(Pooling::read(&wrong).is_err(), "{wrong:?}");
         }

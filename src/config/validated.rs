@@ -10,6 +10,7 @@ use super::admin::{self, Admin};
 use super::error::{ConfigError, WrongValue};
 use super::http::{self, Http};
 use super::limits;
+use super::mode::Mode;
 use super::parse::{LISTEN, choice, parse_host_port, parse_listen, parse_network, state_dir};
 use super::pooling::Pooling;
 use super::raw::{OneOrMore, Raw, RawFile};
@@ -24,32 +25,6 @@ pub enum LogFormat {
     Text,
     /// One JSON object an event.
     Json,
-}
-
-/// What is done with lock calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// The server keeps them; their users are reported.
-    Observe,
-    /// The server grants its own locks, and a row follows each before the client hears of it.
-    Coexist,
-    /// They are rows in the lock tables.
-    Durable,
-}
-
-impl Mode {
-    /// As in the settings; the default first.
-    pub(super) const NAMES: [(&str, Self); 3] =
-        [("coexist", Self::Coexist), ("durable", Self::Durable), ("observe", Self::Observe)];
-
-    /// As in the settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Coexist => "coexist",
-            Self::Durable => "durable",
-        }
-    }
 }
 
 /// What the client gets in mode coexist when the row of a lock cannot be written.
