@@ -93,8 +93,7 @@ impl RunningCluster {
         let parts = match config.mode {
             Mode::Observe => observing::parts(config, name.as_deref()).await?,
             Mode::Durable | Mode::Coexist => {
-                let shares = listeners.iter().any(|config| config.pooling.is_shared());
-                granting(config, name.as_deref(), &addresses[0], shares, registry).await?
+                granting(config, name.as_deref(), &addresses[0], registry).await?
             }
         };
         let Parts {
@@ -289,16 +288,13 @@ async fn granting(
     config: &Config,
     name: Option<&str>,
     address: &str,
-    shares: bool,
     registry: &Registry,
 ) -> Result<Parts, StartError> {
     let store = config.store()?.clone();
     let readiness = readiness(config, name).await?;
-    if shares && !readiness.finds_tagged {
-        return Err(StartError::NoPool(
-            "after a proxy's death the others must find its connections, by performance_schema: switch that on at the \
-             server, and GRANT SELECT ON performance_schema.session_connect_attrs to the store account",
-        ));
+    let shares = config.pooling.of_cluster;
+    if let Some(why) = readiness.cannot_share().filter(|_| shares) {
+        return Err(StartError::NoPool(why));
     }
     for warning in readiness.warnings.iter().chain(&readiness.closed) {
         tracing::warn!(cluster = name, "{warning}");

@@ -37,6 +37,16 @@ pub struct Readiness {
     pub warnings: Vec<String>,
 }
 
+impl Readiness {
+    /// Why sessions cannot share their connections.
+    pub fn cannot_share(&self) -> Option<&'static str> {
+        (!self.finds_tagged).then_some(
+            "after a proxy's death the others must find its connections, by performance_schema: switch that on at the \
+             server, and GRANT SELECT ON performance_schema.session_connect_attrs to the store account",
+        )
+    }
+}
+
 const HOW_TO_INSTALL: &str = "Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA";
 
 const NO_TLS: &str =
@@ -100,7 +110,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
     let rights = conn.rights().await.map_err(fail)?;
     let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
-    let missing = conn.missing_rights().await.map_err(fail)?;
+    let missing = conn.missing_rights(config.pooling.of_cluster).await.map_err(fail)?;
     warnings.extend(missing.iter().map(|need| need.advice()));
     warnings.extend(blindness(rights, &missing));
     let unseen = compare_servers(config, store, &mut conn).await.map_err(refuse)?;

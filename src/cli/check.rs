@@ -28,6 +28,7 @@ Exit status, by the worst finding:
   2  wrong usage or configuration";
 
 const LOGIN: &str = "backend login";
+const POOLING: &str = "pooling";
 
 pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     let one = settings.cluster.clone();
@@ -54,6 +55,7 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
             }
             for config in &cluster.listeners {
                 certificates(config, &mut findings);
+                pooling(config);
             }
             let creates = cluster.config().create_schema;
             let config = Config { create_schema: false, ..cluster.config().clone() };
@@ -169,6 +171,9 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
             Findings::fine("see sessions", state(sees));
             Findings::fine("kill sessions", state(readiness.rights.kill));
             readiness.warnings.iter().for_each(Findings::warn);
+            if let Some(why) = readiness.cannot_share().filter(|_| config.pooling.of_cluster) {
+                findings.failed(POOLING, why);
+            }
             if let Some(why) = &readiness.closed {
                 findings.failed(LOGIN, why);
             }
@@ -189,6 +194,23 @@ fn promise(mode: Mode) -> &'static str {
         }
         Mode::Durable => {
             "lock calls are answered from the lock tables; clients that connect directly are not excluded"
+        }
+    }
+}
+
+/// How sessions share their connections at this listener, if they do.
+fn pooling(config: &Config) {
+    let pooling = config.pooling;
+    if pooling.is_shared() {
+        let size = pooling.size;
+        Findings::fine(POOLING, format_args!("transaction: {size} connections to the server"));
+        Findings::warn(
+            "pooling = \"transaction\" is experimental in this version (docs/pooling.md)",
+        );
+        if !pooling.learn.learns() {
+            Findings::warn(
+                "with learn_passwords = \"off\" no connection can be opened for an account: each session keeps its own",
+            );
         }
     }
 }

@@ -11,8 +11,10 @@ use super::schema::{Family, NO_NAME, is_name};
 use super::settings_args::SettingsArgs;
 use crate::backend::greeted::{GreetError, connect};
 use crate::backend::own::leave;
-use crate::config::Config;
-use crate::store::accounts::{Account, PLACEHOLDER, password, store_account, viewer_account};
+use crate::config::{Config, Pooling};
+use crate::store::accounts::{
+    Account, NewStoreAccount, PLACEHOLDER, password, store_account, viewer_account,
+};
 use crate::types::Flavour;
 
 #[derive(Debug, Args)]
@@ -52,6 +54,7 @@ struct KnownServer {
     schema: String,
     user: String,
     create_schema: bool,
+    shares: bool,
 }
 
 enum GrantsError {
@@ -87,6 +90,7 @@ fn print(grants: Grants) -> Result<String, GrantsError> {
             schema: "lockstead".to_owned(),
             user: "lockstead".to_owned(),
             create_schema: settings.raw.create_schema.unwrap_or_default(),
+            shares: settings.raw.pooling.as_deref() == Some(Pooling::TRANSACTION),
         },
         None => ask(&settings.load().map_err(|e| GrantsError::Usage(e.to_string()))?)?,
     };
@@ -99,12 +103,18 @@ fn print(grants: Grants) -> Result<String, GrantsError> {
         None => Account::new(&known.user, "%"),
     };
     let store = store.map_err(usage("--account"))?;
-    let sql = match viewer {
-        Some(text) => {
-            let viewer = Account::parse(&text).map_err(usage("--viewer"))?;
-            viewer_account(&schema, &viewer, &store, &password)
-        }
-        None => store_account(known.flavour, &schema, &store, &password, known.create_schema),
+    let sql = if let Some(text) = viewer {
+        let viewer = Account::parse(&text).map_err(usage("--viewer"))?;
+        viewer_account(&schema, &viewer, &store, &password)
+    } else {
+        let new = NewStoreAccount {
+            schema: &schema,
+            account: &store,
+            password: &password,
+            creates: known.create_schema,
+            shares: known.shares,
+        };
+        store_account(known.flavour, new)
     };
     let note = match secret {
         Some(_) => String::new(),
@@ -140,5 +150,6 @@ fn ask(config: &Config) -> Result<KnownServer, GrantsError> {
         schema: store.schema.clone(),
         user: store.user.clone(),
         create_schema: config.create_schema,
+        shares: config.pooling.of_cluster,
     })
 }

@@ -14,8 +14,8 @@ enum On {
     Schema,
     /// The whole server.
     Server,
-    /// A table of performance_schema.
-    PerformanceSchema(&'static str),
+    /// A table of the server's own, with its schema.
+    Table(&'static str),
 }
 
 /// A privilege of the store account, or some that are given together.
@@ -35,10 +35,12 @@ impl Privilege {
     pub fn advice(&self) -> String {
         let Self { rights, without, .. } = self;
         match self.on {
-            On::PerformanceSchema(table) => format!(
-                "the store account lacks {rights} on performance_schema.{table}: {without}. See `lockstead grants`"
+            On::Table(table) => format!(
+                "the store account lacks {rights} on {table}: {without}. See `lockstead grants`"
             ),
-            _ => format!("the store account lacks {rights}: {without}. See `lockstead grants`"),
+            On::Schema | On::Server => {
+                format!("the store account lacks {rights}: {without}. See `lockstead grants`")
+            }
         }
     }
 }
@@ -71,12 +73,8 @@ const fn kill(rights: &'static str) -> Privilege {
     }
 }
 
-const fn performance_schema(
-    table: &'static str,
-    purpose: &'static str,
-    without: &'static str,
-) -> Privilege {
-    Privilege { rights: "SELECT", on: On::PerformanceSchema(table), purpose, without }
+const fn read(table: &'static str, purpose: &'static str, without: &'static str) -> Privilege {
+    Privilege { rights: "SELECT", on: On::Table(table), purpose, without }
 }
 
 const MARIADB: [Privilege; 3] = [TABLES, PROCESS, kill("CONNECTION ADMIN")];
@@ -85,61 +83,81 @@ const MYSQL: [Privilege; 10] = [
     TABLES,
     PROCESS,
     kill("CONNECTION_ADMIN"),
-    performance_schema(
-        "threads",
+    read(
+        "performance_schema.threads",
         "see a killed session to the end of its rollback, and replicas",
         "it looks sessions up one by one, a start waits one lease, and `lockstead adopt` does not work",
     ),
-    performance_schema(
-        "session_connect_attrs",
+    read(
+        "performance_schema.session_connect_attrs",
         "find the sessions of a dead proxy by their connection attribute",
         "a dead proxy's sessions without locks are not ended",
     ),
-    performance_schema(
-        "metadata_locks",
+    read(
+        "performance_schema.metadata_locks",
         "see which of the server's own locks a session holds, with `mode = \"coexist\"`",
         "in that mode, locks that a statement's text does not name have no rows",
     ),
-    performance_schema(
-        "replication_connection_configuration",
+    read(
+        "performance_schema.replication_connection_configuration",
         "see that there is no replication, so that a start need not wait one lease",
         "a start waits one lease",
     ),
-    performance_schema(
-        "replication_connection_status",
+    read(
+        "performance_schema.replication_connection_status",
         "show `lockstead adopt` whether the server still replicates",
         "`lockstead adopt` does not work",
     ),
-    performance_schema(
-        "replication_applier_status",
+    read(
+        "performance_schema.replication_applier_status",
         "show `lockstead adopt` whether changes of another server are still applied",
         "`lockstead adopt` does not work",
     ),
-    performance_schema(
-        "replication_group_members",
+    read(
+        "performance_schema.replication_group_members",
         "show `lockstead doctor` whether the server is in a group",
         "`lockstead doctor` assumes that a server with the plugin is in a group",
     ),
 ];
 
-fn needs(flavour: Flavour) -> &'static [Privilege] {
-    match flavour {
-        Flavour::MySql => &MYSQL,
-        Flavour::MariaDb => &MARIADB,
-    }
+/// What MariaDB needs beyond that if sessions share their connections; at MySQL, the above suffices.
+const SHARED_MARIADB: [Privilege; 2] = [
+    read(
+        "performance_schema.session_connect_attrs",
+        "find the connections of a dead proxy, with `pooling = \"transaction\"`",
+        "the start is refused with this setting",
+    ),
+    read(
+        "mysql.global_priv",
+        "open connections for accounts with mysql_native_password, with `pooling = \"transaction\"`",
+        "sessions of these accounts keep their connection to the server",
+    ),
+];
+
+/// `shares`: sessions share their connections.
+fn needs(flavour: Flavour, shares: bool) -> impl Iterator<Item = &'static Privilege> {
+    let (always, more): (&[Privilege], &[Privilege]) = match flavour {
+        Flavour::MySql => (&MYSQL, &[]),
+        Flavour::MariaDb => (&MARIADB, &SHARED_MARIADB),
+    };
+    always.iter().chain(more.iter().filter(move |_| shares))
 }
 
 impl StoreConnection {
-    /// The rights outside of the lock tables that this account does not have, by trying.
-    pub async fn missing_rights(&mut self) -> Result<Vec<&'static Privilege>, StoreError> {
+    /// The rights outside of the lock tables that this account does not have, by trying. `shares`: sessions share
+    /// their connections.
+    pub async fn missing_rights(
+        &mut self,
+        shares: bool,
+    ) -> Result<Vec<&'static Privilege>, StoreError> {
         let has = self.rights().await?;
         let mut missing = Vec::new();
-        for need in needs(self.flavour()) {
+        for need in needs(self.flavour(), shares) {
             let there = match need.on {
                 On::Schema => true,
                 On::Server if need.rights == PROCESS.rights => has.process,
                 On::Server => has.kill,
-                On::PerformanceSchema(table) => self.may_read(table).await?,
+                On::Table(table) => self.may_read(table).await?,
             };
             if !there {
                 missing.push(need);
@@ -149,7 +167,7 @@ impl StoreConnection {
     }
 
     async fn may_read(&mut self, table: &str) -> Result<bool, StoreError> {
-        let sql = format!("SELECT 1 FROM performance_schema.{table} LIMIT 0");
+        let sql = format!("SELECT 1 FROM {table} LIMIT 0");
         match self.query(sql, 1).await {
             Ok(_) => Ok(true),
             Err(StoreError::Refused { code: 1142, .. }) => Ok(false),
@@ -214,19 +232,29 @@ fn create(account: &Account, password: &str) -> String {
     format!("CREATE USER IF NOT EXISTS {account} IDENTIFIED BY {password};\n")
 }
 
-/// SQL that makes the store account. `password` is as [`password`] makes it.
-pub fn store_account(
-    flavour: Flavour,
-    schema: &str,
-    account: &Account,
-    password: &str,
-    create_schema: bool,
-) -> String {
+/// The store account that is to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct NewStoreAccount<'a> {
+    /// The schema of the lock tables.
+    pub schema: &'a str,
+    /// Its name.
+    pub account: &'a Account,
+    /// As [`password`] makes it.
+    pub password: &'a str,
+    /// It may create the lock tables.
+    pub creates: bool,
+    /// Sessions share their connections to the server.
+    pub shares: bool,
+}
+
+/// SQL that makes the store account.
+pub fn store_account(flavour: Flavour, new: NewStoreAccount<'_>) -> String {
+    let NewStoreAccount { schema, account, password, creates, shares } = new;
     let mut sql = format!("{PREAMBLE}\n{}", create(account, password));
-    for need in needs(flavour) {
+    for need in needs(flavour, shares) {
         sql.push_str(&give(need, schema, account, ""));
     }
-    sql.push_str(&give(&CREATE, schema, account, if create_schema { "" } else { "-- " }));
+    sql.push_str(&give(&CREATE, schema, account, if creates { "" } else { "-- " }));
     sql
 }
 
@@ -237,7 +265,7 @@ fn give(need: &Privilege, schema: &str, account: &Account, mark: &str) -> String
         On::Server => "*.*".to_owned(),
         // A schema's name is a pattern in GRANT.
         On::Schema => format!("{}.*", quoted_name(&schema.replace('_', "\\_"))),
-        On::PerformanceSchema(table) => format!("performance_schema.{table}"),
+        On::Table(table) => table.to_owned(),
     };
     format!(
         "\n-- To {purpose}.\n-- Without it: {without}.\n{mark}GRANT {rights} ON {on} TO {account};\n"
@@ -273,13 +301,39 @@ mod tests {
         }
     }
 
+    fn new(account: &Account) -> NewStoreAccount<'_> {
+        NewStoreAccount { schema: "a_b", account, password: "'x'", creates: true, shares: false }
+    }
+
     #[test]
     fn a_schema_with_an_underscore_is_no_pattern() {
         let account = Account::parse("a@b").expect("an account");
-        let sql = store_account(Flavour::MariaDb, "a_b", &account, "'x'", true);
+        let sql = store_account(Flavour::MariaDb, new(&account));
         assert!(
             sql.contains("\nGRANT CREATE, CREATE VIEW, ALTER ON `a\\_b`.* TO `a`@`b`;"),
             "{sql}"
         );
+    }
+
+    #[test]
+    fn shared_connections_need_two_more_rights_at_mariadb() {
+        let account = Account::parse("a@b").expect("an account");
+        let grants = |flavour, shares| {
+            let sql = store_account(flavour, NewStoreAccount { shares, ..new(&account) });
+            let grants = sql.lines().filter(|line| line.starts_with("GRANT"));
+            grants.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (apart, shared) = (grants(Flavour::MariaDb, false), grants(Flavour::MariaDb, true));
+        let more: Vec<_> = shared.iter().filter(|grant| !apart.contains(grant)).collect();
+        assert_eq!(
+            more,
+            [
+                "GRANT SELECT ON performance_schema.session_connect_attrs TO `a`@`b`;",
+                "GRANT SELECT ON mysql.global_priv TO `a`@`b`;",
+            ]
+        );
+        let (apart, shared) = (grants(Flavour::MySql, false), grants(Flavour::MySql, true));
+        assert_eq!(apart, shared);
+        assert!(shared.contains(more[0]));
     }
 }

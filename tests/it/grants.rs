@@ -16,6 +16,7 @@ on_both! {
     the_printed_rights_are_enough
     the_printed_rights_are_enough_to_create_the_tables
     each_right_that_is_not_there_is_missed
+    shared_connections_need_their_rights
     a_viewer_sees_held_locks_and_nothing_else
     nothing_is_run_before_the_password_is_there
 }
@@ -83,7 +84,13 @@ impl Printed {
 
     /// Exit code and output of `lockstead check`.
     fn check(&self) -> (Option<i32>, String) {
-        let output = run(&["check", "--backend", &self.backend(), "--store", &self.store()]);
+        self.check_with(&[])
+    }
+
+    fn check_with(&self, options: &[&str]) -> (Option<i32>, String) {
+        let (backend, store) = (self.backend(), self.store());
+        let all = [&["check", "--backend", &backend, "--store", &store], options].concat();
+        let output = run(&all);
         (output.status.code(), text(&output))
     }
 
@@ -179,6 +186,32 @@ fn each_right_that_is_not_there_is_missed(server: &Server) {
     assert!(code == Some(0) && !said.contains("warning"), "{said}");
 }
 
+fn shared_connections_need_their_rights(server: &Server) {
+    const SHARED: &[&str] = &["--pooling", "transaction"];
+    let printed = Printed::new(server);
+    install(server, &printed.schema);
+    let sql = printed.create(SHARED);
+    let account = printed.account();
+    // MariaDB's server of all tests has performance_schema switched off.
+    let switched_on = flavour_of(server) == Flavour::MySql;
+    let (code, said) = printed.check_with(SHARED);
+    assert_eq!(code, Some(i32::from(!switched_on)), "{said}");
+    assert_eq!(said.contains("pooling         FAILED"), !switched_on, "{said}");
+    assert!(said.contains("pooling         transaction: 64 ") && !said.contains("lacks"), "{said}");
+
+    let more = ["performance_schema.session_connect_attrs", "mysql.global_priv"];
+    for (right, on) in given(&sql).into_iter().filter(|(_, on)| more.contains(&on.as_str())) {
+        printed.as_administrator(&format!("REVOKE {right} ON {on} FROM {account}"));
+        let (_, said) = printed.check_with(SHARED);
+        printed.as_administrator(&format!("GRANT {right} ON {on} TO {account}"));
+        assert!(said.contains(&format!("lacks {right} on {on}:")), "{said}");
+        let refused = on == more[0] || !switched_on;
+        assert_eq!(said.contains("pooling         FAILED"), refused, "{on}: {said}");
+    }
+    let apart = printed.print(&[]);
+    assert!(!apart.contains(more[1]) && sql.contains(more[1]) != switched_on, "{sql}");
+}
+
 fn a_viewer_sees_held_locks_and_nothing_else(server: &Server) {
     let printed = Printed::new(server);
     install(server, &printed.schema);
@@ -233,6 +266,9 @@ fn without_a_server_the_flavour_is_given() {
     assert_eq!(known.status.code(), Some(0), "{said}");
     assert!(said.contains("GRANT CONNECTION ADMIN ON *.* TO `lockstead`@`%`;"), "{said}");
     assert!(said.contains("\n-- GRANT CREATE, CREATE VIEW, ALTER"), "{said}");
+    let known = run(&["grants", "--flavour", "mariadb", "--pooling", "transaction"]);
+    let said = text(&known);
+    assert!(said.contains("GRANT SELECT ON mysql.global_priv TO `lockstead`@`%`;"), "{said}");
     for (wrong, why) in [
         (&["--account", "nobody"][..], "has no host"),
         (&["--schema", "a b"], "letters"),
