@@ -77,6 +77,32 @@ pub(super) const CLOSED: &[&str] = &[
     "too_many_connections",
 ];
 
+/// Why a session keeps its connection to the server: the label `reason`.
+pub(super) const PINNED: &[&str] = &[
+    "table_locks",
+    "global_lock",
+    "backup_lock",
+    "handler",
+    "temp_table",
+    "prepared",
+    "sql_prepare",
+    "diagnostics",
+    "xa",
+    "one_shot_value",
+    "replication_var",
+    "profiling",
+    "sequence",
+    "routine",
+    "large_variable",
+    "tracking",
+    "found_rows",
+    "resource_group",
+    "long_statement",
+    "init_connect",
+    "replication",
+    "auth",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +134,13 @@ mod tests {
         used.sort_unstable();
         used.dedup();
         assert_eq!(used, CLOSED);
+    }
+
+    #[test]
+    fn every_reason_for_which_a_session_is_pinned_is_known_beforehand() {
+        let text = include_str!("../frontend/pooling/pins.rs");
+        let list = text.split("PINS: [").nth(1).and_then(|rest| rest.split("];").next());
+        let used: Vec<&str> = reasons(list.expect("a list"), ", \"").collect();
+        assert_eq!(used, PINNED);
     }
 }

@@ -2,7 +2,7 @@
 
 use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
-use super::labels::{CLOSED, CallOutcome, LIMITS};
+use super::labels::{CLOSED, CallOutcome, LIMITS, PINNED};
 use super::named::NamedLocks;
 use super::observed::Observed;
 use super::register::{
@@ -84,11 +84,26 @@ metrics! {
     );
 
     // Connections to the server that sessions share.
-    pub pool_open: IntGauge = gauge("pool_connections", "Connections to the server that sessions share, open now.");
-    pub pool_free: IntGauge = gauge("pool_free_connections", "Those that no session has.");
-    pub pool_waits: IntCounter = counter("pool_waits_total", "Times that a session had to wait for one of them.");
-    pub pool_timeouts: IntCounter = counter("pool_timeouts_total", "Statements that got error 1040 because none was free in time.");
-    pub pool_lost: IntCounter = counter("pool_lost_total", "Those that ended while a session had one and did nothing with it.");
+    pub pool_open: IntGauge = gauge(
+        "pool_connections",
+        "Connections to the server that sessions share, open now."
+    );
+    pub pool_free: IntGauge = gauge(
+        "pool_free_connections",
+        "Shared connections to the server that no session has."
+    );
+    pub pool_waits: IntCounter = counter(
+        "pool_waits_total",
+        "Times that a session had to wait for a shared connection to the server."
+    );
+    pub pool_timeouts: IntCounter = counter(
+        "pool_timeouts_total",
+        "Statements that got error 1040 because no shared connection was free in time."
+    );
+    pub pool_lost: IntCounter = counter(
+        "pool_lost_total",
+        "Shared connections that ended while a session had one and did nothing with it."
+    );
     pub pinned_sessions: IntGaugeVec = gauge_vec(
         "pinned_sessions",
         "Sessions that keep their connection to the server between transactions, by reason.",
@@ -322,6 +337,9 @@ impl Metrics {
             for outcome in CallOutcome::ALL {
                 self.calls.with_label_values(&[function.label(), outcome.label()]);
             }
+        }
+        for reason in PINNED {
+            self.pinned_sessions.with_label_values(&[*reason]);
         }
         for of in ["proxy", "session"] {
             self.stuck.with_label_values(&[of]);
