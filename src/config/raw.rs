@@ -152,24 +152,24 @@ pub struct Raw {
     /// TLS to the lock tables: "off", "required", "verify-ca" or "verify-identity" [default: off]
     #[arg(long, value_name = "MODE", env = "LOCKSTEAD_STORE_TLS")]
     pub store_tls: Option<String>,
-    /// Give each session a connection to the server for itself ("session"), or for as long as a transaction
-    /// runs ("transaction") [default: session]
+    /// Give each session a connection to the server of its own ("session"), or let sessions share connections
+    /// between their transactions ("transaction") [default: session]
     #[arg(long, value_name = "UNIT", env = "LOCKSTEAD_POOLING")]
     pub pooling: Option<String>,
-    /// Maximum number of connections to the server that sessions share [default: 64]
+    /// With pooling: maximum number of connections to the server that sessions share [default: 64]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_POOL_SIZE")]
     pub pool_size: Option<usize>,
-    /// Time limit for a session that waits for one of them; then it gets error 1040 [default: 5s]
+    /// With pooling: time limit for a session that waits for a connection; then it gets error 1040 [default: 5s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_POOL_WAIT")]
     pub pool_wait: Option<String>,
-    /// How long a session may keep one with which it does nothing [default: 1s]
+    /// With pooling: how long a session may keep a connection with which it does nothing [default: 1s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_IDLE_KEEP")]
     pub idle_keep: Option<String>,
-    /// Close one of them when it is this old [default: 1h]
+    /// With pooling: close a connection when it is this old [default: 1h]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_BACKEND_LIFETIME")]
     pub backend_lifetime: Option<String>,
-    /// What to keep of clients' passwords in memory, to open connections for their accounts: all ("clear"), hashes
-    /// ("hash") or nothing ("off") [default: clear]
+    /// With pooling: what to keep of clients' passwords in memory, to open connections for their accounts: all
+    /// ("clear"), hashes ("hash") or nothing ("off") [default: clear]
     #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_LEARN_PASSWORDS")]
     pub learn_passwords: Option<String>,
     /// Offer compression to clients [default: true]
