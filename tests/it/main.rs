@@ -42,6 +42,7 @@ mod observe;
 mod own_functions;
 mod own_server;
 mod pipelining;
+mod pooling;
 mod probes;
 mod proxy;
 mod refusals;

@@ -1,0 +1,118 @@
+//! Ends in the middle of something: of a client, of the server.
+
+use std::sync::Arc;
+
+use super::ground::{Ground, Suited, WAYS, options, until_waiting};
+use crate::own_server::{OwnServer, flavour_of};
+use crate::script::{Flavour, Server};
+use crate::session::{Session, until_busy};
+use crate::stage::{eventually, on_both};
+
+on_both! {
+    a_client_that_vanishes_from_a_transaction_leaves_no_row_lock_and_then_no_lock
+    a_client_that_vanishes_from_a_statement_leaves_room
+    sessions_without_a_connection_outlive_a_restart_of_the_server
+}
+
+fn a_client_that_vanishes_from_a_transaction_leaves_no_row_lock_and_then_no_lock(server: &Server) {
+    let ground = Ground::new(server, 1, &[]);
+    ground.create_table("t (id INT PRIMARY KEY)");
+    for (way, leave) in WAYS {
+        let (mut leaver, mut waiter) = (ground.session(), ground.session());
+        waiter.run("SET innodb_lock_wait_timeout = 1");
+        leaver.lock("k");
+        waiter.ask_for("k");
+        until_waiting(&ground.proxy, 1);
+        leaver.run("BEGIN");
+        leaver.run("INSERT INTO t VALUES (1)");
+        leave(leaver);
+        println!("left by {way}");
+        waiter.gets_it();
+        // Waits for nobody.
+        waiter.run("INSERT INTO t VALUES (1)");
+        waiter.run("DELETE FROM t");
+        waiter.unlock("k");
+        assert_eq!(ground.session().value("SELECT 7").as_deref(), Some("7"));
+        ground.tenant.only_connection();
+    }
+}
+
+fn a_client_that_vanishes_from_a_statement_leaves_room(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "20s"]);
+    ground.create_table("t (id INT PRIMARY KEY)");
+    for (way, leave) in &WAYS[1..] {
+        let (mut leaver, mut waiter) = (ground.session(), ground.session());
+        waiter.run("SET innodb_lock_wait_timeout = 1");
+        leaver.lock("k");
+        waiter.ask_for("k");
+        until_waiting(&ground.proxy, 1);
+        leaver.run("BEGIN");
+        leaver.run("INSERT INTO t VALUES (1)");
+        leaver.send("DO SLEEP(600)");
+        let connection = ground.tenant.only_connection().parse().expect("a number");
+        until_busy(&mut ground.server().root(), connection);
+        leave(leaver);
+        println!("left by {way}");
+        waiter.gets_it();
+        waiter.run("INSERT INTO t VALUES (1)");
+        waiter.run("DELETE FROM t");
+        waiter.unlock("k");
+        assert_eq!(ground.session().value("SELECT 7").as_deref(), Some("7"));
+        ground.tenant.only_connection();
+    }
+}
+
+/// Two starts of a server within two seconds cannot be told apart.
+fn until_it_has_run_a_while(server: &Server) {
+    let schema = match flavour_of(server) {
+        Flavour::MySql => "performance_schema",
+        Flavour::MariaDb => "information_schema",
+    };
+    let uptime = format!(
+        "SELECT VARIABLE_VALUE > 3 FROM {schema}.global_status WHERE VARIABLE_NAME='Uptime'"
+    );
+    eventually("the server has run a while", || {
+        (server.root().column(&uptime) == ["1"]).then_some(())
+    });
+}
+
+/// A pool before a server of its own, with sessions that have left their connections.
+fn before_a_restart(server: &Server) -> (Arc<OwnServer>, Ground, Vec<Session>) {
+    let flavour = flavour_of(server);
+    let own = Arc::new(OwnServer::start(flavour, options(flavour)));
+    let ground = Ground::before(Suited::Own(Arc::clone(&own)), 2, &["--idle-keep", "100ms"]);
+    let sessions = (0..4).map(|_| ground.session()).collect();
+    until_it_has_run_a_while(&own.server);
+    (own, ground, sessions)
+}
+
+/// Restarts the server, and waits until the proxy has begun anew behind it.
+fn restart(own: &OwnServer, ground: &Ground) {
+    let granting = || {
+        let sql = format!("SELECT id FROM {}.proxies WHERE state=1", ground.proxy.schema);
+        own.server.root().column(&sql)
+    };
+    let before = granting();
+    own.stop();
+    own.restart();
+    eventually("there is another incarnation", || {
+        let now = granting();
+        (now.len() == 1 && now != before).then_some(())
+    });
+}
+
+fn sessions_without_a_connection_outlive_a_restart_of_the_server(server: &Server) {
+    let (own, ground, mut sessions) = before_a_restart(server);
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.run(&format!("SET @x = {n}"));
+    }
+    ground.until_all_have_left();
+    restart(&own, &ground);
+    for (n, session) in sessions.iter_mut().enumerate() {
+        assert_eq!(session.value("SELECT @x"), Some(n.to_string()));
+        session.lock(&format!("k{n}"));
+    }
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.unlock(&format!("k{n}"));
+    }
+}

@@ -1,0 +1,171 @@
+//! What a session leaves on a connection, and the next one must not find.
+
+use super::ground::{Ground, WAYS, until_waiting};
+use crate::script::Server;
+use crate::session::Session;
+use crate::stage::{eventually, on_both};
+use crate::wire::{Account, render};
+
+on_both! {
+    the_next_session_finds_nothing_of_the_last_one
+    sessions_find_their_own_state_on_a_shared_connection
+    a_reset_frees_locks_and_leaves_a_clean_session
+    a_change_of_user_frees_locks_and_leaves_a_clean_session
+    a_quit_frees_locks_and_leaves_a_clean_connection
+}
+
+/// Leaves all kinds of state behind, among them a lock of the server's own, which a function takes.
+fn litter(session: &mut Session, native: &str) {
+    session.run("SET @x = 'left behind', sql_mode = 'ANSI_QUOTES', time_zone = '+05:00'");
+    session.run("CREATE TEMPORARY TABLE t (mine INT)");
+    session.run("CREATE TEMPORARY TABLE other (mine INT)");
+    session.run("PREPARE s FROM 'SELECT 1'");
+    assert_eq!(session.value(&format!("SELECT takes('{native}')")).as_deref(), Some("1"));
+    session.lock("k");
+    session.run("LOCK TABLES u WRITE");
+}
+
+/// What a session sees of all that. The last question ends what ties it to its connection after an error.
+fn found(session: &mut Session) -> Vec<String> {
+    let questions = [
+        "SELECT @x",
+        "SELECT @@sql_mode = @@GLOBAL.sql_mode, @@time_zone = @@GLOBAL.time_zone, @@autocommit",
+        "SELECT * FROM other",
+        "DEALLOCATE PREPARE s",
+        "SELECT COUNT(*) FROM t",
+    ];
+    let mut answers = Vec::new();
+    for sql in questions {
+        answers.push(render::summary(&session.client.query(sql.as_bytes())));
+    }
+    answers
+}
+
+const NOTHING: [&str; 5] = ["NULL", "1 | 1 | 1", "ERR 1146/42S02", "ERR 1243/HY000", "0"];
+
+fn ground(server: &Server, size: u32) -> Ground {
+    let ground = Ground::new(server, size, &[]);
+    ground.create_table("t (id INT)");
+    ground.create_table("u (id INT)");
+    ground.server().root().run(&format!(
+        "CREATE FUNCTION {}.takes(name VARCHAR(64)) RETURNS INT DETERMINISTIC NO SQL RETURN GET_LOCK(name, 0)",
+        ground.tenant.database.name
+    ));
+    ground
+}
+
+/// A lock of the server's own is free.
+fn until_free(ground: &Ground, native: &str) {
+    let mut root = ground.server().root();
+    eventually("the server's own lock is free", || {
+        (root.column(&format!("SELECT IS_FREE_LOCK('{native}')")) == ["1"]).then_some(())
+    });
+}
+
+/// Nothing ties a session to its connection, as far as it is there still.
+fn until_free_of_pins(ground: &Ground) {
+    eventually("no session is pinned", || ground.pins().is_empty().then_some(()));
+}
+
+fn the_next_session_finds_nothing_of_the_last_one(server: &Server) {
+    let ground = ground(server, 1);
+    let native = format!("native {}", ground.tenant.name);
+    for (way, leave) in WAYS {
+        let (mut first, mut second) = (ground.session(), ground.session());
+        assert_eq!(found(&mut second), NOTHING, "before {way}");
+        litter(&mut first, &native);
+        let connection = ground.tenant.only_connection();
+        leave(first);
+        assert_eq!(second.value("SELECT 7").as_deref(), Some("7"), "after {way}");
+        assert_eq!(ground.tenant.only_connection(), connection, "after {way}");
+        assert_eq!(found(&mut second), NOTHING, "after {way}");
+        until_free(&ground, &native);
+        second.lock("k");
+        second.run("INSERT INTO u VALUES (1)");
+        second.unlock("k");
+        assert_eq!(found(&mut ground.session()), NOTHING, "a new one after {way}");
+    }
+}
+
+fn sessions_find_their_own_state_on_a_shared_connection(server: &Server) {
+    let ground = ground(server, 1);
+    let mut sessions: Vec<Session> = (0..4).map(|_| ground.session()).collect();
+    let zone = |n: usize| format!("+0{n}:00");
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.run(&format!(
+            "SET @x = {n}, time_zone = '{}', sql_select_limit = {}",
+            zone(n),
+            n + 7
+        ));
+        session.lock(&format!("k{n}"));
+    }
+    for _ in 0..3 {
+        for (n, session) in sessions.iter_mut().enumerate() {
+            let own = session.value(&format!(
+                "SELECT CONCAT_WS(' ', @x, @@time_zone, @@sql_select_limit, IS_USED_LOCK('k{n}'))"
+            ));
+            let expected = format!("{n} {} {} {}", zone(n), n + 7, session.id());
+            assert_eq!(own, Some(expected));
+        }
+    }
+    assert_eq!(found(&mut ground.session()), NOTHING);
+    until_free_of_pins(&ground);
+}
+
+/// A session with all that; `end` in it; then nothing of it is left, for it or for others.
+fn begins_anew(server: &Server, size: u32, end: impl Fn(&Ground, &mut Session)) {
+    let ground = ground(server, size);
+    let native = format!("native {}", ground.tenant.name);
+    let (mut first, mut waiter) = (ground.session(), ground.session());
+    first.lock("k");
+    waiter.ask_for("k");
+    until_waiting(&ground.proxy, 1);
+    litter(&mut first, &native);
+    first.run("SET autocommit = 0");
+    first.run("INSERT INTO u VALUES (1)");
+    end(&ground, &mut first);
+    until_free(&ground, &native);
+    waiter.gets_it();
+    assert_eq!(first.value("SELECT RELEASE_LOCK('k')").as_deref(), Some("0"), "not its own");
+    assert_eq!(found(&mut waiter), NOTHING, "another session");
+    assert_eq!(found(&mut first), NOTHING, "the session itself");
+    waiter.unlock("k");
+    first.lock("k");
+    waiter.run("INSERT INTO u VALUES (1)");
+    assert_eq!(first.value("SELECT COUNT(*) FROM u").as_deref(), Some("1"), "rolled back");
+    first.client.quit();
+    assert!(eventually("the lock is free", || waiter.is_free("k").then_some(true)));
+    assert_eq!(found(&mut ground.session()), NOTHING, "a new session");
+}
+
+fn a_reset_frees_locks_and_leaves_a_clean_session(server: &Server) {
+    begins_anew(server, 1, |_, session| {
+        assert_eq!(session.client.reset_connection().error(), None);
+    });
+}
+
+fn a_change_of_user_frees_locks_and_leaves_a_clean_session(server: &Server) {
+    // The connection of another account, as the proxy sees it, is the session's for good.
+    begins_anew(server, 2, |ground, session| {
+        let account: &Account = &ground.tenant.account;
+        let changed = session.client.change_user(account);
+        assert_eq!(changed.error(), None, "{changed:?}");
+        let who = session.value("SELECT CONCAT_WS(' ', CURRENT_USER(), DATABASE())");
+        let expected = format!("{}@% {}", ground.tenant.name, ground.tenant.database.name);
+        assert_eq!(who, Some(expected));
+    });
+}
+
+fn a_quit_frees_locks_and_leaves_a_clean_connection(server: &Server) {
+    let ground = ground(server, 1);
+    for (way, leave) in WAYS {
+        let (mut first, mut second) = (ground.session(), ground.session());
+        first.lock("k");
+        first.run("SET @x = 5");
+        second.run("DO 0");
+        leave(first);
+        eventually("the lock is free", || second.is_free("k").then_some(()));
+        assert_eq!(found(&mut second), NOTHING, "after {way}");
+        until_free_of_pins(&ground);
+    }
+}

@@ -1,0 +1,137 @@
+//! Held locks and waits for locks, which need no server connection.
+
+use std::time::{Duration, Instant};
+
+use super::ground::{Ground, until_waiting};
+use crate::script::Server;
+use crate::session::Session;
+use crate::stage::{join, on_both};
+
+on_both! {
+    two_hundred_sessions_hold_locks_over_four_connections
+    a_lock_outlives_every_free_connection
+    a_lock_outlives_the_connection_that_its_session_has
+    waiters_have_no_connection
+    a_session_has_one_id_everywhere
+}
+
+const USED: &str = "SELECT IS_USED_LOCK";
+
+fn two_hundred_sessions_hold_locks_over_four_connections(server: &Server) {
+    let ground = Ground::new(server, 4, &["--idle-keep", "100ms"]);
+    let mut sessions: Vec<Session> = (0..200).map(|_| ground.session()).collect();
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.lock(&format!("many {n}"));
+    }
+    ground.until_all_have_left();
+    assert!(ground.tenant.connections().len() <= 4, "{:?}", ground.tenant.connections());
+    assert_eq!(ground.pins(), [""; 0]);
+    let other = join(ground.server(), &ground.proxy, &[]);
+    let mut at_other = Session::at(other.port);
+    for (n, session) in sessions.iter_mut().enumerate() {
+        let id = Some(session.id().to_string());
+        assert_eq!(session.value(&format!("{USED}('many {n}')")), id, "session {n}");
+        assert_eq!(at_other.value(&format!("{USED}('many {n}')")), id, "session {n}");
+    }
+    assert!(ground.tenant.connections().len() <= 4, "{:?}", ground.tenant.connections());
+    assert_eq!(ground.pins(), [""; 0]);
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.unlock(&format!("many {n}"));
+    }
+    let left = format!("SELECT name FROM {}.held_locks", ground.proxy.schema);
+    assert_eq!(ground.server().root().column(&left), [""; 0]);
+}
+
+fn a_lock_outlives_every_free_connection(server: &Server) {
+    let ground = Ground::new(server, 4, &["--idle-keep", "100ms"]);
+    let mut sessions: Vec<Session> = (0..12).map(|_| ground.session()).collect();
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.lock(&format!("k{n}"));
+    }
+    ground.until_all_have_left();
+    let killed = ground.kill_connections();
+    assert!(!killed.is_empty());
+    all_go_on(&ground, &mut sessions);
+}
+
+fn a_lock_outlives_the_connection_that_its_session_has(server: &Server) {
+    let ground = Ground::new(server, 4, &["--idle-keep", "1h"]);
+    let mut sessions: Vec<Session> = (0..8).map(|_| ground.session()).collect();
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.lock(&format!("k{n}"));
+    }
+    // Each has had another one by now.
+    for session in sessions.iter_mut().rev() {
+        session.run("DO 0");
+    }
+    for session in &mut sessions {
+        session.run("DO 0");
+    }
+    assert!(!ground.has_no_seated_session());
+    let killed = ground.kill_connections();
+    assert_eq!(killed.len(), 4, "{killed:?}");
+    ground.until_all_have_left();
+    all_go_on(&ground, &mut sessions);
+}
+
+/// Sessions that hold `k0`, `k1` and so on do so still.
+fn all_go_on(ground: &Ground, sessions: &mut [Session]) {
+    let mut other = ground.session();
+    for (n, session) in sessions.iter_mut().enumerate() {
+        let id = Some(session.id().to_string());
+        assert_eq!(other.value(&format!("{USED}('k{n}')")), id, "session {n}");
+        assert_eq!(session.value("SELECT CONCAT('goes', ' on')").as_deref(), Some("goes on"));
+    }
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.unlock(&format!("k{n}"));
+    }
+}
+
+fn waiters_have_no_connection(server: &Server) {
+    let ground = Ground::new(server, 2, &["--pool-wait", "3s"]);
+    let mut holder = ground.session();
+    holder.lock("k");
+    let mut waiters: Vec<Session> = (0..5).map(|_| ground.session()).collect();
+    for (n, waiter) in (1..).zip(&mut waiters) {
+        waiter.send("SELECT GET_LOCK('k', 20)");
+        until_waiting(&ground.proxy, n);
+    }
+    let mut other = ground.session();
+    let until = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < until {
+        assert_eq!(other.value("SELECT 7").as_deref(), Some("7"));
+    }
+    other.run("BEGIN");
+    assert_eq!(holder.value("SELECT 8").as_deref(), Some("8"), "there is another connection");
+    let connections = ground.tenant.connections();
+    assert!(connections.len() <= 2, "{connections:?}");
+    other.run("COMMIT");
+    holder.unlock("k");
+    for n in 0..waiters.len() {
+        waiters[n].gets_it();
+        if let Some(next) = waiters.get_mut(n + 1) {
+            let early = next.client.readable_within(Duration::from_millis(50));
+            assert!(!early, "waiter {} has not waited for waiter {n}", n + 1);
+        }
+        waiters[n].unlock("k");
+    }
+    assert!(other.is_free("k"));
+}
+
+fn a_session_has_one_id_everywhere(server: &Server) {
+    let ground = Ground::new(server, 1, &[]);
+    let mut sessions = [ground.session(), ground.session(), ground.session()];
+    for round in 0..2 {
+        for (n, session) in sessions.iter_mut().enumerate() {
+            if round == 0 {
+                session.lock(&format!("k{n}"));
+            }
+            let id = session.id().to_string();
+            let told = session
+                .value(&format!("SELECT CONCAT(CONNECTION_ID(), ' ', IS_USED_LOCK('k{n}'))"));
+            assert_eq!(told, Some(format!("{id} {id}")), "session {n}, round {round}");
+            let told = session.value("SELECT CONNECTION_ID()");
+            assert_eq!(told, Some(id), "session {n}, round {round}");
+        }
+    }
+}
