@@ -55,7 +55,7 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
 
 /// What a column holds, as far as a literal for it differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnKind {
+pub enum LiteralKind {
     /// A whole number.
     Integer {
         /// It has no sign.
@@ -69,7 +69,7 @@ pub enum ColumnKind {
     Other,
 }
 
-impl ColumnKind {
+impl LiteralKind {
     /// Of a column definition.
     pub fn of(definition: &[u8]) -> Option<Self> {
         const UNSIGNED: u8 = 0x20;

@@ -217,12 +217,8 @@ impl Block<'_> {
                 }
             }
             SCHEMA => changes.push(SessionChange::Schema(r.lenenc_bytes()?.into())),
-            STATE => {
-                // Its length is the block's.
-                if self.data == b"1" {
-                    changes.push(SessionChange::Something);
-                }
-            }
+            // Its length is the block's.
+            STATE if self.data == b"1" => changes.push(SessionChange::Something),
             CHARACTERISTICS => {
                 changes.push(SessionChange::Characteristics(r.lenenc_bytes()?.into()));
             }

@@ -48,7 +48,7 @@ pub enum Lent {
 
 /// The answer to a session that needs a connection.
 #[derive(Debug)]
-pub enum Turn {
+pub enum PoolTurn {
     /// At once.
     Now(Lent),
     /// Later; dropping it gives up.
@@ -140,19 +140,19 @@ impl Pool {
     }
 
     /// A connection for a session of this account; `schemaless`: one on which no schema was selected.
-    pub fn take(&self, key: &Arc<PoolKey>, schemaless: bool) -> Turn {
+    pub fn take(&self, key: &Arc<PoolKey>, schemaless: bool) -> PoolTurn {
         let mut state = self.0.state.lock();
         state.queue.retain(|waiter| !waiter.to.is_closed());
         if state.queue.is_empty() {
             if let Some(at) = state.suited(key, schemaless) {
                 let backend = state.free.remove(at);
                 self.0.show(&state);
-                return Turn::Now(Lent::Open(Box::new(backend)));
+                return PoolTurn::Now(Lent::Open(Box::new(backend)));
             }
             if state.open < self.0.limits.size {
                 state.open += 1;
                 self.0.show(&state);
-                return Turn::Now(Lent::New(self.permit()));
+                return PoolTurn::Now(Lent::New(self.permit()));
             }
         }
         let (to, turn) = oneshot::channel();
@@ -168,7 +168,7 @@ impl Pool {
         self.0.show(&state);
         drop(state);
         drop(unsuited);
-        Turn::Later(turn)
+        PoolTurn::Later(turn)
     }
 
     /// Takes back a connection.

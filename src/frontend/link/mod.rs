@@ -9,6 +9,7 @@ pub(super) mod input;
 pub(super) mod pending;
 pub(super) mod reply;
 
+mod carried;
 mod discard;
 mod exchange;
 pub(super) mod from_client;

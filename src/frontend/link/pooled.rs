@@ -7,23 +7,20 @@ use tokio::time::{Instant, sleep_until};
 
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
-use super::reply::Reply;
 use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::{Backend, DetachedBackend};
-use crate::backend::pool::{Lent, Turn};
+use crate::backend::pool::{Lent, PoolTurn};
 use crate::engine::shared::current_backend::Reuse;
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::restore::{begin_reports, end_reports, restoring, strangers};
+use crate::frontend::pooling::restore::{begin_reports, end_reports, strangers};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
 use crate::mutants;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::column::{self, ColumnKind};
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::packet;
-use crate::protocol::response::Progress;
 use crate::protocol::status::Status;
 use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
@@ -341,8 +338,8 @@ impl Link {
     async fn turn(&mut self, deadline: Instant) -> Result<Option<Lent>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
         let mut later = match seat.pool.take(&seat.key, seat.state.schema.is_none()) {
-            Turn::Now(lent) => return Ok(Some(lent)),
-            Turn::Later(later) => later,
+            PoolTurn::Now(lent) => return Ok(Some(lent)),
+            PoolTurn::Later(later) => later,
         };
         loop {
             tokio::select! {
@@ -353,104 +350,6 @@ impl Link {
                     self.read_ahead()?;
                 },
             }
-        }
-    }
-
-    /// Puts the session's state on its connection. The server's refusal, if it refuses.
-    async fn restore(&mut self) -> Result<Option<String>, CloseReason> {
-        let used = self.server.backend().is_some_and(|backend| backend.is_used());
-        let Some(seat) = &self.seat else { return Ok(None) };
-        let packets = restoring(&seat.state, used, self.capabilities);
-        let replies = self.exchange_all(&packets).await?;
-        // Of the proxy's own making.
-        self.server.take_reported();
-        self.take_in_reports();
-        if let Some(seat) = &mut self.seat {
-            seat.note_move();
-        }
-        Ok(replies.iter().find(|reply| reply.is_error()).map(|reply| {
-            let text = reply.bytes.get(HEADER + 9..).unwrap_or_default();
-            String::from_utf8_lossy(text).into_owned()
-        }))
-    }
-
-    /// Asks for the state that is in doubt.
-    async fn capture(&mut self) -> Result<(), CloseReason> {
-        let Some(seat) = &mut self.seat else { return Ok(()) };
-        if seat.doubts.is_empty() {
-            return Ok(());
-        }
-        let doubts = std::mem::take(&mut seat.doubts);
-        let questions = doubts.questions(self.capabilities);
-        let replies = self.exchange_all(&questions).await?;
-        let Some(seat) = &mut self.seat else { return Ok(()) };
-        let values = replies
-            .first()
-            .and_then(|reply| if doubts.names.is_empty() { reply.values() } else { reply.row() });
-        let definitions = replies.get(1).into_iter().flat_map(Reply::frames);
-        let kinds: Vec<ColumnKind> = definitions
-            .map(|frame| &frame[HEADER..])
-            .filter(|payload| column::is_definition(payload))
-            .filter_map(ColumnKind::of)
-            .collect();
-        let login = (seat.flavour, seat.collation);
-        let captured =
-            values.and_then(|values| doubts.answered(&values, &kinds, login, &mut seat.state));
-        self.server.take_reported();
-        match captured {
-            Some(captured) => {
-                if captured.large {
-                    seat.pins.add(Pin::LargeVariable);
-                }
-                if captured.init_connect {
-                    seat.pins.add(Pin::InitConnect);
-                }
-            }
-            None => {
-                // Not to be had in a way that can be read: the session stays where it is.
-                seat.doubts = doubts;
-                seat.pins.add(Pin::LargeVariable);
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends packets at once and reads the whole responses to all of them.
-    async fn exchange_all(&mut self, packets: &[Vec<u8>]) -> Result<Vec<Reply>, CloseReason> {
-        for _ in packets {
-            self.server.expect(Shape::Results);
-        }
-        self.send_server(&packets.concat())?;
-        let mut replies = Vec::with_capacity(packets.len());
-        let mut bytes = Vec::with_capacity(256);
-        let mut followed = 0;
-        self.begin_response(Shape::Results, 1);
-        loop {
-            if self.next(Interest::Server).await? != LinkEvent::Server {
-                continue;
-            }
-            match self.server.read(&mut bytes, &self.buffers) {
-                Ok(None) => continue,
-                Ok(Some(0)) | Err(_) => return Err(CloseReason::ServerGone),
-                Ok(Some(_)) => {}
-            }
-            while followed < bytes.len() {
-                let (n, progress) = self.follow(&mut bytes[followed..]);
-                followed += n;
-                let Progress::Ended(ending) = progress else { continue };
-                self.note_status(ending);
-                let rest = bytes.split_off(followed);
-                replies.push(Reply { bytes: std::mem::replace(&mut bytes, rest), ending });
-                followed = 0;
-                if replies.len() == packets.len() {
-                    return Ok(replies);
-                }
-                self.begin_response(Shape::Results, 1);
-            }
-            if bytes.len() > super::reply::MAX_REPLY {
-                return Err(CloseReason::Broken("an endless reply to a question of the proxy"));
-            }
-            bytes.reserve(4096);
         }
     }
 }

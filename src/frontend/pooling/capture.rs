@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::state::{SessionState, quoted, role_text};
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::column::ColumnKind;
+use crate::protocol::column::LiteralKind;
 use crate::protocol::packet;
 use crate::types::Flavour;
 
@@ -101,7 +101,7 @@ impl Doubts {
     pub(crate) fn answered(
         &self,
         values: &[Option<Vec<u8>>],
-        kinds: &[ColumnKind],
+        kinds: &[LiteralKind],
         (flavour, collation): (Flavour, u8),
         state: &mut SessionState,
     ) -> Option<Captured> {
@@ -169,35 +169,35 @@ pub(crate) struct Captured {
 }
 
 /// NULL as an expression of a type; `None`: the variable is not set.
-fn null(kind: ColumnKind, charset: &[u8]) -> Option<Vec<u8>> {
+fn null(kind: LiteralKind, charset: &[u8]) -> Option<Vec<u8>> {
     Some(match kind {
-        ColumnKind::Integer { unsigned: false } => b"CAST(NULL AS SIGNED)".to_vec(),
-        ColumnKind::Integer { unsigned: true } => b"CAST(NULL AS UNSIGNED)".to_vec(),
-        ColumnKind::Decimal => b"CAST(NULL AS DECIMAL)".to_vec(),
-        ColumnKind::Double => b"NULL+0e0".to_vec(),
-        ColumnKind::Other if charset == b"binary" => return None,
-        ColumnKind::Other => [b"CONVERT(NULL USING ", charset, b")"].concat(),
+        LiteralKind::Integer { unsigned: false } => b"CAST(NULL AS SIGNED)".to_vec(),
+        LiteralKind::Integer { unsigned: true } => b"CAST(NULL AS UNSIGNED)".to_vec(),
+        LiteralKind::Decimal => b"CAST(NULL AS DECIMAL)".to_vec(),
+        LiteralKind::Double => b"NULL+0e0".to_vec(),
+        LiteralKind::Other if charset == b"binary" => return None,
+        LiteralKind::Other => [b"CONVERT(NULL USING ", charset, b")"].concat(),
     })
 }
 
 /// A user variable's value as an expression of the same type.
 fn user_value(
-    kind: ColumnKind,
+    kind: LiteralKind,
     hex: &[u8],
     text: Option<&[u8]>,
     charset: &[u8],
     collation: &[u8],
 ) -> Option<Vec<u8>> {
     Some(match kind {
-        ColumnKind::Integer { unsigned: false } | ColumnKind::Decimal => text?.to_vec(),
-        ColumnKind::Integer { unsigned: true } => [b"CAST(", text?, b" AS UNSIGNED)"].concat(),
-        ColumnKind::Double => {
+        LiteralKind::Integer { unsigned: false } | LiteralKind::Decimal => text?.to_vec(),
+        LiteralKind::Integer { unsigned: true } => [b"CAST(", text?, b" AS UNSIGNED)"].concat(),
+        LiteralKind::Double => {
             let text = text?;
             let exponent: &[u8] = if text.contains(&b'e') { b"" } else { b"e0" };
             [text, exponent].concat()
         }
-        ColumnKind::Other if charset == b"binary" => [b"_binary x'", hex, b"'"].concat(),
-        ColumnKind::Other => [b"_", charset, b" x'", hex, b"' COLLATE ", collation].concat(),
+        LiteralKind::Other if charset == b"binary" => [b"_binary x'", hex, b"'"].concat(),
+        LiteralKind::Other => [b"_", charset, b" x'", hex, b"' COLLATE ", collation].concat(),
     })
 }
 
@@ -228,12 +228,12 @@ mod tests {
         values.extend(variable("2", "utf8mb4", "utf8mb4_bin", "C3A9", "\u{e9}"));
         values.extend(variable("1", "binary", "binary", "5", "5"));
         let kinds = [
-            ColumnKind::Other,
-            ColumnKind::Double,
-            ColumnKind::Integer { unsigned: false },
-            ColumnKind::Other,
-            ColumnKind::Other,
-            ColumnKind::Integer { unsigned: true },
+            LiteralKind::Other,
+            LiteralKind::Double,
+            LiteralKind::Integer { unsigned: false },
+            LiteralKind::Other,
+            LiteralKind::Other,
+            LiteralKind::Integer { unsigned: true },
         ];
         let mut state = SessionState::default();
         let captured = doubts.answered(&values, &kinds, (Flavour::MySql, 8), &mut state);
@@ -256,7 +256,7 @@ mod tests {
         let values = [some("70000"), some("utf8mb4"), some("utf8mb4_bin"), None, None];
         let mut state = SessionState::default();
         let captured =
-            doubts.answered(&values, &[ColumnKind::Other], (Flavour::MySql, 8), &mut state);
+            doubts.answered(&values, &[LiteralKind::Other], (Flavour::MySql, 8), &mut state);
         assert_eq!(captured, Some(Captured { large: true, init_connect: false }));
         assert!(state.user_variables.is_empty());
     }

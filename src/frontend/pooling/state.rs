@@ -119,7 +119,7 @@ impl SessionState {
             SessionChange::Schema(name) => {
                 self.schema = Some(name.clone()).filter(|name| !name.is_empty());
             }
-            SessionChange::Characteristics(text) => self.characteristics = text.clone(),
+            SessionChange::Characteristics(text) => self.characteristics.clone_from(text),
             SessionChange::Something | SessionChange::Transaction(_) => {}
         }
     }

@@ -2,8 +2,8 @@
 
 pub mod change_user;
 pub mod close;
+pub mod shared;
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -14,7 +14,6 @@ use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
 use super::link::pending::Finished;
-use super::link::pooled::Arrival;
 use super::link::{Interest, Link, LinkEvent};
 use super::locks::call_context::CallContext;
 use super::locks::operations::release_held;
@@ -42,12 +41,10 @@ use crate::backend::pool::PoolKey;
 use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
-use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
-use crate::protocol::reply::ErrorReply;
 use crate::sql::find::prefilter::scan;
 
 /// A session.
@@ -256,63 +253,6 @@ impl Session {
         link.hear_client(&mut dispatcher)?;
         self.locks.client_is_there();
         Ok(())
-    }
-
-    /// The client of a session without a connection to the server has said something.
-    async fn hear_without_server(&mut self) -> Result<(), CloseReason> {
-        self.link.read_ahead()?;
-        self.locks.client_is_there();
-        match self.link.next_command() {
-            None => return Ok(()),
-            Some(Command::QUIT) => {
-                self.context.commands[usize::from(Command::QUIT.0)].inc();
-                self.link.end_client();
-                return Err(CloseReason::ClientQuit);
-            }
-            Some(_) => {}
-        }
-        let Self { link, locks, context, .. } = self;
-        let arrival = {
-            let mut arriving = pin!(link.arrive(context));
-            loop {
-                tokio::select! {
-                    biased;
-                    event = locks.next_event() => {
-                        if let Asked::Look(question) = locks.hear(event)? {
-                            locks.present(question);
-                        }
-                    }
-                    arrival = &mut arriving => break arrival?,
-                }
-            }
-        };
-        match arrival {
-            Arrival::Here => self.process_inbox(),
-            Arrival::TooLate => {
-                self.context.metrics.pool_timeouts.inc();
-                let wait = self.context.config.pooling.wait;
-                self.refuse_command(&codes::no_connection(wait))
-            }
-            Arrival::Refused(why) => {
-                let backend = self.context.config.backend.to_string();
-                self.refuse_command(&codes::unreachable(&backend, &why))
-            }
-        }
-    }
-
-    /// Answers the next command with an error.
-    fn refuse_command(&mut self, error: &ErrorReply) -> Result<(), CloseReason> {
-        let Some(command) = self.link.drop_command() else {
-            return Err(CloseReason::Broken(
-                "there is no connection to the server for a long command",
-            ));
-        };
-        if command.response() == Shape::Nothing {
-            return Ok(());
-        }
-        let mut out = Vec::new();
-        error.encode(&mut out, 1, false);
-        self.link.send_client(&out)
     }
 
     /// Looks at client bytes that were read ahead.

@@ -1,0 +1,111 @@
+//! The state of a session that shares its connections: read from the one that it leaves, put on the next.
+
+use super::close_reason::CloseReason;
+use super::reply::{MAX_REPLY, Reply};
+use super::{Interest, Link, LinkEvent};
+use crate::frontend::pooling::pins::Pin;
+use crate::frontend::pooling::restore::restoring;
+use crate::protocol::column::{self, LiteralKind};
+use crate::protocol::command::Shape;
+use crate::protocol::frame::HEADER;
+use crate::protocol::response::Progress;
+
+impl Link {
+    /// Puts the session's state on its connection. The server's refusal, if it refuses.
+    pub(super) async fn restore(&mut self) -> Result<Option<String>, CloseReason> {
+        let used = self.server.backend().is_some_and(|backend| backend.is_used());
+        let Some(seat) = &self.seat else { return Ok(None) };
+        let packets = restoring(&seat.state, used, self.capabilities);
+        let replies = self.exchange_all(&packets).await?;
+        // Of the proxy's own making.
+        self.server.take_reported();
+        self.take_in_reports();
+        if let Some(seat) = &mut self.seat {
+            seat.note_move();
+        }
+        Ok(replies.iter().find(|reply| reply.is_error()).map(|reply| {
+            let text = reply.bytes.get(HEADER + 9..).unwrap_or_default();
+            String::from_utf8_lossy(text).into_owned()
+        }))
+    }
+
+    /// Asks for the state that is in doubt.
+    pub(super) async fn capture(&mut self) -> Result<(), CloseReason> {
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        if seat.doubts.is_empty() {
+            return Ok(());
+        }
+        let doubts = std::mem::take(&mut seat.doubts);
+        let questions = doubts.questions(self.capabilities);
+        let replies = self.exchange_all(&questions).await?;
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        let values = replies
+            .first()
+            .and_then(|reply| if doubts.names.is_empty() { reply.values() } else { reply.row() });
+        let definitions = replies.get(1).into_iter().flat_map(Reply::frames);
+        let kinds: Vec<LiteralKind> = definitions
+            .map(|frame| &frame[HEADER..])
+            .filter(|payload| column::is_definition(payload))
+            .filter_map(LiteralKind::of)
+            .collect();
+        let login = (seat.flavour, seat.collation);
+        let captured =
+            values.and_then(|values| doubts.answered(&values, &kinds, login, &mut seat.state));
+        self.server.take_reported();
+        let Some(captured) = captured else {
+            // Not to be had in a way that can be read: the session stays where it is.
+            seat.doubts = doubts;
+            seat.pins.add(Pin::LargeVariable);
+            return Ok(());
+        };
+        if captured.large {
+            seat.pins.add(Pin::LargeVariable);
+        }
+        if captured.init_connect {
+            seat.pins.add(Pin::InitConnect);
+        }
+        Ok(())
+    }
+
+    /// Sends packets at once and reads the whole responses to all of them.
+    pub(super) async fn exchange_all(
+        &mut self,
+        packets: &[Vec<u8>],
+    ) -> Result<Vec<Reply>, CloseReason> {
+        for _ in packets {
+            self.server.expect(Shape::Results);
+        }
+        self.send_server(&packets.concat())?;
+        let mut replies = Vec::with_capacity(packets.len());
+        let mut bytes = Vec::with_capacity(256);
+        let mut followed = 0;
+        self.begin_response(Shape::Results, 1);
+        loop {
+            if self.next(Interest::Server).await? != LinkEvent::Server {
+                continue;
+            }
+            match self.server.read(&mut bytes, &self.buffers) {
+                Ok(None) => continue,
+                Ok(Some(0)) | Err(_) => return Err(CloseReason::ServerGone),
+                Ok(Some(_)) => {}
+            }
+            while followed < bytes.len() {
+                let (n, progress) = self.follow(&mut bytes[followed..]);
+                followed += n;
+                let Progress::Ended(ending) = progress else { continue };
+                self.note_status(ending);
+                let rest = bytes.split_off(followed);
+                replies.push(Reply { bytes: std::mem::replace(&mut bytes, rest), ending });
+                followed = 0;
+                if replies.len() == packets.len() {
+                    return Ok(replies);
+                }
+                self.begin_response(Shape::Results, 1);
+            }
+            if bytes.len() > MAX_REPLY {
+                return Err(CloseReason::Broken("an endless reply to a question of the proxy"));
+            }
+            bytes.reserve(4096);
+        }
+    }
+}
