@@ -28,6 +28,8 @@ pub(crate) struct Doubts {
     pub insert_id: bool,
     /// Whether the server runs statements at each login.
     pub init_connect: bool,
+    /// SET NAMES has given them a collation, which MariaDB keeps for results.
+    pub collated: bool,
     /// System variables that a statement had for itself: a server reports the value that they had there.
     pub variables: BTreeSet<Box<[u8]>>,
     /// User variables.
@@ -117,11 +119,17 @@ impl Doubts {
         }
         if self.handshake {
             // Set by name, a character set would have another collation, which clients are told.
-            let id = collation.to_string().into_bytes();
-            if next()?.as_deref() == Some(&*id) {
-                for name in CHARSETS {
-                    state.set(name.as_bytes(), &id);
+            let login = collation.to_string().into_bytes();
+            let id = next()?.clone().unwrap_or_default();
+            match flavour {
+                Flavour::MySql if id == login => {
+                    for name in CHARSETS {
+                        state.set(name.as_bytes(), &id);
+                    }
                 }
+                // It takes no numbers of other collations than a character set's first.
+                Flavour::MariaDb if id == login || self.collated => state.set_names(),
+                Flavour::MySql | Flavour::MariaDb => {}
             }
         }
         if self.role {

@@ -1,6 +1,6 @@
 //! The packets that give a server connection the state of a session.
 
-use super::state::SessionState;
+use super::state::{SessionState, is_of_names};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::packet;
@@ -40,6 +40,9 @@ pub(crate) fn restoring(
         packets.push(query(&[b"SET ROLE ", &**role].concat()));
     }
     packets.push(query(&settings(state)));
+    if let Some(names) = state.names() {
+        packets.push(query(&[b"SET NAMES ", names].concat()));
+    }
     if let Some(schema) = &state.schema {
         packets.push(packet::command(&[&[Command::INIT_DB.0], schema]));
     }
@@ -82,11 +85,12 @@ fn settings(state: &SessionState) -> Vec<u8> {
         text.push(b'=');
         text.extend_from_slice(value);
     };
-    for (name, value) in state.variables() {
+    let by_names = state.names().is_some();
+    for (name, value) in state.variables().filter(|(name, _)| !by_names || !is_of_names(name)) {
         put(name, &literal(name, value));
     }
     // After the character set, which sets it, too.
-    if let Some(collation) = &state.collation {
+    if let Some(collation) = state.collation.as_ref().filter(|_| !by_names) {
         put(b"collation_connection", collation);
     }
     if state.last_insert_id != 0 {

@@ -78,6 +78,8 @@ pub(crate) struct Seat {
     explained: bool,
     /// The client hears what the server reports.
     tracks: bool,
+    /// The statement may be a SET NAMES with a collation.
+    collates: bool,
     /// A statement that may change stored programs is under way.
     changes_programs: bool,
     /// The client is about to change what the server reports.
@@ -138,6 +140,7 @@ impl Seat {
             asked: false,
             explained: false,
             tracks,
+            collates: false,
             changes_programs: false,
             leaves_reports: false,
             reports_late: false,
@@ -163,6 +166,7 @@ impl Seat {
             self.pins.remove(Pin::Diagnostics);
         }
         self.explained = !effects.is_empty() || is_set(text);
+        self.collates = self.flavour == Flavour::MariaDb && is_set(text) && names_collation(text);
         if effects.is_empty() {
             return;
         }
@@ -261,7 +265,8 @@ impl Seat {
             VariableKind::Carried => {
                 if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
                     self.doubts.charsets = true;
-                    self.doubts.handshake = false;
+                    self.doubts.handshake = self.collates;
+                    self.doubts.collated = self.collates;
                 }
             }
             VariableKind::Nothing | VariableKind::Tracking => {}
@@ -352,4 +357,10 @@ impl Drop for Seat {
 /// Whether a statement may set system variables, of which some servers report no name.
 fn is_set(text: &[u8]) -> bool {
     text.trim_ascii_start().get(..3).is_some_and(|lead| lead.eq_ignore_ascii_case(b"set"))
+}
+
+/// Whether a SET NAMES may name a collation.
+fn names_collation(text: &[u8]) -> bool {
+    let text = text.to_ascii_lowercase();
+    [&b"names"[..], b"collate"].iter().all(|word| memchr::memmem::find(&text, word).is_some())
 }

@@ -76,6 +76,8 @@ impl VariableKind {
 pub(crate) struct SessionState {
     /// System variables that were set, with their values as text.
     variables: BTreeMap<Box<[u8]>, Box<[u8]>>,
+    /// What SET NAMES is to say in place of the character sets and the collation.
+    names: Option<Box<[u8]>>,
     /// `collation_connection`, which servers do not report.
     pub collation: Option<Box<[u8]>>,
     /// The default schema.
@@ -103,8 +105,28 @@ impl SessionState {
         self.variables.iter().map(|(name, value)| (&**name, &**value))
     }
 
+    /// What SET NAMES is to say, where one has said what is to be restored.
+    pub(crate) fn names(&self) -> Option<&[u8]> {
+        self.names.as_deref()
+    }
+
+    /// The character sets and the collation are those that one SET NAMES leaves, if they are alike.
+    pub(crate) fn set_names(&mut self) {
+        let [client, connection, results] = ["client", "connection", "results"]
+            .map(|of| self.variables.get(format!("character_set_{of}").as_bytes()));
+        self.names = match (client, &self.collation) {
+            (Some(charset), Some(collation)) if connection == client && results == client => {
+                Some([&**charset, b" COLLATE ", &**collation].concat().into())
+            }
+            _ => None,
+        };
+    }
+
     /// A system variable has this value now.
     pub(crate) fn set(&mut self, name: &[u8], value: &[u8]) {
+        if is_of_names(name) {
+            self.names = None;
+        }
         self.variables.insert(name.into(), value.into());
     }
 
@@ -129,6 +151,11 @@ impl SessionState {
         let Self { schema, role, several, .. } = std::mem::take(self);
         *self = Self { schema, role, several, ..Self::default() };
     }
+}
+
+/// Whether SET NAMES sets a variable.
+pub(crate) fn is_of_names(name: &[u8]) -> bool {
+    matches!(name, b"character_set_client" | b"character_set_connection" | b"character_set_results")
 }
 
 /// Quotes a name for the server.
