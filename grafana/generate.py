@@ -227,8 +227,11 @@ SESSIONS = [
               steps(warn=1)),
         graph("Fenced", [(f"sum {EACH} (increase({m('fenced_sessions_total')}[$__rate_interval]))", WHO)], "short",
               "Sessions closed because their locks could no longer be vouched for.", steps(bad=1)),
-        graph("Suspended", [(f"sum {EACH} ({m('suspended_sessions')})", WHO)], "short",
-              "Sessions that hold locks and are held back until the lease is renewed.", steps(warn=1)),
+        graph("Suspended", [
+            (f"sum {EACH} ({m('suspended_sessions')})", WHO),
+            (f"sum by (result) (increase({m('suspensions_total')}[$__rate_interval]))", "ended: {{result}}"),
+        ], "short", "Sessions that hold locks and are held back until the lease is renewed, and how such times ended.",
+              steps(warn=1)),
         graph("Limits met", [(f"sum by (limit) ({rate('limits_met_total')})", "{{limit}}")], "ops",
               """Refused a second because of max_connections, max_login_rate (clients), max_waiters (waits),
               max_session_locks (locks) or max_session_memory (prepared statements). LocksteadLimitsMet in the runbook says what to do.""", steps(warn=0.01)),
@@ -245,6 +248,23 @@ SESSIONS = [
                                                 WHO + " {{right}}")],
                """Whether the account may see (process) and end (kill) sessions, which a takeover needs; looked
                at once a lease."""),
+    ]),
+    ("Connections that sessions share (pooling = transaction)", 8, [
+        graph("Shared connections", [
+            (f"sum {EACH} ({m('pool_connections')})", WHO + " open"),
+            (f"sum {EACH} ({m('pool_free_connections')})", WHO + " free"),
+        ], "short", "Connections to the server that sessions share, and those of them that no session has."),
+        graph("Pinned sessions", [(f"sum by (reason) ({m('pinned_sessions')}) > 0", "{{reason}}")], "short",
+              "Sessions that keep their connection between transactions, by reason. docs/pooling.md explains the reasons."),
+        graph("Waits for a connection", [
+            (f"sum {EACH} ({rate('pool_waits_total')})", WHO + " waits"),
+            (f"sum {EACH} ({rate('pool_timeouts_total')})", WHO + " error 1040"),
+        ], "ops", "Sessions that had to wait for a shared connection, and statements that got error 1040 because none was free."),
+        graph("Connections lost", [
+            (f"sum {EACH} ({rate('pool_lost_total')})", WHO + " lost"),
+            (f"sum {EACH} ({rate('password_memory_unlocked_total')})", WHO + " memory not locked"),
+        ], "ops", """Connections that ended while their session did nothing with them; and blocks of memory for passwords
+              that the system did not lock.""", steps(warn=0.01)),
     ]),
     ("Traffic", 8, [
         graph("Commands", [(f"sum by (command) ({rate('commands_total')}) > 0", "{{command}}")], "reqps",
