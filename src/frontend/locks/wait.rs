@@ -91,10 +91,16 @@ async fn come_back(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     if !cx.server.is_shared() {
         return Ok(());
     }
-    match cx.server.arrive(cx.context).await? {
-        Arrival::Here => Ok(()),
-        Arrival::TooLate | Arrival::Refused(_) => {
-            Err(CloseReason::Broken("there is no connection to the server after a wait for a lock"))
+    loop {
+        match cx.server.arrive(cx.context).await? {
+            Arrival::Here => return Ok(()),
+            // The client waits for as long as it is there: the lock may be its own by now.
+            Arrival::TooLate => cx.context.metrics.pool_timeouts.inc(),
+            Arrival::Refused(_) => {
+                return Err(CloseReason::Broken(
+                    "there is no connection to the server after a wait for a lock",
+                ));
+            }
         }
     }
 }

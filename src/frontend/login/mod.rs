@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use self::auth_exchange::{Broken, Exchange, Learning, MAX_LOGIN, Side, Verdict, WRONG};
 use super::dispatch::watched::who_logs_in;
+use super::pooling::seated::LoginAccount;
 use super::shared::context::{Context, Shared};
 use super::shared::leg_options::{Hops, compression};
 use super::shared::turned_away::TurnedAway;
@@ -54,14 +55,8 @@ pub struct Authenticated {
     pub capabilities: Capabilities,
     /// The id that the client was told.
     pub connection: ConnectionId,
-    /// The incarnation that the server's connection was tagged with.
-    pub tag: Option<ProxyId>,
-    /// The account's user name.
-    pub user: Box<[u8]>,
-    /// The first collation of the login.
-    pub collation: u8,
-    /// The default schema of the login.
-    pub schema: Option<Box<[u8]>>,
+    /// What further connections for it are opened with.
+    pub account: LoginAccount,
     /// user@host.
     pub owner: Arc<[u8]>,
     /// The same, for the observer.
@@ -288,10 +283,12 @@ async fn authenticated(
         opened,
         capabilities,
         connection,
-        tag: incarnation,
-        user: login.user.into(),
-        collation: login.collation,
-        schema,
+        account: LoginAccount {
+            tag: incarnation,
+            user: login.user.into(),
+            collation: login.collation,
+            schema,
+        },
         owner,
         who,
         method,

@@ -6,4 +6,5 @@ pub(crate) mod pins;
 pub(crate) mod restore;
 pub(crate) mod results;
 pub(crate) mod seat;
+pub(crate) mod seated;
 pub(crate) mod state;

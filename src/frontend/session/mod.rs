@@ -22,13 +22,12 @@ use super::login::Authenticated;
 use super::observe::need::{Need, Unsettled};
 use super::observe::report::SessionReport;
 use super::observe::watch::{Purpose, Watch};
-use super::pooling::seat::{Seat, SeatOf};
-use super::pooling::state::SessionState;
+use super::pooling::seated::seated;
 use super::prepared::cursor::stand_in_to_close;
 use super::prepared::dispatch::prepared_command;
 use super::prepared::prepare::prepare_statement;
 use super::prepared::too_long::refuse_dropped;
-use super::shared::context::{Context, Shared};
+use super::shared::context::Context;
 use super::shared::registry::Entry;
 use super::state::current_command::CurrentCommand;
 use super::state::identity::{Identity, SessionIds};
@@ -37,7 +36,6 @@ use super::state::phase::Phase;
 use super::state::server_view::ServerView;
 use super::state::statements::Statements;
 use crate::backend::connection::Backend;
-use crate::backend::pool::PoolKey;
 use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -86,10 +84,7 @@ impl Session {
             opened,
             capabilities,
             connection,
-            tag,
-            user,
-            collation,
-            schema,
+            account,
             owner,
             who,
             method,
@@ -106,32 +101,8 @@ impl Session {
         let backend = CurrentBackend::of(greeting.connection);
         let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
-        let encrypted = server.tls().is_some();
-        let mut server = Backend::new(server, &greeting, opened, capabilities);
-        let mut seat = None;
-        if let Some(Shared { pool, secrets, programs }) = &context.shared {
-            let key = Arc::new(PoolKey::new(&user, capabilities, encrypted));
-            let (same, permit) = (Arc::clone(&key), pool.adopt());
-            server = server.shared(same, capabilities, schema.is_none(), tag, permit);
-            let state = SessionState::at_login(schema, several);
-            let events = events_in.clone();
-            let nudge = Arc::new(move || {
-                let _ = events.send(SessionEvent::GiveBack);
-            });
-            seat = Some(Seat::new(SeatOf {
-                pool: pool.clone(),
-                key,
-                flavour: greeting.flavour,
-                collation,
-                tracks: capabilities.has(Capabilities::SESSION_TRACK),
-                secrets: Arc::clone(secrets),
-                programs: programs.clone(),
-                state,
-                current: backend.clone(),
-                nudge,
-                metrics: Arc::clone(&context.metrics),
-            }));
-        }
+        let server = Backend::new(server, &greeting, opened, capabilities);
+        let (server, seat) = seated(server, account, &backend, &events_in, &context);
         let mut link = Link::new(client, server, capabilities, guard, &context);
         link.learn_status(&ok);
         if let Some(seat) = seat {
