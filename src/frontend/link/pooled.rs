@@ -254,6 +254,18 @@ impl Link {
         !self.server.is_there() || self.seat.is_none() || self.server.tag() == Some(proxy)
     }
 
+    /// A connection that an earlier incarnation of the proxy opened is given away for another one, before a lock is
+    /// taken on it.
+    pub(crate) async fn renew(&mut self, context: &Context) -> Result<(), CloseReason> {
+        let outlived = self.seat.is_some() && self.server.tag() != self.guard.incarnation();
+        if outlived && self.server.is_there() && self.is_free() {
+            self.leave().await?;
+            // Without one the command meets the end of the session, which it would have met anyhow.
+            self.arrive(context).await?;
+        }
+        Ok(())
+    }
+
     /// What the session must remember of its last results, since its connection does not.
     pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
         self.seat.as_ref()?.remembered(back)

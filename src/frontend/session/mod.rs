@@ -311,6 +311,9 @@ impl Session {
             }
             Phase::Parked => {
                 self.command = CurrentCommand::default();
+                if self.link.is_shared() {
+                    self.link.renew(&self.context).await?;
+                }
                 if let Some(packet) = self.link.take_command()
                     && let Answered::Several(several) = self.run_command(packet).await?
                 {

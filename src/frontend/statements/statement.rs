@@ -49,7 +49,7 @@ pub(crate) async fn columns_of_native(
     // No expression of MariaDB's has the types of all calls.
     let composite = statement.composite;
     let retype = cx.flavour() == Flavour::MariaDb
-        || !composite.looks_back.is_empty()
+        || composite.looks_back.iter().any(|(_, back)| !back.is_id() || cx.server.is_shared())
         || composite.lists.is_some();
     let own = if retype {
         let whole = 0..statement.composite.end;
