@@ -238,9 +238,12 @@ impl Pool {
             let (old, young) =
                 std::mem::take(&mut state.free).into_iter().partition(|b| self.0.is_old(b));
             state.free = young;
+            // What tied a session to its connection may have ended without its doing: a login has shown how
+            // others are opened.
+            let wanted = !state.queue.is_empty();
             for holder in state.holders.values() {
                 let idle = holder.idle_since().map(|since| now.saturating_sub(since));
-                if idle.is_some_and(|idle| idle >= self.0.limits.idle_keep) {
+                if wanted || idle.is_some_and(|idle| idle >= self.0.limits.idle_keep) {
                     holder.nudge();
                 }
             }
