@@ -86,8 +86,6 @@ a: SELECT v FROM t WHERE id = 2 FOR UPDATE NOWAIT
 a ping
 [mysql] = OK W2
 [mariadb] = OK
-a: SELECT v FROM t ORDER BY id FOR UPDATE SKIP LOCKED
-= 1; 3
 a: COMMIT
 c: ROLLBACK
 
