@@ -82,7 +82,7 @@ impl<'a> KnownSecrets<'a> {
         self.bytes.get(from..from + length).filter(|_| known)
     }
 
-    /// The hash behind an answer, if it is the known password's.
+    /// The hash that an answer was made with, if it is that of the known password.
     pub(super) fn recover(
         &self,
         scheme: Scheme,
