@@ -220,7 +220,7 @@ impl LearnedSecrets {
 }
 
 impl ShownAnswer {
-    /// The hash behind it, if it is the known password's.
+    /// The hash that it was made with, if it is that of the known password.
     fn hash(&self, known: &KnownSecrets<'_>) -> Option<PasswordHash> {
         known.recover(self.scheme, &self.nonce, &self.answer)
     }

@@ -12,8 +12,11 @@ use crate::types::Flavour;
 const CHARSETS: [&str; 3] =
     ["character_set_client", "character_set_connection", "character_set_results"];
 
-/// Bytes of a user variable that is taken along.
-const LARGEST: usize = 64 * 1024;
+/// Bytes of a user variable that is taken along. The answers to all that are asked for at once stay below what is
+/// read of a reply.
+const LARGEST: usize = 8 * 1024;
+/// Bytes of the expressions for all of a session's, which are one statement.
+const LARGEST_SUM: usize = 256 * 1024;
 
 /// What has changed, perhaps, without a report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -84,7 +87,7 @@ impl Doubts {
             ask(&[b"LENGTH(@", &*name, b")"].concat());
             ask(&[b"CHARSET(@", &*name, b")"].concat());
             ask(&[b"COLLATION(@", &*name, b")"].concat());
-            ask(&[b"IF(LENGTH(@", &*name, b")<=65536,HEX(@", &*name, b"),NULL)"].concat());
+            ask(&[b"IF(LENGTH(@", &*name, b")<=8192,HEX(@", &*name, b"),NULL)"].concat());
             ask(&[b"IF(LENGTH(@", &*name, b")<=400,CONCAT('',@", &*name, b"),NULL)"].concat());
         }
         let select = |columns: &[u8], end: &[u8]| {
@@ -99,7 +102,7 @@ impl Doubts {
     }
 
     /// Takes in the answers: the values of the first, and the kinds of the second one's columns. `None`: they cannot be
-    /// understood. A name: this variable is too large.
+    /// understood.
     pub(crate) fn answered(
         &self,
         values: &[Option<Vec<u8>>],
@@ -163,6 +166,8 @@ impl Doubts {
                 state.user_variables.insert(name.clone(), value.into());
             }
         }
+        let sizes = state.user_variables.iter().map(|(name, value)| name.len() + value.len());
+        captured.large |= sizes.sum::<usize>() > LARGEST_SUM;
         Some(captured)
     }
 }
@@ -170,7 +175,7 @@ impl Doubts {
 /// What the answers say beside the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Captured {
-    /// A user variable is too large to be taken along.
+    /// A user variable is too large to be taken along, or all of them are.
     pub large: bool,
     /// The server runs statements at each login.
     pub init_connect: bool,
@@ -261,7 +266,7 @@ mod tests {
         let mut doubts = Doubts::default();
         doubts.names.insert((*b"x").into());
         let some = |text: &str| Some(text.as_bytes().to_vec());
-        let values = [some("70000"), some("utf8mb4"), some("utf8mb4_bin"), None, None];
+        let values = [some("8193"), some("utf8mb4"), some("utf8mb4_bin"), None, None];
         let mut state = SessionState::default();
         let captured =
             doubts.answered(&values, &[LiteralKind::Other], (Flavour::MySql, 8), &mut state);

@@ -5,8 +5,8 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::packet;
 
-/// What the server is to report of a session that may move. MySQL's list must have names for all; with
-/// `*`, each of its statements reports a number, too, which is cut like the rest.
+/// What the server is to report of a session that may move. With `*`, MySQL also reports a number of each statement, which
+/// is cut as the rest is.
 const REPORTS: &str = "session_track_system_variables='*',session_track_schema=1,\
      session_track_state_change=1,session_track_transaction_info='CHARACTERISTICS'";
 
@@ -23,7 +23,7 @@ pub(crate) fn end_reports(capabilities: Capabilities) -> Vec<u8> {
 }
 
 /// The packets, each answered by OK, that give a connection this state. `used`: it has another
-/// session's; `selected`: a schema is selected on it.
+/// session's.
 pub(crate) fn restoring(
     state: &SessionState,
     used: bool,

@@ -23,7 +23,7 @@ use crate::sql::session::session_effects;
 use crate::types::Flavour;
 
 /// Names of user variables that are asked for at once.
-const MOST_NAMES: usize = 100;
+const MOST_NAMES: usize = 50;
 
 /// What ends with a statement of this kind.
 const ENDS: [(Mark, Pin); 2] =
@@ -213,8 +213,8 @@ impl Seat {
     pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
         self.note_text(head, dialect);
         let lead = head.trim_ascii_start().get(..6).unwrap_or_default().to_ascii_lowercase();
-        let data = [&b"insert"[..], b"replac", b"update", b"delete", b"select"];
-        if !data.iter().any(|word| lead.starts_with(word)) {
+        let data = [&b"insert"[..], b"replac"].iter().any(|word| lead.starts_with(word));
+        if self.state.several || !data {
             self.pins.add(Pin::LongStatement);
         }
     }
