@@ -48,7 +48,32 @@ impl ProxyId {
     pub fn random() -> Self {
         Self(rand::random_range(1..=u64::MAX >> 1))
     }
+
+    /// The same, whose slot none of `others` has, unless they have all.
+    pub fn random_beside(others: impl IntoIterator<Item = Self>) -> Self {
+        let mut free: Vec<bool> = vec![true; usize::from(SLOTS)];
+        for other in others {
+            if let Some(slot) = free.get_mut(usize::from(other.slot())) {
+                *slot = false;
+            }
+        }
+        let any = free.contains(&true);
+        loop {
+            let id = Self::random();
+            if !any || free.get(usize::from(id.slot())) == Some(&true) {
+                return id;
+            }
+        }
+    }
+
+    /// Its part in the ids of sessions that it makes: 10 bits.
+    pub fn slot(self) -> u16 {
+        u16::try_from(self.0 % u64::from(SLOTS)).unwrap_or_default()
+    }
 }
+
+/// Slots that there are.
+const SLOTS: u16 = 1 << 10;
 
 impl fmt::Display for ProxyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,6 +145,18 @@ pub fn version_number(text: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_incarnation_takes_the_slot_that_is_left() {
+        let others =
+            |left: u64| (0..1024).filter(move |slot| *slot != left).map(|n| ProxyId(n | 7 << 20));
+        for left in [0, 5, 1023] {
+            let id = ProxyId::random_beside(others(left));
+            assert_eq!(u64::from(id.slot()), left);
+        }
+        let all = (0..1024).map(ProxyId);
+        assert_ne!(ProxyId::random_beside(all), ProxyId(0), "there is none left");
+    }
 
     #[test]
     fn versions_compare_as_numbers() {

@@ -11,6 +11,8 @@ pub(super) enum AdminCommand {
     Waiters,
     /// `SHOW SESSIONS`
     Sessions,
+    /// `SHOW POOL`
+    Pool,
     /// `SHOW PROXIES`
     Proxies,
     /// `SHOW DEADLOCKS`
@@ -89,10 +91,11 @@ pub(super) enum ClientQuery {
 }
 
 /// The commands, and what they are for.
-pub(super) const HELP: [(&str, &str); 18] = [
+pub(super) const HELP: [(&str, &str); 19] = [
     ("SHOW LOCKS [LIKE 'pattern']", "held locks of all proxies"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
     ("SHOW SESSIONS", "sessions of this proxy"),
+    ("SHOW POOL", "connections that sessions of this proxy share, by account"),
     ("SHOW PROXIES", "all proxies that share the lock tables"),
     ("SHOW DEADLOCKS", "the last deadlocks that this proxy has ended, with their circles"),
     (
@@ -137,6 +140,7 @@ pub(super) fn parse(text: &str) -> Result<AdminCommand, String> {
         ["SHOW", "SESSIONS" | "PROCESSLIST"] => AdminCommand::Sessions,
         ["SHOW", "PROXIES"] => AdminCommand::Proxies,
         ["SHOW", "DEADLOCKS"] => AdminCommand::Deadlocks,
+        ["SHOW", "POOL"] => AdminCommand::Pool,
         ["SHOW", "DIGESTS"] => AdminCommand::Digests,
         ["SHOW", "LEASE"] => AdminCommand::Lease,
         ["SHOW", "BACKENDS"] => AdminCommand::Backends,

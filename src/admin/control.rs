@@ -9,6 +9,7 @@ use super::client_queries;
 use super::command::{AdminCommand, ClientQuery, HELP};
 use super::reply::{AdminReply, empty, failed};
 use super::table::{AdminTable, Cell, ColumnKind, NOTES};
+use crate::backend::pool::Pool;
 use crate::backend::reach::Reach;
 use crate::config::SettingChange;
 use crate::engine::handle::{Engine, SessionEvent};
@@ -35,6 +36,8 @@ pub struct ClusterView {
     pub reach: Reach,
     /// Statements with lock calls, counted by shape.
     pub digests: Digests,
+    /// Connections that sessions share, by where their clients connect.
+    pub pools: Vec<(String, Pool)>,
 }
 
 /// The changes that a reload found, with the result of each, or why nothing was changed.
@@ -81,6 +84,7 @@ impl Control {
             AdminCommand::Locks(like) => self.locks(like.as_deref()).await?,
             AdminCommand::Waiters => self.waiters().await,
             AdminCommand::Sessions => self.sessions().await,
+            AdminCommand::Pool => self.pool(),
             AdminCommand::Proxies => self.proxies().await?,
             AdminCommand::Deadlocks => self.deadlocks().await,
             AdminCommand::Digests => self.digests()?,

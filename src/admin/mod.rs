@@ -15,6 +15,7 @@ mod entrance;
 mod limits;
 mod locks;
 mod login;
+mod pool;
 mod release;
 mod reply;
 mod server_locks;

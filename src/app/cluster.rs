@@ -71,6 +71,12 @@ fn shares_tables(
     })
 }
 
+/// The connections that sessions of a listener share, if they do, and its first address.
+fn pool_of(context: &Context) -> Option<(String, Pool)> {
+    let listen = context.config.listen.first().map(ToString::to_string).unwrap_or_default();
+    context.shared.as_ref().map(|shared| (listen, shared.pool.clone()))
+}
+
 impl RunningCluster {
     /// Starts one; the others must not have the same lock tables.
     pub(super) async fn start(
@@ -246,6 +252,7 @@ impl RunningCluster {
             metrics: Arc::clone(metrics),
             reach: reach.clone(),
             digests: digests.clone(),
+            pools: self.contexts().filter_map(pool_of).collect(),
         }
     }
 

@@ -72,6 +72,11 @@ impl DetachedBackend {
         &self.pooled.key
     }
 
+    /// The server's own id of it.
+    pub fn id(&self) -> BackendId {
+        self.id
+    }
+
     /// The incarnation of the proxy that it was tagged with.
     pub fn tag(&self) -> Option<ProxyId> {
         self.pooled.tag

@@ -56,6 +56,9 @@ pub(super) enum Ask {
     /// Show the sessions of the proxy
     #[command(after_help = HELP)]
     Sessions(AdminSocketArgs),
+    /// Show the connections to the server that sessions of the proxy share, by account
+    #[command(after_help = HELP)]
+    Pool(AdminSocketArgs),
     /// Show all proxies that share the lock tables
     #[command(after_help = HELP)]
     Proxies(AdminSocketArgs),
@@ -123,6 +126,7 @@ impl Ask {
             }
             Self::Waiters(place) => ("SHOW WAITERS".to_owned(), place),
             Self::Sessions(place) => ("SHOW SESSIONS".to_owned(), place),
+            Self::Pool(place) => ("SHOW POOL".to_owned(), place),
             Self::Proxies(place) => ("SHOW PROXIES".to_owned(), place),
             Self::Deadlocks(place) => ("SHOW DEADLOCKS".to_owned(), place),
             Self::Digests(place) => ("SHOW DIGESTS".to_owned(), place),

@@ -26,6 +26,10 @@ pub enum SessionEvent {
     Drain,
     /// The drain limit is over: end now.
     Stop,
+    /// KILL has ended the session, of which the server does not know.
+    Kill,
+    /// KILL QUERY: what the session waits for ends, if it is not the server's.
+    Interrupt,
     /// The server no longer works for this connection.
     ServerDone,
     /// Another session wants its lock at once: check whether the client is still there, and say so with

@@ -257,9 +257,41 @@ pub fn too_many_connections() -> ErrorReply {
     ErrorReply { code: 1040, state: "08004", message: "Too many connections".into() }
 }
 
+/// ER_NO_SUCH_THREAD.
+pub fn unknown_thread(id: u64) -> ErrorReply {
+    ErrorReply { code: 1094, state: "HY000", message: format!("Unknown thread id: {id}") }
+}
+
 /// ER_KILL_DENIED_ERROR.
 pub fn not_owner(id: u64) -> ErrorReply {
     ErrorReply { code: 1095, state: "HY000", message: format!("You are not owner of thread {id}") }
+}
+
+/// ER_QUERY_INTERRUPTED, for a statement that KILL QUERY has ended.
+pub fn interrupted() -> ErrorReply {
+    ErrorReply { code: 1317, state: "70100", message: "Query execution was interrupted".into() }
+}
+
+/// What a server says to a session that KILL has ended in the middle of a statement.
+pub fn killed(flavour: Flavour) -> ErrorReply {
+    match flavour {
+        Flavour::MySql => interrupted(),
+        Flavour::MariaDb => {
+            ErrorReply { code: 1927, state: "70100", message: "Connection was killed".into() }
+        }
+    }
+}
+
+/// ER_CLIENT_INTERACTION_TIMEOUT: what MySQL says to a session that was idle for too long. MariaDB says nothing.
+pub fn inactive() -> ErrorReply {
+    ErrorReply {
+        code: 4031,
+        state: "HY000",
+        message:
+            "The client was disconnected by the server because of inactivity. See wait_timeout and \
+                  interactive_timeout for configuring this behavior."
+                .into(),
+    }
 }
 
 /// ER_CON_COUNT_ERROR, for one statement.

@@ -64,6 +64,8 @@ pub(super) const CLOSED: &[&str] = &[
     "broken",
     "drained",
     "fenced",
+    "inactive",
+    "killed",
     "left_before_login",
     "login_failed",
     "lost",

@@ -12,6 +12,7 @@ impl Command {
     pub const QUERY: Self = Self(0x03);
     pub const FIELD_LIST: Self = Self(0x04);
     pub const STATISTICS: Self = Self(0x09);
+    pub const PROCESS_KILL: Self = Self(0x0c);
     pub const PING: Self = Self(0x0e);
     pub const CHANGE_USER: Self = Self(0x11);
     pub const BINLOG_DUMP: Self = Self(0x12);

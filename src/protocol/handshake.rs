@@ -264,6 +264,8 @@ pub struct ChangeUser<'a> {
     pub plugin: &'a [u8],
     /// The first answer to the scramble.
     pub proof: &'a [u8],
+    /// The collation; `None` if the packet ends before it.
+    pub collation: Option<u16>,
     proof_at: Range<usize>,
     /// The proof has a length before it, instead of a NUL after it.
     counted: bool,
@@ -292,7 +294,8 @@ impl<'a> ChangeUser<'a> {
         let database = nul_or_rest(&mut r)?;
         let mut plugin = &[][..];
         let mut named = false;
-        if r.u16().is_none() {
+        let collation = r.u16();
+        if collation.is_none() {
             // Half a character set is the server's to refuse.
             r.take(r.rest().len())?;
         } else if capabilities.has(Capabilities::PLUGIN_AUTH) && !r.rest().is_empty() {
@@ -307,6 +310,7 @@ impl<'a> ChangeUser<'a> {
             database,
             plugin,
             proof,
+            collation,
             proof_at,
             counted,
             named,
@@ -465,6 +469,7 @@ mod tests {
         let capabilities = Capabilities(BASE);
         let parsed = ChangeUser::parse(change, capabilities).expect("parses");
         assert_eq!((parsed.plugin, parsed.proof), (&b"sha256_password"[..], &b"xyz"[..]));
+        assert_eq!(parsed.collation, Some(45));
         assert_eq!(parsed.for_server(None, None), change);
         let unnamed = b"\x11app\0\0db\0\x2d\0sha256_password\0\0";
         let none = ChangeUser::parse(unnamed, capabilities).expect("parses");

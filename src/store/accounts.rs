@@ -120,8 +120,33 @@ const MYSQL: [Privilege; 10] = [
     ),
 ];
 
-/// What MariaDB needs beyond that if sessions share their connections; at MySQL, the above suffices.
-const SHARED_MARIADB: [Privilege; 2] = [
+const TRIGGERS: Privilege = Privilege {
+    rights: "TRIGGER",
+    on: On::Server,
+    purpose: "see what triggers do to a session, with `pooling = \"transaction\"`",
+    without: "triggers may change user variables and make temporary tables unnoticed, which sessions then lose",
+};
+const ROUTINES: Privilege = Privilege {
+    rights: "SHOW_ROUTINE",
+    on: On::Server,
+    purpose: "see what stored functions and procedures do to a session, with `pooling = \"transaction\"`",
+    without: UNSEEN_ROUTINES,
+};
+const UNSEEN_ROUTINES: &str = "stored functions may change user variables and make temporary tables unnoticed, which sessions then lose";
+/// Only printed: with it the account may read all data.
+const VIEWS: Privilege = Privilege {
+    rights: "SELECT, SHOW VIEW",
+    on: On::Server,
+    purpose: "see which stored functions views call, with `pooling = \"transaction\"`. This lets the account read all data: \
+              grant it where many sessions use views, if at all",
+    without: "sessions that use a view keep their connection to the server",
+};
+
+/// What MySQL needs beyond that if sessions share their connections.
+const SHARED_MYSQL: [Privilege; 2] = [ROUTINES, TRIGGERS];
+
+/// What MariaDB needs beyond that if sessions share their connections.
+const SHARED_MARIADB: [Privilege; 4] = [
     read(
         "performance_schema.session_connect_attrs",
         "find the connections of a dead proxy, with `pooling = \"transaction\"`",
@@ -132,12 +157,18 @@ const SHARED_MARIADB: [Privilege; 2] = [
         "open connections for accounts with mysql_native_password, with `pooling = \"transaction\"`",
         "sessions of these accounts keep their connection to the server",
     ),
+    read(
+        "mysql.proc",
+        "see what stored functions and procedures do to a session, with `pooling = \"transaction\"`",
+        UNSEEN_ROUTINES,
+    ),
+    TRIGGERS,
 ];
 
 /// `shares`: sessions share their connections.
 fn needs(flavour: Flavour, shares: bool) -> impl Iterator<Item = &'static Privilege> {
     let (always, more): (&[Privilege], &[Privilege]) = match flavour {
-        Flavour::MySql => (&MYSQL, &[]),
+        Flavour::MySql => (&MYSQL, &SHARED_MYSQL),
         Flavour::MariaDb => (&MARIADB, &SHARED_MARIADB),
     };
     always.iter().chain(more.iter().filter(move |_| shares))
@@ -156,6 +187,8 @@ impl StoreConnection {
             let there = match need.on {
                 On::Schema => true,
                 On::Server if need.rights == PROCESS.rights => has.process,
+                On::Server if need.rights == ROUTINES.rights => has.routines,
+                On::Server if need.rights == TRIGGERS.rights => has.triggers,
                 On::Server => has.kill,
                 On::Table(table) => self.may_read(table).await?,
             };
@@ -254,6 +287,9 @@ pub fn store_account(flavour: Flavour, new: NewStoreAccount<'_>) -> String {
     for need in needs(flavour, shares) {
         sql.push_str(&give(need, schema, account, ""));
     }
+    if shares {
+        sql.push_str(&give(&VIEWS, schema, account, "-- "));
+    }
     sql.push_str(&give(&CREATE, schema, account, if creates { "" } else { "-- " }));
     sql
 }
@@ -316,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_connections_need_two_more_rights_at_mariadb() {
+    fn shared_connections_need_more_rights() {
         let account = Account::parse("a@b").expect("an account");
         let grants = |flavour, shares| {
             let sql = store_account(flavour, NewStoreAccount { shares, ..new(&account) });
@@ -330,10 +366,17 @@ mod tests {
             [
                 "GRANT SELECT ON performance_schema.session_connect_attrs TO `a`@`b`;",
                 "GRANT SELECT ON mysql.global_priv TO `a`@`b`;",
+                "GRANT SELECT ON mysql.proc TO `a`@`b`;",
+                "GRANT TRIGGER ON *.* TO `a`@`b`;",
             ]
         );
         let (apart, shared) = (grants(Flavour::MySql, false), grants(Flavour::MySql, true));
-        assert_eq!(apart, shared);
-        assert!(shared.contains(more[0]));
+        assert!(apart.contains(more[0]) && shared.contains(more[0]));
+        let more: Vec<_> = shared.iter().filter(|grant| !apart.contains(grant)).collect();
+        let expected =
+            ["GRANT SHOW_ROUTINE ON *.* TO `a`@`b`;", "GRANT TRIGGER ON *.* TO `a`@`b`;"];
+        assert_eq!(more, expected);
+        let sql = store_account(Flavour::MySql, NewStoreAccount { shares: true, ..new(&account) });
+        assert!(sql.contains("\n-- GRANT SELECT, SHOW VIEW ON *.* TO `a`@`b`;"), "{sql}");
     }
 }

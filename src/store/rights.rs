@@ -13,6 +13,10 @@ pub struct Rights {
     pub kill: bool,
     /// MySQL: may read performance_schema, and it is on.
     pub performance_schema: bool,
+    /// See the texts of stored functions and procedures; not told for MariaDB.
+    pub routines: bool,
+    /// See triggers.
+    pub triggers: bool,
 }
 
 impl StoreConnection {
@@ -38,7 +42,13 @@ impl StoreConnection {
             Flavour::MySql => self.sees_threads().await?,
             Flavour::MariaDb => true,
         };
-        Ok(Rights { process: self.sees_all().await?, kill, performance_schema })
+        Ok(Rights {
+            process: self.sees_all().await?,
+            kill,
+            performance_schema,
+            routines: global("SHOW_ROUTINE") || global("SELECT"),
+            triggers: global("TRIGGER"),
+        })
     }
 
     /// Tries the rights on the tables that every batch needs; changes nothing.

@@ -199,7 +199,7 @@ fn shared_connections_need_their_rights(server: &Server) {
     assert_eq!(said.contains("pooling         FAILED"), !switched_on, "{said}");
     assert!(said.contains("pooling         transaction: 64 ") && !said.contains("lacks"), "{said}");
 
-    let more = ["performance_schema.session_connect_attrs", "mysql.global_priv"];
+    let more = ["performance_schema.session_connect_attrs", "mysql.global_priv", "mysql.proc"];
     for (right, on) in given(&sql).into_iter().filter(|(_, on)| more.contains(&on.as_str())) {
         printed.as_administrator(&format!("REVOKE {right} ON {on} FROM {account}"));
         let (_, said) = printed.check_with(SHARED);
@@ -207,6 +207,18 @@ fn shared_connections_need_their_rights(server: &Server) {
         assert!(said.contains(&format!("lacks {right} on {on}:")), "{said}");
         let refused = on == more[0] || !switched_on;
         assert_eq!(said.contains("pooling         FAILED"), refused, "{on}: {said}");
+    }
+    for right in ["TRIGGER", "SHOW_ROUTINE"] {
+        if !given(&sql).iter().any(|(given, _)| given == right) {
+            assert_eq!((right, switched_on), ("SHOW_ROUTINE", false), "{sql}");
+            continue;
+        }
+        printed.as_administrator(&format!("REVOKE {right} ON *.* FROM {account}"));
+        let (_, said) = printed.check_with(SHARED);
+        printed.as_administrator(&format!("GRANT {right} ON *.* TO {account}"));
+        assert!(said.contains(&format!("lacks {right}: ")), "{said}");
+        let (_, apart) = printed.check();
+        assert!(!apart.contains("lacks"), "{apart}");
     }
     let apart = printed.print(&[]);
     assert!(!apart.contains(more[1]) && sql.contains(more[1]) != switched_on, "{sql}");

@@ -1,8 +1,12 @@
 //! Sessions that share server connections, against real servers: `pooling = "transaction"`.
 
 mod accounts;
+mod changes_of_user;
 mod endings;
 mod ground;
+mod idle;
+mod kills;
 mod leftovers;
 mod locks;
+mod shown;
 mod turns;

@@ -1,20 +1,29 @@
 //! A session that has a connection of the pool.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
+use super::key::PoolKey;
 use crate::clock;
 
 /// A session that has a connection, and since when it does nothing with it.
 pub(super) struct PoolHolder {
+    /// Which connections it may have.
+    pub(super) key: Arc<PoolKey>,
+    /// Why it keeps its connection.
+    pub(super) reasons: Mutex<Vec<&'static str>>,
     /// In nanoseconds of the boot clock; 0 while it is busy, or cannot give it back.
     idle_since: AtomicU64,
     nudge: Box<dyn Fn() + Send + Sync>,
 }
 
 impl PoolHolder {
-    pub(super) fn new(nudge: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { idle_since: AtomicU64::new(0), nudge: Box::new(nudge) }
+    pub(super) fn new(key: Arc<PoolKey>, nudge: impl Fn() + Send + Sync + 'static) -> Self {
+        let (idle_since, nudge) = (AtomicU64::new(0), Box::new(nudge));
+        Self { key, reasons: Mutex::default(), idle_since, nudge }
     }
 
     /// It does nothing with it from here on.

@@ -29,4 +29,10 @@ impl PoolKey {
     pub fn new(user: &[u8], capabilities: Capabilities, tls: bool) -> Self {
         Self { user: user.into(), capabilities: capabilities.without(MADE_EQUAL), tls }
     }
+
+    /// Of the same session as another account.
+    #[must_use]
+    pub fn of_user(&self, user: Box<[u8]>) -> Self {
+        Self { user, ..self.clone() }
+    }
 }

@@ -7,10 +7,11 @@
 mod holder;
 pub(super) mod key;
 pub(super) mod permit;
+mod shown;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -21,10 +22,10 @@ use self::holder::PoolHolder;
 pub use self::key::PoolKey;
 pub use self::permit::Permit;
 use self::permit::Permits;
+pub use self::shown::PoolAccount;
 use super::connection::DetachedBackend;
 use crate::clock;
 use crate::metrics::Metrics;
-use crate::types::{ConnectionId, ProxyId};
 
 /// Limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,13 @@ impl Hold {
     pub fn works(&self) {
         self.holder.works();
     }
+
+    /// Why the session keeps it between transactions.
+    pub fn note_reasons(&self, reasons: impl Iterator<Item = &'static str>) {
+        let mut noted = self.holder.reasons.lock();
+        noted.clear();
+        noted.extend(reasons);
+    }
 }
 
 impl Drop for Hold {
@@ -106,8 +114,6 @@ struct PoolInner {
     state: Mutex<PoolState>,
     /// Sessions that wait, as the others look at it without a lock.
     waiting: AtomicUsize,
-    /// Sessions so far.
-    sessions: AtomicU32,
     metrics: Arc<Metrics>,
 }
 
@@ -115,16 +121,7 @@ impl Pool {
     /// An empty one.
     pub fn new(limits: PoolLimits, metrics: Arc<Metrics>) -> Self {
         let (state, waiting) = (Mutex::default(), AtomicUsize::new(0));
-        let sessions = AtomicU32::new(0);
-        Self(Arc::new(PoolInner { limits, state, waiting, sessions, metrics }))
-    }
-
-    /// An id for a session of this proxy: above those of servers, positive for drivers that know no other
-    /// numbers, and hardly another proxy's.
-    pub fn next_session(&self, proxy: Option<ProxyId>) -> ConnectionId {
-        let slot = proxy.map_or(0, |proxy| proxy.0 & 0x3ff);
-        let count = self.0.sessions.fetch_add(1, Ordering::Relaxed) & 0xf_ffff;
-        ConnectionId(1 << 30 | slot << 20 | u64::from(count))
+        Self(Arc::new(PoolInner { limits, state, waiting, metrics }))
     }
 
     /// A permit for a connection that is open already: its session logged in on it.
@@ -169,6 +166,15 @@ impl Pool {
         drop(state);
         drop(unsuited);
         PoolTurn::Later(turn)
+    }
+
+    /// A free connection of this account, if there is one.
+    pub fn take_free(&self, user: &[u8]) -> Option<DetachedBackend> {
+        let mut state = self.0.state.lock();
+        let at = state.free.iter().rposition(|backend| *backend.key().user == *user)?;
+        let backend = state.free.remove(at);
+        self.0.show(&state);
+        Some(backend)
     }
 
     /// Takes back a connection.
@@ -216,12 +222,12 @@ impl Pool {
         state.open > self.0.limits.size
     }
 
-    /// A session has a connection. `nudge` asks for it.
-    pub fn hold(&self, nudge: impl Fn() + Send + Sync + 'static) -> Hold {
+    /// A session with this key has a connection. `nudge` asks for it.
+    pub fn hold(&self, key: &Arc<PoolKey>, nudge: impl Fn() + Send + Sync + 'static) -> Hold {
         let mut state = self.0.state.lock();
         let id = state.next;
         state.next += 1;
-        let holder = Arc::new(PoolHolder::new(nudge));
+        let holder = Arc::new(PoolHolder::new(Arc::clone(key), nudge));
         state.holders.insert(id, Arc::clone(&holder));
         Hold { pool: self.clone(), id, holder }
     }

@@ -58,7 +58,7 @@ impl StoreAccess {
 
     /// Shows the account's rights as metrics.
     pub fn show_rights(&self, rights: Rights) {
-        let Rights { process, kill, performance_schema } = rights;
+        let Rights { process, kill, performance_schema, .. } = rights;
         for (right, has) in
             [("process", process), ("kill", kill), ("performance_schema", performance_schema)]
         {

@@ -158,7 +158,8 @@ impl Keeper {
         let quiet = others.iter().all(|row| row.state == ProxyState::Clean || over(row));
         let alone = quiet && !conn.has_peers().await.unwrap_or(true);
         let row = ProxyRow {
-            id: ProxyId::random(),
+            // Ids of sessions tell the proxies apart.
+            id: ProxyId::random_beside(others.iter().map(|row| row.id)),
             state: ProxyState::Live,
             rvn: rand::random(),
             ttl_ms: u32::try_from(self.terms.ttl.as_millis()).unwrap_or(u32::MAX),

@@ -52,6 +52,11 @@ impl CurrentBackend {
         self.0.lock().map(|assigned| assigned.id)
     }
 
+    /// Whether somebody ends the connection at the server.
+    pub fn is_condemned(&self) -> bool {
+        self.0.lock().is_some_and(|assigned| assigned.condemned)
+    }
+
     /// The connection, to be ended at the server: it works for no other session any more.
     pub fn condemn(&self) -> Option<BackendId> {
         let mut assigned = self.0.lock();
@@ -74,7 +79,9 @@ mod tests {
         assert_eq!(current.clear(), Reuse::Allowed);
         assert_eq!((other.id(), other.condemn()), (None, None), "there is nothing to end");
         current.set(BackendId(8));
+        assert!(!current.is_condemned());
         assert_eq!(other.condemn(), Some(BackendId(8)));
+        assert!(current.is_condemned());
         assert_eq!(current.clear(), Reuse::Forbidden);
         current.set(BackendId(9));
         assert_eq!(current.clear(), Reuse::Allowed, "the next one was not ended");

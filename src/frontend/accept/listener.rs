@@ -138,7 +138,7 @@ async fn session(client: Client, context: Box<Context>) {
     context.metrics.sessions_total.inc();
     let open = GaugeGuard::of(&context.metrics.sessions);
     // Boxed: a login needs more room than the session that lives on after it.
-    if let Some(login) = Box::pin(log_in(socket, peer, &context)).await {
+    if let Some(login) = Box::pin(log_in(socket, peer, entry.number(), &context)).await {
         Box::new(Session::new(login, *context, events_in, events, entry)).run().await;
     }
     drop(open);

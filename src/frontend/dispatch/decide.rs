@@ -108,6 +108,7 @@ impl Dispatch for Dispatcher<'_> {
             {
                 self.prepared(link, &head)
             }
+            Command::PROCESS_KILL if link.is_shared() => Ok(park(&head)),
             Command::QUIT => self.quit(link),
             // The server refuses any other length.
             Command::SET_OPTION if frame.len == 3 => {

@@ -2,15 +2,21 @@
 
 use std::ops::Range;
 
+use super::kill_rights::{KillRights, rights_over};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::Reply;
 use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::shared::registry::FoundSession;
 use crate::lock::codes;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
+use crate::protocol::response::Ending;
 use crate::types::{BackendId, ConnectionId};
+
+/// ER_NO_SUCH_THREAD.
+const NO_SUCH_THREAD: u16 = 1094;
 
 /// A KILL statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,37 +76,117 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Carries out a KILL. The server judges who may, as far as the victim has a connection there.
+/// What a KILL was sent as.
+enum SentKill<'a> {
+    /// A statement whose text begins `at` that byte of the packet's payload.
+    Text { packet: &'a [u8], at: usize, kill: &'a Kill },
+    /// COM_PROCESS_KILL.
+    Command { packet: &'a [u8], victim: ConnectionId },
+}
+
+impl SentKill<'_> {
+    fn victim(&self) -> ConnectionId {
+        match self {
+            Self::Text { kill, .. } => kill.victim,
+            Self::Command { victim, .. } => *victim,
+        }
+    }
+
+    /// What it does to a session of which the server does not know.
+    fn event(&self) -> SessionEvent {
+        match self {
+            Self::Text { kill: Kill { query: true, .. }, .. } => SessionEvent::Interrupt,
+            Self::Text { .. } | Self::Command { .. } => SessionEvent::Kill,
+        }
+    }
+
+    /// The same for the server, which knows the session's connection.
+    fn of_backend(&self, backend: BackendId) -> Vec<u8> {
+        match self {
+            Self::Text { packet, at, kill } => {
+                let (prefix, text) = packet[HEADER..].split_at(*at);
+                packet::command(&[prefix, &kill.of_backend(text, backend)])
+            }
+            Self::Command { .. } => {
+                let id = u32::try_from(backend.0).unwrap_or(u32::MAX);
+                packet::command(&[&[Command::PROCESS_KILL.0], &id.to_le_bytes()])
+            }
+        }
+    }
+}
+
+/// Carries out a KILL.
 pub(crate) async fn run_kill(
     cx: &mut CallContext<'_>,
     packet: &[u8],
     at: usize,
     kill: &Kill,
 ) -> Result<(), CloseReason> {
-    let (prefix, text) = packet[HEADER..].split_at(at);
-    let cluster = cx.context.cluster.clone();
-    let Some(victim) = cx.context.registry.session(cluster.as_deref(), kill.victim) else {
+    if find(cx, kill.victim).is_none() {
         return cx.forward(packet);
-    };
+    }
     cx.count(Command::QUERY);
+    carry_out(cx, &SentKill::Text { packet, at, kill }).await
+}
+
+/// Carries out a COM_PROCESS_KILL. Newer servers do not know it.
+pub(crate) async fn run_process_kill(
+    cx: &mut CallContext<'_>,
+    packet: &[u8],
+) -> Result<(), CloseReason> {
+    let victim = match packet.get(HEADER + 1..) {
+        Some(&[a, b, c, d, ..]) => ConnectionId(u64::from(u32::from_le_bytes([a, b, c, d]))),
+        _ => return cx.forward(packet),
+    };
+    if find(cx, victim).is_none() {
+        return cx.forward(packet);
+    }
+    cx.count(Command::PROCESS_KILL);
+    carry_out(cx, &SentKill::Command { packet, victim }).await
+}
+
+fn find(cx: &CallContext<'_>, id: ConnectionId) -> Option<FoundSession> {
+    cx.context.registry.session(cx.context.cluster.as_deref(), id)
+}
+
+/// The server judges who may. Where it knows no connection of the victim's, it is asked about another one of
+/// the same account.
+async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), CloseReason> {
+    let own = sent.victim();
+    let Some(victim) = find(cx, own) else {
+        return cx.refuse(&codes::unknown_thread(own.0));
+    };
     // It goes to no other session after this one.
     if let Some(backend) = victim.shown.backend.condemn() {
-        let packet = packet::command(&[prefix, &kill.of_backend(text, backend)]);
-        let reply = cx.exchange(&packet, Shape::Results).await?;
-        let told = with_own_id(&reply, backend, kill.victim);
-        return cx.send_client(&told);
+        let reply = cx.exchange(&sent.of_backend(backend), Shape::Results).await?;
+        if !is_unknown(&reply) {
+            if !reply.is_error() {
+                // It may do nothing with its connection, or wait for what the server does not see.
+                let _ = victim.events.send(sent.event());
+            }
+            return cx.send_client(&with_own_id(&reply, backend, own));
+        }
     }
-    let user = |owner: &[u8]| owner.iter().rposition(|b| *b == b'@').map(|at| owner[..at].to_vec());
-    if user(&victim.shown.owner) != user(cx.identity.owner()) {
-        return cx.refuse(&codes::not_owner(kill.victim.0));
+    if let SentKill::Command { packet, .. } = sent {
+        let reply = cx.exchange(packet, Shape::Results).await?;
+        if !is_unknown(&reply) {
+            return cx.send_client(&reply.bytes);
+        }
     }
-    if !kill.query {
-        let _ = victim.events.send(SessionEvent::Stop);
+    match rights_over(cx, &victim.shown.owner).await? {
+        KillRights::Granted => {}
+        KillRights::Refused => return cx.refuse(&codes::not_owner(own.0)),
     }
+    let _ = victim.events.send(sent.event());
     let [low, high] = cx.lasting_status().0.to_le_bytes();
     let mut out = Vec::new();
     put_frame(&mut out, 1, &[0, 0, 0, low, high, 0, 0]);
     cx.send_client(&out)
+}
+
+/// Whether the server knows no such connection.
+fn is_unknown(reply: &Reply) -> bool {
+    matches!(reply.ending, Ending::Err { code: NO_SUCH_THREAD })
 }
 
 /// The server's reply, with the session's id in place of its connection's.

@@ -8,6 +8,7 @@ use crate::frontend::pooling::restore::restoring;
 use crate::protocol::column::{self, LiteralKind};
 use crate::protocol::command::Shape;
 use crate::protocol::frame::HEADER;
+use crate::protocol::packet;
 use crate::protocol::response::Progress;
 
 impl Link {
@@ -63,6 +64,19 @@ impl Link {
         }
         if captured.init_connect {
             seat.pins.add(Pin::InitConnect);
+        }
+        self.check_role().await
+    }
+
+    /// Has the server say whether the account may set the role that is active.
+    async fn check_role(&mut self) -> Result<(), CloseReason> {
+        let role = self.seat.as_ref().and_then(|seat| seat.doubtful_role());
+        let Some(role) = role else { return Ok(()) };
+        let set = packet::query(&[b"SET ROLE ", role].concat(), self.capabilities);
+        let replies = self.exchange_all(&[set]).await?;
+        self.server.take_reported();
+        if let Some(seat) = self.seat.as_mut().filter(|_| replies.iter().any(Reply::is_error)) {
+            seat.note_borrowed_role();
         }
         Ok(())
     }

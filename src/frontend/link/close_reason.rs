@@ -13,6 +13,10 @@ pub(crate) enum CloseReason {
     Fenced,
     /// The proxy shuts down.
     Drained,
+    /// KILL has ended it.
+    Killed,
+    /// It had no connection, and its client said nothing for `wait_timeout`.
+    Inactive,
     /// The lock tables may be on another server than this session.
     Moved,
     /// An administrator has taken this lock away.
@@ -31,6 +35,8 @@ impl CloseReason {
             Self::ServerGone => "server",
             Self::Fenced => "fenced",
             Self::Drained => "drained",
+            Self::Killed => "killed",
+            Self::Inactive => "inactive",
             Self::Moved => "moved",
             Self::Revoked(_) => "revoked",
             Self::Lost(_) => "lost",

@@ -9,11 +9,13 @@ pub(super) mod input;
 pub(super) mod pending;
 pub(super) mod reply;
 
+mod account;
 mod carried;
 mod discard;
 mod exchange;
 pub(super) mod from_client;
 mod from_server;
+mod idle;
 mod large_packets;
 mod outgoing;
 pub(super) mod pooled;
@@ -191,6 +193,9 @@ impl Link {
         self.flush_server(cx)?;
         if self.poll_stalled(cx).is_ready() {
             return Poll::Ready(Ok(LinkEvent::Stalled));
+        }
+        if interest == Interest::Commands && self.poll_idle(cx).is_ready() {
+            return Poll::Ready(Err(CloseReason::Inactive));
         }
         if interest == Interest::Settled && self.is_settled() && self.poll_certain(cx)?.is_ready() {
             return Poll::Ready(Ok(LinkEvent::Settled));

@@ -1,8 +1,6 @@
 //! A session that shares server connections: it gives its own back when it can, and gets one, with its
 //! state on it, when it needs one.
 
-use std::sync::Arc;
-
 use tokio::time::{Instant, sleep_until};
 
 use super::close_reason::CloseReason;
@@ -10,7 +8,6 @@ use super::input::ClientInput;
 use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::{Backend, DetachedBackend};
 use crate::backend::pool::{Lent, PoolTurn};
-use crate::engine::shared::current_backend::Reuse;
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::{begin_reports, end_reports, strangers};
@@ -41,8 +38,7 @@ impl Link {
     /// From here on the session shares its connections; the one it has becomes the pool's.
     pub(crate) fn share(&mut self, seat: Seat) -> Result<(), CloseReason> {
         let mut seat = Box::new(seat);
-        let nudge = Arc::clone(&seat.nudge);
-        seat.hold = Some(seat.pool.hold(move || nudge()));
+        seat.take_hold();
         let reports = begin_reports(self.capabilities);
         self.seat = Some(seat);
         self.send_hidden(&reports)
@@ -166,6 +162,9 @@ impl Link {
         if !self.is_free() {
             return Ok(());
         }
+        if self.seat.as_ref().is_some_and(|seat| seat.killed) {
+            return Err(CloseReason::Killed);
+        }
         self.works();
         // After an error nobody knows whether a transaction is open; and without OK packets at the end of
         // rows, servers report late.
@@ -189,12 +188,11 @@ impl Link {
             self.exchange_all(&dirty).await?;
             self.server.take_reported();
         }
+        self.begin_idle(self.server.used());
         let (Some(seat), Some(backend)) = (&mut self.seat, self.server.take()) else {
             return Ok(());
         };
-        seat.hold = None;
-        seat.asked = false;
-        if seat.current.clear() == Reuse::Allowed
+        if seat.leaves_connection()
             && backend.tag() == self.guard.incarnation()
             && let Ok(backend) = backend.detach()
         {
@@ -231,10 +229,8 @@ impl Link {
     /// Gives the connection back at the session's end, after a reset.
     pub(crate) fn leave_for_good(&mut self) {
         let Some(seat) = &mut self.seat else { return };
-        seat.hold = None;
         if let Some(backend) = self.server.take()
-            && seat.current.clear() == Reuse::Allowed
-            && seat.leaves_own_connection()
+            && seat.leaves_connection()
             && let Ok(backend) = backend.detach()
         {
             seat.pool.give(backend);
@@ -290,15 +286,16 @@ impl Link {
     /// all of its state is known.
     pub(super) fn survives(&self) -> bool {
         let known = self.seat.as_ref().is_some_and(|seat| seat.doubts.is_empty());
-        known && self.is_free() && self.status_known
+        let killed = self.seat.as_ref().is_some_and(|seat| seat.killed);
+        known && !killed && self.is_free() && self.status_known
     }
 
     /// The connection is gone.
     pub(super) fn lose_server(&mut self) {
+        self.begin_idle(self.server.used());
         self.server.take();
         if let Some(seat) = &mut self.seat {
-            seat.hold = None;
-            seat.current.clear();
+            seat.leaves_connection();
         }
     }
 
@@ -318,7 +315,7 @@ impl Link {
                 },
                 Lent::New(permit) => {
                     let Some(seat) = &self.seat else { return Ok(Arrival::TooLate) };
-                    match open_as(context, seat, self.capabilities, permit).await {
+                    match open_as(context, &seat.opening(), self.capabilities, permit).await {
                         Ok(backend) => backend,
                         Err(why) => return Ok(Arrival::Refused(why)),
                     }
@@ -326,8 +323,8 @@ impl Link {
             };
             let Some(seat) = &mut self.seat else { return Ok(Arrival::TooLate) };
             seat.current.set(backend.id());
-            let nudge = Arc::clone(&seat.nudge);
-            seat.hold = Some(seat.pool.hold(move || nudge()));
+            seat.take_hold();
+            seat.idle_end = None;
             self.server.put(backend);
             match self.restore().await {
                 Ok(None) => return Ok(Arrival::Here),

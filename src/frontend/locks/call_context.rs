@@ -112,6 +112,7 @@ impl CallContext<'_> {
             // Locks are read between commands: if they still differ then, the next sweep asks again.
             Asked::Nothing | Asked::Read => {}
             Asked::GiveBack => self.server.is_wanted(),
+            Asked::End => return Err(CloseReason::Killed),
             Asked::Look(question) => self.look_at_client(question),
         }
         Ok(())

@@ -24,6 +24,8 @@ pub(crate) enum Asked {
     Look(u64),
     /// To read which locks the server holds for the session.
     Read,
+    /// To end, for KILL.
+    End,
     /// To give its connection to the server back, if nothing needs it.
     GiveBack,
 }
@@ -258,6 +260,9 @@ impl Locks for LockOwner {
                 Ok(Asked::Nothing)
             }
             SessionEvent::Stop => Err(CloseReason::Drained),
+            SessionEvent::Kill => Ok(Asked::End),
+            // Whoever waits for something hears it as well.
+            SessionEvent::Interrupt => Ok(Asked::Nothing),
             SessionEvent::ServerDone => {
                 tracing::info!(
                     connection = %self.connection,

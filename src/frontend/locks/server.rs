@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -13,6 +14,7 @@ use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
 use super::super::link::{Interest, Link, LinkEvent};
 use super::super::shared::context::Context;
+use crate::backend::pool::PoolKey;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
 use crate::protocol::command::Shape;
@@ -83,6 +85,8 @@ pub(crate) trait Server: Send {
     fn replay_skipped(&mut self) -> Result<(), CloseReason>;
     /// Whether the session shares its connections to the server.
     fn is_shared(&self) -> bool;
+    /// Which connections the session may have, if it shares them.
+    fn pool_key(&self) -> Option<Arc<PoolKey>>;
     /// Whether a text asks for something of the session that its connection has in another way.
     fn knows_better(&self, text: &[u8]) -> bool;
     /// What the session remembers of its last results, since its connection does not.
@@ -207,6 +211,10 @@ impl Server for Link {
 
     fn is_shared(&self) -> bool {
         self.is_shared()
+    }
+
+    fn pool_key(&self) -> Option<Arc<PoolKey>> {
+        self.pool_key()
     }
 
     fn knows_better(&self, text: &[u8]) -> bool {

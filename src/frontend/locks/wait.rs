@@ -9,14 +9,16 @@ use super::call_context::CallContext;
 use super::visible_wait::{
     GateStep, VisibleWait, WaitStatement, Waited, hear_gate, leave_gate, wait_at,
 };
-use crate::engine::handle::{Acquired, Ticket};
+use crate::engine::handle::{Acquired, SessionEvent, Ticket};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pooled::Arrival;
 use crate::frontend::link::{Interest, LinkEvent};
+use crate::lock::codes;
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::metrics::GaugeGuard;
 use crate::protocol::packet;
+use crate::types::Flavour;
 
 /// How long the store may take over one attempt before the caller learns of it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -149,6 +151,9 @@ async fn until_decided(
             }
             event = cx.locks.told() => {
                 cx.hear(event)?;
+                if event == SessionEvent::Interrupt && !wait.is_shown() {
+                    return Ok(interrupted(cx));
+                }
                 // Waiting is no statement to be finished.
                 if cx.locks.is_draining() {
                     return Err(CloseReason::Drained);
@@ -183,6 +188,18 @@ async fn until_decided(
     }
 }
 
+/// KILL QUERY has ended a wait of which the server does not know.
+fn interrupted(cx: &CallContext<'_>) -> Waited {
+    match cx.flavour() {
+        Flavour::MySql => {
+            let mut error = Vec::new();
+            codes::interrupted().encode(&mut error, 1, false);
+            Waited::Refused(error)
+        }
+        Flavour::MariaDb => Waited::Null(None),
+    }
+}
+
 /// Takes in what the server sent: the end of the wait, if the server has ended it.
 async fn hear_server(
     cx: &mut CallContext<'_>,
@@ -208,10 +225,8 @@ mod tests {
     use super::super::bare_call::CallInPacket;
     use super::super::fakes::{Stage, run};
     use super::*;
-    use crate::engine::handle::SessionEvent;
     use crate::lock::name::plain;
     use crate::sql::classify::{Statement, classify};
-    use crate::types::Flavour;
 
     fn wait(stage: &mut Stage, timeout: Timeout) -> Result<Waited, CloseReason> {
         let text = b"SELECT GET_LOCK('a', 1)";
@@ -250,6 +265,22 @@ mod tests {
         stage.locks.events.push_back(SessionEvent::Drain);
         assert!(matches!(wait(&mut stage, Timeout::Forever), Err(CloseReason::Drained)));
         assert_eq!(stage.locks.cancelled, 1);
+    }
+
+    #[test]
+    fn a_kill_of_the_statement_ends_a_wait_that_the_server_does_not_see() {
+        for flavour in [Flavour::MySql, Flavour::MariaDb] {
+            let mut stage = Stage::new(flavour);
+            stage.locks.events.push_back(SessionEvent::Interrupt);
+            let waited = wait(&mut stage, Timeout::Forever);
+            let native = flavour == Flavour::MySql;
+            assert!(match waited {
+                Ok(Waited::Refused(error)) => native && error.ends_with(b"was interrupted"),
+                Ok(Waited::Null(None)) => !native,
+                _ => false,
+            });
+            assert_eq!(stage.locks.cancelled, 1);
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::dispatch::watched::who_logs_in;
 use super::pooling::seated::LoginAccount;
 use super::shared::context::{Context, Shared};
 use super::shared::leg_options::{Hops, compression};
+use super::shared::registry::SessionNumber;
 use super::shared::turned_away::TurnedAway;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::lock::codes;
@@ -73,6 +74,8 @@ struct LoginClient {
     peer: Peer,
     /// Sequence id of the next packet for it.
     next: u8,
+    /// Its session's.
+    number: SessionNumber,
     /// The id that it was told; `None`: the server's.
     connection: Option<ConnectionId>,
 }
@@ -84,8 +87,14 @@ struct RefusedLogin {
 }
 
 /// Logs a client in. `None`: it was refused or left, and has been told.
-pub(super) async fn log_in(socket: Socket, peer: Peer, context: &Context) -> Option<Authenticated> {
-    let mut client = LoginClient { leg: Leg::new(socket), peer, next: 0, connection: None };
+pub(super) async fn log_in(
+    socket: Socket,
+    peer: Peer,
+    number: SessionNumber,
+    context: &Context,
+) -> Option<Authenticated> {
+    let leg = Leg::new(socket);
+    let mut client = LoginClient { leg, peer, next: 0, number, connection: None };
     client.peer = match announced(&mut client, context).await {
         Ok(peer) => peer,
         Err(e) => {
@@ -159,8 +168,8 @@ async fn hear_login(
     let mut greeting = greeted.frame.clone();
     let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
     greeted.greeting.offer(&mut greeting[HEADER..], offered);
-    if let Some(Shared { pool, .. }) = &context.shared {
-        let id = pool.next_session(context.engine.lease().proxy());
+    if context.shared.is_some() {
+        let id = client.number.id(context.engine.lease().proxy());
         greeted.greeting.rename(&mut greeting[HEADER..], id);
         client.connection = Some(id);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::state::{SessionState, quoted, role_text};
+use super::state::{SessionState, WAIT_TIMEOUT, quoted, role_text};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::LiteralKind;
 use crate::protocol::packet;
@@ -33,7 +33,8 @@ pub(crate) struct Doubts {
     pub init_connect: bool,
     /// SET NAMES has given them a collation, which MariaDB keeps for results.
     pub collated: bool,
-    /// System variables that a statement had for itself: a server reports the value that they had there.
+    /// System variables: that a statement had for itself, of which a server reports the value that they had there; and
+    /// the limit of idle time, which is the session's own from its login on.
     pub variables: BTreeSet<Box<[u8]>>,
     /// User variables.
     pub names: BTreeSet<Box<[u8]>>,
@@ -43,13 +44,15 @@ impl Doubts {
     /// Right after a login.
     pub(crate) fn at_login() -> Self {
         let charsets = Self { charsets: true, handshake: true, ..Self::default() };
-        Self { role: true, init_connect: true, ..charsets }
+        let variables = BTreeSet::from([WAIT_TIMEOUT.into()]);
+        Self { role: true, init_connect: true, variables, ..charsets }
     }
 
     /// After a reset of the connection: MariaDB goes back to the character sets of the login.
     pub(crate) fn after_reset(flavour: Flavour) -> Self {
         let handshake = flavour == Flavour::MariaDb;
-        Self { charsets: true, handshake, role: true, ..Self::default() }
+        let variables = BTreeSet::from([WAIT_TIMEOUT.into()]);
+        Self { charsets: true, handshake, role: true, variables, ..Self::default() }
     }
 
     /// Whether all is known.
@@ -216,6 +219,8 @@ fn user_value(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -231,6 +236,7 @@ mod tests {
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let mut values: Vec<Option<Vec<u8>>> = ["utf8mb4", "latin1"].map(some).to_vec();
         values.extend([None, some("latin1_bin"), some("47"), some("NONE"), some("9"), some("0")]);
+        values.push(some("28800"));
         let variable = |length: &str, charset: &str, collation: &str, hex: &str, text: &str| {
             [some(length), some(charset), some(collation), some(hex), some(text)]
         };
@@ -257,6 +263,7 @@ mod tests {
         let expected = ["_binary x'FF'", "1.5e0", "-5", string, "CAST(5 AS UNSIGNED)"];
         assert_eq!(expressions, expected);
         assert_eq!(state.last_insert_id, 9);
+        assert_eq!(state.wait_timeout(), Some(Duration::from_secs(28_800)));
         assert_eq!(state.collation.as_deref(), Some(&b"latin1_bin"[..]));
         assert_eq!(doubts.answered(&values[1..], &kinds, (Flavour::MySql, 8), &mut state), None);
     }

@@ -1,5 +1,6 @@
 //! What a session with shared server connections takes from one to the next, and what ties it to one.
 
+pub(crate) mod account;
 pub(crate) mod capture;
 pub(crate) mod open;
 pub(crate) mod pins;

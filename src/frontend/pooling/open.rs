@@ -1,10 +1,12 @@
-//! Opens another connection for a session's account.
+//! Opens another connection for an account.
 
-use super::seat::Seat;
+use std::sync::Arc;
+
 use crate::backend::connection::Backend;
 use crate::backend::greeted::connect;
+use crate::backend::learned::LearnedSecrets;
 use crate::backend::login_as::{NotOpened, OpenAs, login_as};
-use crate::backend::pool::Permit;
+use crate::backend::pool::{Permit, PoolKey};
 use crate::frontend::shared::context::Context;
 use crate::protocol::account_login::AccountLogin;
 use crate::protocol::capabilities::Capabilities;
@@ -14,10 +16,22 @@ use crate::types::ProxyId;
 /// Access denied: the password is not what it was.
 const DENIED: u16 = 1045;
 
+/// What a connection is opened with.
+pub(crate) struct NewConnection<'a> {
+    /// Who may have it, among them whose it is.
+    pub key: &'a Arc<PoolKey>,
+    /// The first collation.
+    pub collation: u8,
+    /// The default schema.
+    pub schema: Option<&'a [u8]>,
+    /// What is known of the account.
+    pub secrets: &'a LearnedSecrets,
+}
+
 /// Opens one, for a client that speaks `client`. An error says why there is none.
 pub(crate) async fn open_as(
     context: &Context,
-    seat: &Seat,
+    opening: &NewConnection<'_>,
     client: Capabilities,
     permit: Permit,
 ) -> Result<Backend, String> {
@@ -28,26 +42,26 @@ pub(crate) async fn open_as(
     let tag = context.engine.lease().proxy();
     let attributes = tagged_attributes(&[], tag.unwrap_or(ProxyId(0)).to_string().as_bytes());
     let asked = client.without(Capabilities::HOPS).with(Capabilities::SESSION_TRACK);
-    let connector = context.hops.connector().filter(|_| seat.key.tls);
+    let connector = context.hops.connector().filter(|_| opening.key.tls);
     let wanted = OpenAs {
         login: AccountLogin {
-            user: &seat.key.user,
+            user: &opening.key.user,
             capabilities: asked,
-            collation: seat.collation,
-            schema: seat.state.schema.as_deref(),
+            collation: opening.collation,
+            schema: opening.schema,
             attributes: &attributes,
         },
-        secrets: &seat.secrets,
+        secrets: opening.secrets,
         tls: connector.map(AsRef::as_ref),
         limit: config.login_timeout,
     };
     let opened = login_as(greeted, &wanted).await.map_err(|e| {
         if matches!(e, NotOpened::Refused { code: DENIED, .. }) {
-            seat.secrets.forget(&seat.key.user);
+            opening.secrets.forget(&opening.key.user);
         }
         e.to_string()
     })?;
-    let schemaless = seat.state.schema.is_none();
+    let schemaless = opening.schema.is_none();
     let backend = Backend::new(opened.leg, &opened.greeting, opened.opened, opened.capabilities);
-    Ok(backend.shared(seat.key.clone(), client, schemaless, tag, permit))
+    Ok(backend.shared(Arc::clone(opening.key), client, schemaless, tag, permit))
 }

@@ -22,6 +22,9 @@ use crate::sql::session::effects::{Mark, SessionEffects};
 use crate::sql::session::session_effects;
 use crate::types::Flavour;
 
+/// Ends a session that is idle for too long.
+pub(crate) type IdleEnd = std::pin::Pin<Box<tokio::time::Sleep>>;
+
 /// Names of user variables that are asked for at once.
 const MOST_NAMES: usize = 50;
 
@@ -72,6 +75,10 @@ pub(crate) struct Seat {
     pub current: CurrentBackend,
     /// Asks the session for its connection.
     pub nudge: Arc<dyn Fn() + Send + Sync>,
+    /// While it has none: ends the session if its client says nothing.
+    pub idle_end: Option<IdleEnd>,
+    /// KILL has ended the session, and the server is about to end its connection.
+    pub killed: bool,
     /// Somebody wants the connection.
     pub asked: bool,
     /// A statement's text tells why the server reports that something has changed.
@@ -88,8 +95,10 @@ pub(crate) struct Seat {
     pub reports_late: bool,
     /// Its last results.
     results: LastResults,
-    /// Its connection is another account's than its key says.
-    foreign: bool,
+    /// Its connection was another account's before: it may have kept something of that one, and goes to nobody.
+    pub(super) foreign: bool,
+    /// It has a role of that account, which no other connection could be given.
+    pub(super) borrows_role: bool,
     /// Ids of statements that were prepared by a command.
     prepared: HashSet<u32>,
     /// Shown in the metric of pinned sessions.
@@ -137,6 +146,8 @@ impl Seat {
             hold: None,
             current,
             nudge,
+            idle_end: None,
+            killed: false,
             asked: false,
             explained: false,
             tracks,
@@ -146,6 +157,7 @@ impl Seat {
             reports_late: false,
             results: LastResults::default(),
             foreign: false,
+            borrows_role: false,
             prepared: HashSet::new(),
             shown: Pins::default(),
             metrics,
@@ -291,24 +303,6 @@ impl Seat {
         }
     }
 
-    /// Whether more connections can be opened for the account: another login may have taught how.
-    pub(crate) fn look_at_secrets(&mut self) {
-        if self.pins.has(Pin::Auth) && !self.foreign && self.secrets.knows(&self.key.user) {
-            self.pins.remove(Pin::Auth);
-        }
-    }
-
-    /// The session belongs to another account now, and so does its connection.
-    pub(crate) fn change_account(&mut self) {
-        self.foreign = true;
-        self.pins.add(Pin::Auth);
-    }
-
-    /// Whether its connection may be another session's after it.
-    pub(crate) fn leaves_own_connection(&self) -> bool {
-        !self.foreign && !self.pins.has(Pin::Replication)
-    }
-
     /// The session has another connection than its last statement had.
     pub(crate) fn note_move(&mut self) {
         self.results.moved();
@@ -342,6 +336,9 @@ impl Seat {
         }
         for name in self.pins.names() {
             self.metrics.pinned_sessions.with_label_values(&[name]).inc();
+        }
+        if let Some(hold) = &self.hold {
+            hold.note_reasons(self.pins.names());
         }
         self.shown = self.pins;
     }

@@ -1,6 +1,7 @@
 //! The state of a session, as the next server connection must have it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::protocol::session_track::SessionChange;
 use crate::types::Flavour;
@@ -34,6 +35,9 @@ const NO_STATE: [&[u8]; 7] = [
     b"error_count",
     b"warning_count",
 ];
+
+/// How long a session may be idle. At a login it is that of `interactive_timeout` for some clients.
+pub(crate) const WAIT_TIMEOUT: &[u8] = b"wait_timeout";
 
 /// What a change of a variable means, beside its new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +107,12 @@ impl SessionState {
     /// System variables, with their values as text.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.variables.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// How long the client may say nothing, as far as that is known.
+    pub(crate) fn wait_timeout(&self) -> Option<Duration> {
+        let seconds = std::str::from_utf8(self.variables.get(WAIT_TIMEOUT)?).ok()?;
+        Some(Duration::from_secs(seconds.parse().ok()?))
     }
 
     /// What SET NAMES is to say, where one has said what is to be restored.

@@ -7,8 +7,9 @@ use crate::frontend::dispatch::watched::watch_changed_user;
 use crate::frontend::link::Legs;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::operations::release_held;
-use crate::frontend::login::auth_exchange::{Broken, Exchange, Side, Verdict};
+use crate::frontend::login::auth_exchange::{Broken, Exchange, Learning, Side, Verdict};
 use crate::frontend::login::{owner, without_reports};
+use crate::frontend::shared::context::Shared;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::ChangeUser;
@@ -38,6 +39,10 @@ impl Session {
             deadline,
             self.identity.take_method(),
         );
+        let shared = self.context.shared.as_ref();
+        if let (Some(Shared { secrets, .. }), Some(change)) = (shared, &change) {
+            exchange = exchange.teaching(Learning { secrets, user: change.user });
+        }
         let exchanged = async {
             let Some(change) = &change else {
                 return exchange.run(payload).await;
@@ -46,15 +51,21 @@ impl Session {
             exchange.run(&change.for_server(proof.as_deref(), tag)).await
         };
         let exchanged = exchanged.await;
+        let proven = exchange.proven();
         self.identity.set_method(exchange.into_method());
         let ok = match exchanged {
             Ok(Verdict::Accepted(ok)) => Some(ok),
             Ok(Verdict::Denied) | Err(Broken::Refused(_)) => None,
             Err(Broken::Io(_)) => return Err(CloseReason::Broken("a change of user broke off")),
         };
+        if let (Some(Shared { secrets, .. }), Some(proven), Some(change)) =
+            (shared, proven, &change)
+        {
+            secrets.learn(change.user, &proven);
+        }
         self.begin_anew();
-        if let Some(seat) = self.link.seat() {
-            seat.change_account();
+        if let Some(change) = change.as_ref().filter(|_| ok.is_some()) {
+            self.link.change_user(change);
         }
         if let Some(watch) = &mut self.watch {
             let change = change.as_ref().filter(|_| ok.is_some());
@@ -63,6 +74,7 @@ impl Session {
         if ok.is_none() && self.view.flavour() == Flavour::MySql {
             return Err(CloseReason::ServerGone);
         }
+        self.link.report_again()?;
         release_held(&mut self.cx()).await?;
         let Some(ok) = ok else { return Ok(()) };
         let ok = if self.link.is_shared() {

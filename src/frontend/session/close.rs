@@ -68,7 +68,11 @@ impl Session {
             | CloseReason::Revoked(_)
             | CloseReason::Lost(_)
             | CloseReason::Broken(_) => self.locks.abandon(),
-            CloseReason::ClientGone | CloseReason::ClientQuit | CloseReason::Drained => {
+            CloseReason::ClientGone
+            | CloseReason::ClientQuit
+            | CloseReason::Drained
+            | CloseReason::Killed
+            | CloseReason::Inactive => {
                 self.release_after_rollback(matches!(end, CloseReason::ClientQuit)).await;
             }
         }
@@ -133,6 +137,10 @@ impl Session {
                 codes::fenced(held)
             }
             CloseReason::Drained => codes::draining(),
+            CloseReason::Killed if self.phase.answers() => codes::killed(self.view.flavour()),
+            CloseReason::Inactive if self.view.flavour() == Flavour::MySql => codes::inactive(),
+            // As servers do, without a word.
+            CloseReason::Killed | CloseReason::Inactive => return,
             CloseReason::Moved => codes::moved(),
             CloseReason::Revoked(name) => codes::revoked(name),
             CloseReason::Lost(name) => {
@@ -191,6 +199,8 @@ impl Session {
             SessionEvent::Drain
             | SessionEvent::Revoke(_)
             | SessionEvent::Lost(_)
+            | SessionEvent::Kill
+            | SessionEvent::Interrupt
             | SessionEvent::Look(_)
             | SessionEvent::ReadLocks
             | SessionEvent::GiveBack => Ok(()),

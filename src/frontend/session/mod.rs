@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::coexist::settle::{released, released_all, settle_rows};
 use super::dispatch::decide::Dispatcher;
+use super::dispatch::kill::run_process_kill;
 use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
@@ -203,6 +204,9 @@ impl Session {
             let unsettled = Unsettled { need: Need::Unknown, untold: None, held: None, sent: None };
             self.phase = Phase::Settling(vec![unsettled]);
         }
+        if asked == Asked::End {
+            self.link.is_killed()?;
+        }
         if asked == Asked::GiveBack {
             self.link.is_wanted();
         }
@@ -336,6 +340,7 @@ impl Session {
             Command::STMT_PREPARE => prepare_statement(&mut self.cx(), packet).await?,
             Command::RESET_CONNECTION => self.reset(&packet).await?,
             Command::CHANGE_USER => self.change_user(&packet).await?,
+            Command::PROCESS_KILL => run_process_kill(&mut self.cx(), &packet).await?,
             _ => prepared_command(&mut self.cx(), packet).await?,
         }
         Ok(Answered::Done)

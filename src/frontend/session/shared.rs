@@ -2,7 +2,10 @@
 
 use std::pin::pin;
 
+use tokio::time::Instant;
+
 use super::Session;
+use crate::engine::handle::SessionEvent;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pooled::Arrival;
 use crate::frontend::locks::owner::{Asked, Locks};
@@ -31,22 +34,28 @@ impl Session {
                 tokio::select! {
                     biased;
                     event = locks.next_event() => {
-                        if let Asked::Look(question) = locks.hear(event)? {
-                            locks.present(question);
+                        if event == SessionEvent::Interrupt {
+                            break None;
+                        }
+                        match locks.hear(event)? {
+                            Asked::Look(question) => locks.present(question),
+                            Asked::End => return Err(CloseReason::Killed),
+                            Asked::Nothing | Asked::Read | Asked::GiveBack => {}
                         }
                     }
-                    arrival = &mut arriving => break arrival?,
+                    arrival = &mut arriving => break Some(arrival?),
                 }
             }
         };
         match arrival {
-            Arrival::Here => self.process_inbox(),
-            Arrival::TooLate => {
+            None => self.refuse_command(&codes::interrupted()),
+            Some(Arrival::Here) => self.process_inbox(),
+            Some(Arrival::TooLate) => {
                 self.context.metrics.pool_timeouts.inc();
                 let wait = self.context.config.pooling.wait;
                 self.refuse_command(&codes::no_connection(wait))
             }
-            Arrival::Refused(why) => {
+            Some(Arrival::Refused(why)) => {
                 let backend = self.context.config.backend.to_string();
                 self.refuse_command(&codes::unreachable(&backend, &why))
             }
@@ -55,6 +64,7 @@ impl Session {
 
     /// Answers the next command with an error.
     fn refuse_command(&mut self, error: &ErrorReply) -> Result<(), CloseReason> {
+        self.link.begin_idle(Instant::now());
         let Some(command) = self.link.drop_command() else {
             return Err(CloseReason::Broken(
                 "there is no connection to the server for a long command",

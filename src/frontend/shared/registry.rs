@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use dashmap::DashMap;
+use dashmap::{DashMap, DashSet};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -15,7 +15,7 @@ use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::net::peer::Peer;
 use crate::net::room::Room;
-use crate::types::{BackendId, ConnectionId};
+use crate::types::{BackendId, ConnectionId, ProxyId};
 
 /// A session, for display.
 #[derive(Debug)]
@@ -66,6 +66,9 @@ struct Inner {
     /// How many there are, exactly.
     count: AtomicUsize,
     next: AtomicU64,
+    /// Numbers of those that are open.
+    numbers: DashSet<u32>,
+    next_number: AtomicU32,
     changed: Notify,
     draining: AtomicBool,
     aside: AtomicBool,
@@ -82,6 +85,23 @@ pub struct Registry(Arc<Inner>);
 pub struct Entry {
     registry: Registry,
     id: u64,
+    number: SessionNumber,
+}
+
+/// Tells the sessions of a process apart that are open at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionNumber(u32);
+
+impl SessionNumber {
+    /// How many there are: more than sessions may be open.
+    const COUNT: u32 = 1 << 20;
+
+    /// The id of such a session of this proxy, if it has no connection of its own that gives it one: above those of
+    /// servers, positive for drivers that know no other numbers, and no other proxy's.
+    pub fn id(self, proxy: Option<ProxyId>) -> ConnectionId {
+        let slot = proxy.map_or(0, |proxy| u64::from(proxy.slot()));
+        ConnectionId(1 << 30 | slot << 20 | u64::from(self.0))
+    }
 }
 
 impl Registry {
@@ -95,6 +115,7 @@ impl Registry {
         let room = |count| (count < limit).then_some(count + 1);
         self.0.count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, room).ok()?;
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.number();
         self.0.sessions.insert(id, Member { events, shown: None });
         if self.0.draining.load(Ordering::SeqCst)
             && let Some(member) = self.0.sessions.get(&id)
@@ -102,7 +123,18 @@ impl Registry {
             // It was accepted before the drain. It may enter after the announcement, or hear it twice.
             let _ = member.events.send(SessionEvent::Drain);
         }
-        Some(Entry { registry: self.clone(), id })
+        Some(Entry { registry: self.clone(), id, number })
+    }
+
+    /// A number that no open session has. There are more than sessions, so it is soon found.
+    fn number(&self) -> SessionNumber {
+        loop {
+            let next = self.0.next_number.fetch_add(1, Ordering::Relaxed);
+            let number = next % SessionNumber::COUNT;
+            if self.0.numbers.insert(number) {
+                return SessionNumber(number);
+            }
+        }
     }
 
     /// Tells every session.
@@ -204,6 +236,11 @@ impl Registry {
 }
 
 impl Entry {
+    /// Its number.
+    pub fn number(&self) -> SessionNumber {
+        self.number
+    }
+
     /// It has logged in, or is another user's now.
     pub fn show(&self, shown: SessionInfo) {
         if let Some(mut member) = self.registry.0.sessions.get_mut(&self.id) {
@@ -215,6 +252,7 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         self.registry.0.sessions.remove(&self.id);
+        self.registry.0.numbers.remove(&self.number.0);
         self.registry.0.count.fetch_sub(1, Ordering::SeqCst);
         self.registry.0.changed.notify_waiters();
     }
@@ -238,6 +276,23 @@ mod tests {
         assert!(registry.enter(events, 2).is_some());
         drop(second);
         assert!(registry.is_empty());
+    }
+
+    #[test]
+    fn open_sessions_have_different_ids_even_after_all_numbers_were_given() {
+        let registry = Registry::default();
+        let (events, _heard) = mpsc::unbounded_channel();
+        let enter = || registry.enter(events.clone(), 9).expect("room");
+        let first = enter();
+        registry.0.next_number.store(SessionNumber::COUNT * 2, Ordering::Relaxed);
+        let second = enter();
+        let (one, other) = (first.number(), second.number());
+        assert_eq!((one, other), (SessionNumber(0), SessionNumber(1)));
+        let proxy = Some(ProxyId(7 << 10 | 5));
+        assert_eq!(other.id(proxy), ConnectionId(1 << 30 | 5 << 20 | 1));
+        drop(first);
+        registry.0.next_number.store(0, Ordering::Relaxed);
+        assert_eq!(enter().number(), SessionNumber(0), "it is free again");
     }
 
     #[test]

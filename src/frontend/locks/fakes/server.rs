@@ -1,11 +1,13 @@
 //! A server that answers what the script says.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::super::server::{Server, Task};
+use crate::backend::pool::PoolKey;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::{Recipient, Skipped};
 use crate::frontend::link::pooled::Arrival;
@@ -96,6 +98,10 @@ impl ScriptedServer {
 impl Server for ScriptedServer {
     fn is_shared(&self) -> bool {
         false
+    }
+
+    fn pool_key(&self) -> Option<Arc<PoolKey>> {
+        None
     }
 
     fn knows_better(&self, _: &[u8]) -> bool {

@@ -1,0 +1,44 @@
+//! Whose session it is that shares its connections, and its end by KILL.
+
+use std::sync::Arc;
+
+use super::Link;
+use super::close_reason::CloseReason;
+use crate::backend::pool::PoolKey;
+use crate::frontend::pooling::account::ChangedAccount;
+use crate::protocol::handshake::ChangeUser;
+
+impl Link {
+    /// The session is this account's from here on, and so is the connection that it has.
+    pub(crate) fn change_user(&mut self, change: &ChangeUser<'_>) {
+        let Some(seat) = &mut self.seat else { return };
+        let schema = Some(change.database).filter(|name| !name.is_empty());
+        if schema.is_some()
+            && let Some(backend) = self.server.backend()
+        {
+            backend.note_schema();
+        }
+        seat.change_user(ChangedAccount {
+            user: change.user.into(),
+            // A login has room for one byte.
+            collation: change.collation.and_then(|collation| u8::try_from(collation).ok()),
+            schema: schema.map(Into::into),
+        });
+    }
+
+    /// Which connections the session may have, if it shares them.
+    pub(crate) fn pool_key(&self) -> Option<Arc<PoolKey>> {
+        self.seat.as_ref().map(|seat| Arc::clone(&seat.key))
+    }
+
+    /// KILL has ended the session. If its connection is meant, the server ends that, with its last words.
+    pub(crate) fn is_killed(&mut self) -> Result<(), CloseReason> {
+        match &mut self.seat {
+            Some(seat) if self.server.is_there() && seat.current.is_condemned() => {
+                seat.killed = true;
+                Ok(())
+            }
+            Some(_) | None => Err(CloseReason::Killed),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Whose session it is that shares its connections, and whether others may have the connection that it had.
+
+use std::sync::Arc;
+
+use super::capture::Doubts;
+use super::open::NewConnection;
+use super::pins::{Pin, Pins};
+use super::seat::Seat;
+use super::state::SessionState;
+use crate::engine::shared::current_backend::Reuse;
+use crate::types::Flavour;
+
+/// An account that a session has changed to.
+pub(crate) struct ChangedAccount {
+    /// Its user name.
+    pub user: Box<[u8]>,
+    /// The first collation; `None`: as before.
+    pub collation: Option<u8>,
+    /// The default schema.
+    pub schema: Option<Box<[u8]>>,
+}
+
+impl Seat {
+    /// What another connection for the session is opened with.
+    pub(crate) fn opening(&self) -> NewConnection<'_> {
+        NewConnection {
+            key: &self.key,
+            collation: self.collation,
+            schema: self.state.schema.as_deref(),
+            secrets: &self.secrets,
+        }
+    }
+
+    /// Whether more connections can be opened for the account: another login may have taught how.
+    pub(crate) fn look_at_secrets(&mut self) {
+        if self.pins.has(Pin::Auth) && !self.borrows_role && self.secrets.knows(&self.key.user) {
+            self.pins.remove(Pin::Auth);
+        }
+    }
+
+    /// The session has a connection.
+    pub(crate) fn take_hold(&mut self) {
+        let nudge = Arc::clone(&self.nudge);
+        let hold = self.pool.hold(&self.key, move || nudge());
+        hold.note_reasons(self.pins.names());
+        self.hold = Some(hold);
+    }
+
+    /// The session has begun anew as this account, on the connection that it has.
+    pub(crate) fn change_user(&mut self, account: ChangedAccount) {
+        let ChangedAccount { user, collation, schema } = account;
+        if *self.key.user != *user {
+            self.foreign = true;
+            self.key = Arc::new(self.key.of_user(user));
+        }
+        self.collation = collation.unwrap_or(self.collation);
+        self.state = SessionState::at_login(schema, self.state.several);
+        self.doubts = Doubts::at_login();
+        self.pins = Pins::default();
+        self.borrows_role = false;
+        if !self.secrets.knows(&self.key.user) {
+            self.pins.add(Pin::Auth);
+        }
+        self.take_hold();
+    }
+
+    /// The active role, if it may be one that the session's account has not: MariaDB leaves it to the account that a
+    /// session changes to.
+    pub(crate) fn doubtful_role(&self) -> Option<&[u8]> {
+        let role = self.state.role.as_deref().filter(|role| *role != b"NONE");
+        role.filter(|_| self.foreign && self.flavour == Flavour::MariaDb)
+    }
+
+    /// It is such a role: no other connection can be given it.
+    pub(crate) fn note_borrowed_role(&mut self) {
+        self.borrows_role = true;
+        self.pins.add(Pin::Auth);
+    }
+
+    /// The session has no connection any more. Returns whether another one may have it that it had.
+    pub(crate) fn leaves_connection(&mut self) -> bool {
+        self.hold = None;
+        self.asked = false;
+        let foreign = std::mem::take(&mut self.foreign);
+        let reuse = self.current.clear();
+        reuse == Reuse::Allowed && !foreign && !self.pins.has(Pin::Replication)
+    }
+}

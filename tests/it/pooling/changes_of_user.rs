@@ -1,0 +1,126 @@
+//! COM_CHANGE_USER in sessions that share their connections.
+
+use super::ground::{Ground, Tenant, pins, pooling, teach};
+use crate::own_server::flavour_of;
+use crate::script::{Flavour, Server};
+use crate::session::Session;
+use crate::stage::{eventually, on_both};
+use crate::wire::{Account, End};
+
+on_both! {
+    a_change_of_user_keeps_nobody_waiting
+    a_change_to_another_account_keeps_nobody_waiting
+    a_connection_whose_account_was_changed_goes_to_nobody
+    a_denied_change_of_user_is_the_server_s
+    a_change_of_user_teaches_as_a_login_does
+}
+
+fn until_free_of_pins(ground: &Ground) {
+    eventually("no session is pinned", || ground.pins().is_empty().then_some(()));
+}
+
+/// To the same account, as frameworks do instead of a reset.
+fn a_change_of_user_keeps_nobody_waiting(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "1s"]);
+    let (mut one, mut other) = (ground.session(), ground.session());
+    one.run("SET @x = 1");
+    assert_eq!(one.client.change_user(&ground.tenant.account).error(), None);
+    assert_eq!(one.value("SELECT 7").as_deref(), Some("7"));
+    assert_eq!(other.value("SELECT 8").as_deref(), Some("8"));
+    let schema = Some(ground.tenant.database.name.clone());
+    assert_eq!(one.value("SELECT DATABASE()"), schema);
+    assert_eq!(one.value("SELECT @x IS NULL").as_deref(), Some("1"));
+    let id = Some(one.id().to_string());
+    assert_eq!(one.value("SELECT CONNECTION_ID()"), id);
+    until_free_of_pins(&ground);
+}
+
+/// Who a session is, and where.
+fn who(session: &mut Session) -> Option<String> {
+    session
+        .value("SELECT CONCAT_WS(' ', SUBSTRING_INDEX(CURRENT_USER(), '@', 1), DATABASE(), @mine)")
+}
+
+fn a_change_to_another_account_keeps_nobody_waiting(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "2s"]);
+    let second = Tenant::create(ground.server(), "of the second");
+    teach(&ground.proxy, &second.account);
+    let first = &ground.tenant;
+    let mut sessions =
+        [ground.session(), ground.session(), Session::of(ground.proxy.port, &second.account)];
+    for round in 0..4 {
+        let (now, account) =
+            if round % 2 == 0 { (&second, &second.account) } else { (first, &first.account) };
+        assert_eq!(sessions[0].client.change_user(account).error(), None, "round {round}");
+        let mine = sessions[0].id();
+        sessions[0].run(&format!("SET @mine = {mine}"));
+        for _ in 0..2 {
+            let is = |tenant: &Tenant| format!("{} {}", tenant.name, tenant.database.name);
+            assert_eq!(who(&mut sessions[0]), Some(format!("{} {mine}", is(now))), "round {round}");
+            assert_eq!(who(&mut sessions[1]), Some(is(first)), "round {round}");
+            assert_eq!(who(&mut sessions[2]), Some(is(&second)), "round {round}");
+        }
+    }
+    until_free_of_pins(&ground);
+}
+
+fn a_connection_whose_account_was_changed_goes_to_nobody(server: &Server) {
+    let ground = Ground::new(server, 1, &["--idle-keep", "1h"]);
+    let second = Tenant::create(ground.server(), "of the second");
+    teach(&ground.proxy, &second.account);
+    let mut session = ground.session();
+    session.run("DO 1");
+    let connection = ground.tenant.only_connection();
+    assert_eq!(session.client.change_user(&second.account).error(), None);
+    assert!(second.connections().contains(&connection));
+    // Others need it: of the first account, and of the second.
+    for account in [&ground.tenant.account, &second.account] {
+        Session::of(ground.proxy.port, account).run("DO 1");
+    }
+    let mut other = Session::of(ground.proxy.port, &second.account);
+    eventually("it has ended", || {
+        other.run("DO 1");
+        let left = [second.connections(), ground.tenant.connections()].concat();
+        (!left.contains(&connection)).then_some(())
+    });
+    assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
+}
+
+fn a_denied_change_of_user_is_the_server_s(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "2s"]);
+    let (mut session, mut other) = (ground.session(), ground.session());
+    session.lock("k");
+    session.run("SET @x = 5");
+    other.run("DO 1");
+    let wrong = Account { password: "another".to_owned(), ..ground.tenant.account.clone() };
+    assert_eq!(session.client.change_user(&wrong).error(), Some(1045));
+    match flavour_of(ground.server()) {
+        Flavour::MySql => assert_eq!(session.client.read_until_closed().end, End::Closed),
+        Flavour::MariaDb => {
+            let schema = Some(ground.tenant.database.name.clone());
+            for _ in 0..2 {
+                assert_eq!(session.value("SELECT @x IS NULL").as_deref(), Some("1"));
+                assert_eq!(session.value("SELECT DATABASE()"), schema);
+                other.run("DO 1");
+            }
+        }
+    }
+    eventually("the lock is free", || other.is_free("k").then_some(()));
+    until_free_of_pins(&ground);
+}
+
+fn a_change_of_user_teaches_as_a_login_does(server: &Server) {
+    let ground = Ground::new(server, 1, &[]);
+    let proxy = pooling(ground.server(), 1, &[]);
+    teach(&proxy, &ground.tenant.account);
+    let second = Tenant::create(ground.server(), "of the second");
+    let mut session = Session::of(proxy.port, &ground.tenant.account);
+    // MariaDB's verifiers are read beside.
+    eventually("the proxy knows the account", || {
+        assert_eq!(session.client.change_user(&second.account).error(), None);
+        session.run("DO 1");
+        pins(&proxy).is_empty().then_some(())
+    });
+    Session::of(proxy.port, &ground.tenant.account).run("DO 1");
+    assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
+}

@@ -1,0 +1,168 @@
+//! KILL of sessions that share their connections, by the ids that their clients know.
+
+use super::ground::{Ground, Tenant, teach, until_waiting};
+use crate::own_server::flavour_of;
+use crate::script::{Flavour, Server};
+use crate::session::{Session, account};
+use crate::stage::{eventually, on_both};
+use crate::wire::response::ErrPacket;
+use crate::wire::{Response, Shape, render};
+
+on_both! {
+    a_kill_ends_a_session_without_a_connection
+    a_kill_ends_a_session_that_does_nothing_with_its_connection
+    a_kill_query_of_an_idle_session_touches_nothing
+    a_kill_query_ends_a_wait_for_a_lock_as_on_the_server
+    a_kill_ends_a_session_that_waits_for_a_lock
+    the_server_judges_who_may_kill_a_session_without_a_connection
+    com_process_kill_takes_a_session_s_id_where_the_server_knows_the_command
+}
+
+const COM_PROCESS_KILL: u8 = 0x0c;
+
+fn until_free(session: &mut Session, lock: &str) {
+    eventually("the lock is free", || session.is_free(lock).then_some(()));
+}
+
+/// The error's number and text.
+fn error(response: &Response) -> (u16, String) {
+    let packet = response.packets.last().expect("an answer");
+    assert!(response.error().is_some(), "{}", render::response(response));
+    let error = ErrPacket::parse(&packet.payload);
+    (error.code, String::from_utf8_lossy(&error.message).into_owned())
+}
+
+fn a_kill_ends_a_session_without_a_connection(server: &Server) {
+    let ground = Ground::new(server, 1, &["--idle-keep", "50ms"]);
+    let (mut victim, mut killer) = (ground.session(), ground.session());
+    victim.lock("k");
+    ground.until_all_have_left();
+    killer.run(&format!("KILL {}", victim.id()));
+    assert_eq!(victim.last_words().map(|error| error.code), None, "as servers do");
+    until_free(&mut killer, "k");
+    let again = killer.client.query(format!("KILL {}", victim.id()).as_bytes());
+    assert_eq!(error(&again), (1094, format!("Unknown thread id: {}", victim.id())));
+}
+
+fn a_kill_ends_a_session_that_does_nothing_with_its_connection(server: &Server) {
+    let ground = Ground::new(server, 4, &["--idle-keep", "1h"]);
+    let (mut victim, mut killer) = (ground.session(), ground.session());
+    victim.lock("k");
+    killer.run(&format!("KILL CONNECTION {}", victim.id()));
+    assert_eq!(victim.last_words().map(|error| error.code), None, "as servers do");
+    until_free(&mut killer, "k");
+}
+
+fn a_kill_query_of_an_idle_session_touches_nothing(server: &Server) {
+    for keep in ["50ms", "1h"] {
+        let ground = Ground::new(server, 2, &["--idle-keep", keep]);
+        let (mut victim, mut killer) = (ground.session(), ground.session());
+        victim.lock("k");
+        victim.run("SET @x = 5");
+        if keep == "50ms" {
+            ground.until_all_have_left();
+        }
+        killer.run(&format!("KILL QUERY {}", victim.id()));
+        assert!(!killer.is_free("k"));
+        assert_eq!(victim.value("SELECT @x").as_deref(), Some("5"));
+        victim.unlock("k");
+    }
+}
+
+/// What a session hears whose wait for a lock was ended by KILL QUERY.
+fn killed_wait(port: u16, tenant: &Tenant, until_waiting: impl Fn(&Session)) -> String {
+    let mut sessions: Vec<Session> = (0..3).map(|_| Session::of(port, &tenant.account)).collect();
+    let lock = format!("wait {}", tenant.name);
+    sessions[0].lock(&lock);
+    sessions[1].ask_for(&lock);
+    until_waiting(&sessions[1]);
+    let id = sessions[1].id();
+    sessions[2].run(&format!("KILL QUERY {id}"));
+    let heard = sessions[1].client.read_response(Shape::Query);
+    sessions[1].run("DO 1");
+    sessions[0].unlock(&lock);
+    render::summary(&heard)
+}
+
+fn a_kill_query_ends_a_wait_for_a_lock_as_on_the_server(server: &Server) {
+    let ground = Ground::new(server, 1, &[]);
+    let direct = killed_wait(ground.server().port, &ground.tenant, |session| {
+        let id = u32::try_from(session.id()).expect("an id");
+        let mut root = ground.server().root();
+        eventually("it waits", || root.waits(id).then_some(()));
+    });
+    let proxied = killed_wait(ground.proxy.port, &ground.tenant, |_| {
+        until_waiting(&ground.proxy, 1);
+    });
+    assert_eq!(proxied, direct);
+}
+
+fn a_kill_ends_a_session_that_waits_for_a_lock(server: &Server) {
+    let ground = Ground::new(server, 1, &[]);
+    let (mut holder, mut waiter) = (ground.session(), ground.session());
+    holder.lock("k");
+    waiter.ask_for("k");
+    until_waiting(&ground.proxy, 1);
+    holder.run(&format!("KILL {}", waiter.id()));
+    let expected = match flavour_of(ground.server()) {
+        Flavour::MySql => 1317,
+        Flavour::MariaDb => 1927,
+    };
+    assert_eq!(waiter.last_words().map(|error| error.code), Some(expected));
+    holder.unlock("k");
+    holder.lock("k");
+}
+
+fn the_server_judges_who_may_kill_a_session_without_a_connection(server: &Server) {
+    let ground = Ground::new(server, 1, &["--idle-keep", "50ms"]);
+    let stranger = Tenant::create(ground.server(), "of a stranger");
+    teach(&ground.proxy, &stranger.account);
+    let mut victim = ground.session();
+    victim.lock("k");
+    let mut other = Session::of(ground.proxy.port, &stranger.account);
+    for what in ["", "QUERY "] {
+        ground.until_all_have_left();
+        let refused = other.client.query(format!("KILL {what}{}", victim.id()).as_bytes());
+        let expected = format!("You are not owner of thread {}", victim.id());
+        assert_eq!(error(&refused), (1095, expected));
+        // A session keeps its connection as long as it may ask what the error was.
+        other.run("SELECT COUNT(*) FROM information_schema.engines");
+    }
+    assert_eq!(victim.value("SELECT 7").as_deref(), Some("7"));
+    ground.until_all_have_left();
+    // The pool may not even have a connection of that account.
+    other.run("DO 1");
+    let mut root = Session::of(ground.proxy.port, &account());
+    root.run(&format!("KILL {}", victim.id()));
+    assert_eq!(victim.last_words().map(|error| error.code), None);
+    until_free(&mut other, "k");
+}
+
+fn com_process_kill_takes_a_session_s_id_where_the_server_knows_the_command(server: &Server) {
+    let ground = Ground::new(server, 2, &["--idle-keep", "50ms"]);
+    let mut direct = Session::of(ground.server().port, &ground.tenant.account);
+    let unknown = 1_073_741_823_u32.to_le_bytes();
+    let answer = direct.client.command(COM_PROCESS_KILL, &unknown, Shape::Query);
+    let knows = answer.error() == Some(1094);
+    let mut killer = ground.session();
+    let same = killer.client.command(COM_PROCESS_KILL, &unknown, Shape::Query);
+    assert_eq!(render::summary(&same), render::summary(&answer));
+    for leaves in [true, false] {
+        let mut victim = ground.session();
+        victim.lock("k");
+        if leaves {
+            // A session keeps its connection as long as it may ask what the error was.
+            killer.run("SELECT COUNT(*) FROM information_schema.engines");
+            ground.until_all_have_left();
+        }
+        let id = victim.client.connection_id().to_le_bytes();
+        let answer = killer.client.command(COM_PROCESS_KILL, &id, Shape::Query);
+        assert_eq!(answer.error(), (!knows).then_some(1047), "{}", render::response(&answer));
+        if knows {
+            assert_eq!(victim.last_words().map(|error| error.code), None);
+        } else {
+            victim.unlock("k");
+        }
+        until_free(&mut killer, "k");
+    }
+}
