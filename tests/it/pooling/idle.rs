@@ -52,7 +52,7 @@ fn an_idle_session_without_a_connection_ends_by_its_own_wait_timeout(server: &Se
 fn an_interactive_client_s_session_ends_by_interactive_timeout(server: &Server) {
     let flavour = flavour_of(server);
     let options = [options(flavour), &["--interactive-timeout=1"]].concat();
-    let own = Suited::Own(Arc::new(OwnServer::start(flavour, &options)));
+    let own = Suited::alone(&Arc::new(OwnServer::start(flavour, &options)));
     let ground = Ground::before(own, 2, &["--idle-keep", "50ms"]);
     let account = &ground.tenant.account;
     let interactive =
