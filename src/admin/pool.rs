@@ -2,7 +2,7 @@
 
 use super::control::Control;
 use super::table::{AdminTable, Cell, ColumnKind};
-use crate::backend::pool::PoolAccount;
+use crate::backend::pool::shown::PoolAccount;
 
 impl Control {
     /// What each account has of the connections of each listener.

@@ -7,7 +7,7 @@
 mod holder;
 pub(super) mod key;
 pub(super) mod permit;
-mod shown;
+pub mod shown;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,7 +22,6 @@ use self::holder::PoolHolder;
 pub use self::key::PoolKey;
 pub use self::permit::Permit;
 use self::permit::Permits;
-pub use self::shown::PoolAccount;
 use super::connection::DetachedBackend;
 use crate::clock;
 use crate::metrics::Metrics;

@@ -249,7 +249,8 @@ impl Locks for LockOwner {
     fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
         match event {
             SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => Err(CloseReason::Fenced),
-            SessionEvent::Fence(_) => Ok(Asked::Nothing),
+            // Of an interrupt, whoever waits for something hears as well.
+            SessionEvent::Fence(_) | SessionEvent::Interrupt => Ok(Asked::Nothing),
             SessionEvent::Revoke(token) => match self.ledger.held().name_of(token) {
                 Some(name) => Err(CloseReason::Revoked(name)),
                 None => Ok(Asked::Nothing),
@@ -261,8 +262,6 @@ impl Locks for LockOwner {
             }
             SessionEvent::Stop => Err(CloseReason::Drained),
             SessionEvent::Kill => Ok(Asked::End),
-            // Whoever waits for something hears it as well.
-            SessionEvent::Interrupt => Ok(Asked::Nothing),
             SessionEvent::ServerDone => {
                 tracing::info!(
                     connection = %self.connection,

@@ -93,8 +93,7 @@ pub(super) async fn log_in(
     number: SessionNumber,
     context: &Context,
 ) -> Option<Authenticated> {
-    let leg = Leg::new(socket);
-    let mut client = LoginClient { leg, peer, next: 0, number, connection: None };
+    let mut client = LoginClient { leg: Leg::new(socket), peer, next: 0, number, connection: None };
     client.peer = match announced(&mut client, context).await {
         Ok(peer) => peer,
         Err(e) => {

@@ -263,7 +263,7 @@ mod tests {
         let expected = ["_binary x'FF'", "1.5e0", "-5", string, "CAST(5 AS UNSIGNED)"];
         assert_eq!(expressions, expected);
         assert_eq!(state.last_insert_id, 9);
-        assert_eq!(state.wait_timeout(), Some(Duration::from_secs(28_800)));
+        assert_eq!(state.wait_timeout(), Some(Duration::from_hours(8)));
         assert_eq!(state.collation.as_deref(), Some(&b"latin1_bin"[..]));
         assert_eq!(doubts.answered(&values[1..], &kinds, (Flavour::MySql, 8), &mut state), None);
     }

@@ -139,8 +139,6 @@ impl Session {
             CloseReason::Drained => codes::draining(),
             CloseReason::Killed if self.phase.answers() => codes::killed(self.view.flavour()),
             CloseReason::Inactive if self.view.flavour() == Flavour::MySql => codes::inactive(),
-            // As servers do, without a word.
-            CloseReason::Killed | CloseReason::Inactive => return,
             CloseReason::Moved => codes::moved(),
             CloseReason::Revoked(name) => codes::revoked(name),
             CloseReason::Lost(name) => {
@@ -154,7 +152,12 @@ impl Session {
                 }
                 return;
             }
-            CloseReason::ClientGone | CloseReason::ClientQuit | CloseReason::ServerGone => return,
+            // The last two without a word, as servers do.
+            CloseReason::ClientGone
+            | CloseReason::ClientQuit
+            | CloseReason::ServerGone
+            | CloseReason::Killed
+            | CloseReason::Inactive => return,
         };
         self.link.send_last_word(&error, self.phase.answers());
     }
