@@ -28,13 +28,16 @@ impl Session {
             Some(_) => {}
         }
         let Self { link, locks, context, .. } = self;
+        let current = link.seat().map(|seat| seat.current.clone());
+        let has_none = || current.as_ref().is_none_or(|current| current.id().is_none());
         let arrival = {
             let mut arriving = pin!(link.arrive(context));
             loop {
                 tokio::select! {
                     biased;
                     event = locks.next_event() => {
-                        if event == SessionEvent::Interrupt {
+                        // What is on its way onto a connection arrives there, or the server ends it.
+                        if event == SessionEvent::Interrupt && has_none() {
                             break None;
                         }
                         match locks.hear(event)? {
