@@ -1,6 +1,6 @@
 //! KILL of sessions that share their connections, by the ids that their clients know.
 
-use super::ground::{Ground, Tenant, teach, until_waiting};
+use super::ground::{Ground, Tenant, teach, until_queued, until_waiting};
 use crate::own_server::flavour_of;
 use crate::script::{Flavour, Server};
 use crate::session::{Session, account};
@@ -14,6 +14,7 @@ on_both! {
     a_kill_query_of_an_idle_session_touches_nothing
     a_kill_query_ends_a_wait_for_a_lock_as_on_the_server
     a_kill_ends_a_session_that_waits_for_a_lock
+    a_kill_query_ends_a_wait_for_a_connection
     the_server_judges_who_may_kill_a_session_without_a_connection
     com_process_kill_takes_a_session_s_id_where_the_server_knows_the_command
 }
@@ -111,6 +112,22 @@ fn a_kill_ends_a_session_that_waits_for_a_lock(server: &Server) {
     assert_eq!(waiter.last_words().map(|error| error.code), Some(expected));
     holder.unlock("k");
     holder.lock("k");
+}
+
+fn a_kill_query_ends_a_wait_for_a_connection(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "1h"]);
+    let (mut waiter, mut busy) = (ground.session(), ground.session());
+    waiter.run("SET @x = 5");
+    busy.run("BEGIN");
+    ground.until_none_is_surplus();
+    let waits = ground.proxy.metric("lockstead_pool_waits_total");
+    waiter.send("SELECT 7");
+    until_queued(&ground.proxy, waits + 1.0);
+    busy.run(&format!("KILL QUERY {}", waiter.id()));
+    let heard = waiter.client.read_response(Shape::Query);
+    assert_eq!(error(&heard), (1317, "Query execution was interrupted".to_owned()));
+    busy.run("COMMIT");
+    assert_eq!(waiter.value("SELECT @x").as_deref(), Some("5"));
 }
 
 fn the_server_judges_who_may_kill_a_session_without_a_connection(server: &Server) {
