@@ -25,6 +25,8 @@ pub struct Reported {
     pub changes: Vec<SessionChange>,
     /// A statement has generated a value for an AUTO_INCREMENT column, or said that it did.
     pub insert_id: bool,
+    /// A statement has left warnings, perhaps not the last one.
+    pub warned: bool,
     /// Ids of statements that were prepared.
     pub prepared: Vec<u32>,
     /// What the last result was.
@@ -215,6 +217,7 @@ impl Cutter {
                 };
                 self.reported.changes.append(&mut changes);
                 self.reported.insert_id |= ok.insert_id != 0;
+                self.reported.warned |= ok.warnings() != 0;
                 self.reported.result = Some(match self.rows.take() {
                     Some(rows) => LastResult::Rows(rows),
                     None => LastResult::Changed(ok.affected()),
@@ -222,6 +225,7 @@ impl Cutter {
                 put_frame(out, frame.seq, &ok.for_client(&mut self.told));
             }
             PacketKind::Eof if !self.passes => {
+                self.reported.warned |= bytes.get(HEADER + 1..HEADER + 3) != Some(&[0, 0]);
                 // MariaDB says so in these, too.
                 if let Some(high) = bytes.get_mut(HEADER + 4) {
                     *high &= !(Status::SESSION_STATE_CHANGED.to_le_bytes()[1]);

@@ -79,6 +79,11 @@ impl<'a> OkPacket<'a> {
         self.affected
     }
 
+    /// Warnings that the statement has left.
+    pub fn warnings(&self) -> u16 {
+        self.warnings
+    }
+
     /// What the server tells of the session; `None`: its blocks cannot be read.
     pub fn changes(&self) -> Option<Vec<SessionChange>> {
         let mut changes = Vec::new();

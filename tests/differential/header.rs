@@ -44,6 +44,21 @@ impl Header {
         rest.starts_with('~')
     }
 
+    /// Whether a line ends a pass, at least on this server.
+    pub(crate) fn ends(line: &str, pass: Pass, flavour: Flavour) -> bool {
+        let words = line
+            .strip_prefix("@end ")
+            .map(|rest| rest.trim().split_once(' ').unwrap_or((rest.trim(), "")));
+        words.is_some_and(|(name, on)| {
+            let on_this = match on {
+                "mysql" => flavour == Flavour::MySql,
+                "mariadb" => flavour == Flavour::MariaDb,
+                _ => true,
+            };
+            name == pass.name() && on_this
+        })
+    }
+
     fn directive(&mut self, word: &str, rest: &str, here: &dyn Fn() -> String) {
         let passes = || {
             rest.split_whitespace().map(|word| {
@@ -68,6 +83,11 @@ impl Header {
                 let own = self.own.as_mut();
                 let own = own.unwrap_or_else(|| panic!("no @own in front of it: {}", here()));
                 own.first.push(rest.to_owned());
+            }
+            "end" => {
+                let (pass, flavour) = rest.split_once(' ').unwrap_or((rest, ""));
+                assert!(Pass::named(pass).is_some(), "there is no pass {pass}: {}", here());
+                assert!(matches!(flavour, "" | "mysql" | "mariadb"), "what server? {}", here());
             }
             "ignored" => {
                 assert!(!rest.is_empty(), "it does not say why: {}", here());

@@ -168,12 +168,11 @@ impl Case {
         let learns = self.pass == Pass::Shuffled;
         let wrap = self.pass.wrap();
         let check = Check { server, flavour: self.flavour, wrap, through, learns };
-        let documented = |line: &&str| !Header::is_of_durable(line);
-        let text: Vec<&str> = if self.pass.is_native() {
-            self.script.text.lines().filter(documented).collect()
-        } else {
-            vec![&self.script.text]
-        };
+        let is_native = self.pass.is_native();
+        let documented = |line: &&str| !(is_native && Header::is_of_durable(line));
+        let goes_on = |line: &&str| !Header::ends(line, self.pass, self.flavour);
+        let text: Vec<&str> =
+            self.script.text.lines().take_while(goes_on).filter(documented).collect();
         check.run(&self.script.name, &text.join("\n"), recorded)
     }
 }

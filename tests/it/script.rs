@@ -11,6 +11,7 @@
 //! @only mysql                    also mariadb: the other server has nothing to say to it
 //! @also over_tls over_zlib       further passes that it is in; tests/differential/pass.rs has them
 //! @not over_zlib                 passes that it cannot be in, whatever is asked for
+//! @end shuffled [mysql]          that pass ends here: a known difference follows (docs/pooling.md)
 //! @own OPTION...                 on a server of its own, started with these options
 //! @first SQL                     run by root at a server of its own, once
 //! @ignored WHY                   not run unless ignored tests are asked for
@@ -46,6 +47,7 @@ pub(crate) mod expand;
 pub(crate) mod parse;
 pub(crate) mod perform;
 pub(crate) mod run;
+pub(crate) mod teach;
 pub(crate) mod values;
 
 pub(crate) use compare::compare;

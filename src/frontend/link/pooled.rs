@@ -16,12 +16,13 @@ use crate::frontend::shared::context::Context;
 use crate::mutants;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
+use crate::protocol::cut::Reported;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::packet;
 use crate::protocol::status::Status;
 use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
-use crate::types::ProxyId;
+use crate::types::{Flavour, ProxyId};
 
 /// What became of a session's wish for a connection.
 #[derive(Debug)]
@@ -114,9 +115,15 @@ impl Link {
 
     /// Takes in what the server has reported of the session's state.
     pub(super) fn take_in_reports(&mut self) {
-        if let Some(seat) = &mut self.seat {
+        if self.seat.is_some() {
             let reported = self.server.take_reported();
-            seat.take_in(&reported);
+            self.take_in_reported(&reported);
+        }
+    }
+
+    fn take_in_reported(&mut self, reported: &Reported) {
+        if let Some(seat) = &mut self.seat {
+            seat.take_in(reported);
             if seat.state.schema.is_some()
                 && let Some(backend) = self.server.backend()
             {
@@ -170,11 +177,21 @@ impl Link {
         // rows, servers report late.
         let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
         if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
-            self.exchange_all(&[packet::ping()]).await?;
-            self.take_in_reports();
+            let flavour = self.seat.as_ref().map(|seat| seat.flavour);
+            // MariaDB reports late with a statement only.
+            let question = match flavour {
+                Some(Flavour::MariaDb) => packet::query(b"DO 0", self.capabilities),
+                Some(Flavour::MySql) | None => packet::ping(),
+            };
+            self.exchange_all(&[question]).await?;
+            let mut reported = self.server.take_reported();
+            reported.result = None;
+            self.take_in_reported(&reported);
         }
         if let Some(seat) = &mut self.seat {
             seat.reports_late = false;
+            // If it stays after all: its connection has heard questions that are not the session's.
+            seat.note_move();
         }
         if !self.is_free() {
             return Ok(());

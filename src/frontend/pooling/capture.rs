@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use mysql_common::collations::{Collation, CollationId};
+
 use super::state::{SessionState, WAIT_TIMEOUT, quoted, role_text};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::LiteralKind;
@@ -31,7 +33,7 @@ pub(crate) struct Doubts {
     pub insert_id: bool,
     /// Whether the server runs statements at each login.
     pub init_connect: bool,
-    /// SET NAMES has given them a collation, which MariaDB keeps for results.
+    /// SET NAMES has given them a collation, which servers keep for results.
     pub collated: bool,
     /// System variables: that a statement had for itself, of which a server reports the value that they had there; and
     /// the limit of idle time, which is the session's own from its login on.
@@ -69,9 +71,6 @@ impl Doubts {
             ask(b"@@character_set_connection");
             ask(b"@@character_set_results");
             ask(b"@@collation_connection");
-        }
-        if self.handshake {
-            ask(b"(SELECT MAX(id) FROM information_schema.collations WHERE collation_name=@@collation_connection)");
         }
         if self.role {
             ask(b"CURRENT_ROLE()");
@@ -125,16 +124,16 @@ impl Doubts {
         }
         if self.handshake {
             // Set by name, a character set would have another collation, which clients are told.
-            let login = collation.to_string().into_bytes();
-            let id = next()?.clone().unwrap_or_default();
+            let is_login = state.collation.as_ref().is_some_and(|name| is_named(collation, name));
             match flavour {
-                Flavour::MySql if id == login => {
+                Flavour::MySql if is_login => {
+                    let id = collation.to_string().into_bytes();
                     for name in CHARSETS {
                         state.set(name.as_bytes(), &id);
                     }
                 }
-                // It takes no numbers of other collations than a character set's first.
-                Flavour::MariaDb if id == login || self.collated => state.set_names(),
+                // MariaDB takes no numbers of other collations than a character set's first.
+                _ if is_login || self.collated => state.set_names(),
                 Flavour::MySql | Flavour::MariaDb => {}
             }
         }
@@ -182,6 +181,15 @@ pub(crate) struct Captured {
     pub large: bool,
     /// The server runs statements at each login.
     pub init_connect: bool,
+}
+
+/// Whether a collation of this number has this name. The server is not asked: to look it up begins a transaction
+/// where each statement is not one of its own.
+fn is_named(id: u8, name: &[u8]) -> bool {
+    let known = Collation::resolve(CollationId::from(u16::from(id)));
+    // One server writes utf8 where the other writes utf8mb3.
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase().replace("utf8mb3_", "utf8_");
+    known.collation().to_ascii_lowercase().replace("utf8mb3_", "utf8_") == name
 }
 
 /// NULL as an expression of a type; `None`: the variable is not set.
@@ -235,7 +243,7 @@ mod tests {
         assert!(questions[1].ends_with(b"SELECT @`b`,@`d`,@`i`,@`n`,@`s`,@`u` LIMIT 0"));
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let mut values: Vec<Option<Vec<u8>>> = ["utf8mb4", "latin1"].map(some).to_vec();
-        values.extend([None, some("latin1_bin"), some("47"), some("NONE"), some("9"), some("0")]);
+        values.extend([None, some("latin1_bin"), some("NONE"), some("9"), some("0")]);
         values.push(some("28800"));
         let variable = |length: &str, charset: &str, collation: &str, hex: &str, text: &str| {
             [some(length), some(charset), some(collation), some(hex), some(text)]
@@ -266,6 +274,20 @@ mod tests {
         assert_eq!(state.wait_timeout(), Some(Duration::from_hours(8)));
         assert_eq!(state.collation.as_deref(), Some(&b"latin1_bin"[..]));
         assert_eq!(doubts.answered(&values[1..], &kinds, (Flavour::MySql, 8), &mut state), None);
+    }
+
+    #[test]
+    fn collations_are_known_by_number() {
+        for (id, name, same) in [
+            (255, "utf8mb4_0900_ai_ci", true),
+            (45, "utf8mb4_general_ci", true),
+            (33, "utf8mb3_general_ci", true),
+            (33, "utf8_general_ci", true),
+            (47, "latin1_swedish_ci", false),
+            (0, "latin1_swedish_ci", false),
+        ] {
+            assert_eq!(is_named(id, name.as_bytes()), same, "{id} {name}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
+use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
@@ -133,6 +134,11 @@ impl Seat {
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
         }
+        let mut doubts = Doubts::at_login();
+        // A reset takes what MariaDB adds to the mode for this.
+        if key.capabilities.has(Capabilities::IGNORE_SPACE) {
+            doubts.variables.insert((*b"sql_mode").into());
+        }
         Self {
             pool,
             key,
@@ -141,7 +147,7 @@ impl Seat {
             secrets,
             programs,
             state,
-            doubts: Doubts::at_login(),
+            doubts,
             pins,
             hold: None,
             current,
@@ -178,7 +184,7 @@ impl Seat {
             self.pins.remove(Pin::Diagnostics);
         }
         self.explained = !effects.is_empty() || is_set(text);
-        self.collates = self.flavour == Flavour::MariaDb && is_set(text) && names_collation(text);
+        self.collates = is_set(text) && names_collation(text);
         if effects.is_empty() {
             return;
         }
@@ -242,6 +248,9 @@ impl Seat {
     /// Takes in what the server has reported.
     pub(crate) fn take_in(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
+        if reported.warned {
+            self.pins.add(Pin::Diagnostics);
+        }
         self.results.take_in(reported.result);
         if !reported.prepared.is_empty() {
             self.prepared.extend(&reported.prepared);

@@ -58,7 +58,7 @@ impl Eq for CanonPacket {}
 
 impl Canon {
     /// Leaves out what servers and clients say for a password after the first packets of a login, and the numbers
-    /// of the packets after that.
+    /// of the packets after that; and the ids of statements.
     pub(crate) fn forget_proofs(&mut self) {
         let greets = |p: &CanonPacket| matches!(p, CanonPacket::Said(Kind::Auth, 0, ..));
         let proves = |p: &CanonPacket| matches!(p, CanonPacket::Said(Kind::Auth, 1.., ..));
@@ -67,6 +67,9 @@ impl Canon {
             match raw.kind {
                 Kind::Eof => raw.payload.get_mut(4).into_iter().for_each(|high| *high &= 0xbf),
                 Kind::PrepareOk => raw.payload.get_mut(1..5).into_iter().for_each(|id| id.fill(0)),
+                Kind::Err if is_about_a_statement(&raw.payload) => {
+                    raw.payload = without_numbers(&render::bytes(&raw.payload[1..])).into_bytes();
+                }
                 _ => {}
             }
         }
@@ -81,6 +84,12 @@ impl Canon {
             }
         }
     }
+}
+
+/// Whether an ERR packet's message holds the id of a statement.
+fn is_about_a_statement(payload: &[u8]) -> bool {
+    let code = payload.get(1..3).map(|code| u16::from_le_bytes([code[0], code[1]]));
+    code.is_some_and(|code| ABOUT_A_STATEMENT.contains(&code))
 }
 
 /// The comparable form of an entry of `transcript`.

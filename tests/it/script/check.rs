@@ -9,6 +9,7 @@ use super::compare::{Compared, compare, shown_whole, unexpected};
 use super::parse::Script;
 use super::run::{Runner, Transcript};
 use super::server::Server;
+use super::teach::teach;
 use crate::wire::wrap::Wrap;
 
 /// Scripts run beside each other, unless one is repeated because of its times.
@@ -20,7 +21,7 @@ pub(crate) struct Check<'a> {
     pub(crate) flavour: Flavour,
     /// Around the connections of both sides.
     pub(crate) wrap: Wrap,
-    /// The proxy may ask for passwords in another way than the server does.
+    /// The proxy learns passwords before the script begins, and may ask for them in another way than the server does.
     pub(crate) learns: bool,
     /// The proxy's port; `None` compares the server with itself.
     pub(crate) through: Option<u16>,
@@ -95,6 +96,9 @@ impl Check<'_> {
         };
         let runner = self.runner(script, variant, &recording.accounts);
         let through = self.through.unwrap_or(self.server.port);
+        if self.learns && self.through.is_some() {
+            teach(through, self.server, &recording.accounts.names);
+        }
         let proxied = runner.run(through, &mut self.server.root());
         let how = if self.learns { Compared::WithoutProofs } else { Compared::Whole };
         compare(&recording.direct, &proxied, self.flavour, runner.names, how)?;

@@ -69,6 +69,7 @@ k: DO 1
 k: SELECT @@character_set_client, @@character_set_results, @@collation_connection
 = latin1 | latin1 | latin1_swedish_ci
 
+@end shuffled mariadb
 # After a reset, which is not alike on the servers. (MariaDB resets a session whose login had a
 # collation that it does not know to that of an earlier connection.)
 l reset

@@ -159,6 +159,7 @@ f: SET character_set_results = utf8mb4
 f: SELECT 'é' AS e
 = é
 
+@end shuffled mysql
 # Of the server, the schema and the file system, as far as a session has its own.
 g: SET character_set_server = latin1
 g: SELECT @@character_set_server, @@collation_server

@@ -6,6 +6,7 @@
 @setup CREATE PROCEDURE $DB.shows() BEGIN SELECT id FROM t LIMIT 2; SELECT FOUND_ROWS(); END
 @setup CREATE PROCEDURE $DB.calculates() BEGIN SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1; END
 
+@end shuffled mysql
 # Of a query, with LIMIT and without.
 a: SELECT id FROM t
 = 1; 2; 3; 4; 5

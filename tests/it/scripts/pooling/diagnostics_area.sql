@@ -15,6 +15,7 @@ a: GET DIAGNOSTICS CONDITION 1 @state = RETURNED_SQLSTATE, @no = MYSQL_ERRNO, @t
 a: SELECT @num, @rows, @state, @no, @text
 [mysql] = 1 | -1 | 23000 | 1062 | Duplicate entry '1' for key 't.PRIMARY'
 [mariadb] = 1 | -1 | 23000 | 1062 | Duplicate entry '1' for key 'PRIMARY'
+@end shuffled mysql
 a: SELECT nosuch
 = ERR 1054/42S22
 a: SELECT GET_LOCK('$N.a', 0)

@@ -83,6 +83,7 @@ c: UPDATE t SET v = 9
 c: COMMIT
 c: UPDATE t SET v = 5
 
+@end shuffled mariadb
 # A statement without BEGIN that is refused does not use it up; one that runs does.
 c: SET TRANSACTION READ ONLY
 c: UPDATE t SET v = 9

@@ -61,6 +61,7 @@ b: SELECT COUNT(*) FROM log
 b: SELECT @b
 = begun
 
+@end shuffled
 # Functions and views with effects.
 c: SELECT effects()
 = 1

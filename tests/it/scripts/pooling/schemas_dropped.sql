@@ -8,6 +8,7 @@
 @setup INSERT INTO $DB.t VALUES ('in the first')
 @session r user=root
 
+@end shuffled
 # The schema of a session is dropped by another, then made again.
 b: USE e_$N
 b: CREATE TABLE t (v INT)

@@ -132,6 +132,7 @@ d: SHOW CREATE TABLE o
 = o | CREATE TABLE `o` (\x0a  `v` varchar(10) DEFAULT NULL,\x0a  `n` decimal(5,0) DEFAULT NULL\x0a) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci
 d reset
 
+@end shuffled mariadb
 # RETURNING, tables of sequences, system versioning's time.
 e: CREATE TABLE v (id INT PRIMARY KEY, n INT) WITH SYSTEM VERSIONING
 e: INSERT INTO v VALUES (1, 1)

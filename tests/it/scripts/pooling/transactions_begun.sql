@@ -174,6 +174,7 @@ d: SELECT id FROM t WHERE id >= 20
 d: SAVEPOINT outside
 d: ROLLBACK TO outside
 = ERR 1305/42000
+@end shuffled mysql
 d: SET autocommit = 0
 d: SAVEPOINT first
 d: INSERT INTO t VALUES (23, 1)

@@ -62,6 +62,7 @@ c: SET NAMES utf8mb4
 c: SELECT @ci = @bi
 = 1
 
+@end shuffled
 # NULL, with and without a past.
 d: SET @a = NULL, @b = 5
 d: SET @b = NULL

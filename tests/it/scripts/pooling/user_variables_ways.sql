@@ -136,6 +136,7 @@ c execute h 5 1 'x'
 c: SELECT @io
 = again
 
+@end shuffled
 # By functions and triggers.
 d: SELECT f(21)
 = 42

@@ -28,6 +28,7 @@ a: SET group_concat_max_len = @@global.group_concat_max_len
 a: SELECT @@group_concat_max_len = @@global.group_concat_max_len
 = 1
 
+@end shuffled mariadb
 # Several in one SET, spelled in every way.
 b: SET lock_wait_timeout = 77, SESSION net_read_timeout = 78, LOCAL net_write_timeout = 79, @@session.net_retry_count = 8, @@local.max_length_for_sort_data = 80, @@div_precision_increment = 9
 [mysql] = OK W1
