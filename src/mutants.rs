@@ -38,7 +38,7 @@ pub enum Mutant {
     ProofBeforeRow,
     /// A release written later frees the row whatever its token.
     ReleaseWithoutGuard,
-    /// In mode coexist an answer that tells of a lock does not wait for its row.
+    /// In mode coexist an answer that reports a lock does not wait for its row.
     AnswerBeforeRow,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,

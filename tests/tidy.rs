@@ -15,6 +15,8 @@ use lockstead::config::{Plan, Raw};
 mod documents;
 #[path = "tidy/english.rs"]
 mod english;
+#[path = "tidy/functions.rs"]
+mod functions;
 #[path = "tidy/pages.rs"]
 mod pages;
 #[path = "tidy/structure.rs"]
@@ -192,7 +194,7 @@ fn is_char(text: &str) -> bool {
 }
 
 /// Words of code that follow `prefix`.
-fn words_behind<'a>(code: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+fn words_after<'a>(code: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
     code.match_indices(prefix).map(move |(at, _)| {
         let rest = &code[at + prefix.len()..];
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -226,11 +228,11 @@ fn modules_import_only_from_lower_floors() {
             continue;
         };
         let (code, _) = split(&source.text);
-        if words_behind(&code, "crate::").any(str::is_empty) {
+        if words_after(&code, "crate::").any(str::is_empty) {
             findings.add(&source.path, "names `crate::{…}` or `crate::*`; one module a line");
         }
         let used: BTreeSet<&str> =
-            words_behind(&code, "crate::").filter(|to| !to.is_empty() && *to != from).collect();
+            words_after(&code, "crate::").filter(|to| !to.is_empty() && *to != from).collect();
         for to in used {
             let lower = floor(to).is_some_and(|there| there < here);
             if !lower && !BESIDE.contains(&(from, to)) {
@@ -257,6 +259,14 @@ fn the_map_names_every_module_and_no_other() {
     }
     for module in named.iter().filter(|m| !present.contains(**m)) {
         findings.add(module, "has a floor but no file");
+    }
+    // The map is in the page's first block of code. A folder's own file has the folder's name.
+    let map = map.split("```").nth(1).unwrap_or_default();
+    for source in sources() {
+        let path = source.path.trim_end_matches(".rs").trim_end_matches("/mod");
+        if !has_word(map, path.rsplit('/').next().unwrap_or_default()) {
+            findings.add(&source.path, "is not on the map of ARCHITECTURE.md");
+        }
     }
     findings.check("The map of src/ is complete");
 }

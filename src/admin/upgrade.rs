@@ -1,4 +1,4 @@
-//! UPGRADE and UPGRADE IF NEEDED: a new process takes the place of this one.
+//! UPGRADE and UPGRADE IF NEEDED: a new process replaces this one.
 
 use tokio::sync::oneshot;
 

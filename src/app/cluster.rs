@@ -77,6 +77,39 @@ fn pool_of(context: &Context) -> Option<(String, Pool)> {
     context.shared.as_ref().map(|shared| (listen, shared.pool.clone()))
 }
 
+/// The settings of each listener, and its sockets.
+fn bind(
+    listeners: &[Config],
+    sockets: &mut Sockets,
+) -> Result<Vec<(InForce, Vec<BoundSocket>)>, StartError> {
+    let mut bound = Vec::new();
+    for config in listeners {
+        let in_force = InForce::load(config.clone())?;
+        let listen = config.listen.iter();
+        let listen: Result<Vec<_>, _> = listen.map(|at| sockets.clients(at)).collect();
+        bound.push((in_force, listen?));
+    }
+    Ok(bound)
+}
+
+/// The connections that a listener's sessions share, if it has them share any.
+fn shared_connections(context: &Context) -> Result<Option<Shared>, StartError> {
+    let pooling = context.config.pooling;
+    if !pooling.is_shared() {
+        return Ok(None);
+    }
+    let limits =
+        PoolLimits { size: pooling.size, idle_keep: pooling.idle_keep, lifetime: pooling.lifetime };
+    let metrics = Arc::clone(&context.metrics);
+    let secrets = LearnedSecrets::new(pooling.learn, metrics.unlocked_memory.clone());
+    let secrets = secrets.map_err(|_| StartError::NoPool("no RSA key can be made"))?;
+    Ok(Some(Shared {
+        pool: Pool::new(limits, metrics),
+        secrets: Arc::new(secrets),
+        programs: KnownPrograms::default(),
+    }))
+}
+
 impl RunningCluster {
     /// Starts one; the others must not have the same lock tables.
     pub(super) async fn start(
@@ -86,13 +119,7 @@ impl RunningCluster {
         sockets: &mut Sockets,
     ) -> Result<Self, StartError> {
         let ClusterPlan { name, listeners } = cluster;
-        let mut bound = Vec::new();
-        for config in &listeners {
-            let in_force = InForce::load(config.clone())?;
-            let listen = config.listen.iter();
-            let listen: Result<Vec<_>, _> = listen.map(|at| sockets.clients(at)).collect();
-            bound.push((in_force, listen?));
-        }
+        let bound = bind(&listeners, sockets)?;
         let addresses: Vec<_> =
             bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect();
         let config = &listeners[0];
@@ -160,29 +187,10 @@ impl RunningCluster {
         };
         let each = |(in_force, sockets)| {
             let context = Context { in_force, ..first.clone() }.renewed();
-            let pooling = context.config.pooling;
-            let limits = PoolLimits {
-                size: pooling.size,
-                idle_keep: pooling.idle_keep,
-                lifetime: pooling.lifetime,
-            };
-            let metrics = Arc::clone(&context.metrics);
-            let shared = if pooling.is_shared() {
-                let secrets = LearnedSecrets::new(pooling.learn, metrics.unlocked_memory.clone());
-                let secrets = secrets.map_err(|_| StartError::NoPool("no RSA key can be made"))?;
-                let programs = KnownPrograms::default();
-                Some(Shared {
-                    pool: Pool::new(limits, metrics),
-                    secrets: Arc::new(secrets),
-                    programs,
-                })
-            } else {
-                None
-            };
+            let shared = shared_connections(&context)?;
             Ok((Context { shared, ..context }, sockets))
         };
-        let listeners: Result<_, StartError> = bound.into_iter().map(each).collect();
-        let listeners = listeners?;
+        let listeners = bound.into_iter().map(each).collect::<Result<_, StartError>>()?;
         Ok(Self { tables, name, listeners, work, account })
     }
 

@@ -1,7 +1,7 @@
 //! Listening sockets go from a process to the one that takes its place.
 //!
 //! The new process is started with one end of a pair of sockets as its standard input. It gets a
-//! message for each listening socket, with what it is for, says that it is ready, accepts when it
+//! message for each listening socket, with its purpose, says that it is ready, accepts when it
 //! is told to, and says so. Until then the old one accepts too: a socket that both have open loses
 //! no client that waits in its queue (docs/adr/0017-upgrade.md).
 
@@ -37,7 +37,7 @@ const LONGEST: usize = 512;
 /// For a message of a process that is there.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A listening socket and what it is for.
+/// A listening socket and its purpose.
 pub(super) type NamedSocket = (String, OwnedFd);
 
 /// Both ends. Messages do not run together, and an end that is gone is seen.
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_is_no_process_that_hands_over() {
+    fn a_process_that_is_gone_does_not_hand_over() {
         let (old, new) = pair().expect("a pair");
         drop(old);
         assert!(receive(&new).is_err());

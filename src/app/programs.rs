@@ -12,7 +12,7 @@ use crate::store::connection::{StoreConnection, StoreError};
 
 /// How often they are read, if no client is seen to change one.
 const EVERY: Duration = Duration::from_mins(1);
-/// A version that runs what stands in versioned comments.
+/// A version that runs the code in versioned comments.
 const NEWEST: u32 = 999_999;
 /// The least pause between two readings.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -29,7 +29,7 @@ pub(super) async fn tend(url: StoreUrl, limit: Duration, known: KnownPrograms) {
             }
         }
         sleep(PAUSE).await;
-        // Nobody has changed one: it is read again all the same.
+        // Nobody has changed one: it is read again nevertheless.
         let _ = timeout(EVERY, known.wait_until_stale()).await;
     }
 }
@@ -44,7 +44,7 @@ async fn read(
         Some(conn) => conn,
         None => link.insert(StoreConnection::open(url, limit).await?),
     };
-    // What differs by mode is judged in all modes.
+    // A text that differs by mode is judged in all modes.
     let dialect = Dialect {
         flavour: conn.flavour(),
         version: NEWEST,

@@ -220,8 +220,8 @@ fn bind_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
 /// How long another start may take to bind.
 const OTHER_START: Duration = Duration::from_secs(1);
 
-/// Keeps other starts out of the folder until it is dropped. Without a lock, where there is none to
-/// be had: what else locks the folder must not keep a proxy from starting.
+/// Keeps other starts out of the folder until it is dropped. Without a lock, where none can be made:
+/// other programs that lock the folder must not keep a proxy from starting.
 fn alone_in(path: &Path) -> Option<File> {
     // Before a name alone, there is nothing.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_listened_on_any_more_is_closed() {
+    async fn a_socket_that_is_not_listened_on_any_more_is_closed() {
         let folder = folder();
         let path = folder.join("socket");
         let old = StdUnix::bind(&path).expect("bound");

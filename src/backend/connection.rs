@@ -301,7 +301,7 @@ impl Backend {
         (n, progress)
     }
 
-    /// Counts the packets that come before the server hangs up.
+    /// Counts the packets that come before the server closes the connection.
     pub fn number_last_words(&mut self, bytes: &mut [u8]) {
         if let Some(renumber) = &mut self.renumber {
             renumber.begin(0);

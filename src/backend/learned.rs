@@ -1,7 +1,7 @@
 //! What the proxy has learned of accounts while their clients logged in, so that it can open more
 //! connections for them.
 //!
-//! The server judges each client. What a client has proved itself with is kept in locked memory, and
+//! The server judges each client. The proof that a client has given is kept in locked memory, and
 //! nowhere else; it is good as long as the server takes it.
 
 use std::collections::HashMap;
@@ -142,7 +142,7 @@ impl LearnedSecrets {
         self.vault.lock().forget_all();
     }
 
-    /// What can be learned of an answer, if it is the one of whoever has the account's password.
+    /// Learns from an answer, if it comes from a client that has the account's password.
     /// `None` is no refusal: the password may have changed, and there may be two.
     pub fn recognise(
         &self,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_keeps_and_one_answer_open_an_account() {
+    fn the_server_s_verifier_and_one_answer_open_an_account() {
         for scheme in Scheme::ALL {
             let secrets = secrets(LearnPasswords::Clear);
             let right = answered(scheme, PASSWORD);

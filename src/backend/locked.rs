@@ -19,7 +19,7 @@ pub(super) struct LockedSlots {
     free: Vec<LockedSlot>,
 }
 
-/// One slot. Whoever has it may read and write it, in the slots that it was taken from.
+/// One slot. Its owner may read and write it, in the slots that it was taken from.
 pub(super) struct LockedSlot {
     block: usize,
     at: usize,

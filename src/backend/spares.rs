@@ -1,6 +1,6 @@
 //! Greeted connections whose client left before it logged in.
 //!
-//! A load balancer's probe connects, reads the greeting and hangs up. Passed on, each would count
+//! A load balancer's probe connects, reads the greeting and closes the connection. Passed on, each would count
 //! at the server as a failed handshake, and after max_connect_errors of them the server blocks
 //! the proxy's host. So the connection is kept for the next client, and before the server loses
 //! patience it is completed with the proxy's own account.

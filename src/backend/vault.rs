@@ -153,8 +153,8 @@ impl Vault {
         Ok(())
     }
 
-    /// Keeps a password's verifier, and its hash if that is known. What is known of the same password
-    /// besides is kept, what is known of another is not.
+    /// Keeps a password's verifier, and its hash if that is known. Keeps what else is known of the
+    /// same password, and drops what is known of another.
     pub(super) fn keep_hash(
         &mut self,
         user: &[u8],

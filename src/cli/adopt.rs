@@ -258,7 +258,7 @@ async fn open(
             *conn = again.map_err(doubt)?;
             conn.has_opened(schema, opening.epoch).await.map_err(doubt)
         }
-        // Whatever was done of it goes back with the connection.
+        // The server rolls back all of it when the connection ends.
         result => Ok(result?),
     }
 }

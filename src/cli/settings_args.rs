@@ -26,7 +26,7 @@ impl SettingsArgs {
         Plan::load(self.config.as_deref(), self.raw)
     }
 
-    /// A warning, if the file has a password and everybody may read it.
+    /// A warning, if the file has a password and every user may read it.
     pub(super) fn warning(&self) -> Option<String> {
         let path = self.config.as_deref()?;
         let readable = private::readable(&std::fs::metadata(path).ok()?)?;

@@ -35,7 +35,7 @@ pub(super) fn is_hidden(c: char) -> bool {
     HIDDEN.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
-/// For people.
+/// As a reader needs it.
 pub(crate) fn plain(text: &str) -> String {
     let escaped =
         |c: char| if is_hidden(c) { c.escape_default().to_string() } else { c.to_string() };
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_is_shown_by_its_number() {
+    fn invisible_characters_are_shown_by_their_numbers() {
         assert_eq!(lines("a\n\u{1b}[2J b\n"), "a\n\\u{1b}[2J b\n");
         for (text, shown) in [
             ("two\nlines\t\u{1b}[31m", "two\\nlines\\t\\u{1b}[31m"),

@@ -1,8 +1,11 @@
 //! Addresses: of servers, lock tables and listeners.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+use percent_encoding::percent_decode_str;
 
 /// A host and port to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,30 +80,25 @@ impl StoreUrl {
         if url.username().is_empty() {
             return Err(format!("names no user; {example}"));
         }
-        let decode = |s: &str| percent_decode(s).ok_or(format!("has a broken %-escape; {example}"));
+        let decoded = |s: &str| decode(s).ok_or(format!("has a broken %-escape; {example}"));
         Ok(Self {
             host: host.trim_matches(['[', ']']).to_owned(),
             port: url.port().unwrap_or(3306),
-            user: decode(url.username())?,
-            password: decode(url.password().unwrap_or_default())?,
+            user: decoded(url.username())?,
+            password: decoded(url.password().unwrap_or_default())?,
             schema: schema.to_owned(),
             tls: StoreTls::default(),
         })
     }
 }
 
-fn percent_decode(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(b) = bytes.next() {
-        if b == b'%' {
-            let hex = [bytes.next()?, bytes.next()?];
-            out.extend(hex::decode(hex).ok()?);
-        } else {
-            out.push(b);
-        }
+/// The text with its escapes decoded. `None`: one is broken, which the crate would leave as it is.
+fn decode(text: &str) -> Option<String> {
+    let whole = |rest: &str| rest.get(..2).is_some_and(|two| hex::decode(two).is_ok());
+    if !text.split('%').skip(1).all(whole) {
+        return None;
     }
-    String::from_utf8(out).ok()
+    percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned)
 }
 
 impl fmt::Debug for StoreUrl {
@@ -124,5 +122,28 @@ impl fmt::Display for Listen {
             Self::Tcp(address) => address.fmt(f),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_escape_is_decoded_and_a_broken_one_is_refused() {
+        for (text, expected) in [
+            ("s%40fe", Some("s@fe")),
+            ("%c3%A4", Some("\u{e4}")),
+            ("10%25", Some("10%")),
+            ("10%", None),
+            ("10%2", None),
+            ("10%zz", None),
+            ("%+1", None),
+            ("%ff", None),
+        ] {
+            assert_eq!(decode(text).as_deref(), expected, "{text}");
+        }
+        let refused = StoreUrl::parse("mysql://u:10%zz@h/db").expect_err("a broken escape");
+        assert!(refused.contains("%-escape") && !refused.contains("10%zz"), "{refused}");
     }
 }

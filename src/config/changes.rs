@@ -198,7 +198,7 @@ mod tests {
     ";
 
     #[test]
-    fn what_is_bound_or_running_stays_and_is_named() {
+    fn settings_of_what_is_bound_or_running_stay_and_are_named() {
         let (settings, changes) = over(
             &format!(
                 "{}listen = '127.0.0.1:9'\nmax_connections = 7\n",

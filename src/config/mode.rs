@@ -5,7 +5,7 @@
 pub enum Mode {
     /// The server keeps them; their users are reported.
     Observe,
-    /// The server grants its own locks, and a row follows each before the client hears of it.
+    /// The server grants its own locks, and a row follows each before the client gets the answer.
     Coexist,
     /// They are rows in the lock tables.
     Durable,

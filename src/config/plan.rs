@@ -1,6 +1,6 @@
 //! Clusters and their listeners.
 //!
-//! A file without `[[cluster]]` and `[[listener]]` has one of each. With them, each key stands in the
+//! A file without `[[cluster]]` and `[[listener]]` has one of each. With them, each key is in the
 //! table that it belongs to, and what concerns the whole process above them.
 
 use std::path::{Path, PathBuf};
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_wrong_place_is_refused_by_name() {
+    fn a_key_in_the_wrong_place_is_refused_by_name() {
         for (text, says) in [
             (TWO.replace("workers", "lease = '1s'\nworkers"), "`lease`: belongs in a [[cluster]]"),
             (TWO.replace("workers", "tls = 'off'\nworkers"), "`tls`: belongs in a [[listener]]"),

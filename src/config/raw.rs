@@ -11,7 +11,7 @@ use super::error::ConfigError;
 
 /// Every key, as text or number; absent keys take their default in [`super::Config`].
 ///
-/// Flags go over environment variables, these over the file.
+/// Flags override environment variables, which override the file.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct Raw {

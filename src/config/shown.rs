@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_is_shown_and_else_the_default() {
+    fn a_given_value_is_shown_or_else_the_default() {
         let raw = Raw {
             lease: Some("10s".to_owned()),
             workers: Some(3),

@@ -129,6 +129,13 @@ pub struct Config {
     pub shown: Vec<WrongValue>,
 }
 
+const UNSUPPORTED: [(&str, Unsupported); 2] =
+    [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
+const STORE_ERRORS: [(&str, OnStoreError); 2] =
+    [("error", OnStoreError::Error), ("native", OnStoreError::Native)];
+const LOSSES: [(&str, OnLeaseLost); 2] =
+    [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
+const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
 /// Compression algorithms that the server may be asked for.
 const ALGORITHMS: [(&str, Capabilities); 3] =
     [("off", Capabilities(0)), ("zlib", Capabilities::COMPRESS), ("zstd", Capabilities::ZSTD)];
@@ -150,39 +157,37 @@ impl Config {
             key,
             problem,
         };
+        let refused = |(key, problem): WrongValue| wrong(key, problem);
         let listen = listens(raw.listen.as_ref()).map_err(|e| wrong("listen", e))?;
         let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
         let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
         let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
         let backend = backend(raw.backend.as_deref()).map_err(|e| wrong("backend", e))?;
-        let (pooling, mode) = Pooling::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
-        let decisions = [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
-        let unsupported = choice(raw.unsupported.as_deref(), &decisions);
-        let unsupported = unsupported.map_err(|e| wrong("unsupported", e))?;
-        let decisions = [("error", OnStoreError::Error), ("native", OnStoreError::Native)];
-        let on_store_error = choice(raw.on_store_error.as_deref(), &decisions);
-        let on_store_error = on_store_error.map_err(|e| wrong("on_store_error", e))?;
-        let losses = [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
-        let on_lease_lost = choice(raw.on_lease_lost.as_deref(), &losses);
-        let on_lease_lost = on_lease_lost.map_err(|e| wrong("on_lease_lost", e))?;
-        let store = store(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        let (pooling, mode) = Pooling::read(&raw).map_err(refused)?;
+        let unsupported = choose("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED);
+        let unsupported = unsupported.map_err(refused)?;
+        let on_store_error = choose("on_store_error", raw.on_store_error.as_deref(), &STORE_ERRORS);
+        let on_store_error = on_store_error.map_err(refused)?;
+        let on_lease_lost = choose("on_lease_lost", raw.on_lease_lost.as_deref(), &LOSSES);
+        let on_lease_lost = on_lease_lost.map_err(refused)?;
+        let store = store(&raw).map_err(refused)?;
         if store.is_none() && mode != Mode::Observe {
             return Err(no_store());
         }
-        let limits = limits::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
-        let http = http::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
-        let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
-        let log_format =
-            choice(raw.log_format.as_deref(), &formats).map_err(|e| wrong("log_format", e))?;
+        let limits = limits::read(&raw).map_err(refused)?;
+        let http = http::read(&raw).map_err(refused)?;
+        let log_format = choose("log_format", raw.log_format.as_deref(), &FORMATS);
+        let log_format = log_format.map_err(refused)?;
         let first = listen[0].to_string();
         let state_dir = directory(raw.state_dir.as_deref(), place.unwrap_or(&first), mode)
             .map_err(|e| wrong("state_dir", e))?;
         let shown = shown::shown(&raw, store.as_ref());
-        let (tls, backend_tls) = tls::read(&raw).map_err(|(key, problem)| wrong(key, problem))?;
+        let (tls, backend_tls) = tls::read(&raw).map_err(refused)?;
         let admin = admin::read(&raw, state_dir.as_deref(), tls.offer != tls::Offer::Off);
-        let admin = admin.map_err(|(key, problem)| wrong(key, problem))?;
-        let backend_compression = choice(raw.backend_compression.as_deref(), &ALGORITHMS)
-            .map_err(|e| wrong("backend_compression", e))?;
+        let admin = admin.map_err(refused)?;
+        let given = raw.backend_compression.as_deref();
+        let backend_compression =
+            choose("backend_compression", given, &ALGORITHMS).map_err(refused)?;
         Ok(Self {
             listen,
             proxy_protocol,
@@ -221,6 +226,15 @@ impl Config {
             shown,
         })
     }
+}
+
+/// The value that a key chooses by a word; the first one if the key is not given.
+fn choose<T: Copy>(
+    key: &'static str,
+    given: Option<&str>,
+    words: &[(&str, T)],
+) -> Result<T, WrongValue> {
+    choice(given, words).map_err(|problem| (key, problem))
 }
 
 fn directory(given: Option<&str>, place: &str, mode: Mode) -> Result<Option<PathBuf>, String> {

@@ -48,7 +48,7 @@ pub struct Ticket {
 
 #[cfg(test)]
 impl Ticket {
-    /// Of a wait that ends as somebody else says.
+    /// Of a wait that another party ends.
     pub(crate) fn of(key: Key, outcome: oneshot::Receiver<Acquired>) -> Self {
         Self { id: 1, key, outcome }
     }
@@ -120,7 +120,7 @@ impl Engine {
         let _ = done.await;
     }
 
-    /// Releases native locks some milliseconds later. If one of them is claimed natively here before that, the
+    /// Releases native locks some milliseconds later. If a native claim of one of them comes before that, the
     /// claim takes its row over instead.
     pub fn release_later(&self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
         self.send(EngineRequest::ReleaseLater { locks, proxy });

@@ -146,7 +146,7 @@ pub(super) enum EngineRequest {
         proxy: ProxyId,
         reply: oneshot::Sender<()>,
     },
-    /// Soon; not at all if the lock is claimed natively before.
+    /// Soon; not at all if a native claim of the lock comes before.
     ReleaseLater {
         locks: Vec<(Key, u64)>,
         proxy: ProxyId,

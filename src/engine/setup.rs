@@ -24,7 +24,7 @@ pub struct Setup {
     pub collect_after: Duration,
     /// Whether sessions take the server's own locks, and claim the rows by them (mode `coexist`).
     pub native: bool,
-    /// Finds sessions by their connections; without it only those that hold rows are told of other locks.
+    /// Finds sessions by their connections; without it only those that hold rows learn of other locks.
     pub sessions: Option<FindSessions>,
     /// Proves that this process lives, and shows which others do not.
     pub state: Option<StateDir>,

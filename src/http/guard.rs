@@ -141,7 +141,7 @@ mod tests {
         for (given, good) in [
             ("Bearer tulip", true),
             ("bearer tulip", true),
-            ("Basic YW55Ym9keTp0dWxpcA==", true), // anybody:tulip
+            ("Basic YW55Ym9keTp0dWxpcA==", true), // `anybody:tulip`
             ("Basic OnR1bGlw", true),             // :tulip
             ("Basic dHVsaXA=", false),            // tulip
             ("Bearer tulip2", false),

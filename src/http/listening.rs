@@ -1,5 +1,5 @@
-//! Listeners that stop when another process takes this one's place, in clear and encrypted. What has
-//! been accepted by then is served. Of too many connections one gives way ([`Crowd`]).
+//! Listeners that stop when another process takes this one's place, in clear and encrypted. Connections accepted
+//! by then are served. Of too many connections one gives way ([`Crowd`]).
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_at_the_server_is_not_counted() {
+    fn a_lock_found_at_the_server_is_not_counted() {
         let key = plain(b"k", Flavour::MySql).expect("valid").key;
         let mut held = Held::default();
         held.grant(key.clone(), 7);

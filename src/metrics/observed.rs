@@ -32,7 +32,7 @@ pub struct Observed {
     pub hold_seconds: Histogram,
     /// Counted without an entry of its own in the report.
     pub overflow: IntCounterVec,
-    /// What could not be observed, by reason.
+    /// Calls and statements that could not be observed, by reason.
     pub missed: IntCounterVec,
 }
 
@@ -73,7 +73,7 @@ impl Observed {
             missed: counter_vec(
                 r,
                 "observed_missed_total",
-                "What could not be observed, by reason.",
+                "Calls and statements that could not be observed, by reason.",
                 &["reason"],
             )?,
         };

@@ -65,7 +65,7 @@ pub(super) fn end(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(end)
 }
 
-/// First and last moment since 1970. Whoever verifies a certificate looks at its dates first, and tells
+/// First and last moment since 1970. A verifier looks at a certificate's dates first, and names
 /// them at moments when it is not good.
 fn dates(certificate: &CertificateDer<'_>) -> Option<(Duration, Duration)> {
     let mut roots = RootCertStore::empty();

@@ -548,7 +548,7 @@ mod broken {
     }
 
     #[test]
-    fn a_long_piece_leaves_no_large_window_behind() {
+    fn a_long_piece_leaves_no_large_window() {
         const LONG: usize = 12 << 20;
         let bytes: Vec<u8> = (0..LONG).map(|n| n.to_le_bytes()[1]).collect();
         let packed = zstd::bulk::compress(&bytes, 19).expect("packs");
@@ -634,7 +634,7 @@ mod broken {
         assert!(taken < all + 40 * KEEP, "{taken} bytes");
         let refused = stalled.iter().filter(|(_, refused)| *refused).count();
         assert!(refused > 0 && all - room.left() >= (40 - refused) * WINDOW);
-        // What is shorter is not refused.
+        // A shorter one is not refused.
         let mut codec = Codec::new(Compression::Zstd(3), Role::Server, &room).expect("one");
         let bytes: Vec<u8> = (0..1 << 20).map(|n: usize| n.to_le_bytes()[1]).collect();
         let unpacked = read(
@@ -647,7 +647,7 @@ mod broken {
     }
 
     #[test]
-    fn behind_a_frame_there_is_nothing_more_in_its_piece() {
+    fn after_a_frame_there_is_nothing_more_in_its_piece() {
         let mut piece = repeated(1, true);
         let frame = piece[7..].to_vec();
         piece.extend(&frame);

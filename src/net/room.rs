@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_takes_much_leaves_something_for_the_others() {
+    fn a_session_that_takes_much_leaves_something_for_the_others() {
         let room = Room::default();
         let mut large = Vec::new();
         while let Ok(lent) = room.lend(16 << 20) {

@@ -1,5 +1,5 @@
-//! The certificate that the proxy makes itself, at its first start, so that TLS is there without
-//! anybody's doing.
+//! The certificate that the proxy makes itself, at its first start, so that TLS works without a
+//! setting.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

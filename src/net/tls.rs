@@ -114,7 +114,7 @@ impl Tls {
                     n
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // Most clients hang up without a word. Packets have their own lengths.
+                // Most clients close the connection without a word. Packets have their own lengths.
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
                     self.ended = true;
                     return Ok(());

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_is_short_and_harmless() {
+    fn shown_names_are_short_and_harmless() {
         assert_eq!(&*shown(b"nightly job"), "nightly job");
         assert!(!shown(b"\x1b[2J\n").chars().any(char::is_control));
         let long = shown(&[b'a'; 1000]);

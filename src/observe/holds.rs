@@ -146,7 +146,7 @@ mod tests {
         let now = Instant::now();
         let mut holds = Holds::default();
         holds.taken(lock("a"), now);
-        assert_eq!(holds.taken(unknown(), now), 2, "it may be a once more");
+        assert_eq!(holds.taken(unknown(), now), 2, "it may be `a` again");
         assert_eq!(holds.taken(lock("b"), now), 1);
         assert_eq!(name(holds.released(Some("b"))), None);
         assert!(!holds.has("b") && !holds.is_empty());

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_most_is_counted_together() {
+    fn rows_beyond_the_most_are_counted_together() {
         let mut record = Record::new(None);
         for n in 0..MOST + 3 {
             let over = record.count(&ran("a", &format!("s{n}"), &format!("n{n}")));

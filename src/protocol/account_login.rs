@@ -27,7 +27,7 @@ const MAX_PACKET: u32 = 1 << 30;
 impl AccountLogin<'_> {
     /// What is asked of a server with this offer.
     pub fn asked(&self, offered: Capabilities, tls: bool) -> Capabilities {
-        // Whose the client is, is not the server's to offer. One of MySQL's has no extended ones.
+        // The client's family does not depend on the offer. MySQL's clients have no extended capabilities.
         let mysql = self.capabilities.has(Capabilities::MYSQL);
         let known = if mysql { Capabilities(0xffff_ffff) } else { Capabilities(u64::MAX) };
         let optional =
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_is_not_asked_for() {
+    fn capabilities_that_are_not_wanted_are_not_asked_for() {
         let extended = Capabilities::MARIADB_CACHE_METADATA;
         let optional = Capabilities::CONNECT_WITH_DB.with(Capabilities::CONNECT_ATTRS);
         let login = AccountLogin {

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_found_behind_two_attributes() {
+    fn the_text_is_found_after_two_attributes() {
         let mut p = vec![3, 2, 1, 0b10, 1];
         p.extend_from_slice(&[0xfe, 0, 1, b'a', 3, 0, 1, b'b']);
         p.extend_from_slice(b"\x02hi");

@@ -83,6 +83,6 @@ pub enum Shape {
     FieldList,
     /// A single packet of any content.
     OnePacket,
-    /// Both sides talk freely until one hangs up (replication).
+    /// Both sides talk freely until one closes the connection (replication).
     Endless,
 }

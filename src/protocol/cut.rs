@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_server_says_is_refused() {
+    fn reports_that_no_server_sends_are_refused() {
         for bytes in [
             &frames(&[b"\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05"])[..],
             b"\xff\xff\x7f\x01\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05aaaaaaaaaaaaaaa",

@@ -27,7 +27,7 @@ pub struct Greeting {
     pub nonce: Vec<u8>,
     /// The authentication plugin the server names first.
     pub plugin: Vec<u8>,
-    /// Where the capability fields stand in the payload.
+    /// Where the capability fields are in the payload.
     offsets: Offsets,
 }
 
@@ -482,7 +482,7 @@ mod tests {
         );
         assert_eq!(again.attribute(b"a"), Some(&b"b"[..]));
         assert_eq!(again.attribute(TAG_ATTRIBUTE), Some(&b"7"[..]));
-        // Without a place for the tag, nothing takes the place of what is left out.
+        // Without a place for the tag, nothing replaces what is left out.
         for cut in [&b"\x11app\0\0"[..], b"\x11app\0\x01\0", b"\x11app\0\0db\0\0"] {
             let parsed = ChangeUser::parse(cut, capabilities).expect("parses");
             assert_eq!(parsed.for_server(None, Some(b"7")), cut);

@@ -47,7 +47,7 @@ pub struct Execute {
     pub raw: Vec<Range<usize>>,
     /// Query attributes: types, and the ranges of names and values in the payload.
     pub attributes: Vec<Attribute>,
-    /// Where the types would stand in the payload, if it binds none, and how many.
+    /// Where the types would be in the payload, if it binds none, and how many.
     unbound: Option<(usize, usize)>,
 }
 

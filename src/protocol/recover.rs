@@ -69,7 +69,7 @@ impl Scheme {
         verify_slices_are_equal(&self.hash(hash), verifier).is_ok()
     }
 
-    /// The hash, if `answer` is the one of whoever has the verifier's password.
+    /// The hash, if `answer` was made with the verifier's password.
     pub fn recover(self, verifier: &[u8], nonce: &[u8], answer: &[u8]) -> Option<PasswordHash> {
         if answer.len() != self.length() {
             return None;
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_password_s_answer_gives_nothing_away() {
+    fn an_answer_of_another_password_gives_nothing_away() {
         for scheme in Scheme::ALL {
             let verifier = scheme.hash(&scheme.hash(PASSWORD.as_bytes()));
             let said = proof(scheme.plugin(), GREETED, PASSWORD);

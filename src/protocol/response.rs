@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_row_of_out_parameters_is_not_the_last_result() {
-        // As MySQL 9.7 sends them without DEPRECATE_EOF: its second EOF tells of no other result.
+        // As MySQL 9.7 sends them without DEPRECATE_EOF: its second EOF reports no other result.
         let definition: &[u8] = b"\x03def\0\0\0\x01x\0\x0c\x3f\0\x0b\0\0\0\x03\0\0\0\0\0";
         let mut out = Vec::new();
         let row: [&[u8]; 5] =

@@ -1,4 +1,4 @@
-//! What servers tell of changes in a session, as OK packets carry it for clients with
+//! Reports of changes in a session, as OK packets carry it for clients with
 //! `CLIENT_SESSION_TRACK`.
 //!
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_ok_packet.html>
@@ -84,7 +84,7 @@ impl<'a> OkPacket<'a> {
         self.warnings
     }
 
-    /// What the server tells of the session; `None`: its blocks cannot be read.
+    /// The server's reports of the session; `None`: its blocks cannot be read.
     pub fn changes(&self) -> Option<Vec<SessionChange>> {
         let mut changes = Vec::new();
         for block in blocks(self.blocks) {

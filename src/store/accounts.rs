@@ -294,7 +294,7 @@ pub fn store_account(flavour: Flavour, new: NewStoreAccount<'_>) -> String {
     sql
 }
 
-/// A GRANT with its comment; `mark` stands in front of it.
+/// A GRANT with its comment; `mark` comes before it.
 fn give(need: &Privilege, schema: &str, account: &Account, mark: &str) -> String {
     let Privilege { rights, purpose, without, .. } = need;
     let on = match need.on {

@@ -85,7 +85,7 @@ pub struct Others {
     pub clean: Vec<ProxyId>,
     /// LIVE: a free row that names one of them as waiting is left to it.
     pub waiting: Vec<ProxyId>,
-    /// Some of them may hold locks that the server does not know: rows tell of them, and nothing else.
+    /// Some of them may hold locks that the server does not know: only rows show them.
     pub by_rows: bool,
     /// Some of them, LIVE, hold the server's own locks beside their rows.
     pub native: bool,

@@ -42,7 +42,7 @@ pub(super) fn of_present_rows(free: &str, others: &Others, run: u64, passes: &st
         "locks.holder<>0 AND locks.proof=locks.sess AND locks.run BETWEEN {from} AND {to}{waiting}"
     );
     let proof = if mutants::on(Mutant::ProofBeforeRow) {
-        // Of new rows it is judged all the same, before the statement has any row.
+        // Of new rows it is judged nevertheless, before the statement has any row.
         "1".to_owned()
     } else {
         judged("locks.k", "VALUES(conn)")

@@ -96,7 +96,7 @@ fn tables(schema: &str) -> Vec<String> {
              epoch BIGINT UNSIGNED NOT NULL,\n  \
              base_seen BIGINT UNSIGNED NOT NULL,\n  \
              ttl_ms INT UNSIGNED NOT NULL COMMENT 'lease of this proxy',\n  \
-             addr VARCHAR(255) NOT NULL COMMENT 'where it listens, for people',\n  \
+             addr VARCHAR(255) NOT NULL COMMENT 'where it listens, for display',\n  \
              server_start BIGINT NOT NULL COMMENT 'connection ids are of this run of the server',\n  \
              conns VARCHAR(500) NOT NULL COMMENT 'ids of its own connections',\n  \
              doorbell BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'id of the connection that KILL QUERY wakes'{}\n) ENGINE=InnoDB",
@@ -109,7 +109,7 @@ fn tables(schema: &str) -> Vec<String> {
              old_ident VARCHAR(96) NOT NULL,\n  \
              ident VARCHAR(96) NOT NULL,\n  \
              who VARCHAR(255) NOT NULL COMMENT 'user and host of `lockstead adopt`',\n  \
-             since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
+             since DATETIME(3) NOT NULL COMMENT 'UTC, for display only'\n) ENGINE=InnoDB"
         ),
         // The key is the primary key and rows are updated in place: a secondary unique index or
         // INSERT and DELETE for each lock end in gap locks, deadlocks and delete-marked rows.
@@ -122,7 +122,7 @@ fn tables(schema: &str) -> Vec<String> {
              conn BIGINT UNSIGNED NOT NULL COMMENT 'CONNECTION_ID() of the last holder',\n  \
              name VARBINARY(255) NOT NULL COMMENT 'as the client wrote it',\n  \
              owner VARBINARY(400) NOT NULL COMMENT 'user@host of the last holder',\n  \
-             since DATETIME(3) NOT NULL COMMENT 'UTC, for people only',\n  \
+             since DATETIME(3) NOT NULL COMMENT 'UTC, for display only',\n  \
              want BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'proxies.id of the other proxy that waits longest, 0 none',\n  \
              ticket BIGINT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'tok since which it waits'{}\n) ENGINE=InnoDB",
             added("locks")
@@ -144,7 +144,7 @@ fn tables(schema: &str) -> Vec<String> {
              k VARBINARY(255) NOT NULL PRIMARY KEY,\n  \
              tok BIGINT UNSIGNED NOT NULL COMMENT 'locks.tok of the grant that is meant',\n  \
              who VARCHAR(255) NOT NULL,\n  \
-             since DATETIME(3) NOT NULL COMMENT 'UTC, for people only'\n) ENGINE=InnoDB"
+             since DATETIME(3) NOT NULL COMMENT 'UTC, for display only'\n) ENGINE=InnoDB"
         ),
     ]
 }

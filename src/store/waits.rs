@@ -44,7 +44,7 @@ pub struct WaitEdge {
 }
 
 impl StoreConnection {
-    /// Tells of waits that have begun and takes back those that have ended.
+    /// Publishes waits that have begun and takes back those that have ended.
     pub async fn tell_waits(
         &mut self,
         schema: &str,

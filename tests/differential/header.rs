@@ -105,7 +105,7 @@ impl Header {
     }
 
     /// The passes that it is in; all that it can be in, if every script is in `every` pass.
-    /// `shuffles`: the script tells of what is to be taken to other server connections.
+    /// `shuffles`: the script is about state that moves to other server connections.
     pub(crate) fn passes(&self, every: bool, shuffles: bool) -> Vec<Pass> {
         let is_in = |pass: &Pass| {
             let always = matches!(pass, Pass::Plain | Pass::Coexist)

@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::stage::{eventually, on_both};
 
 on_both! {
-    what_is_cut_says_so_and_counts_are_whole
+    a_cut_report_says_so_and_counts_are_whole
     clients_ask_what_they_ask_of_servers
     a_command_that_is_too_long_is_answered
     the_audit_tells_what_became_of_an_order
@@ -113,7 +113,7 @@ impl Drop for Running {
     }
 }
 
-fn what_is_cut_says_so_and_counts_are_whole(server: &Server) {
+fn a_cut_report_says_so_and_counts_are_whole(server: &Server) {
     // Rows of nobody's that live are looked for with each renewal.
     let desk = Desk::with(server, "lease = '1h'\n", &[]);
     let mut holder = Session::at(desk.proxy.port);

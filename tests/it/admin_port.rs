@@ -21,7 +21,7 @@ on_both! {
     accounts_get_in_and_nobody_else
     viewers_ask_and_operators_act
     two_greetings_differ
-    what_is_empty_is_answered_as_by_a_server
+    an_empty_query_is_answered_as_by_a_server
     silent_connections_and_many_administrators_keep_nobody_else_out
     a_login_that_is_none_is_told
     a_port_without_accounts_or_with_open_ones_is_refused
@@ -166,7 +166,7 @@ fn viewers_ask_and_operators_act(server: &Server) {
     );
 }
 
-fn what_is_empty_is_answered_as_by_a_server(server: &Server) {
+fn an_empty_query_is_answered_as_by_a_server(server: &Server) {
     let accounts = Accounts::new();
     let (_proxy, port) = proxy(server, &accounts);
     let mut here = Session::of(port, &Account::new("eve", VIEWER));

@@ -22,7 +22,7 @@ on_both! {
     the_locks_move_with_the_primary_and_not_back
     a_copy_s_holders_end_and_sessions_of_this_server_do_not
     a_server_in_use_is_not_adopted
-    what_cannot_be_adopted_is_refused
+    a_server_that_cannot_be_adopted_is_refused
 }
 
 /// A lease that no test outlives.
@@ -488,7 +488,7 @@ fn a_server_in_use_is_not_adopted(server: &Server) {
     holder.unlock("k");
 }
 
-fn what_cannot_be_adopted_is_refused(server: &Server) {
+fn a_server_that_cannot_be_adopted_is_refused(server: &Server) {
     let store = Store::on(server);
     store.sql("UPDATE $.meta SET ident='another'");
     let refused = |output: &Output, code, words: &str| {

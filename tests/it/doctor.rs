@@ -15,7 +15,7 @@ on_both! {
     each_kind_of_object_is_found_with_its_line
     calls_in_programs_are_no_problem_in_mode_coexist
     a_name_in_a_string_a_comment_or_another_mode_is_no_call
-    what_the_account_may_not_see_is_told_with_the_right
+    definitions_that_the_account_may_not_see_are_reported_with_the_privilege
     a_wrong_password_is_told_and_never_shown
     a_sound_server_has_no_problem_and_each_unsafe_setting_is_one
 }
@@ -187,7 +187,7 @@ fn a_name_in_a_string_a_comment_or_another_mode_is_no_call(server: &Server) {
     assert_eq!(found, expected);
 }
 
-fn what_the_account_may_not_see_is_told_with_the_right(server: &Server) {
+fn definitions_that_the_account_may_not_see_are_reported_with_the_privilege(server: &Server) {
     let db = Database::create(server);
     make(
         server,

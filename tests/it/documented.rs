@@ -17,8 +17,8 @@ on_both! {
     a_text_that_is_never_the_same_takes_the_server_s_own_lock
     a_statement_that_is_executed_elsewhere_is_refused
     a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s
-    what_named_statements_may_not_do_is_refused
-    what_larger_statements_may_not_do_is_refused
+    named_statements_that_are_not_allowed_are_refused
+    larger_statements_that_are_not_allowed_are_refused
     a_call_whose_argument_fails_takes_nothing
     a_waiter_of_a_proxy_that_shuts_down_hears_of_it
     a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had
@@ -141,7 +141,7 @@ fn a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s(server: 
     check(&mut session, "behind an error", None);
 }
 
-fn what_named_statements_may_not_do_is_refused(server: &Server) {
+fn named_statements_that_are_not_allowed_are_refused(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let mut session = Session::at(proxy.port);
     let name = fresh_schema();
@@ -208,7 +208,7 @@ fn a_statement_that_is_executed_elsewhere_is_refused(server: &Server) {
     }
 }
 
-fn what_larger_statements_may_not_do_is_refused(server: &Server) {
+fn larger_statements_that_are_not_allowed_are_refused(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let mut session = Session::at(proxy.port);
     let mut several = Session::at(proxy.port);

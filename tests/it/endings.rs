@@ -18,9 +18,9 @@ on_both! {
     a_session_that_the_server_gives_up_hears_why_and_leaves_no_lock
     a_session_killed_while_it_waits_leaves_the_queue
     a_server_that_shuts_down_says_goodbye_in_its_own_words
-    an_idle_proxy_grants_again_behind_a_restart
-    a_proxy_s_row_names_its_own_connections_behind_a_restart
-    behind_a_restart_a_takeover_still_waits_for_sessions
+    an_idle_proxy_grants_again_after_a_restart
+    a_proxy_s_row_names_its_own_connections_after_a_restart
+    after_a_restart_a_takeover_still_waits_for_sessions
 }
 
 /// A table with one row of value 0 for each id from 1.
@@ -222,7 +222,7 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
 }
 
 /// Nothing but the keeper of the lease has noticed the restart.
-fn an_idle_proxy_grants_again_behind_a_restart(server: &Server) {
+fn an_idle_proxy_grants_again_after_a_restart(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     until_it_has_run_a_while(&own.server);
     let proxy = Proxy::start(&own.server.url, &[]);
@@ -246,7 +246,7 @@ fn an_idle_proxy_grants_again_behind_a_restart(server: &Server) {
 }
 
 /// Ids come again after a restart: what ended with the old run must not be taken for the new one.
-fn a_proxy_s_row_names_its_own_connections_behind_a_restart(server: &Server) {
+fn a_proxy_s_row_names_its_own_connections_after_a_restart(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     until_it_has_run_a_while(&own.server);
     let proxy = Proxy::start(&own.server.url, &[]);
@@ -282,7 +282,7 @@ fn a_proxy_s_row_names_its_own_connections_behind_a_restart(server: &Server) {
 }
 
 /// What runs at the server counts, in whichever run of it the session began.
-fn behind_a_restart_a_takeover_still_waits_for_sessions(server: &Server) {
+fn after_a_restart_a_takeover_still_waits_for_sessions(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     until_it_has_run_a_while(&own.server);
     let lease = ["--lease", "3s"];

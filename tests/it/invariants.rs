@@ -37,7 +37,7 @@ on_both! {
     a_place_in_a_row_is_given_up_by_its_owner_alone
     a_row_that_is_made_has_no_place_taken
     a_place_of_nobody_live_is_emptied
-    who_holds_nothing_any_more_closes_no_circle
+    a_session_that_holds_nothing_any_more_closes_no_circle
     nobody_waits_for_a_proxy_that_is_not_live
     i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server
     i14_an_epoch_is_opened_only_on_what_has_stood_still
@@ -299,7 +299,7 @@ fn a_place_of_nobody_live_is_emptied(server: &Server) {
 }
 
 /// Connection ids are of one run of the server, and only a live proxy's sessions wait.
-fn who_holds_nothing_any_more_closes_no_circle(server: &Server) {
+fn a_session_that_holds_nothing_any_more_closes_no_circle(server: &Server) {
     let mut store = Store::new(server);
     let (one, _) = (store.join(1), store.join(2));
     let conn = store.take(&one, "k", 10).conn;

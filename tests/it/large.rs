@@ -19,7 +19,7 @@ on_both! {
     mentions_in_long_texts_pass
     the_server_s_own_errors_about_long_texts_pass
     long_parameters_of_a_prepared_lock_call_are_refused_and_the_session_lives_on
-    executions_behind_a_dropped_one_are_answered_in_order
+    executions_after_a_dropped_one_are_answered_in_order
     long_query_attributes_close_the_session
 }
 
@@ -380,7 +380,7 @@ fn long_parameters_of_a_prepared_lock_call_are_refused_and_the_session_lives_on(
     stage.assert_refused("a name without its type", &response);
 }
 
-fn executions_behind_a_dropped_one_are_answered_in_order(server: &Server) {
+fn executions_after_a_dropped_one_are_answered_in_order(server: &Server) {
     let mut stage = Stage::start(server);
     let id = stage.prepare("SELECT GET_LOCK('k', ?)");
     let client = &mut stage.session.client;

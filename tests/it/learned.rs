@@ -37,12 +37,12 @@ on_both! {
     a_fast_login_over_tls_teaches_the_password
     a_login_without_tls_teaches_the_password_under_a_key
     with_hashes_alone_a_server_that_has_forgotten_needs_a_client
-    what_the_server_keeps_and_one_login_open_an_account
+    the_server_s_verifier_and_one_login_open_an_account
     a_password_opens_whatever_plugin_the_server_greets_with
     wrong_passwords_are_refused_as_directly
     without_learning_nothing_is_learned
-    what_the_server_refuses_comes_whole
-    what_does_not_succeed_counts_against_no_host
+    refusals_of_the_server_come_whole
+    failed_connections_count_against_no_host
 }
 
 const PASSWORD: &str = "a-secret-to-be-learned";
@@ -364,7 +364,7 @@ fn with_hashes_alone_a_server_that_has_forgotten_needs_a_client(server: &Server)
     }
 }
 
-fn what_the_server_keeps_and_one_login_open_an_account(server: &Server) {
+fn the_server_s_verifier_and_one_login_open_an_account(server: &Server) {
     if flavour_of(server) == Flavour::MySql {
         // It keeps no hash that a login can be compared with.
         return;
@@ -461,7 +461,7 @@ fn without_learning_nothing_is_learned(server: &Server) {
     }
 }
 
-fn what_the_server_refuses_comes_whole(server: &Server) {
+fn refusals_of_the_server_come_whole(server: &Server) {
     let (user, secrets) = (User::create(server), secrets(LearnPasswords::Clear));
     secrets.learn(user.name.as_bytes(), &Proven::Clear(PASSWORD.as_bytes().to_vec().into()));
     assert_opens(&user, &secrets, WITH_TLS, "the right one");
@@ -489,7 +489,7 @@ fn what_the_server_refuses_comes_whole(server: &Server) {
 }
 
 /// Servers count broken handshakes by address, and block one with many.
-fn what_does_not_succeed_counts_against_no_host(server: &Server) {
+fn failed_connections_count_against_no_host(server: &Server) {
     if flavour_of(server) == Flavour::MariaDb {
         // It shows its counts only where it is told to.
         return;

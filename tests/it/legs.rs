@@ -19,7 +19,7 @@ on_both! {
     accounts_that_require_tls_are_let_in_as_by_the_server
     a_password_in_clear_is_not_passed_on_without_tls
     the_lock_tables_are_reached_by_tls_as_told
-    who_requires_tls_refuses_others_as_the_server_would
+    a_proxy_that_requires_tls_refuses_others_as_the_server_would
     accounts_that_require_a_certificate
     clients_without_a_certificate_are_refused_where_it_is_required
     a_required_certificate_that_none_can_show_lets_nobody_in
@@ -178,7 +178,7 @@ fn a_password_in_clear_is_not_passed_on_without_tls(server: &Server) {
     assert_eq!(through, told(&log_in(server.port, &account)), "over TLS it is the server's to say");
 }
 
-fn who_requires_tls_refuses_others_as_the_server_would(server: &Server) {
+fn a_proxy_that_requires_tls_refuses_others_as_the_server_would(server: &Server) {
     let proxy = Proxy::start(&server.url, &["--tls", "require"]);
     let mut account = server.root.clone();
     account.wrap.tls = false;

@@ -15,10 +15,10 @@ use crate::wire::{Account, Client};
 
 on_both! {
     clients_connect_by_any_of_several_addresses
-    a_socket_left_behind_is_taken_over_and_one_in_use_is_not
-    a_client_is_whom_the_proxy_protocol_tells_of
+    an_abandoned_socket_is_taken_over_and_one_in_use_is_not
+    a_client_s_address_is_that_of_the_proxy_protocol
     a_header_that_is_missing_or_wrong_ends_the_connection
-    what_a_client_is_told_at_connect_is_what_the_server_calls_it
+    the_name_given_at_connect_is_the_server_s
     a_unix_socket_is_no_certificate
 }
 
@@ -130,7 +130,7 @@ fn a_unix_socket_is_no_certificate(server: &Server) {
     server.root().run(&format!("DROP DATABASE IF EXISTS {schema}"));
 }
 
-fn a_socket_left_behind_is_taken_over_and_one_in_use_is_not(server: &Server) {
+fn an_abandoned_socket_is_taken_over_and_one_in_use_is_not(server: &Server) {
     let folder = Folder::create();
     let socket = folder.path("s");
     drop(std::os::unix::net::UnixListener::bind(&socket).expect("a socket"));
@@ -186,7 +186,7 @@ fn announced(server: &Server, header: &[u8]) -> Account {
     Account { preamble: header.to_vec(), ..server.root.clone() }
 }
 
-fn a_client_is_whom_the_proxy_protocol_tells_of(server: &Server) {
+fn a_client_s_address_is_that_of_the_proxy_protocol(server: &Server) {
     let proxy = Proxy::start(&server.url, &["--proxy-protocol", "10.0.0.0/8,127.0.0.1"]);
     let own = [b"PROXY UNKNOWN\r\n".to_vec(), b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0".to_vec()];
     let told = headers().map(|h| (h, "203.0.113.7")).into_iter();
@@ -220,7 +220,7 @@ fn a_header_that_is_missing_or_wrong_ends_the_connection(server: &Server) {
     assert!(Session::at(proxy.port).value("SELECT 1").is_some());
 }
 
-fn what_a_client_is_told_at_connect_is_what_the_server_calls_it(server: &Server) {
+fn the_name_given_at_connect_is_the_server_s(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let connect = || Client::connect("127.0.0.1", proxy.port, &server.root).expect("a connection");
     let (mut one, mut other) = (connect(), connect());

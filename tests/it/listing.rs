@@ -11,14 +11,14 @@ use crate::wire::{Account, Execute, Kind, Param};
 
 on_both! {
     a_holder_and_its_waiters_at_two_proxies_are_listed
-    who_may_not_read_the_table_gets_the_server_s_error
+    an_account_that_may_not_read_the_table_gets_the_server_s_error
     a_right_to_the_table_is_enough
     the_holder_is_found_in_the_processlist
     a_listing_leaves_no_lock_on_the_lock_tables
     no_user_variable_is_left_in_a_session
     the_server_s_own_locks_are_still_listed
     without_the_lock_tables_the_server_s_own_rows_are_listed
-    what_is_not_certain_passes_untouched
+    uncertain_texts_pass_untouched
     thousands_of_locks_are_listed_and_too_many_are_not
 }
 
@@ -114,7 +114,7 @@ fn a_holder_and_its_waiters_at_two_proxies_are_listed(server: &Server) {
     assert!(listed(&mut reader, "k").is_empty());
 }
 
-fn who_may_not_read_the_table_gets_the_server_s_error(server: &Server) {
+fn an_account_that_may_not_read_the_table_gets_the_server_s_error(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let account = grantee(server, &[]);
     let mut holder = Session::at(proxy.port);
@@ -244,7 +244,7 @@ fn without_the_lock_tables_the_server_s_own_rows_are_listed(server: &Server) {
 }
 
 /// The durable lock is not listed then, and nothing is refused.
-fn what_is_not_certain_passes_untouched(server: &Server) {
+fn uncertain_texts_pass_untouched(server: &Server) {
     let listing = Listing::at(server);
     let server = &listing.server;
     let proxy = Proxy::start(&server.url, &[]);

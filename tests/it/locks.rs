@@ -272,7 +272,7 @@ fn release_all_frees_what_was_taken_more_than_once(server: &Server) {
 }
 
 /// A session with a lock and an open transaction; a waiter for the lock; then `end`.
-fn the_waiter_finds_nothing_behind(server: &Server, end: impl FnOnce(&mut Session)) {
+fn the_waiter_finds_nothing_left(server: &Server, end: impl FnOnce(&mut Session)) {
     let proxy = Proxy::start(&server.url, &[]);
     let database = Database::create(server);
     let table = database.table("t");
@@ -292,13 +292,13 @@ fn the_waiter_finds_nothing_behind(server: &Server, end: impl FnOnce(&mut Sessio
 }
 
 fn reset_connection_rolls_back_and_releases(server: &Server) {
-    the_waiter_finds_nothing_behind(server, |session| {
+    the_waiter_finds_nothing_left(server, |session| {
         assert_eq!(session.client.reset_connection().error(), None);
     });
 }
 
 fn change_user_rolls_back_and_releases(server: &Server) {
-    the_waiter_finds_nothing_behind(server, |session| {
+    the_waiter_finds_nothing_left(server, |session| {
         assert_eq!(session.client.change_user(&account()).error(), None);
     });
 }

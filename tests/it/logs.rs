@@ -12,7 +12,7 @@ use crate::wire::{Account, Client, Shape};
 on_both! {
     each_connection_has_a_line_when_it_opens_and_one_when_it_ends
     connections_are_not_told_at_info
-    what_clients_say_is_not_logged
+    statements_of_clients_are_not_logged
 }
 
 const JSON: [&str; 2] = ["--log-format", "json"];
@@ -96,7 +96,7 @@ fn connections_are_not_told_at_info(server: &Server) {
     assert!(events(&proxy).is_empty(), "{}", proxy.log());
 }
 
-fn what_clients_say_is_not_logged(server: &Server) {
+fn statements_of_clients_are_not_logged(server: &Server) {
     for level in ["info", "debug"] {
         let proxy = Proxy::start(&server.url, &["--log-level", level]);
         let password = format!("Xyzzy-{:08x}", rand::random::<u32>());

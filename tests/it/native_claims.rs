@@ -21,8 +21,8 @@ use crate::session::Session;
 use crate::stage::{eventually, on_both};
 
 on_both! {
-    who_has_the_servers_lock_takes_the_row_of_the_holder_before
-    who_does_not_have_the_servers_lock_changes_nothing
+    a_session_with_the_servers_lock_takes_the_row_of_the_holder_before
+    a_session_without_the_servers_lock_changes_nothing
     a_claim_is_judged_when_it_has_the_row
     a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other
     claims_of_any_number_tell_what_became_of_each_key
@@ -89,7 +89,7 @@ fn won(result: BatchResult, writer: &BatchWriter, change: &LockChange) -> LockRo
     row
 }
 
-fn who_has_the_servers_lock_takes_the_row_of_the_holder_before(server: &Server) {
+fn a_session_with_the_servers_lock_takes_the_row_of_the_holder_before(server: &Server) {
     let k = &*own_name();
     let mut store = Store::new(server);
     let (one, two) = (store.join(1), store.join(2));
@@ -122,7 +122,7 @@ fn who_has_the_servers_lock_takes_the_row_of_the_holder_before(server: &Server) 
     assert_eq!(store.sql(sql), [format!("{} 1 {}", a.id(), store.conn.run_number())]);
 }
 
-fn who_does_not_have_the_servers_lock_changes_nothing(server: &Server) {
+fn a_session_without_the_servers_lock_changes_nothing(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
     let (mut a, mut b) = (Session::at(server.port), Session::at(server.port));

@@ -25,14 +25,14 @@ on_both! {
     logins_and_commands_arrive_byte_for_byte
     locks_are_the_server_s_own
     the_report_tells_who_waits_and_who_holds
-    what_the_report_calls_refused_is_refused
+    statements_that_the_report_calls_refused_are_refused
     the_report_is_kept_over_restarts
     names_beyond_the_most_are_counted_together
     prepared_statements_are_told_with_their_parameters
-    what_cannot_be_observed_is_counted
+    calls_that_cannot_be_observed_are_counted
     double_quotes_are_names_where_the_server_says_so
     holds_end_with_whatever_releases
-    what_is_held_is_not_guessed
+    held_locks_are_not_guessed
     users_and_schemas_are_those_of_the_moment
     literals_stay_out_of_the_report
     an_observing_proxy_is_ready_and_drains
@@ -274,7 +274,7 @@ fn the_report_tells_who_waits_and_who_holds(server: &Server) {
     }
 }
 
-fn what_the_report_calls_refused_is_refused(server: &Server) {
+fn statements_that_the_report_calls_refused_are_refused(server: &Server) {
     let mut observing = Observing::start(server);
     let durable = Proxy::start(&server.url, &[]);
     let database = Database::create(server);
@@ -452,7 +452,7 @@ fn prepared_statements_are_told_with_their_parameters(server: &Server) {
     assert_eq!((&never["count"], &never["verdict"]), (&0.into(), &"refused".into()));
 }
 
-fn what_cannot_be_observed_is_counted(server: &Server) {
+fn calls_that_cannot_be_observed_are_counted(server: &Server) {
     let mut observing = Observing::start(server);
     let [name, long, held] = [fresh("oa"), fresh("ob"), fresh("oc")];
     let mut session = Session::at(observing.port());
@@ -538,7 +538,7 @@ fn holds_end_with_whatever_releases(server: &Server) {
     assert!(report["unobserved"].get("hold").is_none(), "{report:#}");
 }
 
-fn what_is_held_is_not_guessed(server: &Server) {
+fn held_locks_are_not_guessed(server: &Server) {
     for (before, release) in [
         // It is not told whether these take the lock, so the release may not be the last.
         ("SELECT GET_LOCK('$', 0), 1", "SELECT RELEASE_LOCK('$')"),

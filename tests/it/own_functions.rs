@@ -16,7 +16,7 @@ use crate::stage::{Database, on_both};
 use crate::wire::Shape;
 
 on_both! {
-    what_is_run_once_more_names_no_stored_function
+    a_text_that_is_run_again_names_no_stored_function
     a_stored_function_runs_as_often_as_at_the_server
     a_sequence_moves_as_often_as_at_the_server
 }
@@ -75,7 +75,7 @@ fn calls(session: &mut Session, sql: &str) -> (Option<u16>, String) {
     (error, session.value("SELECT @calls").unwrap_or_default())
 }
 
-fn what_is_run_once_more_names_no_stored_function(server: &Server) {
+fn a_text_that_is_run_again_names_no_stored_function(server: &Server) {
     let own = own_server(server);
     let server = &own.server;
     let (database, names) = functions(server);

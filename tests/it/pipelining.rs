@@ -14,7 +14,7 @@ on_both! {
     lock_calls_between_statements_are_answered_in_order
     a_statement_prepared_and_executed_in_one_write_is_answered
     more_statements_than_may_be_owed_are_answered
-    statements_behind_a_wait_are_run_when_it_is_over
+    statements_after_a_wait_are_run_when_it_is_over
     an_empty_packet_does_no_harm
 }
 
@@ -125,7 +125,7 @@ fn more_statements_than_may_be_owed_are_answered(server: &Server) {
     assert_alike(server, &bytes);
 }
 
-fn statements_behind_a_wait_are_run_when_it_is_over(server: &Server) {
+fn statements_after_a_wait_are_run_when_it_is_over(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let database = Database::create(server);
     let table = database.table("t");

@@ -16,11 +16,11 @@ use crate::wire::Client;
 use crate::wire::frame::Frames;
 
 on_both! {
-    probes_that_leave_behind_the_greeting_are_no_errors
+    probes_that_leave_after_the_greeting_are_no_errors
     probes_at_the_same_time_are_no_errors
     probes_that_stay_are_no_errors
     probes_that_stay_as_long_as_they_may_are_no_errors
-    what_a_probe_leaves_behind_has_the_globals_of_its_time
+    state_left_by_a_probe_has_the_globals_of_its_time
     probes_are_no_errors_where_tls_is_demanded
     a_server_that_is_not_trusted_counts_no_errors_either
     commands_that_ask_for_a_greeting_are_no_errors
@@ -106,7 +106,7 @@ pub(crate) fn greet(stream: TcpStream) -> TcpStream {
     stream
 }
 
-fn probes_that_leave_behind_the_greeting_are_no_errors(server: &Server) {
+fn probes_that_leave_after_the_greeting_are_no_errors(server: &Server) {
     let seen = Seen::start(server, &[]);
     for _ in 0..300 {
         drop(greet(seen.probe()));
@@ -170,7 +170,7 @@ fn probe_and_leave(port: u16) -> u64 {
 }
 
 // For a server of its own: the values are everybody's.
-fn what_a_probe_leaves_behind_has_the_globals_of_its_time(server: &Server) {
+fn state_left_by_a_probe_has_the_globals_of_its_time(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     let server = &own.server;
     let proxy = Proxy::start(&server.url, &[]);

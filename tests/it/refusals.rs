@@ -12,7 +12,7 @@ use crate::stage::on_both;
 use crate::wire::Account;
 
 on_both! {
-    what_the_proxy_says_before_a_login_reaches_every_client
+    errors_before_a_login_reach_every_client
     a_password_under_another_key_is_told_as_a_wrong_one
 }
 
@@ -27,7 +27,7 @@ fn assert_told(port: u16, account: &Account, options: [&str; 2], (code, words): 
     }
 }
 
-fn what_the_proxy_says_before_a_login_reaches_every_client(server: &Server) {
+fn errors_before_a_login_reach_every_client(server: &Server) {
     let root = &server.root;
     let start = |extra: &[&str]| Proxy::start(&server.url, extra);
     let ca = server.root().column("SELECT @@ssl_ca").concat();

@@ -10,7 +10,7 @@ use crate::wire::{Client, Shape};
 on_both! {
     new_sessions_have_the_settings_that_were_read_again
     a_wrong_setting_is_refused_and_all_stay
-    what_needs_a_restart_is_named_and_stays
+    settings_that_need_a_restart_are_named_and_stay
     a_signal_reads_the_settings_again
     logs_are_let_through_by_the_level_that_was_read_again
 }
@@ -91,7 +91,7 @@ fn a_wrong_setting_is_refused_and_all_stay(server: &Server) {
     assert!(!desk.has_room());
 }
 
-fn what_needs_a_restart_is_named_and_stays(server: &Server) {
+fn settings_that_need_a_restart_are_named_and_stay(server: &Server) {
     let desk = Desk::with(server, "lease = '10s'\n", &[]);
     desk.write("lease = '20s'\nlog_format = 'json'\nlogin_timeout = '3s'\n");
     let said = [

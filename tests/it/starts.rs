@@ -19,7 +19,7 @@ on_both! {
     a_server_without_room_is_no_failed_login
     where_the_state_is_kept_is_told
     a_proxy_without_a_mode_is_in_coexist
-    what_the_server_lacks_for_a_mode_is_told
+    requirements_that_the_server_lacks_for_a_mode_are_reported
     ends_of_certificates_are_told
 }
 
@@ -156,7 +156,7 @@ fn a_proxy_without_a_mode_is_in_coexist(server: &Server) {
     }
 }
 
-fn what_the_server_lacks_for_a_mode_is_told(server: &Server) {
+fn requirements_that_the_server_lacks_for_a_mode_are_reported(server: &Server) {
     let statement = ["--log-bin=binlog", "--binlog-format=STATEMENT", "--server-id=7"];
     let own = OwnServer::start(flavour_of(server), &statement);
     let backend = format!("127.0.0.1:{}", own.server.port);

@@ -16,7 +16,7 @@ use crate::wire::{Account, Client};
 on_both! {
     guesses_in_parallel_from_one_source_are_few
     a_flood_from_elsewhere_drowns_no_login
-    who_has_logged_in_before_is_not_drowned_by_many_sources
+    a_known_administrator_is_not_drowned_by_many_sources
     strangers_do_not_fill_the_log
     a_server_that_cannot_be_reached_does_not_fill_the_log
 }
@@ -92,7 +92,7 @@ fn a_flood_from_elsewhere_drowns_no_login(server: &Server) {
     drop(flood);
 }
 
-fn who_has_logged_in_before_is_not_drowned_by_many_sources(server: &Server) {
+fn a_known_administrator_is_not_drowned_by_many_sources(server: &Server) {
     let accounts = Accounts::new();
     let (proxy, port) = proxy(server, &accounts);
     let here = ["--bind-address=127.0.0.2"];

@@ -12,7 +12,7 @@ use crate::stage::{eventually, join, on_both};
 on_both! {
     a_released_lock_is_announced_to_the_proxy_that_waits
     a_lost_announcement_costs_a_poll
-    a_lock_goes_round_behind_a_bounded_number_of_hand_overs
+    a_lock_goes_round_after_a_bounded_number_of_hand_overs
     no_proxy_starves
     a_place_is_given_up_with_the_wait
     a_try_does_not_overtake_those_who_wait
@@ -112,7 +112,7 @@ impl Crowd {
     }
 }
 
-fn a_lock_goes_round_behind_a_bounded_number_of_hand_overs(server: &Server) {
+fn a_lock_goes_round_after_a_bounded_number_of_hand_overs(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
     let b = join(server, &a, &[]);
     let crowd = Crowd::at(&a, 4);

@@ -11,7 +11,7 @@ use crate::wire::{Execute, Param, Shape};
 on_both! {
     a_shape_is_refused_and_logged_once
     native_statements_run_with_the_server_s_own_locks
-    what_is_half_done_is_refused_all_the_same
+    a_half_done_statement_is_refused_nevertheless
     a_command_is_counted_once
 }
 
@@ -79,7 +79,7 @@ fn native_statements_run_with_the_server_s_own_locks(server: &Server) {
     root.run(&format!("DROP DATABASE {name}"));
 }
 
-fn what_is_half_done_is_refused_all_the_same(server: &Server) {
+fn a_half_done_statement_is_refused_nevertheless(server: &Server) {
     let proxy = Proxy::start(&server.url, &["--unsupported", "native"]);
     let (mut session, mut other) = (Session::at(proxy.port), Session::at(proxy.port));
     session.lock("k");

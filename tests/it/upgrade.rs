@@ -22,7 +22,7 @@ use crate::wire::{Client, End, Response, Shape, render};
 
 on_both! {
     no_client_is_refused_while_a_new_process_takes_over
-    a_lock_stays_with_its_session_and_is_the_next_ones_behind_it
+    a_lock_stays_with_its_session_and_is_the_next_ones_after_it
     a_proxy_set_aside_stays_so_and_its_pages_are_the_new_ones
     sessions_that_stay_too_long_are_closed_and_their_locks_are_free
     a_program_that_fails_leaves_the_old_process_serving
@@ -186,7 +186,7 @@ fn a_proxy_set_aside_stays_so_and_its_pages_are_the_new_ones(server: &Server) {
     assert!(desk.proxy.page("/readyz").contains("200 OK"));
 }
 
-fn a_lock_stays_with_its_session_and_is_the_next_ones_behind_it(server: &Server) {
+fn a_lock_stays_with_its_session_and_is_the_next_ones_after_it(server: &Server) {
     let desk = Desk::short(server, &["--drain-timeout", "10m"]);
     let port = desk.proxy.port;
     let mut holder = Session::at(port);

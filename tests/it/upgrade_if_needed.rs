@@ -17,7 +17,7 @@ use crate::upgrade::{Process, REAL, place, replace};
 use crate::wire::Client;
 
 on_both! {
-    what_needs_no_start_is_reloaded_and_the_process_stays
+    settings_that_need_no_start_are_reloaded_and_the_process_stays
     a_setting_that_needs_a_start_gets_a_new_process
     a_newer_program_gets_a_new_process
     a_wrong_setting_is_refused_and_nothing_changes
@@ -156,7 +156,7 @@ const READ: &str = "certificates: read again";
 const NOT_NEEDED: &str =
     "upgrade: not needed: no changed setting needs a start, and the program has not changed";
 
-fn what_needs_no_start_is_reloaded_and_the_process_stays(server: &Server) {
+fn settings_that_need_no_start_are_reloaded_and_the_process_stays(server: &Server) {
     let own = Own::start(server, Own::built, "max_connections = 50\n");
     let mut open = Session::at(own.port);
     open.lock("kept");

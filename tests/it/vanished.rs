@@ -13,7 +13,7 @@ on_both! {
     a_dead_clients_statement_is_ended_as_by_the_server_itself
     a_dead_clients_statement_is_ended_over_tls
     a_statement_that_the_proxy_asks_for_is_ended_too
-    what_was_sent_before_the_end_still_runs
+    statements_sent_before_the_end_still_run
     a_half_closed_holder_hears_its_answers
     a_lock_is_free_after_a_quit
     a_lock_is_free_after_a_quit_at_another_proxy
@@ -138,7 +138,7 @@ fn a_statement_that_the_proxy_asks_for_is_ended_too(server: &Server) {
     blocker.run("UNLOCK TABLES");
 }
 
-fn what_was_sent_before_the_end_still_runs(server: &Server) {
+fn statements_sent_before_the_end_still_run(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let database = Database::create(server);
     let table = database.table("t");

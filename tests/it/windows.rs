@@ -23,7 +23,7 @@ on_both! {
     the_page_and_the_tables_are_served
     metrics_and_probes_name_nobody
     others_than_this_machine_need_token_and_tls
-    a_page_of_somebody_elses_gets_no_answer
+    a_page_of_another_site_gets_no_answer
     a_flood_of_connections_leaves_room_for_clients
     a_request_that_does_not_end_is_cut
     idle_connections_give_way_to_requests
@@ -366,7 +366,7 @@ fn a_server_that_cannot_be_reached_is_told(server: &Server) {
     assert!(metrics.contains("\nlockstead_backend_up 1"), "{metrics}");
 }
 
-fn a_page_of_somebody_elses_gets_no_answer(server: &Server) {
+fn a_page_of_another_site_gets_no_answer(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     for (headers, code) in [
         ("Host: attacker.example\r\n", 421),

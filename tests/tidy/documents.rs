@@ -16,9 +16,12 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }
 
+pub(super) fn is_rust(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|e| e == "rs")
+}
+
 /// All Rust below `folders`, as one text.
 fn rust(folders: &[&str]) -> String {
-    let is_rust = |path: &str| Path::new(path).extension().is_some_and(|e| e == "rs");
     let is_in = |path: &str| folders.iter().any(|folder| path.starts_with(folder));
     files().iter().filter(|path| is_rust(path) && is_in(path)).map(|path| read(path)).collect()
 }
@@ -97,4 +100,43 @@ fn the_table_of_settings_is_that_of_the_code() {
         "the table in docs/configuration.md is not that of src/config/raw.rs; put {} there",
         path.display()
     );
+}
+
+/// The steps of "How to add …" in CONTRIBUTING.md, each as one line.
+fn steps(text: &str) -> Vec<String> {
+    let part = text.split("## How to add").nth(1).unwrap_or_default();
+    let part = part.split("\n## ").next().unwrap_or_default();
+    let mut all: Vec<String> = Vec::new();
+    for line in part.lines() {
+        if line.starts_with(|c: char| c.is_ascii_digit()) {
+            all.push(line.to_owned());
+        } else if line.starts_with("   ")
+            && let Some(last) = all.last_mut()
+        {
+            last.push_str(line);
+        }
+    }
+    all
+}
+
+#[test]
+fn steps_name_what_is_in_their_files() {
+    let mut findings = Findings::default();
+    let path = "CONTRIBUTING.md";
+    for step in steps(&read(path)) {
+        let named: Vec<&str> = quoted(&step).collect();
+        let code = |name: &&&str| name.starts_with("src/") && is_rust(name);
+        let sources: Vec<String> = named.iter().filter(code).map(|path| read(path)).collect();
+        let word = |c: char| c.is_ascii_alphabetic() || c == '_' || c == '!';
+        // One letter case and no blank: a name of the code. A file without its ending is not one.
+        let items = named.iter().filter(|name| name.chars().all(word) && name.len() > 3);
+        let items =
+            items.filter(|name| name.contains(['_', '!']) || name.starts_with(char::is_uppercase));
+        for item in items.filter(|_| !sources.is_empty()) {
+            if !sources.iter().any(|text| text.contains(item.trim_end_matches('!'))) {
+                findings.add(path, format!("{item} is in none of the files of its step: {step}"));
+            }
+        }
+    }
+    findings.check("Steps of CONTRIBUTING.md name items of their files");
 }

@@ -1,12 +1,13 @@
-//! Phrases that pages and samples must not use: plain English is subject, verb, object, in the field's words.
+//! Phrases that pages, samples and code must not use: plain English is subject, verb, object, in the field's words.
 
 use std::fmt::Write as _;
 
+use super::documents::is_rust;
 use super::pages::{markdown, prose};
-use super::{Findings, read};
+use super::{Findings, files, read, sources};
 
 /// What not to write, and what to write instead.
-const REFUSED: [(&str, &str); 44] = [
+const REFUSED: [(&str, &str); 52] = [
     ("all the same", "nevertheless, still"),
     ("anew", "again, new"),
     ("anybody", "any client, any user"),
@@ -25,6 +26,7 @@ const REFUSED: [(&str, &str); 44] = [
     ("for people", "for display"),
     ("go over", "override"),
     ("goes over", "overrides"),
+    ("hang up", "close the connection"),
     ("hangs up", "closes the connection"),
     ("hear of", "learn of, get"),
     ("heard of", "learned of, got"),
@@ -32,9 +34,11 @@ const REFUSED: [(&str, &str); 44] = [
     ("in front of the next", "before the next"),
     ("in its own words", "with its own error"),
     ("in the place of", "in place of, instead of"),
+    ("in the words of", "with the error of"),
     ("is to be had", "is free, is available"),
     ("it comes to", "say what it is"),
     ("leaves no doubt", "is certain"),
+    ("look whether", "check whether"),
     ("looks whether", "checks whether"),
     ("natively", "on the server, without Lockstead"),
     ("nobody else", "no other client"),
@@ -46,21 +50,31 @@ const REFUSED: [(&str, &str); 44] = [
     ("stand in", "are in"),
     ("stands in", "is in"),
     ("stood still", "was stopped, was suspended"),
+    ("stands still", "is stopped, is suspended"),
+    ("take the place of", "replace"),
     ("takes the place of", "replaces"),
     ("tell of", "show, report"),
     ("tells of", "shows, reports"),
     ("told of", "gets, is shown"),
     ("wants root", "needs root"),
+    ("whoever", "the client that, the session that"),
+    ("whosoever", "any client"),
+    ("with what it is for", "say why it is needed"),
 ];
 
 /// Where "behind" is a place: a balancer in front, a proxy behind. For time there is "after".
-const BEHIND: [&str; 7] = [
+const BEHIND: [&str; 12] = [
     "behind a balancer",
     "behind a load balancer",
     "behind a proxy",
     "behind a real haproxy",
     "behind a service",
     "behind haproxy",
+    "behind the proxy",
+    "leaves a row behind",
+    "leaves behind",
+    "left behind",
+    "leave behind",
     "proxies behind",
 ];
 
@@ -147,8 +161,13 @@ fn sentences(passage: &str) -> Vec<&str> {
     all
 }
 
-/// What a passage has of all that is refused.
+/// The refused phrases in a passage, and the sentences with a clause as their subject.
 fn refused(passage: &str) -> Vec<String> {
+    [phrases(passage), clauses(passage)].concat()
+}
+
+/// The refused phrases in a passage.
+fn phrases(passage: &str) -> Vec<String> {
     let mut found: Vec<String> = REFUSED
         .iter()
         .filter(|(phrase, _)| has_phrase(passage, phrase))
@@ -161,6 +180,12 @@ fn refused(passage: &str) -> Vec<String> {
     if has_phrase(&rest, "behind") {
         found.push("\"behind\" (of time write: after)".to_owned());
     }
+    found
+}
+
+/// The sentences of a passage that begin with a clause as their subject.
+fn clauses(passage: &str) -> Vec<String> {
+    let mut found = Vec::new();
     // A heading is no sentence, nor are the few words in a table's cell.
     for sentence in sentences(passage).into_iter().filter(|s| !s.starts_with('#')) {
         let words = sentence.trim_start_matches(|c: char| !c.is_alphabetic());
@@ -193,4 +218,65 @@ fn pages_and_samples_are_in_plain_english() {
         }
     }
     findings.check("Pages and samples are in plain English");
+}
+
+/// The comments of a source, as paragraphs.
+fn remarks(text: &str) -> String {
+    let said = |line: &str| {
+        let line = line.trim().strip_prefix("//").unwrap_or_default();
+        line.trim_start_matches(['/', '!']).trim().to_owned()
+    };
+    text.lines().map(said).collect::<Vec<_>>().join("\n")
+}
+
+/// The messages among the string literals of a source: literals of several words, as the compiler joins their lines.
+fn messages(strings: &str) -> Vec<String> {
+    let joined = strings.replace("\\\n", " ");
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    joined.lines().map(words).filter(|line| line.matches(' ').count() >= 2).collect()
+}
+
+#[test]
+fn comments_and_messages_of_code_are_read() {
+    let code = "//! A row, as it\n//! stands.\nlet a = 1; // not this\n    /// Somebody else.\n";
+    let found: Vec<_> = passages(&remarks(code)).iter().flat_map(|p| phrases(p)).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(messages("one word\nthree words \\\n   here\n"), ["three words here"]);
+}
+
+#[test]
+fn comments_and_messages_are_in_plain_english() {
+    let mut findings = Findings::default();
+    for source in sources() {
+        // A comment may begin with "what" as a heading does: "What a session holds."
+        let comments = passages(&remarks(&source.text));
+        let said = comments.iter().flat_map(|passage| phrases(passage));
+        let told = messages(&source.strings);
+        for phrase in said.chain(told.iter().flat_map(|message| refused(message))) {
+            findings.add(&source.path, phrase);
+        }
+    }
+    findings.check("Comments, errors, log lines and help texts in src/ are in plain English");
+}
+
+/// How the name of a test must not begin.
+const NAMES: [&str; 5] = ["who_", "whoever_", "what_", "whatever_", "whose_"];
+
+#[test]
+fn names_of_tests_are_sentences_with_a_plain_subject() {
+    let mut findings = Findings::default();
+    for path in files().iter().filter(|path| is_rust(path)) {
+        for line in read(path).lines() {
+            let name =
+                line.trim().trim_start_matches("async ").strip_prefix("fn ").unwrap_or_default();
+            let name = name.split('(').next().unwrap_or_default();
+            if NAMES.iter().any(|word| name.starts_with(word)) {
+                findings.add(path, format!("{name} begins with a clause"));
+            }
+            if name.split('_').any(|word| word == "behind") {
+                findings.add(path, format!("{name} (of time write: after)"));
+            }
+        }
+    }
+    findings.check("The name of a test has a plain subject");
 }

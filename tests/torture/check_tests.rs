@@ -147,7 +147,7 @@ fn a_lock_that_is_lost_while_the_server_hangs_is_caught() {
 }
 
 #[test]
-fn whatever_is_left_is_caught() {
+fn leftovers_are_caught() {
     assert_eq!(leaks(&Rest::default(), ms(0)), []);
     let one = || vec!["one".to_owned()];
     for rest in [

@@ -15,7 +15,7 @@
 //! | `CountInSilence` | a hang costs no lock |
 //! | `DeadlineFromAck` | the model of the protocol: the kill budget hides it, and a takeover that ends the sessions |
 //! | `NoCheckAfterReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks again |
-//! | `ClaimWithoutProof` | `who_does_not_have_the_servers_lock_changes_nothing` in tests/it/native_claims.rs |
+//! | `ClaimWithoutProof` | `a_session_without_the_servers_lock_changes_nothing` in tests/it/native_claims.rs |
 //! | `ProofBeforeRow` | `a_claim_is_judged_when_it_has_the_row` in tests/it/native_claims.rs |
 //! | `ReleaseWithoutGuard` | whoever holds the lock has its row |
 //! | `AnswerBeforeRow` | whoever holds the lock has its row |
@@ -181,7 +181,7 @@ impl Stage {
     }
 
     /// The next holder adds more than once, waits until the one before is over, and adds again.
-    fn add_behind(&self, node: usize, before: u64) -> Vec<Violation> {
+    fn add_after(&self, node: usize, before: u64) -> Vec<Violation> {
         let mut next = self.holder(node);
         self.add(&mut next);
         self.add(&mut next);
@@ -241,7 +241,7 @@ fn mutant_steal_before_gone(server: &Server) {
         let stage = Stage::set(server, mutant, &[3, 3]);
         let before = stage.late_writer(0, 10);
         stage.nodes[0].kill();
-        stage.add_behind(1, before.conn)
+        stage.add_after(1, before.conn)
     });
 }
 
@@ -251,7 +251,7 @@ fn mutant_release_before_rollback(server: &Server) {
         let before = stage.late_writer(0, 3);
         let conn = before.conn;
         before.reset();
-        stage.add_behind(0, conn)
+        stage.add_after(0, conn)
     });
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A session keeps the connection that it had last until another one needs it. So the pool knows the sessions
 //! that have one and do nothing with it, and asks the one that has been idle for longest when there is neither
-//! a free connection nor room for a new one. Whoever waits is served in the order of coming.
+//! a free connection nor room for a new one. Waiting sessions are served in the order of their coming.
 
 mod holder;
 pub(super) mod key;
@@ -37,7 +37,7 @@ pub struct PoolLimits {
     pub lifetime: Duration,
 }
 
-/// What a session gets that needs a connection.
+/// The answer to a session that needs a connection.
 #[derive(Debug)]
 pub enum Lent {
     /// One that is open.

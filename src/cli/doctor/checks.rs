@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_told_with_the_right_that_is_missing() {
+    fn hidden_definitions_are_reported_with_the_missing_privilege() {
         let grant = |rights: &[&str], on: &str| GrantLine {
             rights: rights.iter().map(|r| (*r).to_owned()).collect(),
             on: on.to_owned(),

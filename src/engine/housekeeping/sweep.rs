@@ -1,5 +1,5 @@
-//! Compares the locks that are held natively here with the server's own, each second: routines take and release
-//! locks of which their text does not tell. Also lists the locks of clients that do not come through a proxy.
+//! Compares the native locks that are held here with the server's own, each second: routines take and release
+//! locks that are not in the text. Also lists the locks of clients that do not come through a proxy.
 
 use std::collections::HashSet;
 use std::sync::Arc;

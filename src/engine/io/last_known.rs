@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_last_is_shown_while_there_is_no_answer() {
+    async fn the_last_reading_is_shown_while_there_is_no_answer() {
         let known = LastKnown { patience: Duration::from_millis(20), ..LastKnown::default() };
         let never = || std::future::pending::<Result<Vec<LockInfo>, QueryError>>();
         let lost = || async { Err(QueryError::Store(StoreError::Lost("gone".into()))) };

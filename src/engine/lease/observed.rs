@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_renew_for_its_lease_expires() {
+    fn a_proxy_that_does_not_renew_for_its_lease_expires() {
         let mut observed = observed(30);
         assert_eq!(read(&mut observed, 100..=100, &row(1, 30)), Sight::New);
         assert_eq!(read(&mut observed, 102..=104, &row(1, 30)), Sight::Silent);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_gone_is_new_when_it_is_there_again() {
+    fn an_incarnation_that_was_gone_is_new_when_it_is_there_again() {
         let mut observed = observed(30);
         assert_eq!(read(&mut observed, 100..=100, &row(1, 30)), Sight::New);
         observed.begin_reading(SECOND * 101, &[]);

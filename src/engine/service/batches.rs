@@ -222,7 +222,7 @@ mod tests {
 
     /// The session that the row names must not be ended with the incarnation that is over.
     #[test]
-    fn what_a_former_incarnation_wins_is_given_back() {
+    fn a_lock_that_a_former_incarnation_wins_is_given_back() {
         on_engine_thread(async {
             let lease = Arc::new(Lease::default());
             let mut service = service(&lease);

@@ -1,7 +1,7 @@
 //! Locks whose holder may be about to end: a session that tries one is refused only when it is certain
 //! that the holder stays.
 //!
-//! A client that says COM_QUIT, or hangs up, has released its locks as far as it knows. Another
+//! A client that says COM_QUIT, or closes its connection, has released its locks as far as it knows. Another
 //! connection that tries them next must not come before the proxy has noticed, and proven, the end.
 
 use tokio::sync::oneshot;

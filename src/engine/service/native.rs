@@ -259,7 +259,7 @@ mod tests {
             let first = stage.gets(51);
             let second = stage.gets(52);
             assert_eq!((stage.held(), stage.service.metrics.held.get()), (Some(52), 1));
-            // What the session before says of its lock comes too late.
+            // A message of the session before about its lock comes too late.
             stage.release_later(first);
             let locks = vec![(key(), first)];
             stage.service.release_all(locks.clone(), ME, None);

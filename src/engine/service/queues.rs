@@ -66,7 +66,7 @@ impl Service {
         }
     }
 
-    /// Ends a deadlock that goes over other proxies.
+    /// Ends a deadlock in which other proxies take part.
     pub(super) fn give_up(&mut self, Victim { id, key, circle }: Victim) {
         // A wait whose grant is under way is no part of the circle any more.
         let queue = self.keys.get(&key).map(|state| &state.queue);

@@ -30,7 +30,7 @@ impl Service {
         }
     }
 
-    /// Releases native locks, unless they are claimed natively before their time has come.
+    /// Releases native locks, unless a native claim comes before their time.
     pub(super) fn release_later(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
         if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) {
             return;

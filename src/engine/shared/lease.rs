@@ -87,7 +87,7 @@ impl Lease {
     /// certainly held then.
     pub async fn certain(&self, proxy: ProxyId) -> bool {
         loop {
-            // Made before the look: a change that comes after it is heard of.
+            // Made before the look: a change that comes after it is noticed.
             let change = self.changed.notified();
             match self.standing(proxy) {
                 Standing::Certain => return true,

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_wait_closes_the_circle_gives_up_unless_it_did_more_often() {
+    fn the_wait_that_closes_the_circle_gives_up_unless_it_did_more_often() {
         for (weights, expected) in
             [(&[0, 0][..], 1), (&[0, 0, 0], 2), (&[0, 1], 0), (&[1, 1], 1), (&[2, 0, 1], 1)]
         {

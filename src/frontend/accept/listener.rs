@@ -45,7 +45,7 @@ impl Listener {
     }
 }
 
-/// How often a lack of files is told of. It comes and goes with each client.
+/// How often a lack of files is logged. It comes and goes with each client.
 const COMPLAIN: Duration = Duration::from_mins(1);
 
 struct Client {

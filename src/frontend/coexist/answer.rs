@@ -1,4 +1,4 @@
-//! What the client gets in place of a response that tells of a lock it does not have.
+//! What the client gets in place of a response that reports a lock it does not have.
 
 use crate::lock::function::Function;
 use crate::protocol::column::is_definition;

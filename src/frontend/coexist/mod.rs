@@ -1,4 +1,4 @@
-//! Mode coexist: the server grants its own lock, and the row follows before the client hears of it.
+//! Mode coexist: the server grants its own lock, and the row follows before the client gets the answer.
 
 mod answer;
 mod claim;

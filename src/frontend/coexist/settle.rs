@@ -1,7 +1,7 @@
 //! The rows of locks that the server has granted or released.
 //!
-//! A row is claimed by the server's word that the session holds the lock, so whoever else the row
-//! names on this server has let go. Only a holder by rows alone, at a proxy in mode durable, is waited
+//! A row is claimed by the server's word that the session holds the lock, so any other
+//! holder that the row names on this server has let go. Only a holder by rows alone, at a proxy in mode durable, is waited
 //! for; the server's lock is kept meanwhile.
 
 use std::time::Duration;
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_response_does_not_tell_is_read_from_the_server() {
+    fn locks_that_the_response_does_not_tell_are_read_from_the_server() {
         let mut stage = Stage::new(Flavour::MySql);
         stage.holds("gone", 1).holds("kept", 2).grants(3);
         stage.locks.native.push_back(vec![name("kept"), name("new")]);
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_the_client_was_told_of_is_not_given_back_behind_it() {
+    fn a_lock_that_the_client_knows_of_is_not_given_back_unseen() {
         for outcome in [Acquired::NotFree, Acquired::Failed("read-only".to_owned())] {
             let mut stage = Stage::new(Flavour::MySql);
             stage.locks.native.push_back(vec![name("found")]);

@@ -90,7 +90,7 @@ impl Dispatch for Dispatcher<'_> {
             Command::STMT_SEND_LONG_DATA if frame.len < 7 => {
                 Err(CloseReason::Broken("a COM_STMT_SEND_LONG_DATA for nothing"))
             }
-            // What it closes must be known.
+            // The statement that it closes must be known.
             Command::STMT_CLOSE if link.is_shared() && !head.is_whole() => {
                 Ok(CommandAction::Incomplete)
             }
@@ -188,7 +188,7 @@ impl Dispatcher<'_> {
         if found.setting {
             self.view.note_setting(text, !query);
         }
-        // What is bound to a statement id prepares nothing, but a block in it executes.
+        // A text under a statement id is no PREPARE in SQL, but a block in it may have an EXECUTE.
         let names = (query || has_named) && may_be_named(text, has_named);
         let parks = found.call || names || (query && link.knows_better(text));
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })

@@ -1,5 +1,5 @@
-//! A session that is observed: its commands are forwarded as they are, and those that tell of lock
-//! calls are shown to its observer.
+//! A session that is observed: its commands are forwarded as they are, and those with lock calls are
+//! shown to its observer.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const AMBIGUOUS: &str = "<text that reads differently in many SQL modes>";
 const UNREAD: &str = "<text after long query attributes>";
 
 /// Who logs in, for the observer.
-pub(crate) fn who_logs_in(login: &Login<'_>, peer: Peer) -> StatementUser {
+pub(crate) fn user_of_login(login: &Login<'_>, peer: Peer) -> StatementUser {
     who(login.user, login.database, peer, |key| login.attribute(key))
 }
 

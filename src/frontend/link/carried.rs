@@ -54,7 +54,7 @@ impl Link {
             values.and_then(|values| doubts.answered(&values, &kinds, login, &mut seat.state));
         self.server.take_reported();
         let Some(captured) = captured else {
-            // Not to be had in a way that can be read: the session stays where it is.
+            // It cannot be read: the session stays where it is.
             seat.doubts = doubts;
             seat.pins.add(Pin::LargeVariable);
             return Ok(());

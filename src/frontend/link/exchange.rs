@@ -67,7 +67,7 @@ impl Link {
             }
             if let Some(ending) = self.take_in(&mut incoming)? {
                 self.note_ending(ending);
-                // The reply may have come late, and tells of locks: it is still true.
+                // The reply may have come late, and report locks: it is still true.
                 self.until_certain().await?;
                 return Ok(Reply { bytes: incoming.bytes, ending });
             }
@@ -82,7 +82,7 @@ impl Link {
             match progress {
                 Progress::Continue | Progress::NextResult => {}
                 Progress::Ended(ending) => {
-                    // More is a last word before the server hangs up, which follows.
+                    // More is a last word before the server closes the connection, which follows.
                     incoming.bytes.truncate(incoming.followed);
                     if !incoming.whole {
                         incoming.bytes.clear();

@@ -13,19 +13,19 @@ use crate::protocol::response::{Ending, Progress, Tracker};
 enum ServerBytes {
     /// A response that is owed.
     Response,
-    /// None is owed: they come before it hangs up.
+    /// None is owed: they come before it closes the connection.
     LastWords,
 }
 
 impl Link {
-    /// Reads from the server and passes on. What the server owes is settled by what it sent,
-    /// whether or not a client is there to take it.
+    /// Reads from the server and passes on. The bytes that the server sent settle what it owes,
+    /// whether or not a client is there to take them.
     pub(crate) fn hear_server(&mut self) -> Result<(), CloseReason> {
         let mut buffer = self.buffers.take();
         if self.survives() {
             let said = self.server.read(&mut buffer, &self.buffers);
             self.buffers.give(buffer);
-            // Nothing was asked: if it says anything, it hangs up.
+            // Nothing was asked: if it says anything, it closes the connection.
             if !matches!(said, Ok(None)) {
                 self.metrics.pool_lost.inc();
                 self.lose_server();
@@ -52,7 +52,7 @@ impl Link {
                 if self.guard.is_certain() {
                     break;
                 }
-                // Another proxy has ended the session at the server: the client is told of its locks.
+                // Another proxy has ended the session at the server: the client learns that its locks are lost.
                 self.tell_client(&buffer[shown..at]);
                 return Err(CloseReason::Fenced);
             }

@@ -1,7 +1,7 @@
 //! Both legs of a session, and what is owed on them.
 //!
-//! What the client receives is byte for byte what the server sent, and the other way round, unless
-//! the session says otherwise. Nothing in the frontend waits for a socket but [`Link::next`].
+//! The client receives the server's bytes unchanged, and the server the client's, unless the session says
+//! otherwise. Nothing in the frontend waits for a socket but [`Link::next`].
 
 pub(super) mod close_reason;
 pub(super) mod guard;
@@ -229,7 +229,7 @@ impl Link {
             && !self.awaits_rows()
     }
 
-    /// Whether the next command waits until what a response tells of locks is settled. Read on, it
+    /// Whether the next command waits until what a response reports of locks is settled. Read on, it
     /// would be answered before that.
     fn awaits_rows(&self) -> bool {
         matches!(self.input, ClientInput::Command)

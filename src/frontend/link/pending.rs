@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_skipped_is_replayed_once_in_order() {
+    fn skipped_statements_are_replayed_once_in_order() {
         let replayed = |answers: &[bool]| {
             let mut skipped = Skipped::default();
             for is_do in answers {

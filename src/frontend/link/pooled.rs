@@ -24,7 +24,7 @@ use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::{Flavour, ProxyId};
 
-/// What became of a session's wish for a connection.
+/// The result of a session's wish for a connection.
 #[derive(Debug)]
 pub(crate) enum Arrival {
     /// It has one, with its state on it.

@@ -1,7 +1,7 @@
 //! A session's connection to the server, and what holds while it has none.
 //!
 //! Without one the server is as silent as one to which nothing was said: nothing comes from it, nothing is
-//! left to be sent, no response is followed. Bytes for it cannot be taken: whoever has a command for the
+//! left to be sent, no response is followed. Bytes for it cannot be taken: a caller with a command for the
 //! server gets a connection first.
 
 use std::io;
@@ -144,7 +144,7 @@ impl ServerSide {
         }
     }
 
-    /// Counts the packets that come before the server hangs up.
+    /// Counts the packets that come before the server closes the connection.
     pub(super) fn number_last_words(&mut self, bytes: &mut [u8]) {
         if let Some(backend) = &mut self.0 {
             backend.number_last_words(bytes);

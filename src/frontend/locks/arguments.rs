@@ -1,7 +1,7 @@
 //! From arguments to a lock's name and timeout.
 //!
-//! What is certain from the bytes alone is decided here; everything else is computed by the
-//! session's own server, in its own character sets and modes (interception, 6).
+//! The proxy decides here only if the bytes alone make it certain; the session's own server
+//! computes everything else, in its own character sets and modes (interception, 6).
 
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
@@ -242,7 +242,7 @@ pub(crate) async fn judge_timeout(
     let question = [b"SELECT ", value.as_slice()].concat();
     let row = match compute_value(cx, &question).await? {
         Computed::Row(row) => row,
-        // What the server does not refuse before it runs it takes the lock, if that is free,
+        // A call that the server does not refuse before it runs it takes the lock, if that is free,
         // before the error ends the statement.
         Computed::Error if flavour == Flavour::MySql => {
             return Ok(if cx.prepare_and_close(&question).await?.is_error() {

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_does_not_tell_counts_as_unusual() {
+    fn a_setting_that_the_server_does_not_tell_counts_as_unusual() {
         let mut stage = Stage::new(Flavour::MySql);
         stage.view.note_setting(b"SET sql_select_limit=0", false);
         stage.answers("@@sql_select_limit=0", error(1064));

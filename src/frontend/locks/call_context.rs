@@ -106,7 +106,7 @@ impl CallContext<'_> {
         Ok(())
     }
 
-    /// Takes in what somebody else tells the session.
+    /// Takes in an event for the session.
     pub(crate) fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
         match self.locks.hear(event)? {
             // Locks are read between commands: if they still differ then, the next sweep asks again.

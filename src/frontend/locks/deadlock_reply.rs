@@ -54,7 +54,7 @@ pub(crate) async fn let_server_say(
     reply: &[u8],
     cursor: bool,
 ) -> Result<(), CloseReason> {
-    // What is caught up is for the client's next statement, which must not undo this one.
+    // The skipped statements are caught up for the client's next statement, which must not undo this one.
     cx.server.replay_skipped()?;
     let said = cx.ask(signal.as_bytes()).await?;
     say_after_columns(cx, reply, cursor, &said)

@@ -47,7 +47,7 @@ pub(crate) enum CallResult {
     Fails(Option<u64>, Vec<Vec<u8>>),
     /// The statement goes to the server unchanged.
     Native,
-    /// What the server said to a wait is the answer.
+    /// The server's answer to a wait is the answer.
     Said(CallOutcome, Vec<u8>),
     /// The wait was given up to end a deadlock.
     Deadlock,
@@ -212,8 +212,8 @@ fn over_waiters(cx: &CallContext<'_>, timeout: &Timeout) -> Option<ErrorReply> {
     full.then(|| cx.limit_met("max_waiters", u64::from(config.max_waiters)))
 }
 
-/// A session at another server than the locks cannot have any: its connection id is nobody's
-/// there, or a stranger's, and nobody would wait for its end.
+/// A session at another server than the locks cannot have any: its connection id is free
+/// there, or belongs to a stranger, and nobody would wait for its end.
 pub(crate) async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     if cx.server.known_since().is_some_and(|since| cx.locks.trusts(since)) {
         return Ok(());
@@ -225,7 +225,7 @@ pub(crate) async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseRe
     if !matches!(row.as_deref(), Some([Some(ident)]) if *ident == home.as_bytes()) {
         return Err(CloseReason::Moved);
     }
-    // What changes from here on is asked about another time.
+    // A change from here on is asked about another time.
     cx.server.note_known(now);
     Ok(())
 }
@@ -329,14 +329,14 @@ mod tests {
         assert_eq!(value(&mut stage, "SELECT GET_LOCK('a', 0)"), Some(1));
         assert_eq!(value(&mut stage, "SELECT GET_LOCK('A', 0)"), Some(1), "the same name");
         assert_eq!(value(&mut stage, "SELECT RELEASE_LOCK('a')"), Some(1));
-        assert!(stage.locks.released.is_empty(), "once more it is held");
+        assert!(stage.locks.released.is_empty(), "it is still held once");
         assert_eq!(value(&mut stage, "SELECT RELEASE_LOCK('a')"), Some(1));
         assert_eq!(stage.locks.released, ["a"]);
         assert!(stage.locks.ledger().held().is_empty());
     }
 
     #[test]
-    fn what_is_not_held_is_released_as_its_holder_says() {
+    fn a_lock_that_is_not_held_is_released_as_its_holder_says() {
         let mut stage = Stage::new(Flavour::MySql);
         stage.locks.looks.extend([
             Look::Used(ConnectionId(9)),

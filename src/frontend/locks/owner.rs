@@ -66,7 +66,7 @@ pub(crate) trait Locks: Send {
     fn trusts(&self, known_since: Duration) -> bool;
     /// How the server with the lock tables identifies itself.
     fn home(&self) -> Arc<str>;
-    /// What somebody else tells the session, next.
+    /// The next event for the session.
     fn told(&mut self) -> Task<'_, SessionEvent>;
     /// The same, if it has been told already.
     fn told_now(&mut self) -> Option<SessionEvent>;
@@ -120,7 +120,7 @@ impl LockOwner {
         }
     }
 
-    /// What somebody else tells the session, next. It may be dropped at any time.
+    /// The next event for the session. It may be dropped at any time.
     pub(crate) async fn next_event(&mut self) -> SessionEvent {
         match self.events.recv().await {
             Some(event) => event,
@@ -268,7 +268,7 @@ impl Locks for LockOwner {
                     locks = self.ledger.held().len(),
                     "the server has ended a session whose client does not read; its locks are released"
                 );
-                // What the server sent last still goes to a client that reads it after all.
+                // A client that reads after all still gets the server's last bytes.
                 self.abandon();
                 Ok(Asked::Nothing)
             }

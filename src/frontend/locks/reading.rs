@@ -8,7 +8,7 @@ use crate::sql::lexer::dialect::{Dialect, Multibyte};
 
 /// Bytes of a text in all its readings up to which the server need not be asked first.
 const GUESSES: usize = 64 * 1024;
-/// A shorter text is done with before anybody notices.
+/// A shorter text is done with before another session notices.
 const SHORT: usize = 4 * 1024;
 
 /// Lets the other sessions of the thread have their turns.

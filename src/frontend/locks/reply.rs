@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_proxy_answered_is_replayed_before_the_next_statement() {
+    fn calls_that_the_proxy_answered_are_replayed_before_the_next_statement() {
         let mut stage = Stage::new(Flavour::MySql);
         answer(&mut stage, CALL, Some(1));
         answer(&mut stage, "DO GET_LOCK('a', 1)", Some(1));

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_covered_is_refused_and_counted() {
+    fn a_statement_that_is_not_covered_is_refused_and_counted() {
         let mut stage = stage(None);
         refuse_unsupported(&mut stage.cx(), "a reason").expect("the session goes on");
         assert_eq!(stage.error_code(), Some(1235));

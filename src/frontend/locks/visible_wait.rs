@@ -73,7 +73,7 @@ enum State {
 pub(crate) enum GateStep {
     /// It is time to ask for one.
     Due,
-    /// One is closed for this wait; `None` if there is none to be had.
+    /// One is closed for this wait; `None` if none is free.
     Closed(Option<Gate>),
 }
 
@@ -247,7 +247,7 @@ pub(crate) async fn hear_gate(
 }
 
 /// The engine has decided: the server is let through, and gets ready for the client's next
-/// statement meanwhile. Where it tells of tracked state, its reply is the client's.
+/// statement meanwhile. Where it reports tracked state, its reply is the client's.
 pub(crate) async fn leave_gate(
     cx: &mut CallContext<'_>,
     mut wait: VisibleWait<'_>,
@@ -276,7 +276,7 @@ pub(crate) async fn leave_gate(
     Ok(said)
 }
 
-/// Whether the server may have something to tell of the session's state.
+/// Whether the server may have something to report of the session's state.
 fn may_track(cx: &CallContext<'_>, shown: &WaitStatement<'_>) -> bool {
     let late = shown.call.bare.is_do && !cx.capabilities().has(Capabilities::DEPRECATE_EOF);
     !shown.stand_in
@@ -284,7 +284,7 @@ fn may_track(cx: &CallContext<'_>, shown: &WaitStatement<'_>) -> bool {
         && (late || !cx.server.status_is_plain())
 }
 
-/// The server's reply as the client's, if it tells of tracked state: it tells it only once.
+/// The server's reply as the client's, if it reports tracked state: it reports it only once.
 fn tracked(
     cx: &CallContext<'_>,
     reply: &Reply,
@@ -320,8 +320,8 @@ fn tracked(
     Some(out)
 }
 
-/// Opens the gate, and releases it where the server took it. What a statement of the client's
-/// kind leaves behind in the session is then as after a lock call.
+/// Opens the gate, and releases it where the server took it. The session is then left as
+/// a lock call of the client's kind leaves it.
 fn release_gate(cx: &mut CallContext<'_>, wait: &mut VisibleWait<'_>) -> Result<(), CloseReason> {
     let State::Shown(gate) = std::mem::replace(&mut wait.state, State::Never) else {
         return Ok(());

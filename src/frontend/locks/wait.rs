@@ -51,7 +51,7 @@ pub(crate) async fn wait_for(
         && let Err(end) = come_back(cx).await
     {
         drop(wait);
-        // What was granted meanwhile goes back at the session's end.
+        // A lock that was granted meanwhile goes back at the session's end.
         if let Ok(Waited::Decided(Acquired::Granted(grant), _)) = result {
             cx.enter_grant(ticket.key, grant)?;
         }
@@ -77,7 +77,7 @@ pub(crate) async fn wait_for(
         Err(end) => {
             drop(wait);
             cx.server.drop_gate_reply();
-            // The session ends: a grant that comes all the same goes back, since nobody
+            // The session ends: a grant that comes nevertheless goes back, since nobody
             // listens on the ticket any more. One already in the ticket is ours to return.
             cx.locks.cancel(&ticket);
             if let Ok(Acquired::Granted(grant)) = ticket.outcome.await {

@@ -17,14 +17,15 @@ use crate::backend::learned::Proven;
 use crate::protocol::auth::{Method, OwnKey};
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::handshake::Login;
 use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
 
 /// How long the server may take to refuse what a client has left unanswered.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Nobody's proof.
-pub(crate) const WRONG: [u8; 20] = [1; 20];
+/// A proof that no password has.
+const WRONG: [u8; 20] = [1; 20];
 
 const CACHING: &[u8] = b"caching_sha2_password";
 const SHA256: &[u8] = b"sha256_password";
@@ -116,6 +117,22 @@ impl<'a> Exchange<'a> {
         self
     }
 
+    /// Runs the exchange that `login` begins; `packet` makes the server's login from a proof, or from the
+    /// client's own.
+    pub async fn decide(
+        &mut self,
+        login: &Login<'_>,
+        packet: impl Fn(Option<&[u8]>) -> Vec<u8>,
+    ) -> Result<Verdict, Broken> {
+        match self.first(login.plugin, login.proof).await {
+            Ok(proof) => self.run(&packet(proof.as_deref())).await,
+            Err(broken) => {
+                self.fail(&packet(Some(&WRONG))).await;
+                Err(broken)
+            }
+        }
+    }
+
     /// Looks at the proof in the client's first packet. Returns the one for the server, if that is
     /// to be another.
     pub async fn first(&mut self, plugin: &[u8], proof: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
@@ -146,7 +163,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// A login that the client has broken off before it began: the server is to refuse it.
-    pub async fn fail(&mut self, packet: &[u8]) {
+    async fn fail(&mut self, packet: &[u8]) {
         self.deadline = Instant::now() + FAREWELL;
         if self.tell_server(packet).await.is_ok() {
             self.give_up().await;
@@ -176,7 +193,7 @@ impl<'a> Exchange<'a> {
         self.refusal.is_some_and(|code| CODES.contains(&code))
     }
 
-    /// What the client has proved itself with, if the server has let it in and the proxy learns.
+    /// The client's proof, if the server has let it in and the proxy learns.
     pub fn proven(&mut self) -> Option<Proven> {
         self.lesson.take().filter(|_| self.accepted)
     }

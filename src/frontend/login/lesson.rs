@@ -91,7 +91,7 @@ impl<'a> Lesson<'a> {
         }
     }
 
-    /// What the client has proved itself with, now that the server has let it in.
+    /// The client's proof, now that the server has let it in.
     pub(super) fn take(&mut self) -> Option<Proven> {
         let (clear, shown) = (self.clear.take(), self.shown.take());
         if self.several || self.learning.is_none() {

@@ -4,6 +4,7 @@
 //! answers. Each leg has TLS and compression of its own, and the connection tag is added.
 
 pub mod auth_exchange;
+mod layers;
 mod lesson;
 mod side;
 
@@ -14,16 +15,16 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::auth_exchange::{Broken, Exchange, Learning, MAX_LOGIN, Side, Verdict, WRONG};
-use super::dispatch::watched::who_logs_in;
+use self::auth_exchange::{Broken, Exchange, Learning, MAX_LOGIN, Side, Verdict};
+use self::layers::{compress, encrypt};
+use super::dispatch::watched::user_of_login;
 use super::pooling::seated::LoginAccount;
 use super::shared::context::{Context, Shared};
-use super::shared::leg_options::{Hops, compression};
+use super::shared::leg_options::Hops;
 use super::shared::registry::SessionNumber;
 use super::shared::turned_away::TurnedAway;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::lock::codes;
-use crate::net::compression::Role;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::proxy_protocol;
@@ -213,7 +214,7 @@ async fn authenticated(
     let mut server = Leg::new(stream);
     let offered = greeting.capabilities;
     let hops = Hops::asked(config, &client.leg, peer, offered);
-    let who = context.observer.is_some().then(|| who_logs_in(login, peer));
+    let who = context.observer.is_some().then(|| user_of_login(login, peer));
     let incarnation = context.engine.lease().proxy();
     let tag = incarnation.unwrap_or(ProxyId(0)).to_string();
     let tag = who.is_none().then_some(tag.as_bytes());
@@ -222,23 +223,17 @@ async fn authenticated(
         if context.shared.is_some() { Capabilities::SESSION_TRACK } else { Capabilities(0) };
     let asked = hops.with(reports.both(offered));
     let packet = |proof: Option<&[u8]>| login.for_server(offered, asked, proof, tag);
-    let mut to_server = 1;
     if hops.has(Capabilities::SSL) {
         let packet = packet(None);
-        let leg = &mut server;
-        let encrypted = context.hops.encrypt_server(config, &client.leg, leg, &greeting, &packet);
-        let encrypted = timeout_at(deadline, encrypted).await;
-        if let Err(refusal) = encrypted.unwrap_or_else(|_| Err(TurnedAway::silent("backend_tls"))) {
-            if Hops::keeps_all_out(config) && !refusal.text().is_empty() {
-                context.reach.closed(refusal.text());
-            }
+        let encrypted = encrypt(&client.leg, &mut server, &greeting, &packet, context);
+        let late = || Err(TurnedAway::silent("backend_tls"));
+        if let Err(refusal) = timeout_at(deadline, encrypted).await.unwrap_or_else(|_| late()) {
             return Err(RefusedLogin { client, refusal });
         }
-        to_server = 2;
     }
     let mut exchange = Exchange::new(
         Side { leg: &mut client.leg, next: client.next },
-        Side { leg: &mut server, next: to_server },
+        Side { leg: &mut server, next: 1 + u8::from(hops.has(Capabilities::SSL)) },
         context.hops.own_key(),
         deadline,
         Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
@@ -246,13 +241,7 @@ async fn authenticated(
     if let Some(Shared { secrets, .. }) = &context.shared {
         exchange = exchange.teaching(Learning { secrets, user: login.user });
     }
-    let verdict = match exchange.first(login.plugin, login.proof).await {
-        Ok(proof) => exchange.run(&packet(proof.as_deref())).await,
-        Err(broken) => {
-            exchange.fail(&packet(Some(&WRONG))).await;
-            Err(broken)
-        }
-    };
+    let verdict = exchange.decide(login, packet).await;
     let refused = match &verdict {
         Ok(Verdict::Denied) if exchange.lacks_room() => "refused_by_server",
         Ok(_) | Err(_) => "login_failed",
@@ -269,39 +258,38 @@ async fn authenticated(
         return Err(RefusedLogin { client, refusal: TurnedAway::silent(refused) });
     };
     context.reach.open();
-    let ok = if context.shared.is_some() {
-        without_reports(&ok, login.capabilities, greeting.flavour)
-    } else {
-        ok
+    let ok = match &context.shared {
+        Some(_) => without_reports(&ok, login.capabilities, greeting.flavour),
+        None => ok,
     };
     if let Err(e) = compress(&mut client.leg, &ok, &mut server, hops, login, context) {
         tracing::debug!(%peer, error = %e, "a client left at its login");
-        let refusal = TurnedAway::silent("left_before_login");
-        return Err(RefusedLogin { client, refusal });
+        return Err(RefusedLogin { client, refusal: TurnedAway::silent("left_before_login") });
     }
-    let capabilities = login.capabilities.without(Capabilities::HOPS).both(offered);
-    let owner = owner(login.user, peer);
-    let connection = client.connection.unwrap_or_else(|| greeting.connection.as_session());
-    let schema = Some(login.database).filter(|name| !name.is_empty()).map(Into::into);
     Ok(Authenticated {
+        connection: client.connection.unwrap_or_else(|| greeting.connection.as_session()),
         client: client.leg,
         peer,
         server,
         greeting,
         opened,
-        capabilities,
-        connection,
-        account: LoginAccount {
-            tag: incarnation,
-            user: login.user.into(),
-            collation: login.collation,
-            schema,
-        },
-        owner,
+        capabilities: login.capabilities.without(Capabilities::HOPS).both(offered),
+        account: account(login, incarnation),
+        owner: owner(login.user, peer),
         who,
         method,
         ok,
     })
+}
+
+/// What further connections for a session are opened with; `tag` is what its own carries.
+fn account(login: &Login<'_>, tag: Option<ProxyId>) -> LoginAccount {
+    LoginAccount {
+        tag,
+        user: login.user.into(),
+        collation: login.collation,
+        schema: Some(login.database).filter(|name| !name.is_empty()).map(Into::into),
+    }
 }
 
 /// The OK of a server that was asked to report, for a client that did not ask.
@@ -311,29 +299,6 @@ pub(super) fn without_reports(ok: &[u8], client: Capabilities, flavour: Flavour)
     let mut out = Vec::with_capacity(ok.len());
     put_frame(&mut out, ok[HEADER - 1], &packet.for_client(&mut told));
     out
-}
-
-/// Sends the client its OK. From there on, each leg is compressed as was agreed on it, `hops` on the
-/// server's.
-fn compress(
-    client: &mut Leg,
-    ok: &[u8],
-    server: &mut Leg,
-    hops: Capabilities,
-    login: &Login<'_>,
-    context: &Context,
-) -> io::Result<()> {
-    client.send(ok)?;
-    let room = context.registry.room();
-    let offers = context.config.compression;
-    let asked = if offers { login.capabilities } else { Capabilities(0) };
-    if let Some(agreed) = compression(asked, login.zstd_level()) {
-        client.compress(agreed, Role::Server, room)?;
-    }
-    if let Some(agreed) = compression(hops, login.zstd_level()) {
-        server.compress(agreed, Role::Client, room)?;
-    }
-    Ok(())
 }
 
 /// Where the client is: a load balancer before the proxy may say it.
@@ -355,7 +320,7 @@ fn peer_ip(address: &SocketAddr) -> IpAddr {
 
 async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
     let config = &context.config;
-    // A connection that was announced for another client serves nobody else.
+    // A connection that was announced for another client is no other client's.
     let announced = config.backend_proxy_protocol.then_some(peer);
     if announced.is_none()
         && let Some(greeted) = context.spares.take()
@@ -378,7 +343,7 @@ impl LoginClient {
     async fn refuse(&mut self, error: &ErrorReply) {
         let mut out = Vec::new();
         error.encode(&mut out, self.next, self.next == 0);
-        // The client may be gone; there is nobody else to tell.
+        // The client may be gone; then nothing is left to tell it.
         let _ = self.leg.send_all(&out).await;
         self.leg.end();
     }
@@ -390,7 +355,7 @@ pub(super) fn turned_away(peer: Peer, reason: &str, context: &Context) {
     context.count_closed(reason);
 }
 
-/// user@host, for people who look at locks.
+/// user@host, as administrators see it.
 pub(super) fn owner(user: &[u8], peer: Peer) -> Arc<[u8]> {
     let mut owner = user[..user.len().min(300)].to_vec();
     owner.push(b'@');

@@ -24,7 +24,7 @@ impl Told<'_> {
     }
 }
 
-/// `told`: what stands in double quotes was no column.
+/// `told`: the text in double quotes was no column.
 pub(super) fn given<'a>(
     written: &'a Written,
     values: &'a [Option<Vec<u8>>],

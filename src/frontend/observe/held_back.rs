@@ -1,4 +1,4 @@
-//! The end of a response that waits until the rows of the locks that it tells of are written.
+//! The end of a response that waits until the rows of the locks that it reports are written.
 
 use crate::protocol::frame::HEADER;
 

@@ -18,8 +18,8 @@ pub(crate) enum Need {
     Release(Name),
     /// The server released all locks.
     ReleaseAll,
-    /// The rows may name a holder of this lock that the server does not know. Who has the server's lock may
-    /// be waiting for it.
+    /// The rows may name a holder of this lock that the server does not know. The session that has the server's
+    /// lock may be waiting for it.
     Look(Function, Name),
     /// The response does not tell which locks are held now. Locks of these names may be among them.
     Read(Vec<Name>),

@@ -45,7 +45,7 @@ impl Seen {
         Self { about, sent: None, reply: Vec::new(), held: None }
     }
 
-    /// Holds the end of the response back, if it may tell of a new lock, or of a free one while only
+    /// Holds the end of the response back, if it may report a new lock, or of a free one while only
     /// rows know some holders.
     pub(crate) fn hold_back(&mut self, by_rows: bool) {
         self.held = match &self.about {

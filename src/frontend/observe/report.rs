@@ -28,7 +28,7 @@ impl SessionReport {
         self.who.schema = name;
     }
 
-    /// The session starts over, perhaps as somebody else.
+    /// The session starts over, perhaps as another user.
     pub(crate) fn anew(&mut self, who: Option<StatementUser>) {
         self.end_holds();
         self.who = who.unwrap_or_else(|| self.who.clone());
@@ -76,7 +76,7 @@ impl SessionReport {
         }
     }
 
-    /// What a call and its outcome tell of the locks that are held.
+    /// Takes in what a call and its outcome say about the locks that are held.
     fn follow(
         &mut self,
         function: Function,

@@ -1,4 +1,4 @@
-//! What a session's commands and their responses tell of lock calls.
+//! Reads a session's commands and their responses for lock calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const SHORT: usize = 512;
 const LONG: &str = "<longer than 64 KiB>";
 /// How long a client waits whose timeout is not told.
 const UNTOLD: Timeout = Timeout::Wait(Duration::from_secs(10));
-/// Error 1054: what stands in double quotes was taken for a column.
+/// Error 1054: the server took a text in double quotes for a column.
 const BAD_FIELD: u16 = 1054;
 
 /// Reads a session's commands and responses.
@@ -46,7 +46,7 @@ pub(crate) struct Watch {
     forgot: bool,
     /// A call was found in the long statement that is under way.
     long_calls: bool,
-    /// What the response to the command that is forwarded next is to be told to.
+    /// Receives the response to the command that is forwarded next.
     next: Option<Box<Seen>>,
     purpose: Purpose,
 }
@@ -202,7 +202,7 @@ impl Watch {
         let mut values = Vec::new();
         match bound(text, payload, types, &ahead, attributes) {
             Some((bound, read)) => (*types, values) = (bound, read),
-            // What it may have bound is not known.
+            // Its bound values are not known.
             None => types.clear(),
         }
         let text = Arc::clone(text);
@@ -278,7 +278,7 @@ impl Watch {
         }
     }
 
-    /// The session starts over, perhaps as somebody else.
+    /// The session starts over, perhaps as another user.
     pub(crate) fn anew(&mut self, who: Option<StatementUser>) {
         if let Purpose::Report(report) = &mut self.purpose {
             report.anew(who);

@@ -170,7 +170,7 @@ impl Seat {
         }
     }
 
-    /// A statement is about to run. What its text says is judged before its results are.
+    /// A statement is about to run. Its text is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);

@@ -46,7 +46,7 @@ pub(crate) enum VariableKind {
     Carried,
     /// It is no state of the session.
     Nothing,
-    /// It is used up, or stands still.
+    /// It is used up, or does not advance.
     OneShot,
     /// It changes what is replicated.
     Replication,
@@ -75,7 +75,7 @@ impl VariableKind {
     }
 }
 
-/// What is known of a session's state. What servers do not report is captured before it moves.
+/// What is known of a session's state. State that servers do not report is captured before it moves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct SessionState {
     /// System variables that were set, with their values as text.
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reported_is_carried() {
+    fn reported_state_is_carried() {
         let mut state = SessionState::default();
         state.take_in(&variable(b"sql_mode", b"ANSI"));
         state.take_in(&variable(b"statement_id", b"77"));

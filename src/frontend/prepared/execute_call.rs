@@ -146,7 +146,7 @@ fn uncovered_execution(cx: &mut CallContext<'_>, text: &[u8]) -> CallResult {
     if native { CallResult::Native } else { CallResult::Unsupported }
 }
 
-/// Whether the client is told of the column: it may keep what the PREPARE told. What a cursor
+/// Whether the client gets the column: it may keep what the PREPARE told. What a cursor
 /// reads is another column.
 fn describes_column(cx: &CallContext<'_>, delivery: Delivery) -> bool {
     delivery == Delivery::Cursor || !cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA)

@@ -69,7 +69,7 @@ pub(crate) async fn text_of_source(
         let none = mentioned.as_deref() == Some(b"0");
         return Ok(if none { PreparedText::Hidden } else { PreparedText::Uncovered(LONG) });
     };
-    let Some(text) = from_hex(hex) else { return Ok(PreparedText::Refused) };
+    let Ok(text) = hex::decode(hex) else { return Ok(PreparedText::Refused) };
     let wide = WIDE.iter().any(|name| name.as_bytes() == charset.as_slice());
     let unicode = |name: &[u8]| name.starts_with(b"utf8");
     // Where the bytes would be converted, they are not the statement's.
@@ -107,9 +107,4 @@ fn question(expression: &[u8]) -> Vec<u8> {
          CHARSET(?),@@character_set_client,LENGTH(?),IF(LENGTH(?)>{MAX_TEXT},{named},0) LIMIT 1"
     );
     question.as_bytes().split(|b| *b == b'?').collect::<Vec<_>>().join(expression)
-}
-
-fn from_hex(hex: &[u8]) -> Option<Vec<u8>> {
-    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    hex.chunks(2).map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
 }

@@ -1,4 +1,4 @@
-//! COM_CHANGE_USER: a session that starts over on its open connection, perhaps as somebody else.
+//! COM_CHANGE_USER: a session that starts over on its open connection, perhaps as another user.
 
 use tokio::time::Instant;
 

@@ -171,16 +171,13 @@ impl Session {
         if let Some(why) = self.link.left_inside() {
             return Err(CloseReason::Broken(why));
         }
-        // What is owed was asked by the proxy. It is done soon.
+        // The proxy has asked for what is owed. It is done soon.
         while !self.link.owes_nothing() || !self.link.server_is_flushed() {
             tokio::select! {
                 event = self.locks.next_event() => self.hear_at_end(event)?,
                 event = self.link.next(Interest::Server) => {
                     if event? == LinkEvent::Server {
-                        match self.link.hear_server() {
-                            Ok(()) | Err(CloseReason::ClientGone) => {}
-                            Err(end) => return Err(end),
-                        }
+                        self.hear_last_replies()?;
                     }
                 }
             }
@@ -193,6 +190,14 @@ impl Session {
         let packet = packet::reset_connection();
         let reply = self.link.exchange(&packet, Shape::Results, Keep::All).await?;
         if reply.is_error() { Err(CloseReason::ServerGone) } else { Ok(()) }
+    }
+
+    /// Takes in what the server still sends, for no client.
+    fn hear_last_replies(&mut self) -> Result<(), CloseReason> {
+        match self.link.hear_server() {
+            Ok(()) | Err(CloseReason::ClientGone) => Ok(()),
+            Err(end) => Err(end),
+        }
     }
 
     fn hear_at_end(&mut self, event: SessionEvent) -> Result<(), CloseReason> {

@@ -196,7 +196,7 @@ impl Session {
         CallContext { server: link, locks, view, statements, identity, command, context }
     }
 
-    /// Takes in what somebody else tells the session.
+    /// Takes in an event for the session.
     fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
         let asked = self.locks.hear(event)?;
         // Between commands: if the locks still differ then, the next sweep asks again.
@@ -255,7 +255,7 @@ impl Session {
                 }
                 Finished::Fetch(id, ending) => {
                     if let Some(id) = stand_in_to_close(&mut self.statements, id, ending) {
-                        // What cannot be sent now is noticed at the next command.
+                        // A failure to send is noticed at the next command.
                         let _ = self.link.send_unanswered(&packet::close_statement(id));
                     }
                 }

@@ -1,4 +1,4 @@
-//! What is agreed upon on each leg for itself: TLS and compression.
+//! TLS and compression, agreed upon on each leg separately.
 
 use std::io;
 use std::sync::Arc;

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_remembered() {
+    fn a_statement_that_cannot_be_kept_is_remembered() {
         let mut statement = statement();
         statement.keep_long_data(1, b"abc", 2);
         assert!(statement.no_room && statement.kept == 0);

@@ -18,7 +18,7 @@ pub(crate) enum Phase {
     Answering,
     /// It runs the statements of a text, one after the other.
     Several(Box<Several>),
-    /// Responses tell of locks, and the rows are to follow; the end of the last one is held back.
+    /// Responses report locks, and the rows are to follow; the end of the last one is held back.
     Settling(Vec<Unsettled>),
 }
 

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_takes_no_room() {
+    fn a_removed_statement_takes_no_room() {
         let mut statements = Statements::default();
         let most = statements.room(100_000);
         statements.insert(1, statement());

@@ -140,7 +140,7 @@ fn collation(flavour: Flavour) -> (&'static str, &'static str) {
     }
 }
 
-/// Who waits at a gate waits for the lock that the gate's name ends with.
+/// A session at a gate waits for the lock that the gate's name ends with.
 fn waits(flavour: Flavour) -> String {
     let (gate, length) = (gatekeeper::PREFIX, gatekeeper::PREFIX.len());
     let (_, collation) = collation(flavour);

@@ -19,7 +19,7 @@ pub(crate) enum Native {
 }
 
 /// What the server makes of a call that is its own because it takes nothing. That it takes
-/// nothing is asked, not trusted: its lock would be nobody's.
+/// nothing is asked, not trusted: its lock would belong to no session.
 pub(crate) async fn ask_native(
     cx: &mut CallContext<'_>,
     statement: &CallStatement<'_>,
@@ -40,7 +40,7 @@ pub(crate) async fn ask_native(
     let Some(timeout) = argument(1).filter(|_| cx.flavour() == Flavour::MariaDb) else {
         return Ok(Native::Unclear);
     };
-    // MariaDB refuses some timeouts, with a lock that nobody else knows as with any.
+    // MariaDB refuses some timeouts, with a lock of a random name as with any.
     let probe = format!("_utf8mb4'{PREFIX}{:016x}'", rand::random::<u64>());
     let sql = [b"SELECT GET_LOCK(", probe.as_bytes(), b",", timeout.as_slice(), b")"].concat();
     if cx.ask_row(&sql).await?.as_deref() == Some(&[None]) {

@@ -2,7 +2,7 @@
 //!
 //! Only the server knows in which order it evaluates an expression, and what it leaves out. So it
 //! runs the statement with probes in the places of the calls that are still to be carried out: locks
-//! of its own, under names that nobody else has. The first probe to be evaluated takes one name,
+//! of its own, under random names. The first probe to be evaluated takes one name,
 //! and a flag by which all others take another.
 
 use crate::frontend::link::close_reason::CloseReason;
@@ -86,7 +86,7 @@ pub(crate) async fn next_call(
             break;
         }
         if round == MAX_TIMES {
-            // What is left belongs to a statement that is refused.
+            // The rest belongs to a statement that is refused.
             cx.ask(b"DO RELEASE_ALL_LOCKS()").await?;
             times.fill(MAX_TIMES + 1);
         }

@@ -39,7 +39,7 @@ pub(crate) enum Which {
 
 /// For a call that is not evaluated.
 pub(crate) fn edit_for_nothing(cx: &CallContext<'_>, call: &Call) -> Edit {
-    // Were it evaluated all the same, it must not look like a lock.
+    // Were it evaluated nevertheless, it must not look like a lock.
     let value = (call.function == Function::ReleaseAllLocks).then_some(0);
     edit_for(cx, call, value, &[], false)
 }
@@ -58,7 +58,7 @@ pub(crate) async fn look_back(
         edits.extend(ids.into_iter().map(|(span, _)| Edit::everywhere(span.clone(), id.clone())));
     }
     if cx.server.is_shared() && !results.is_empty() {
-        // What the proxy has answered counts, too.
+        // Calls that the proxy has answered count, too.
         cx.server.replay_skipped()?;
         cx.settle().await?;
     }

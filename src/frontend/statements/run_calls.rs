@@ -32,7 +32,7 @@ const MAX_TRIED: usize = 64;
 pub(crate) enum Filled {
     /// Their places are filled.
     All,
-    /// The server is to say the error: what stands in the places does not matter any more.
+    /// The server is to say the error: the values in the places do not matter any more.
     Fails,
     /// The client has its answer.
     Answered,
@@ -211,7 +211,7 @@ async fn run_call(
             let waiting = WaitingCalls { calls, scope, limited: false };
             match Box::pin(run_waiting(cx, statement, waiting, edits)).await? {
                 Filled::All => {}
-                // Only the argument is left to fail: MySQL would take the call's lock all the same.
+                // Only the argument is left to fail: MySQL would take the call's lock nevertheless.
                 Filled::Fails => {
                     let part = spliced(statement.text, part.span.clone(), edits, Which::Trial);
                     let sql = [b"COALESCE(", part.as_slice(), b")"].concat();
@@ -270,7 +270,7 @@ async fn fill_place(
     let CallPlace { source, pure, inner_edits } = place;
     let tables = statement.composite.tables;
     match result {
-        // MariaDB goes on with NULL where a wait is ended, until it comes to a row.
+        // MariaDB goes on with NULL where a wait is ended, until it reaches a row.
         CallResult::Value(None, _)
             if call.function == Function::GetLock && ends_at_a_row(statement.composite, call) =>
         {

@@ -1,4 +1,4 @@
-//! A statement with lock calls in its packet, and what the client is told of its columns.
+//! A statement with lock calls in its packet, and what the client learns about its columns.
 
 use super::rewrite::{Edits, Which, spliced};
 use crate::frontend::link::close_reason::CloseReason;
@@ -81,7 +81,7 @@ pub(crate) fn say_error(
     cx.send_client(&out)
 }
 
-/// The frames of the result in front of its rows, where the server sends them before it comes to a
+/// The frames of the result in front of its rows, where the server sends them before it reaches a
 /// call.
 pub(crate) fn columns_before(
     cx: &CallContext<'_>,

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_pass_and_nothing_hides_behind_them() {
+    fn definitions_pass_and_nothing_hides_after_them() {
         let body = "BEGIN SELECT GET_LOCK('k',0); END";
         assert_eq!(judge(&format!("CREATE PROCEDURE p() {body}")), Statement::Definition);
         assert_eq!(
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_unknown_modes_is_ambiguous() {
+    fn a_text_that_depends_on_unknown_modes_is_ambiguous() {
         assert_eq!(judge("SELECT \"it\\\"s GET_LOCK('k',0)\""), Statement::Ambiguous);
         assert_eq!(judge("SELECT 'a\\' , GET_LOCK('k',0) , '"), Statement::Ambiguous);
         assert_eq!(judge("SELECT GET_LOCK(\"k\",0)"), Statement::Ambiguous);

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_one_is_found_before_it_is_read() {
+    fn a_possible_one_is_found_before_it_is_read() {
         for (sql, fresh, known) in [
             ("PREPARE s FROM @x", true, true),
             (" \n/* x */ prepare s from @x", true, true),

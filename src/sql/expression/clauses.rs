@@ -153,7 +153,7 @@ impl Tokens<'_> {
         })
     }
 
-    /// Whether a call stands in IF, CASE or the like, or after ON DUPLICATE KEY.
+    /// Whether a call is in IF, CASE or the like, or after ON DUPLICATE KEY.
     pub(in crate::sql) fn is_conditional(&self, at: usize) -> bool {
         const CONDITIONS: [&str; 5] = ["IF", "IFNULL", "NULLIF", "COALESCE", "ELT"];
         // The first part is always evaluated.
@@ -232,7 +232,7 @@ impl Tokens<'_> {
         (self.punct(at, b'@') && self.punct(at + 1, b'@')).then_some(at)
     }
 
-    /// Whether a call stands in a condition on rows.
+    /// Whether a call is in a condition on rows.
     pub(in crate::sql) fn filters(&self, at: usize) -> bool {
         let mut depth = self.depths[at];
         for i in (0..at).rev() {
@@ -270,7 +270,7 @@ impl Tokens<'_> {
         (0..self.list.len()).any(|i| ["UNION", "INTERSECT", "EXCEPT"].iter().any(|w| self.is(i, w)))
     }
 
-    /// Whether a token stands in a derived table, or in a common table expression.
+    /// Whether a token is in a derived table, or in a common table expression.
     pub(in crate::sql) fn is_derived(&self, at: usize) -> bool {
         (0..at).any(|i| {
             let query = ["SELECT", "WITH", "VALUES"].iter().any(|w| self.is(i + 1, w));

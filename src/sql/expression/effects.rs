@@ -1,4 +1,4 @@
-//! Which functions may be evaluated again without anybody noticing.
+//! Functions that may be evaluated again unnoticed.
 
 use crate::lock::function::Function;
 use crate::sql::find::finder::is_function_schema;

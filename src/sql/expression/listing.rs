@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_it_is_left() {
+    fn a_text_that_only_looks_like_it_is_left() {
         for sql in [
             "SELECT 'performance_schema.metadata_locks'",
             "SELECT * FROM mine.metadata_locks",

@@ -21,7 +21,7 @@ pub(in crate::sql) struct Tokens<'a> {
     pub(in crate::sql) in_select: Vec<bool>,
     /// It is in the list of tables after FROM.
     pub(in crate::sql) in_from: Vec<bool>,
-    /// It stands in the arguments of a lock call.
+    /// It is in the arguments of a lock call.
     pub(in crate::sql) in_call: Vec<bool>,
 }
 

@@ -51,7 +51,7 @@ enum Prepares {
     Name,
     Execute,
     /// All of it, up to here.
-    Behind(usize),
+    After(usize),
 }
 
 /// The meaning of a point, by the token before it.
@@ -162,7 +162,7 @@ impl Finder {
     /// Where the text stands that the statement prepares.
     pub fn prepares_after(&self) -> Option<usize> {
         match self.seen.prepares {
-            Prepares::Behind(at) => Some(at),
+            Prepares::After(at) => Some(at),
             Prepares::No | Prepares::Prepare | Prepares::Name | Prepares::Execute => None,
         }
     }
@@ -180,10 +180,10 @@ impl Prepares {
         let is =
             |word: &str| token.kind == Kind::Word && text.eq_ignore_ascii_case(word.as_bytes());
         match self {
-            Self::Behind(_) => self,
+            Self::After(_) => self,
             Self::Prepare if matches!(token.kind, Kind::Word | Kind::Quoted) => Self::Name,
-            Self::Name if is("FROM") => Self::Behind(token.end),
-            Self::Execute if is("IMMEDIATE") => Self::Behind(token.end),
+            Self::Name if is("FROM") => Self::After(token.end),
+            Self::Execute if is("IMMEDIATE") => Self::After(token.end),
             _ if is("PREPARE") => Self::Prepare,
             _ if is("EXECUTE") => Self::Execute,
             Self::No | Self::Prepare | Self::Name | Self::Execute => Self::No,
@@ -196,7 +196,7 @@ impl FinderState {
     fn expects_more(&self) -> bool {
         self.candidate.is_some()
             || matches!(self.after, AfterPoint::Schema | AfterPoint::Point)
-            || !matches!(self.prepares, Prepares::No | Prepares::Behind(_))
+            || !matches!(self.prepares, Prepares::No | Prepares::After(_))
     }
 
     fn token(

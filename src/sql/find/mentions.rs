@@ -2,7 +2,7 @@
 
 /// The parts before `_LOCK` in the five names.
 const BEFORE: [&[u8]; 5] = [b"GET", b"RELEASE", b"RELEASE_ALL", b"IS_FREE", b"IS_USED"];
-/// Bytes of a name that may stand in the chunk before.
+/// Bytes of a name that may be in the chunk before.
 const OVERLAP: usize = 16;
 
 /// The position after the `_LOCK` of the first name.

@@ -75,7 +75,7 @@ impl Stream {
         Self { named, ..self }
     }
 
-    /// Looks at a chunk. A call that begins in it is told once; what is behind the call's
+    /// Looks at a chunk. A call that begins in it is told once; what follows the call's
     /// parenthesis, here and in all later chunks, is overwritten.
     pub fn pass(&mut self, chunk: &mut [u8]) -> Option<StreamFound> {
         if self.spoilt.is_some() {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_a_call_s_parenthesis_is_spoilt() {
+    fn the_text_after_a_call_s_parenthesis_is_spoilt() {
         for size in 1..30 {
             let (out, found) = pass(b"SELECT 'x', GET_LOCK('k', 0)", size);
             assert_eq!(out, b"SELECT 'x', GET_LOCK(\x01\n\x01\x01\x01\x01\x01", "pieces of {size}");

@@ -18,7 +18,7 @@ pub(in crate::sql) fn tokens(text: &[u8], dialect: Dialect) -> (Vec<Token>, bool
     (tokens, whole)
 }
 
-/// Whether half a versioned comment stands in a part of the text.
+/// Whether half a versioned comment is in a part of the text.
 pub(in crate::sql) fn holds(marks: &[Token], span: &Range<usize>) -> bool {
     let next = marks.partition_point(|m| m.start < span.start);
     marks.get(next).is_some_and(|m| m.start < span.end)

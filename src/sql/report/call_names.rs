@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_literal_in_one_mode_only_is_no_name() {
+    fn a_literal_of_one_mode_only_is_no_name() {
         for sql in [
             r"SELECT '\', GET_LOCK('secret', 0), '",
             r"SELECT GET_LOCK('a\'', 0), IS_FREE_LOCK('\\'), '",

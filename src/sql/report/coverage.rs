@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_mode_alone_refuses_is_perhaps_refused() {
+    fn a_statement_that_one_mode_alone_refuses_is_perhaps_refused() {
         let sql = r"SELECT 'a\' , GET_LOCK('k',0) , RAND() , IF(RAND(), GET_LOCK('k',0), '";
         assert!(matches!(judge(sql), Some(Coverage::Perhaps(_))), "{:?}", judge(sql));
     }

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_literal_in_one_mode_is_shown_in_none() {
+    fn a_literal_of_one_mode_is_shown_in_none() {
         for sql in [
             r"SELECT 'a\', GET_LOCK(secret, 0), '",
             r#"SELECT "a\", secret, " "#,

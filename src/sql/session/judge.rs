@@ -355,7 +355,7 @@ impl<'a> SessionJudge<'a> {
         }
     }
 
-    /// What follows has nothing to do with these first words, if it is known what follows.
+    /// Drops first words that the rest has nothing to do with, if the rest is known.
     fn forget(&mut self, firsts: &[FirstWord]) {
         if !self.open && !self.guessing {
             for first in firsts {

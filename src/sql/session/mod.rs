@@ -235,7 +235,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_both_servers_read_alike_is_found() {
+    fn effects_that_both_servers_read_alike_are_found() {
         for (text, expected) in BOTH {
             check(MYSQL, text.as_bytes(), expected);
             check(MARIADB, text.as_bytes(), expected);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_server_has_is_found() {
+    fn effects_that_one_server_has_are_found() {
         for (text, mysql, mariadb) in [
             ("BEGIN NOT ATOMIC SET @a=1; CALL p(); END", "Call Block @a", "Call Block @a"),
             ("IF 1 THEN CALL p(); END IF", "Call Block", "Call Block"),

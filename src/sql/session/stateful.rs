@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_a_stateful_program_is_stateful() {
+    fn a_program_that_runs_a_stateful_one_is_stateful() {
         let programs = [
             program("Sets", "BEGIN SET @x = 1; END"),
             program("calls_it", "BEGIN CALL app.SETS(); END"),

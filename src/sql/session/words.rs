@@ -207,7 +207,7 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
     }
 }
 
-/// What a name means wherever it stands in code, quoted or not.
+/// What a name means wherever it is in code, quoted or not.
 pub(super) fn mark_of_name(word: &[u8], flavour: Flavour) -> Option<Mark> {
     Some(match word {
         b"sql_calc_found_rows" => Mark::CalcFoundRows,

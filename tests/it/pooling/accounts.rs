@@ -10,9 +10,9 @@ use crate::wire::{Account, Client};
 
 on_both! {
     nothing_is_lent_across_accounts
-    a_wrong_password_is_refused_in_the_words_of_the_server
+    a_wrong_password_gets_the_server_s_error
     a_session_of_an_unknown_account_keeps_its_connection_and_works
-    a_new_password_is_for_new_logins
+    a_new_password_counts_for_new_logins
 }
 
 fn nothing_is_lent_across_accounts(server: &Server) {
@@ -56,7 +56,7 @@ fn last_packet(port: u16, account: &Account) -> Vec<u8> {
     client.login.packets.last().expect("an answer").payload.clone()
 }
 
-fn a_wrong_password_is_refused_in_the_words_of_the_server(server: &Server) {
+fn a_wrong_password_gets_the_server_s_error(server: &Server) {
     let ground = Ground::new(server, 2, &[]);
     let mut session = ground.session();
     session.lock("k");
@@ -71,7 +71,7 @@ fn a_wrong_password_is_refused_in_the_words_of_the_server(server: &Server) {
         assert_eq!(proxied, direct, "{text}");
         assert!(text.contains("denied"), "{text}");
     }
-    // Of those that know it, nobody is kept out.
+    // A client that knows it is let in.
     session.unlock("k");
     assert_eq!(ground.session().value("SELECT 7").as_deref(), Some("7"));
     assert_eq!(ground.pins(), [""; 0]);
@@ -102,7 +102,7 @@ fn a_session_of_an_unknown_account_keeps_its_connection_and_works(server: &Serve
     }
 }
 
-fn a_new_password_is_for_new_logins(server: &Server) {
+fn a_new_password_counts_for_new_logins(server: &Server) {
     let mut ground = Ground::new(server, 2, &["--idle-keep", "100ms"]);
     let mut sessions: Vec<Session> = (0..4).map(|_| ground.session()).collect();
     for (n, session) in sessions.iter_mut().enumerate() {

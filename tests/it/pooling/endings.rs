@@ -86,7 +86,7 @@ fn before_a_restart(server: &Server) -> (Arc<OwnServer>, Ground, Vec<Session>) {
     (own, ground, sessions)
 }
 
-/// Restarts the server, and waits until the proxy has begun anew after it.
+/// Restarts the server, and waits until the proxy has registered again after it.
 fn restart(own: &OwnServer, ground: &Ground) {
     // The row of its incarnation is there a moment before it is in force.
     let begun = || ground.proxy.log().matches(": registered ").count();

@@ -1,4 +1,4 @@
-//! What these tests stand on: a server that suits, accounts, and a proxy that knows their passwords.
+//! The ground of these tests: a suitable server, accounts, and a proxy that knows their passwords.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) const WAYS: [Way; 3] = [
 
 const PASSWORD: &str = "the first of its passwords";
 
-/// What a server must be started with, if that is more than all are.
+/// The options that a server needs beyond those of all servers.
 pub(super) fn options(flavour: Flavour) -> &'static [&'static str] {
     match flavour {
         Flavour::MySql => &[],
@@ -60,7 +60,7 @@ pub(super) struct Tenant {
 }
 
 impl Tenant {
-    /// A new one, of which no server and no proxy knows the password by heart.
+    /// A new one, whose password neither server nor proxy has in memory.
     pub(super) fn create(server: &Server, password: &str) -> Self {
         let name = fresh_schema().replace("lockstead_t", "p");
         let database = Database::create(server);
@@ -93,14 +93,14 @@ impl Tenant {
         self.server.root().run(&format!("{what} USER {} {how}", self.name));
     }
 
-    /// Ids of the server's connections that are its.
+    /// Ids of its connections at the server.
     pub(super) fn connections(&self) -> Vec<String> {
         let mut root = self.server.root();
         let processes = root.processes();
         root.column(&format!("SELECT id FROM {processes} WHERE user='{}' ORDER BY id", self.name))
     }
 
-    /// The only connection of it that the server has, as soon as there is one only.
+    /// Its only connection at the server, once there is no other.
     pub(super) fn only_connection(&self) -> String {
         eventually("the account has one connection", || {
             let mut ids = self.connections();
@@ -154,7 +154,7 @@ impl Ground {
         self.server().root().run(&format!("CREATE TABLE {name}.{definition}"));
     }
 
-    /// Waits until those have given theirs back that logged in when there were enough.
+    /// Waits until the connections beyond the pool's size are given back.
     pub(super) fn until_none_is_surplus(&self) {
         eventually("there are no more connections than there may be", || {
             (self.proxy.metric("lockstead_pool_connections") <= self.size).then_some(())

@@ -1,4 +1,4 @@
-//! What a session leaves on a connection, and the next one must not find.
+//! State that a session leaves on a connection, and that the next one must not find.
 
 use super::ground::{Ground, WAYS, until_waiting};
 use crate::script::Server;
@@ -14,7 +14,7 @@ on_both! {
     a_quit_frees_locks_and_leaves_a_clean_connection
 }
 
-/// Leaves all kinds of state behind, among them a lock of the server's own, which a function takes.
+/// Leaves all kinds of state, among them a lock of the server's own, which a function takes.
 fn litter(session: &mut Session, native: &str) {
     session.run("SET @x = 'left behind', sql_mode = 'ANSI_QUOTES', time_zone = '+05:00'");
     session.run("CREATE TEMPORARY TABLE t (mine INT)");
@@ -25,7 +25,7 @@ fn litter(session: &mut Session, native: &str) {
     session.run("LOCK TABLES u WRITE");
 }
 
-/// What a session sees of all that. The last question ends what ties it to its connection after an error.
+/// The state that a session sees. The last question replaces an error, which would keep the session on its connection.
 fn found(session: &mut Session) -> Vec<String> {
     let questions = [
         "SELECT @x",
@@ -54,7 +54,7 @@ fn ground(server: &Server, size: u32) -> Ground {
     ground
 }
 
-/// A lock of the server's own is free.
+/// Waits until a lock of the server itself is free.
 fn until_free(ground: &Ground, native: &str) {
     let mut root = ground.server().root();
     eventually("the server's own lock is free", || {
@@ -62,7 +62,7 @@ fn until_free(ground: &Ground, native: &str) {
     });
 }
 
-/// Nothing ties a session to its connection, as far as it is there still.
+/// Waits until no session is pinned.
 fn until_free_of_pins(ground: &Ground) {
     eventually("no session is pinned", || ground.pins().is_empty().then_some(()));
 }

@@ -1,4 +1,4 @@
-//! Who has a connection, who waits for one, and for how long.
+//! Sessions that wait for a connection, and for how long.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::wire::response::ErrPacket;
 
 on_both! {
     a_statement_that_waits_too_long_is_refused_and_its_session_goes_on
-    who_waits_for_a_connection_is_served_in_the_order_of_coming
-    who_leaves_the_queue_keeps_nobody_waiting
+    waiting_sessions_get_connections_in_the_order_of_their_coming
+    a_session_that_leaves_the_queue_keeps_no_other_waiting
 }
 
 fn a_statement_that_waits_too_long_is_refused_and_its_session_goes_on(server: &Server) {
@@ -42,7 +42,7 @@ fn a_statement_that_waits_too_long_is_refused_and_its_session_goes_on(server: &S
     assert_eq!(busy.value("SELECT COUNT(*) FROM t").as_deref(), Some("2"));
 }
 
-fn who_waits_for_a_connection_is_served_in_the_order_of_coming(server: &Server) {
+fn waiting_sessions_get_connections_in_the_order_of_their_coming(server: &Server) {
     let ground = Ground::new(server, 1, &["--pool-wait", "30s"]);
     ground.create_table("t (id INT AUTO_INCREMENT PRIMARY KEY, who INT)");
     let mut busy = ground.session();
@@ -65,7 +65,7 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming(server: &Server) 
     assert_eq!(ground.server().root().column(&order), ["4", "3", "2", "1", "0"]);
 }
 
-fn who_leaves_the_queue_keeps_nobody_waiting(server: &Server) {
+fn a_session_that_leaves_the_queue_keeps_no_other_waiting(server: &Server) {
     let ground = Ground::new(server, 1, &["--pool-wait", "30s"]);
     let (mut busy, mut other) = (ground.session(), ground.session());
     let leavers: Vec<Session> = (0..3).map(|_| ground.session()).collect();

@@ -1,7 +1,6 @@
 //! Filling in placeholders and byte escapes.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 /// The names of one run; a run and the run it is compared with share them.
@@ -73,7 +72,7 @@ impl Names {
             ("$DB", self.database()),
             ("$USER2", self.second_user()),
             ("$USER", self.user()),
-            ("$X", hexadecimal(&self.prefix)),
+            ("$X", hex::encode(&self.prefix)),
             ("$N", self.prefix.clone()),
             ("$D", self.digits.clone()),
         ] {
@@ -83,13 +82,6 @@ impl Names {
         }
         (text.as_bytes()[..1].to_vec(), 1)
     }
-}
-
-fn hexadecimal(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
 }
 
 fn escaped_byte(text: &str) -> Option<u8> {

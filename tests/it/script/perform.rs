@@ -276,9 +276,7 @@ impl<'a> Performance<'a> {
     /// A command as hexadecimal text, its response being one packet.
     fn raw(&mut self, name: &str, hex: &[u8]) -> Response {
         let digits = String::from_utf8_lossy(hex).replace(' ', "");
-        let bytes: Vec<u8> = (0..digits.len() / 2)
-            .map(|i| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).expect("hexadecimal digits"))
-            .collect();
+        let bytes = hex::decode(digits).expect("hexadecimal digits");
         let client = self.client(name);
         client.send(&bytes);
         client.read_response(Shape::One)

@@ -116,7 +116,7 @@ mod tests {
     use crate::eventually;
 
     #[test]
-    fn a_group_ends_with_what_it_left_behind() {
+    fn a_group_ends_with_all_its_processes() {
         let mut shell = Command::new("sh");
         let group = Group::start(shell.args(["-c", "sleep 600 & exit 7"])).expect("a group");
         let pid = group.pid;

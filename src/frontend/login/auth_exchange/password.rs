@@ -1,4 +1,4 @@
-//! The password itself, where an exchange comes to it.
+//! The password itself, where an exchange asks for it.
 //!
 //! It never crosses in clear a leg that is not secure, and the server gets it in the form that it
 //! expects. Where the proxy learns passwords, it asks for them as the server may ask too: a client with
@@ -50,8 +50,8 @@ impl Exchange<'_> {
     }
 
     /// The client asks for the server's key, and the server would understand what it encrypts with
-    /// that; the proxy, if it is to learn the password, only what is encrypted with its own. Whatever
-    /// it does not understand is the server's to judge.
+    /// that; the proxy, if it is to learn the password, only what is encrypted with its own. The
+    /// server judges what it does not understand.
     async fn pass_key(&mut self) -> Result<(), Broken> {
         self.answer_server(WHICH_KEY.to_vec()).await?;
         let own = self.own_key.filter(|_| self.lesson.learning().is_some());
@@ -73,7 +73,7 @@ impl Exchange<'_> {
         Ok(self.answer_server(again.unwrap_or(encrypted)).await?)
     }
 
-    /// What a client says for its password becomes what the server is to hear.
+    /// Turns a client's answer for its password into the server's form.
     ///
     /// On a secure leg that is the password; on another a question for the public key, and then
     /// the password under it. A single NUL is no password, on either.
@@ -140,7 +140,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// What a client says that was given this key.
+    /// The answer of a client that was given this key.
     async fn hear_under(&mut self, key: &OwnKey) -> io::Result<Vec<u8>> {
         self.tell_client(&[&[MORE], key.pem()].concat()).await?;
         self.hear_client().await

@@ -85,7 +85,7 @@ fn secrets(policy: LearnPasswords) -> LearnedSecrets {
     LearnedSecrets::new(policy, counter).expect("a key")
 }
 
-/// One login with `caching_sha2_password`. What it proves is learned, as callers do.
+/// One login with `caching_sha2_password`. The proof is learned, as callers do.
 async fn log_in(
     secrets: &LearnedSecrets,
     tls: bool,
@@ -167,7 +167,7 @@ async fn a_client_that_asks_for_a_key_is_given_the_proxy_s() {
 }
 
 #[tokio::test]
-async fn whatever_a_client_says_in_passing_it_is_let_in_and_not_asked_again() {
+async fn a_client_is_let_in_and_not_asked_again_with_any_first_answer() {
     for said in [&b"another\0"[..], b"a secret", b"\0", b""] {
         let secrets = secrets(LearnPasswords::Clear);
         let client = vec![hears(2, IN_FULL), says(3, said)];
@@ -201,7 +201,7 @@ async fn a_refusal_after_a_good_proof_comes_as_the_server_says_it() {
 }
 
 #[tokio::test]
-async fn who_proves_a_second_factor_too_teaches_nothing() {
+async fn a_client_with_a_second_factor_teaches_nothing() {
     let secrets = secrets(LearnPasswords::Clear);
     let factor = b"\x02something_to_have\0a question";
     let client = vec![hears(2, FAST_IS_DONE), hears(3, factor), says(4, b"here it is")];
@@ -268,7 +268,7 @@ async fn a_client_without_tls_encrypts_for_the_proxy_and_that_for_the_server() {
 }
 
 #[tokio::test]
-async fn what_the_proxy_cannot_read_is_the_server_s_to_judge() {
+async fn the_server_judges_an_answer_that_the_proxy_cannot_read() {
     let secrets = secrets(LearnPasswords::Clear);
     let servers = OwnKey::generate().expect("a key");
     let own_pem = [&[MORE], secrets.own_key().expect("a key").pem()].concat();

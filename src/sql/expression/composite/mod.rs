@@ -1,4 +1,4 @@
-//! Lock calls in a statement that is more than one bare call: where they stand, what stands in
+//! Lock calls in a statement that is more than one bare call: where they are, what is in
 //! their arguments, and what is known about whether the server would come to evaluate them.
 
 use std::ops::Range;
@@ -65,13 +65,13 @@ pub struct Call {
     /// The server evaluates it, exactly once, if it evaluates the calls before it without an error:
     /// in a statement over tables if it has an item.
     pub certain: bool,
-    /// It stands in an expression that may leave out its parts.
+    /// It is in an expression that may leave out its parts.
     pub conditional: bool,
-    /// It stands in a condition on rows.
+    /// It is in a condition on rows.
     pub filters: bool,
     /// In SET, DO and what writes a row: the expression around it, which is evaluated by itself.
     pub item: Option<Item>,
-    /// It stands in a derived table.
+    /// It is in a derived table.
     pub derived: bool,
 }
 
@@ -215,7 +215,7 @@ impl Tokens<'_> {
         })
     }
 
-    /// Whether calls stand in each other's arguments in more levels than these.
+    /// Whether calls are in each other's arguments in more levels than these.
     fn nests_deeper_than(&self, levels: usize) -> bool {
         let mut open = Vec::new();
         (0..self.list.len()).filter(|i| self.call_at(*i).is_some()).any(|i| {

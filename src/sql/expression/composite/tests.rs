@@ -1,4 +1,4 @@
-//! Where lock calls stand in larger statements.
+//! Where lock calls are in larger statements.
 
 use super::*;
 use crate::sql::classify::{Statement, classify_exactly};
@@ -136,7 +136,7 @@ fn tables_are_told_from_what_only_looks_like_them() {
 }
 
 #[test]
-fn what_has_effects_is_not_run_once_more() {
+fn an_expression_with_effects_is_not_run_again() {
     for (sql, repeatable) in [
         ("SELECT IF(1,GET_LOCK('a',0),`GET_LOCK`('b',0))", true),
         ("SELECT 1 IN (2,3), GET_LOCK('a',0)", true),
@@ -188,7 +188,7 @@ fn parts_are_where_they_stand() {
     }
 }
 
-/// Twice as long may take little more than twice the time, whatever stands in the text.
+/// Twice as long may take little more than twice the time, whatever is in the text.
 #[test]
 fn hostile_texts_take_no_longer_than_their_length_allows() {
     let call = "GET_LOCK('a',0)";
