@@ -1,4 +1,5 @@
 # FOUND_ROWS(): with and without SQL_CALC_FOUND_ROWS, and after other statements.
+@not shuffled
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+FOUND_ROWS
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)
@@ -6,7 +7,6 @@
 @setup CREATE PROCEDURE $DB.shows() BEGIN SELECT id FROM t LIMIT 2; SELECT FOUND_ROWS(); END
 @setup CREATE PROCEDURE $DB.calculates() BEGIN SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1; END
 
-@end shuffled mysql
 # Of a query, with LIMIT and without.
 a: SELECT id FROM t
 = 1; 2; 3; 4; 5

@@ -63,6 +63,7 @@ c reset
 c: SELECT RELEASE_LOCK('$N.c')
 = NULL
 
+@end shuffled mysql
 # In a transaction, with tables locked, with warnings, with a cursor open.
 d: BEGIN
 d: UPDATE t SET v = 50

@@ -1,4 +1,5 @@
 # The default schema is dropped, by another session and by its own.
+@not shuffled
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=-SESSION_TRACK
 @setup DROP DATABASE IF EXISTS e_$N
@@ -8,7 +9,6 @@
 @setup INSERT INTO $DB.t VALUES ('in the first')
 @session r user=root
 
-@end shuffled
 # The schema of a session is dropped by another, then made again.
 b: USE e_$N
 b: CREATE TABLE t (v INT)

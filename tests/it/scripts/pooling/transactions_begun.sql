@@ -107,6 +107,7 @@ c: ROLLBACK
 c: SELECT MAX(id) FROM t
 = 10
 
+@end shuffled mysql
 # What commits by itself.
 c: BEGIN
 c: INSERT INTO t VALUES (11, 1)
@@ -174,7 +175,6 @@ d: SELECT id FROM t WHERE id >= 20
 d: SAVEPOINT outside
 d: ROLLBACK TO outside
 = ERR 1305/42000
-@end shuffled mysql
 d: SET autocommit = 0
 d: SAVEPOINT first
 d: INSERT INTO t VALUES (23, 1)

@@ -32,6 +32,7 @@ a: CALL sets_and_fails()
 a: SELECT @@max_sp_recursion_depth
 = 33
 
+@end shuffled mariadb
 # By a function, in a query, in a condition, in SET, in DO.
 b: SELECT f(7)
 = 7
