@@ -249,7 +249,7 @@ impl Locks for LockOwner {
     fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
         match event {
             SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => Err(CloseReason::Fenced),
-            // Of an interrupt, whoever waits for something hears as well.
+            // Each wait takes an interrupt in by itself.
             SessionEvent::Fence(_) | SessionEvent::Interrupt => Ok(Asked::Nothing),
             SessionEvent::Revoke(token) => match self.ledger.held().name_of(token) {
                 Some(name) => Err(CloseReason::Revoked(name)),

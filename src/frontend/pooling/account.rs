@@ -46,7 +46,7 @@ impl Seat {
         self.hold = Some(hold);
     }
 
-    /// The session has begun anew as this account, on the connection that it has.
+    /// The session has started again as this account, on the connection that it has.
     pub(crate) fn change_user(&mut self, account: ChangedAccount) {
         let ChangedAccount { user, collation, schema } = account;
         if *self.key.user != *user {

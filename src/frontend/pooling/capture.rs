@@ -35,8 +35,8 @@ pub(crate) struct Doubts {
     pub init_connect: bool,
     /// SET NAMES has given them a collation, which servers keep for results.
     pub collated: bool,
-    /// System variables: that a statement had for itself, of which a server reports the value that they had there; and
-    /// the limit of idle time, which is the session's own from its login on.
+    /// System variables that were set for one statement: a server reports the value that they had there. And the
+    /// limit of idle time, which is the session's own from its login on.
     pub variables: BTreeSet<Box<[u8]>>,
     /// User variables.
     pub names: BTreeSet<Box<[u8]>>,

@@ -27,30 +27,7 @@ impl Session {
             }
             Some(_) => {}
         }
-        let Self { link, locks, context, .. } = self;
-        let current = link.seat().map(|seat| seat.current.clone());
-        let has_none = || current.as_ref().is_none_or(|current| current.id().is_none());
-        let arrival = {
-            let mut arriving = pin!(link.arrive(context));
-            loop {
-                tokio::select! {
-                    biased;
-                    event = locks.next_event() => {
-                        // What is on its way onto a connection arrives there, or the server ends it.
-                        if event == SessionEvent::Interrupt && has_none() {
-                            break None;
-                        }
-                        match locks.hear(event)? {
-                            Asked::Look(question) => locks.present(question),
-                            Asked::End => return Err(CloseReason::Killed),
-                            Asked::Nothing | Asked::Read | Asked::GiveBack => {}
-                        }
-                    }
-                    arrival = &mut arriving => break Some(arrival?),
-                }
-            }
-        };
-        match arrival {
+        match self.arrival().await? {
             None => self.refuse_command(&codes::interrupted()),
             Some(Arrival::Here) => self.process_inbox(),
             Some(Arrival::TooLate) => {
@@ -61,6 +38,30 @@ impl Session {
             Some(Arrival::Refused(why)) => {
                 let backend = self.context.config.backend.to_string();
                 self.refuse_command(&codes::unreachable(&backend, &why))
+            }
+        }
+    }
+
+    /// Gets a connection; `None`: the session was interrupted while it had none.
+    async fn arrival(&mut self) -> Result<Option<Arrival>, CloseReason> {
+        let Self { link, locks, context, .. } = self;
+        let current = link.seat().map(|seat| seat.current.clone());
+        let has_none = || current.as_ref().is_none_or(|current| current.id().is_none());
+        let mut arriving = pin!(link.arrive(context));
+        loop {
+            let event = tokio::select! {
+                biased;
+                event = locks.next_event() => event,
+                arrival = &mut arriving => return arrival.map(Some),
+            };
+            // A session on its way onto a connection arrives there, or the server ends it.
+            if event == SessionEvent::Interrupt && has_none() {
+                return Ok(None);
+            }
+            match locks.hear(event)? {
+                Asked::Look(question) => locks.present(question),
+                Asked::End => return Err(CloseReason::Killed),
+                Asked::Nothing | Asked::Read | Asked::GiveBack => {}
             }
         }
     }
