@@ -159,6 +159,14 @@ impl Engine {
         self.send(EngineRequest::Present { conn, question });
     }
 
+    /// Ends a connection at the server, if its `run` tells that the id is its, and waits until the server no longer
+    /// works for it. Whether that is certain.
+    pub async fn until_gone(&self, conn: BackendId, run: Option<i64>) -> bool {
+        let (reply, gone) = oneshot::channel();
+        self.send(EngineRequest::UntilGone { conn, run, reply });
+        gone.await.is_ok()
+    }
+
     /// Asks whether the server still works for the session that holds this lock. If not, the session is
     /// told; else there is no answer.
     pub fn ask_whether_served(&self, lock: (Key, u64)) {

@@ -5,4 +5,6 @@ mod endings;
 mod ground;
 mod leftovers;
 mod locks;
+mod losses;
+mod storm;
 mod turns;

@@ -2,14 +2,16 @@
 //! state on it, when it needs one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
+use super::pending::any_for_client;
 use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::{Backend, DetachedBackend};
-use crate::backend::pool::{Lent, PoolTurn};
+use crate::backend::pool::{Lent, PoolTurn, Wish};
 use crate::engine::shared::current_backend::Reuse;
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
@@ -25,6 +27,9 @@ use crate::protocol::status::Status;
 use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::ProxyId;
+
+/// How long a session does nothing before it is asked for what is not known of it.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// What became of a session's wish for a connection.
 #[derive(Debug)]
@@ -80,7 +85,9 @@ impl Link {
 
     /// A statement is about to run.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, whole: bool) {
+        let alone = !any_for_client(&self.pending);
         if let Some(seat) = &mut self.seat {
+            seat.note_begin(alone);
             if whole { seat.note_text(text, dialect) } else { seat.note_long(text, dialect) }
         }
     }
@@ -104,7 +111,12 @@ impl Link {
 
     /// A command is about to run that is no text.
     pub(crate) fn note_command(&mut self, command: Command) {
+        let alone = !any_for_client(&self.pending);
         let Some(seat) = &mut self.seat else { return };
+        if !matches!(command, Command::QUERY | Command::STMT_PREPARE) {
+            seat.note_begin(alone);
+            seat.undone = matches!(command, Command::PING | Command::STATISTICS);
+        }
         match command {
             Command::BINLOG_DUMP
             | Command::BINLOG_DUMP_GTID
@@ -131,8 +143,12 @@ impl Link {
 
     /// Whether nothing runs on the connection, and nothing ties the session to it.
     fn is_free(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty()) && self.does_nothing()
+    }
+
+    /// Whether nothing runs on the connection.
+    fn does_nothing(&self) -> bool {
         self.server.is_there()
-            && self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty())
             && self.is_settled()
             && self.server.is_flushed()
             && matches!(self.input, ClientInput::Command)
@@ -167,20 +183,7 @@ impl Link {
             return Ok(());
         }
         self.works();
-        // After an error nobody knows whether a transaction is open; and without OK packets at the end of
-        // rows, servers report late.
-        let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
-        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
-            self.exchange_all(&[packet::ping()]).await?;
-            self.take_in_reports();
-        }
-        if let Some(seat) = &mut self.seat {
-            seat.reports_late = false;
-        }
-        if !self.is_free() {
-            return Ok(());
-        }
-        self.capture().await?;
+        self.learn().await?;
         if !self.is_free() {
             return Ok(());
         }
@@ -199,6 +202,49 @@ impl Link {
             && let Ok(backend) = backend.detach()
         {
             seat.pool.give(backend);
+        }
+        Ok(())
+    }
+
+    /// Has the server tell what it does not report, and what it reports late.
+    async fn learn(&mut self) -> Result<(), CloseReason> {
+        // After an error nobody knows whether a transaction is open; and without OK packets at the end of
+        // rows, servers report late.
+        let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
+        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            self.exchange_all(&[packet::ping()]).await?;
+            self.take_in_reports();
+        }
+        if let Some(seat) = &mut self.seat {
+            seat.reports_late = false;
+        }
+        if self.is_free() { self.capture().await } else { Ok(()) }
+    }
+
+    /// Ends when a session whose state is not known has done nothing for a moment. Its connection may end at any
+    /// time, and all that is known of it then goes on to the next one.
+    pub(crate) fn rested(&self) -> impl Future<Output = ()> + use<> {
+        let doubts = self.seat.as_ref().is_some_and(|seat| seat.goes_on && !seat.doubts.is_empty());
+        let rest =
+            (doubts && self.inbox.is_empty() && self.is_free()).then(|| Box::pin(sleep(MOMENT)));
+        async move {
+            match rest {
+                Some(rest) => rest.await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Has the server tell what is not known of the state of a session that does nothing.
+    pub(crate) async fn learn_at_rest(&mut self) -> Result<(), CloseReason> {
+        if !self.is_free() {
+            return Ok(());
+        }
+        self.works();
+        self.learn().await?;
+        if let Some(seat) = &mut self.seat {
+            // The questions were its connection's last statements.
+            seat.note_move();
         }
         Ok(())
     }
@@ -289,12 +335,16 @@ impl Link {
     /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
     /// all of its state is known.
     pub(super) fn survives(&self) -> bool {
-        let known = self.seat.as_ref().is_some_and(|seat| seat.doubts.is_empty());
-        known && self.is_free() && self.status_known
+        let Some(seat) = self.seat.as_ref().filter(|seat| seat.goes_on) else { return false };
+        let mut pins = seat.pins;
+        // Of warnings nobody asks who has done nothing since.
+        pins.remove(Pin::Diagnostics);
+        let outside = self.status_known || !seat.state.several;
+        pins.is_empty() && seat.is_known() && outside && self.does_nothing()
     }
 
     /// The connection is gone.
-    pub(super) fn lose_server(&mut self) {
+    pub(crate) fn lose_server(&mut self) {
         self.server.take();
         if let Some(seat) = &mut self.seat {
             seat.hold = None;
@@ -325,18 +375,48 @@ impl Link {
                 }
             };
             let Some(seat) = &mut self.seat else { return Ok(Arrival::TooLate) };
-            seat.current.set(backend.id());
+            seat.current.set(backend.id(), backend.run());
             let nudge = Arc::clone(&seat.nudge);
             seat.hold = Some(seat.pool.hold(move || nudge()));
             self.server.put(backend);
             match self.restore().await {
-                Ok(None) => return Ok(Arrival::Here),
+                Ok(None) => match self.until_held(deadline).await {
+                    Ok(true) => return Ok(Arrival::Here),
+                    Ok(false) => {
+                        self.lose_server();
+                        return Ok(Arrival::TooLate);
+                    }
+                    Err(CloseReason::ServerGone) => self.lose_server(),
+                    Err(end) => return Err(end),
+                },
                 Ok(Some(why)) => {
                     self.lose_server();
                     return Ok(Arrival::Refused(why));
                 }
                 Err(CloseReason::ServerGone) => self.lose_server(),
                 Err(end) => return Err(end),
+            }
+        }
+    }
+
+    /// Waits until the locks of the session are known to be held in the run of the server that the connection is of:
+    /// after a restart the proxy compares them first. Whether that is so in time.
+    async fn until_held(&mut self, deadline: Instant) -> Result<bool, CloseReason> {
+        let Some(run) = self.server.run() else { return Ok(true) };
+        if let Some(seat) = &self.seat {
+            seat.current.note_run(run);
+        }
+        let mut held = self.guard.held_in(run);
+        loop {
+            tokio::select! {
+                biased;
+                held = &mut held => return held.map(|()| true),
+                () = sleep_until(deadline) => return Ok(false),
+                event = self.next(Interest::Ahead) => match event? {
+                    LinkEvent::Client => self.read_ahead()?,
+                    LinkEvent::Server => return Err(CloseReason::ServerGone),
+                    LinkEvent::Settled | LinkEvent::Stalled => {}
+                },
             }
         }
     }
@@ -349,7 +429,9 @@ impl Link {
     /// A connection, or leave to open one, when it is this session's turn. `None`: not in time.
     async fn turn(&mut self, deadline: Instant) -> Result<Option<Lent>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
-        let mut later = match seat.pool.take(&seat.key, seat.state.schema.is_none()) {
+        // What another login brings again is not known.
+        let wish = Wish { schemaless: seat.state.schema.is_none(), fresh: seat.doubts.login };
+        let mut later = match seat.pool.take(&seat.key, wish) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
             PoolTurn::Later(later) => later,
         };

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capture::Doubts;
+use super::lost::{Answering, Loss, is_undone, only_reads_variables};
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
@@ -13,7 +14,7 @@ use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
-use crate::protocol::cut::Reported;
+use crate::protocol::cut::{LastResult, Reported};
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
 use crate::sql::find::words::Back;
@@ -88,6 +89,18 @@ pub(crate) struct Seat {
     pub reports_late: bool,
     /// Its last results.
     results: LastResults,
+    /// The session goes on if its connection ends.
+    pub goes_on: bool,
+    /// Pins and doubts before the command under way, if it is the only one.
+    pub before: Option<(Pins, Doubts)>,
+    /// The command under way is undone with its transaction.
+    pub undone: bool,
+    /// A statement has failed that may have committed the transaction.
+    pub perhaps_committed: bool,
+    /// The transaction has ended with its connection, and the client has yet to hear of it.
+    pub owes: Option<Loss>,
+    /// The command that the proxy answers.
+    pub answering: Option<Answering>,
     /// Its connection is another account's than its key says.
     foreign: bool,
     /// Ids of statements that were prepared by a command.
@@ -112,6 +125,8 @@ pub(crate) struct SeatOf {
     pub current: CurrentBackend,
     /// Asks the session for its connection.
     pub nudge: Arc<dyn Fn() + Send + Sync>,
+    /// The session goes on if its connection ends.
+    pub goes_on: bool,
     pub metrics: Arc<Metrics>,
 }
 
@@ -119,7 +134,7 @@ impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
         let SeatOf { pool, key, flavour, collation, tracks, .. } = of;
-        let SeatOf { secrets, programs, state, current, nudge, metrics, .. } = of;
+        let SeatOf { secrets, programs, state, current, nudge, goes_on, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
@@ -145,6 +160,12 @@ impl Seat {
             leaves_reports: false,
             reports_late: false,
             results: LastResults::default(),
+            goes_on,
+            before: None,
+            undone: false,
+            perhaps_committed: false,
+            owes: None,
+            answering: None,
             foreign: false,
             prepared: HashSet::new(),
             shown: Pins::default(),
@@ -154,6 +175,7 @@ impl Seat {
 
     /// A statement is about to run. What its text says is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
+        self.undone = is_undone(text);
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);
         }
@@ -187,11 +209,12 @@ impl Seat {
             self.changes_programs = true;
         }
         self.doubts.role |= has(Mark::Role);
+        self.doubts.login &= !has(Mark::Role);
         self.doubts.insert_id |=
             has(Mark::LastInsertId) || has(Mark::Call) || has(Mark::Execute) || has(Mark::Block);
         self.reports_late |= has(Mark::SetStatement);
-        for name in &effects.variables {
-            self.doubts.names.insert(name.clone());
+        if !only_reads_variables(text) {
+            self.doubts.names.extend(effects.variables.iter().cloned());
         }
         if effects.more_variables || self.doubts.names.len() > MOST_NAMES {
             self.pins.add(Pin::LargeVariable);
@@ -265,6 +288,7 @@ impl Seat {
             VariableKind::Carried => {
                 if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
                     self.doubts.charsets = true;
+                    self.doubts.login = false;
                     self.doubts.handshake = self.collates;
                     self.doubts.collated = self.collates;
                 }
@@ -312,6 +336,22 @@ impl Seat {
     /// The session has another connection than its last statement had.
     pub(crate) fn note_move(&mut self) {
         self.results.moved();
+    }
+
+    /// A command is about to run; `alone`: after the responses to all others.
+    pub(crate) fn note_begin(&mut self, alone: bool) {
+        self.before = alone.then(|| (self.pins, self.doubts.clone()));
+    }
+
+    /// The client hears an error in place of what the command under way has come to.
+    pub(crate) fn note_failed(&mut self) {
+        self.results.take_in(Some(LastResult::Failed));
+    }
+
+    /// Whether all of the state is known, or a login would bring it again.
+    pub(crate) fn is_known(&self) -> bool {
+        let known = self.doubts.is_empty() || self.doubts == Doubts::at_login();
+        known && !self.reports_late
     }
 
     /// Whether the connection does not know the session's last results.

@@ -2,6 +2,7 @@
 
 pub mod change_user;
 pub mod close;
+mod lost;
 pub mod shared;
 
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub struct Session {
 enum Wake {
     Event(SessionEvent),
     Link(LinkEvent),
+    /// The session has done nothing for a moment.
+    Rested,
 }
 
 impl Session {
@@ -131,9 +134,16 @@ impl Session {
     pub async fn run(mut self: Box<Self>) {
         self.log_opened();
         let end = loop {
-            match self.turn().await {
-                Ok(()) => {}
-                Err(end) => break end,
+            let mut turn = self.turn().await;
+            while matches!(turn, Err(CloseReason::ServerGone)) && self.link.is_shared() {
+                // Boxed, so that an idle session does not carry the room for it.
+                match Box::pin(self.outlive()).await {
+                    Some(next) => turn = next,
+                    None => break,
+                }
+            }
+            if let Err(end) = turn {
+                break end;
             }
         };
         Box::pin(self.finish(end)).await;
@@ -163,12 +173,15 @@ impl Session {
         }
         let interest =
             if self.phase.takes_commands() { Interest::Commands } else { Interest::Settled };
+        let rested = self.link.rested();
         let wake = tokio::select! {
             biased;
             event = self.locks.next_event() => Wake::Event(event),
             event = self.link.next(interest) => Wake::Link(event?),
+            () = rested => Wake::Rested,
         };
         match wake {
+            Wake::Rested => Box::pin(self.link.learn_at_rest()).await,
             Wake::Event(event) => self.hear(event),
             Wake::Link(LinkEvent::Server) => {
                 let heard = self.link.hear_server();
@@ -314,7 +327,10 @@ impl Session {
                 if self.link.is_shared() {
                     self.link.renew(&self.context).await?;
                 }
-                if let Some(packet) = self.link.take_command()
+                let packet = self.link.take_command();
+                let command = packet.as_ref().and_then(|packet| packet.get(HEADER));
+                self.link.begin_answer(command.map(|byte| Command(*byte)));
+                if let Some(packet) = packet
                     && let Answered::Several(several) = self.run_command(packet).await?
                 {
                     self.link.join_responses();
@@ -325,6 +341,7 @@ impl Session {
             }
             Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
+        self.link.begin_answer(None);
         self.phase = Phase::Relaying;
         Ok(())
     }
