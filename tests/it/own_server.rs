@@ -1,5 +1,7 @@
 //! A server of a test's own, to be stopped, killed and started again.
 
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
 use lockstead_support::PrivateServer;
 
 use crate::script::{Flavour, Server};
@@ -37,6 +39,31 @@ impl OwnServer {
     /// Starts it again, on its port and with its data.
     pub(crate) fn restart(&self) {
         self.own.restart().expect("it starts again");
+    }
+}
+
+/// Servers that the tests of one subject share while they run, one a family.
+pub(crate) struct SharedServers([Mutex<Weak<OwnServer>>; 2]);
+
+impl SharedServers {
+    /// None runs yet.
+    pub(crate) const fn none() -> Self {
+        Self([Mutex::new(Weak::new()), Mutex::new(Weak::new())])
+    }
+
+    /// The one of a family; the first that needs it starts it.
+    pub(crate) fn get(&self, flavour: Flavour, options: &[&str]) -> Arc<OwnServer> {
+        let [mysql, mariadb] = &self.0;
+        let running = match flavour {
+            Flavour::MySql => mysql,
+            Flavour::MariaDb => mariadb,
+        };
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.upgrade().unwrap_or_else(|| {
+            let own = Arc::new(OwnServer::start(flavour, options));
+            *running = Arc::downgrade(&own);
+            own
+        })
     }
 }
 

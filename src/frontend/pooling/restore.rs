@@ -49,14 +49,10 @@ pub(crate) fn restoring(
     if !state.user_variables.is_empty() {
         packets.push(query(&user_variables(state)));
     }
-    if !state.characteristics.is_empty() {
-        for text in state.characteristics.split(|b| *b == b';') {
-            let text = text.trim_ascii();
-            if !text.is_empty() {
-                packets.push(query(text));
-            }
-        }
-    }
+    // The report of a transaction that an error has ended may stand: it must not begin again.
+    let next_only = |text: &&[u8]| text.starts_with(b"SET TRANSACTION");
+    let texts = state.characteristics.split(|b| *b == b';').map(<[u8]>::trim_ascii);
+    packets.extend(texts.filter(next_only).map(query));
     packets
 }
 
@@ -178,6 +174,16 @@ mod tests {
                 "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
             ]
         );
+    }
+
+    #[test]
+    fn no_transaction_begins_again() {
+        let mut state = SessionState::default();
+        let before = texts(&state);
+        state.characteristics =
+            (*b"SET TRANSACTION READ ONLY; START TRANSACTION READ ONLY;").into();
+        let after = texts(&state);
+        assert_eq!(after[before.len()..], ["SET TRANSACTION READ ONLY"]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub(super) fn until_it_has_run_a_while(server: &Server) {
 fn before_a_restart(server: &Server) -> (Arc<OwnServer>, Ground, Vec<Session>) {
     let flavour = flavour_of(server);
     let own = Arc::new(OwnServer::start(flavour, options(flavour)));
-    let ground = Ground::before(Suited::Own(Arc::clone(&own)), 2, &["--idle-keep", "100ms"]);
+    let ground = Ground::before(Suited::alone(&own), 2, &["--idle-keep", "100ms"]);
     let sessions = (0..4).map(|_| ground.session()).collect();
     until_it_has_run_a_while(&own.server);
     (own, ground, sessions)

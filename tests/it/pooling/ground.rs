@@ -1,8 +1,8 @@
 //! What these tests stand on: a server that suits, accounts, and a proxy that knows their passwords.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
-use crate::own_server::{OwnServer, flavour_of};
+use crate::own_server::{OwnServer, SharedServers, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::session::{Session, account};
@@ -29,36 +29,25 @@ pub(super) fn options(flavour: Flavour) -> &'static [&'static str] {
     }
 }
 
-/// A server before which sessions may share connections.
-pub(super) enum Suited {
-    /// The one of all tests.
-    OfAll(Server),
-    /// One for all tests here that run at the same time.
-    Own(Arc<OwnServer>),
-}
+/// A server before which sessions may share connections: one for all tests here that run at the same time. Of
+/// those of other tests a stored program may keep sessions on their connections, by its name.
+pub(super) struct Suited(Arc<OwnServer>);
 
 impl Suited {
     /// Of the family of this server.
     pub(super) fn to(server: &Server) -> Self {
-        static RUNNING: Mutex<Weak<OwnServer>> = Mutex::new(Weak::new());
+        static RUNNING: SharedServers = SharedServers::none();
         let flavour = flavour_of(server);
-        if options(flavour).is_empty() {
-            return Self::OfAll(server.clone());
-        }
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = running.upgrade().unwrap_or_else(|| {
-            let own = Arc::new(OwnServer::start(flavour, options(flavour)));
-            *running = Arc::downgrade(&own);
-            own
-        });
-        Self::Own(own)
+        Self(RUNNING.get(flavour, options(flavour)))
+    }
+
+    /// This one, which a test has alone.
+    pub(super) fn alone(own: &Arc<OwnServer>) -> Self {
+        Self(Arc::clone(own))
     }
 
     pub(super) fn server(&self) -> &Server {
-        match self {
-            Self::OfAll(server) => server,
-            Self::Own(own) => &own.server,
-        }
+        &self.0.server
     }
 }
 
