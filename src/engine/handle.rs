@@ -226,9 +226,9 @@ impl Engine {
         self.ask_store(|reply| admin_queries::AdminQuery::Status(grant, reply)).await
     }
 
-    /// Ends a connection at the server.
-    pub async fn kill(&self, conn: BackendId) -> Result<KillResult, QueryError> {
-        self.ask_store(|reply| admin_queries::AdminQuery::Kill(conn, reply)).await
+    /// Ends a connection at the server, unless its `run` tells that it was of an earlier one and has ended.
+    pub async fn kill(&self, conn: BackendId, run: Option<i64>) -> Result<KillResult, QueryError> {
+        self.ask_store(|reply| admin_queries::AdminQuery::Kill(conn, run, reply)).await
     }
 
     async fn ask_store<T>(

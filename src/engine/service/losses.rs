@@ -5,7 +5,6 @@ use crate::engine::messages::{HeldNow, NativeHold, SessionEvent};
 use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
-use crate::store::identity::same_run;
 use crate::types::ProxyId;
 
 /// A lock that stays its session's until a change is sent: its row names it.
@@ -72,10 +71,8 @@ impl Service {
     /// Ends what runs at the server for a session that is to close. Without the right to kill, it runs to
     /// its end.
     pub(super) fn end_statement(&self, held: &LocalHold) {
-        // In another run of the server its connection is gone, and the id may be another client's.
-        let here = self.writer.as_ref().is_some_and(|w| same_run(w.run, held.run()));
-        if here && let Some(conn) = held.backend.condemn() {
-            self.queries.kill(conn);
+        if let Some((conn, run)) = held.backend.condemn() {
+            self.queries.kill(conn, run.unwrap_or(held.run));
         }
     }
 

@@ -67,12 +67,13 @@ impl CurrentBackend {
         self.0.lock().map(|assigned| assigned.id)
     }
 
-    /// The connection, to be ended at the server: it works for no other session any more.
-    pub fn condemn(&self) -> Option<BackendId> {
+    /// The connection, to be ended at the server, and the server's start as [`Self::run`] says: it works for no other
+    /// session any more.
+    pub fn condemn(&self) -> Option<(BackendId, Option<i64>)> {
         let mut assigned = self.0.lock();
         assigned.as_mut().map(|assigned| {
             assigned.condemned = true;
-            assigned.id
+            (assigned.id, assigned.run)
         })
     }
 }
@@ -90,7 +91,7 @@ mod tests {
         assert_eq!((other.id(), other.condemn()), (None, None), "there is nothing to end");
         current.set(BackendId(8), Some(7));
         assert_eq!(other.run(), Some(7));
-        assert_eq!(other.condemn(), Some(BackendId(8)));
+        assert_eq!(other.condemn(), Some((BackendId(8), Some(7))));
         assert_eq!(current.clear(), Reuse::Forbidden);
         current.set(BackendId(9), None);
         assert_eq!(other.run(), None);

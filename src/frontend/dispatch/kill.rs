@@ -10,6 +10,7 @@ use crate::lock::codes;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
+use crate::store::identity::same_run;
 use crate::types::{BackendId, ConnectionId};
 
 /// A KILL statement.
@@ -84,7 +85,9 @@ pub(crate) async fn run_kill(
     };
     cx.count(Command::QUERY);
     // It goes to no other session after this one.
-    if let Some(backend) = victim.shown.backend.condemn() {
+    if let Some((backend, run)) = victim.shown.backend.condemn()
+        && perhaps_same_run(run, cx.identity.run())
+    {
         let packet = packet::command(&[prefix, &kill.of_backend(text, backend)]);
         let reply = cx.exchange(&packet, Shape::Results).await?;
         let told = with_own_id(&reply, backend, kill.victim);
@@ -101,6 +104,11 @@ pub(crate) async fn run_kill(
     let mut out = Vec::new();
     put_frame(&mut out, 1, &[0, 0, 0, low, high, 0, 0]);
     cx.send_client(&out)
+}
+
+/// Whether two connections may be of the same run of the server. If not, the id of one means another client to the other.
+fn perhaps_same_run(a: Option<i64>, b: Option<i64>) -> bool {
+    a.zip(b).is_none_or(|(a, b)| same_run(a, b))
 }
 
 /// The server's reply, with the session's id in place of its connection's.
