@@ -93,7 +93,7 @@ fn send_and_wait(ground: &Ground, session: &mut Session, sql: &str) {
 fn what_was_under_way_decides_what_the_client_hears(server: &Server) {
     let flavour = flavour_of(server);
     let own = Arc::new(OwnServer::start(flavour, options(flavour)));
-    let suited = Suited::Own(Arc::clone(&own));
+    let suited = Suited::alone(&own);
     let ground = Ground::before(suited, 16, &["--idle-keep", "1h", "--pool-wait", "30s"]);
     ground.create_table("t (id INT PRIMARY KEY)");
     until_it_has_run_a_while(&own.server);
@@ -152,7 +152,7 @@ fn rows_that_a_restart_has_lost_end_their_sessions(server: &Server) {
     let own = Arc::new(OwnServer::start(flavour, options(flavour)));
     // Rows are compared a third of a lease apart.
     let settings = ["--idle-keep", "10ms", "--lease", "5m"];
-    let ground = Ground::before(Suited::Own(Arc::clone(&own)), 4, &settings);
+    let ground = Ground::before(Suited::alone(&own), 4, &settings);
     until_it_has_run_a_while(&own.server);
     let (mut loser, mut keeper) = (ground.session(), ground.session());
     for (session, lock) in [(&mut loser, "lost"), (&mut keeper, "kept")] {

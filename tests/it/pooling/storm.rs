@@ -242,7 +242,7 @@ fn money_stays_what_it_is_in_a_storm_of_kills(server: &Server) {
     println!("LOCKSTEAD_STORM_SEED={seed}");
     let flavour = flavour_of(server);
     let own = Arc::new(OwnServer::start(flavour, options(flavour)));
-    let ground = Ground::before(Suited::Own(Arc::clone(&own)), 3, &["--pool-wait", "20s"]);
+    let ground = Ground::before(Suited::alone(&own), 3, &["--pool-wait", "20s"]);
     ground.create_table("a (id INT PRIMARY KEY, money INT NOT NULL)");
     ground.create_table("ledger (id INT PRIMARY KEY, payer INT, payee INT, amount INT)");
     let schema = &ground.tenant.database.name;
