@@ -102,7 +102,7 @@ metrics! {
     );
     pub pool_lost: IntCounterVec = counter_vec(
         "pool_lost_total",
-        "Shared connections that ended while a session had one, by what became of the session.",
+        "Shared connections that ended while a session had one, by what happened to the session.",
         &["outcome"]
     );
     pub pinned_sessions: IntGaugeVec = gauge_vec(

@@ -232,8 +232,7 @@ impl Keeper {
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
         let conn = self.link.get_any().await?;
-        let run = conn.started();
-        let restarted = !same_run(run, now.run);
+        let (run, restarted) = (conn.started(), !same_run(conn.started(), now.run));
         if restarted && !self.outlives {
             let meta = conn.read_meta(&schema).await?;
             self.server.judge(&meta)?;
@@ -269,7 +268,7 @@ impl Keeper {
         if restarted {
             // Before the locks count there. If it fails, the next beat does it again.
             go_on(conn, &schema, now.id, &self.events).await?;
-            now.run = run;
+            now = Incarnation { run, ..now };
             self.incarnation = Some(now.clone());
             self.lease.set_run(run);
             tracing::warn!(proxy = %now.id, epoch = now.epoch, "the server was restarted: the locks of this proxy are still held");

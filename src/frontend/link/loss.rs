@@ -8,9 +8,8 @@ use super::close_reason::CloseReason;
 use super::input::ClientInput;
 use super::pending::{Pending, Recipient};
 use super::{Amendment, Link, READ_AHEAD};
-use crate::frontend::locks::call_context::text_start;
 use crate::frontend::pooling::capture::Doubts;
-use crate::frontend::pooling::lost::{Answering, Loss, is_rollback};
+use crate::frontend::pooling::lost::{BegunAnswer, Loss};
 use crate::frontend::pooling::pins::Pin;
 use crate::lock::codes;
 use crate::protocol::command::Command;
@@ -21,7 +20,7 @@ use crate::types::BackendId;
 
 /// A connection that has ended, and what its session's client is to be told.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct LostBackend {
     pub loss: Loss,
     /// Sequence ids of the responses that the client waits for.
     owed: Vec<u8>,
@@ -35,12 +34,12 @@ impl Link {
     /// From here on the proxy answers this command; `None`: it has done so, or left that to the server.
     pub(crate) fn begin_answer(&mut self, command: Option<Command>) {
         if let Some(seat) = &mut self.seat {
-            seat.answering = command.map(|command| Answering { command, said: false });
+            seat.answering = command.map(|command| BegunAnswer { command, said: false });
         }
     }
 
     /// What the end of the connection means for the session; `None`: it ends as well.
-    pub(crate) fn judge_loss(&mut self) -> Option<Ended> {
+    pub(crate) fn judge_loss(&mut self) -> Option<LostBackend> {
         let mut owed: Vec<u8> = Vec::new();
         for response in self.pending.iter().filter(|p| p.recipient.is_client()) {
             if !matches!(response.recipient, Recipient::Client) {
@@ -49,10 +48,10 @@ impl Link {
             owed.push(response.seq);
         }
         match self.seat.as_ref()?.answering {
-            Some(Answering { said: true, .. }) => return None,
-            Some(Answering { command: Command::QUERY, .. }) if owed.is_empty() => owed.push(1),
+            Some(BegunAnswer { said: true, .. }) => return None,
+            Some(BegunAnswer { command: Command::QUERY, .. }) if owed.is_empty() => owed.push(1),
             // The server was to answer it.
-            Some(Answering { command: Command::QUERY, .. }) | None => {}
+            Some(BegunAnswer { command: Command::QUERY, .. }) | None => {}
             Some(_) => return None,
         }
         if self.has_begun_a_response() || !self.can_go_on() {
@@ -63,7 +62,7 @@ impl Link {
         self.settle_seat(asked, loss)?;
         let seat = self.seat.as_ref()?;
         let (run, id) = (seat.current.run(), self.server.backend()?.id());
-        Some(Ended { loss, owed, conn: id, run })
+        Some(LostBackend { loss, owed, conn: id, run })
     }
 
     /// Whether a part of a response is on its way to the client.
@@ -122,7 +121,7 @@ impl Link {
     }
 
     /// The connection is gone, and the server works for it no more: the client is told what that means for it.
-    pub(crate) fn go_on_without(&mut self, ended: &Ended) -> Result<(), CloseReason> {
+    pub(crate) fn go_on_without(&mut self, ended: &LostBackend) -> Result<(), CloseReason> {
         self.lose_server();
         self.pending.clear();
         self.amendment = None;
@@ -160,6 +159,26 @@ impl Link {
         }
     }
 
+    /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
+    /// all of its state is known.
+    pub(super) fn survives(&self) -> bool {
+        let Some(seat) = self.seat.as_ref().filter(|seat| seat.goes_on) else { return false };
+        let mut pins = seat.pins;
+        // Of warnings nobody asks who has done nothing since.
+        pins.remove(Pin::Diagnostics);
+        let outside = self.status_known || !seat.state.several;
+        pins.is_empty() && seat.is_known() && outside && self.does_nothing()
+    }
+
+    /// The connection is gone.
+    pub(crate) fn lose_server(&mut self) {
+        self.server.take();
+        if let Some(seat) = &mut self.seat {
+            seat.hold = None;
+            seat.current.clear();
+        }
+    }
+
     /// The connection is gone, with which the session did nothing.
     pub(super) fn lose_idle_server(&mut self) {
         self.metrics.pool_lost.with_label_values(&[Loss::Unnoticed.label()]).inc();
@@ -185,12 +204,10 @@ impl Link {
         Ok(self.inbox.len() >= HEADER + frame.len)
     }
 
-    /// Whether the next command, which has come as a whole, is a rollback.
-    pub(crate) fn is_rollback(&self) -> bool {
-        let Some(frame) = FrameHeader::peek(&self.inbox) else { return false };
-        let payload = self.inbox.get(HEADER..HEADER + frame.len).unwrap_or_default();
-        let at = text_start(payload, self.capabilities);
-        at.and_then(|at| payload.get(at..)).is_some_and(is_rollback)
+    /// The payload of the next command, which has come as a whole.
+    pub(crate) fn whole_command(&self) -> &[u8] {
+        let len = FrameHeader::peek(&self.inbox).map_or(0, |frame| frame.len);
+        self.inbox.get(HEADER..HEADER + len).unwrap_or_default()
     }
 
     /// What the next statement is to be told, if its transaction is lost; once.

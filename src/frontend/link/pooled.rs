@@ -2,9 +2,8 @@
 //! state on it, when it needs one.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
@@ -27,9 +26,6 @@ use crate::protocol::status::Status;
 use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::ProxyId;
-
-/// How long a session does nothing before it is asked for what is not known of it.
-const MOMENT: Duration = Duration::from_millis(50);
 
 /// What became of a session's wish for a connection.
 #[derive(Debug)]
@@ -147,7 +143,7 @@ impl Link {
     }
 
     /// Whether nothing runs on the connection.
-    fn does_nothing(&self) -> bool {
+    pub(super) fn does_nothing(&self) -> bool {
         self.server.is_there()
             && self.is_settled()
             && self.server.is_flushed()
@@ -219,34 +215,6 @@ impl Link {
             seat.reports_late = false;
         }
         if self.is_free() { self.capture().await } else { Ok(()) }
-    }
-
-    /// Ends when a session whose state is not known has done nothing for a moment. Its connection may end at any
-    /// time, and all that is known of it then goes on to the next one.
-    pub(crate) fn rested(&self) -> impl Future<Output = ()> + use<> {
-        let doubts = self.seat.as_ref().is_some_and(|seat| seat.goes_on && !seat.doubts.is_empty());
-        let rest =
-            (doubts && self.inbox.is_empty() && self.is_free()).then(|| Box::pin(sleep(MOMENT)));
-        async move {
-            match rest {
-                Some(rest) => rest.await,
-                None => std::future::pending().await,
-            }
-        }
-    }
-
-    /// Has the server tell what is not known of the state of a session that does nothing.
-    pub(crate) async fn learn_at_rest(&mut self) -> Result<(), CloseReason> {
-        if !self.is_free() {
-            return Ok(());
-        }
-        self.works();
-        self.learn().await?;
-        if let Some(seat) = &mut self.seat {
-            // The questions were its connection's last statements.
-            seat.note_move();
-        }
-        Ok(())
     }
 
     /// Has the server report again, after a reset of the connection.
@@ -329,26 +297,6 @@ impl Link {
     pub(crate) fn works(&self) {
         if let Some(hold) = self.seat.as_ref().and_then(|seat| seat.hold.as_ref()) {
             hold.works();
-        }
-    }
-
-    /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
-    /// all of its state is known.
-    pub(super) fn survives(&self) -> bool {
-        let Some(seat) = self.seat.as_ref().filter(|seat| seat.goes_on) else { return false };
-        let mut pins = seat.pins;
-        // Of warnings nobody asks who has done nothing since.
-        pins.remove(Pin::Diagnostics);
-        let outside = self.status_known || !seat.state.several;
-        pins.is_empty() && seat.is_known() && outside && self.does_nothing()
-    }
-
-    /// The connection is gone.
-    pub(crate) fn lose_server(&mut self) {
-        self.server.take();
-        if let Some(seat) = &mut self.seat {
-            seat.hold = None;
-            seat.current.clear();
         }
     }
 

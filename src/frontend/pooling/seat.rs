@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capture::Doubts;
-use super::lost::{Answering, Loss, is_undone, only_reads_variables};
+use super::lost::{BegunAnswer, Loss, is_undone, only_reads_variables};
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
@@ -100,7 +100,7 @@ pub(crate) struct Seat {
     /// The transaction has ended with its connection, and the client has yet to hear of it.
     pub owes: Option<Loss>,
     /// The command that the proxy answers.
-    pub answering: Option<Answering>,
+    pub answering: Option<BegunAnswer>,
     /// Its connection is another account's than its key says.
     foreign: bool,
     /// Ids of statements that were prepared by a command.
@@ -338,20 +338,9 @@ impl Seat {
         self.results.moved();
     }
 
-    /// A command is about to run; `alone`: after the responses to all others.
-    pub(crate) fn note_begin(&mut self, alone: bool) {
-        self.before = alone.then(|| (self.pins, self.doubts.clone()));
-    }
-
     /// The client hears an error in place of what the command under way has come to.
     pub(crate) fn note_failed(&mut self) {
         self.results.take_in(Some(LastResult::Failed));
-    }
-
-    /// Whether all of the state is known, or a login would bring it again.
-    pub(crate) fn is_known(&self) -> bool {
-        let known = self.doubts.is_empty() || self.doubts == Doubts::at_login();
-        known && !self.reports_late
     }
 
     /// Whether the connection does not know the session's last results.

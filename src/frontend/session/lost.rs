@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::Session;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::loss::Ended;
+use crate::frontend::link::loss::LostBackend;
 use crate::frontend::locks::owner::{Asked, Locks};
 use crate::frontend::pooling::lost::Loss;
 use crate::frontend::state::phase::Phase;
@@ -16,32 +16,35 @@ use crate::frontend::state::phase::Phase;
 const PROOF: Duration = Duration::from_mins(1);
 
 impl Session {
-    /// The connection has ended. The session goes on if all of its state is known; `None`: it ends.
-    pub(super) async fn outlive(&mut self) -> Option<Result<(), CloseReason>> {
-        let ended = match self.phase {
+    /// The connection has ended. The session goes on if all of its state is known, or ends: then why.
+    pub(super) async fn outlive(&mut self) -> Result<(), CloseReason> {
+        loop {
+            let Some(lost) = self.lost().await? else {
+                self.link.end_with_server();
+                return Err(CloseReason::ServerGone);
+            };
+            match self.go_on(&lost).await {
+                // The next one has ended as well.
+                Err(CloseReason::ServerGone) => {}
+                next => return next,
+            }
+        }
+    }
+
+    /// The connection that has ended, if the session can go on, after the server works for it no more.
+    async fn lost(&mut self) -> Result<Option<LostBackend>, CloseReason> {
+        let lost = match self.phase {
             Phase::Relaying | Phase::Parked | Phase::Answering => self.link.judge_loss(),
             Phase::Refusing(_) | Phase::Several(_) | Phase::Settling(_) => None,
         };
-        let Some(ended) = ended else {
-            self.link.end_with_server();
-            return None;
-        };
-        if ended.loss != Loss::Unnoticed {
-            match self.until_gone(&ended).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.link.end_with_server();
-                    return None;
-                }
-                Err(end) => return Some(Err(end)),
-            }
-        }
-        Some(self.go_on(&ended).await)
+        let Some(lost) = lost else { return Ok(None) };
+        let over = lost.loss == Loss::Unnoticed || self.until_gone(&lost).await?;
+        Ok(over.then_some(lost))
     }
 
     /// Waits until the server works for the connection no more: until then the locks of the session protect what a
     /// statement still does. Whether that is certain.
-    async fn until_gone(&mut self, ended: &Ended) -> Result<bool, CloseReason> {
+    async fn until_gone(&mut self, ended: &LostBackend) -> Result<bool, CloseReason> {
         let engine = self.context.engine.clone();
         let mut gone = pin!(timeout(PROOF, engine.until_gone(ended.conn, ended.run)));
         loop {
@@ -58,7 +61,7 @@ impl Session {
         }
     }
 
-    async fn go_on(&mut self, ended: &Ended) -> Result<(), CloseReason> {
+    async fn go_on(&mut self, ended: &LostBackend) -> Result<(), CloseReason> {
         self.link.lose_server();
         self.cx().check_lease().await?;
         self.link.go_on_without(ended)?;

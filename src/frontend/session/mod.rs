@@ -66,8 +66,6 @@ pub struct Session {
 enum Wake {
     Event(SessionEvent),
     Link(LinkEvent),
-    /// The session has done nothing for a moment.
-    Rested,
 }
 
 impl Session {
@@ -135,12 +133,9 @@ impl Session {
         self.log_opened();
         let end = loop {
             let mut turn = self.turn().await;
-            while matches!(turn, Err(CloseReason::ServerGone)) && self.link.is_shared() {
+            if matches!(turn, Err(CloseReason::ServerGone)) && self.link.is_shared() {
                 // Boxed, so that an idle session does not carry the room for it.
-                match Box::pin(self.outlive()).await {
-                    Some(next) => turn = next,
-                    None => break,
-                }
+                turn = Box::pin(self.outlive()).await;
             }
             if let Err(end) = turn {
                 break end;
@@ -173,15 +168,12 @@ impl Session {
         }
         let interest =
             if self.phase.takes_commands() { Interest::Commands } else { Interest::Settled };
-        let rested = self.link.rested();
         let wake = tokio::select! {
             biased;
             event = self.locks.next_event() => Wake::Event(event),
             event = self.link.next(interest) => Wake::Link(event?),
-            () = rested => Wake::Rested,
         };
         match wake {
-            Wake::Rested => Box::pin(self.link.learn_at_rest()).await,
             Wake::Event(event) => self.hear(event),
             Wake::Link(LinkEvent::Server) => {
                 let heard = self.link.hear_server();

@@ -5,7 +5,9 @@ use std::pin::pin;
 use super::Session;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pooled::Arrival;
+use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::owner::{Asked, Locks};
+use crate::frontend::pooling::lost::is_rollback;
 use crate::lock::codes;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::reply::ErrorReply;
@@ -44,7 +46,11 @@ impl Session {
     fn tell_loss(&mut self, command: Command) -> Result<(), CloseReason> {
         let ends = match command {
             Command::RESET_CONNECTION | Command::CHANGE_USER => true,
-            Command::QUERY => self.link.is_rollback(),
+            Command::QUERY => {
+                let payload = self.link.whole_command();
+                let at = text_start(payload, self.link.capabilities());
+                at.and_then(|at| payload.get(at..)).is_some_and(is_rollback)
+            }
             _ => false,
         };
         if !ends && command.response() == Shape::Nothing {

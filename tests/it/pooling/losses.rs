@@ -17,7 +17,6 @@ on_both! {
     what_was_under_way_decides_what_the_client_hears
     a_session_may_end_with_its_connection
     rows_that_a_restart_has_lost_end_their_sessions
-    a_session_goes_on_after_an_insert_as_soon_as_it_rests
 }
 
 const LOST: &str = "lockstead_pool_lost_total";
@@ -167,21 +166,4 @@ fn rows_that_a_restart_has_lost_end_their_sessions(server: &Server) {
     let words = loser.last_words().expect("an error");
     assert_eq!(words.code, 4031, "{words:?}");
     goes_on(&mut keeper, "kept");
-}
-
-/// What LAST_INSERT_ID() says is not reported.
-fn a_session_goes_on_after_an_insert_as_soon_as_it_rests(server: &Server) {
-    let ground = Ground::new(server, 2, &["--idle-keep", "1h"]);
-    ground.create_table("t (id INT AUTO_INCREMENT PRIMARY KEY)");
-    let mut session = ground.session();
-    session.lock("k");
-    let sent = || ground.proxy.metric("lockstead_relayed_to_server_bytes_total");
-    let insert = "INSERT INTO t VALUES ()";
-    let asked = f64::from(u32::try_from(insert.len()).expect("short")) + 25.0;
-    let before = sent();
-    session.run(insert);
-    eventually("the proxy has asked for it", || (sent() > before + asked).then_some(()));
-    ground.kill_connections();
-    assert_eq!(session.value("SELECT LAST_INSERT_ID()").as_deref(), Some("1"));
-    goes_on(&mut session, "k");
 }
