@@ -244,8 +244,7 @@ impl Keeper {
             mine.sent(new);
         }
         let conns = self.access.beside(conn);
-        // The deadline counts from before the send: a renewal that is acknowledged late was
-        // still seen by observers when it was committed.
+        // From before the send: observers saw a renewal that is acknowledged late when it was committed.
         let sent = clock::now();
         let renewal = conn.renew(&schema, now.id, now.epoch, &now.versions, new, &conns).await?;
         let took = clock::now().saturating_sub(sent);

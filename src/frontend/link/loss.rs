@@ -11,6 +11,7 @@ use super::{Amendment, Link, READ_AHEAD};
 use crate::frontend::pooling::capture::Doubts;
 use crate::frontend::pooling::lost::{BegunAnswer, Loss};
 use crate::frontend::pooling::pins::Pin;
+use crate::frontend::pooling::seat::Seat;
 use crate::lock::codes;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -229,6 +230,19 @@ impl Link {
         if !words.is_empty() && self.server.at_packet_boundary() {
             let _ = self.send_client(&words);
         }
+    }
+}
+
+impl Seat {
+    /// A command is about to run; `alone`: after the responses to all others.
+    pub(crate) fn note_begin(&mut self, alone: bool) {
+        self.before = alone.then(|| (self.pins, self.doubts.clone()));
+    }
+
+    /// Whether all of the state is known, or a login would bring it again.
+    pub(crate) fn is_known(&self) -> bool {
+        let known = self.doubts.is_empty() || self.doubts == Doubts::at_login();
+        known && !self.reports_late
     }
 }
 

@@ -1,7 +1,5 @@
 //! What is certain of statements whose connection to the server has ended.
 
-use super::capture::Doubts;
-use super::seat::Seat;
 use crate::protocol::command::Command;
 
 /// What the end of a connection means for the session that had it, and goes on.
@@ -32,19 +30,6 @@ pub(crate) struct BegunAnswer {
     pub command: Command,
     /// The client has heard something of the answer.
     pub said: bool,
-}
-
-impl Seat {
-    /// A command is about to run; `alone`: after the responses to all others.
-    pub(crate) fn note_begin(&mut self, alone: bool) {
-        self.before = alone.then(|| (self.pins, self.doubts.clone()));
-    }
-
-    /// Whether all of the state is known, or a login would bring it again.
-    pub(crate) fn is_known(&self) -> bool {
-        let known = self.doubts.is_empty() || self.doubts == Doubts::at_login();
-        known && !self.reports_late
-    }
 }
 
 /// Statements that neither commit a transaction nor survive its rollback.

@@ -134,7 +134,6 @@ impl Session {
         let end = loop {
             let mut turn = self.turn().await;
             if matches!(turn, Err(CloseReason::ServerGone)) && self.link.is_shared() {
-                // Boxed, so that an idle session does not carry the room for it.
                 turn = Box::pin(self.outlive()).await;
             }
             if let Err(end) = turn {
