@@ -125,7 +125,7 @@ impl Link {
                     CommandAction::Forward(stream) => {
                         self.send_server(&buffer[from..at])?;
                         from = at;
-                        self.start_forwarding(dispatch, &buffer[at..], stream)?
+                        self.start_forwarding(dispatch, buffer, at, stream)?
                     }
                 },
             };
@@ -145,24 +145,26 @@ impl Link {
     fn start_forwarding(
         &mut self,
         dispatch: &mut impl Dispatch,
-        bytes: &[u8],
+        buffer: &mut Vec<u8>,
+        at: usize,
         stream: Option<Stream>,
     ) -> Result<usize, CloseReason> {
-        let Some(frame) = FrameHeader::peek(bytes) else {
+        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
             return Ok(0);
         };
-        let first = if frame.len == 0 { None } else { bytes.get(HEADER).copied() };
+        let first = if frame.len == 0 { None } else { buffer.get(at + HEADER).copied() };
         let command = Command(first.unwrap_or(0));
         self.note_command(command);
-        self.note_unanswered(bytes);
         let shape = command.response();
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }
         let recipient = dispatch.forwarded(self, command, shape);
+        let about = self.address(buffer, at);
         if shape != Shape::Nothing {
-            self.owe(Pending::new(shape, recipient));
+            self.owe_about(Pending::new(shape, recipient), about);
         }
+        let frame = FrameHeader::peek(&buffer[at..]).unwrap_or(frame);
         self.note_server_used();
         self.input = if frame.len == 0 {
             ClientInput::Command

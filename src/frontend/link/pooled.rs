@@ -92,16 +92,6 @@ impl Link {
         }
     }
 
-    /// A packet that has no response is sent: it may close a statement.
-    pub(super) fn note_unanswered(&mut self, packet: &[u8]) {
-        if let Some(seat) = &mut self.seat
-            && let Some(&[close, a, b, c, d]) = packet.get(HEADER..HEADER + 5)
-            && Command(close) == Command::STMT_CLOSE
-        {
-            seat.note_closed(u32::from_le_bytes([a, b, c, d]));
-        }
-    }
-
     /// A command is about to run that is no text.
     pub(crate) fn note_command(&mut self, command: Command) {
         let Some(seat) = &mut self.seat else { return };
@@ -189,7 +179,7 @@ impl Link {
             self.exchange_all(&dirty).await?;
             self.server.take_reported();
         }
-        let (Some(seat), Some(backend)) = (&mut self.seat, self.server.take()) else {
+        let (Some(backend), Some(seat)) = (self.take_server(), &mut self.seat) else {
             return Ok(());
         };
         seat.hold = None;
@@ -230,9 +220,10 @@ impl Link {
 
     /// Gives the connection back at the session's end, after a reset.
     pub(crate) fn leave_for_good(&mut self) {
+        let backend = self.take_server();
         let Some(seat) = &mut self.seat else { return };
         seat.hold = None;
-        if let Some(backend) = self.server.take()
+        if let Some(backend) = backend
             && seat.current.clear() == Reuse::Allowed
             && seat.leaves_own_connection()
             && let Ok(backend) = backend.detach()
@@ -295,7 +286,7 @@ impl Link {
 
     /// The connection is gone.
     pub(super) fn lose_server(&mut self) {
-        self.server.take();
+        self.take_server();
         if let Some(seat) = &mut self.seat {
             seat.hold = None;
             seat.current.clear();
@@ -310,7 +301,7 @@ impl Link {
         let deadline = Instant::now() + context.config.pooling.wait;
         loop {
             let Some(lent) = self.turn(deadline).await? else { return Ok(Arrival::TooLate) };
-            let backend = match lent {
+            let mut backend = match lent {
                 Lent::Open(backend) => match self.take_over(*backend) {
                     Some(backend) => backend,
                     // It has ended meanwhile.
@@ -328,6 +319,7 @@ impl Link {
             seat.current.set(backend.id());
             let nudge = Arc::clone(&seat.nudge);
             seat.hold = Some(seat.pool.hold(move || nudge()));
+            backend.number_statements(seat.statement_numbers());
             self.server.put(backend);
             match self.restore().await {
                 Ok(None) => return Ok(Arrival::Here),

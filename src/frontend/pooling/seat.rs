@@ -1,13 +1,14 @@
 //! A session's place in the pool: what it takes along, what ties it to its connection, and which
 //! connections it may have.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capture::Doubts;
 use super::pins::{Pin, Pins};
+use super::prepared::looks_back;
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
+use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -87,11 +88,15 @@ pub(crate) struct Seat {
     /// The server may report what the last statement changed with a later reply only.
     pub reports_late: bool,
     /// Its last results.
-    results: LastResults,
+    pub(super) results: LastResults,
     /// Its connection is another account's than its key says.
     foreign: bool,
-    /// Ids of statements that were prepared by a command.
-    prepared: HashSet<u32>,
+    /// Those that were prepared by a command.
+    pub(super) statements: CarriedStatements,
+    /// How the last text was read.
+    pub(super) dialect: Dialect,
+    /// It asks for something of the statement before it.
+    pub(super) looks_back: bool,
     /// Shown in the metric of pinned sessions.
     shown: Pins,
     metrics: Arc<Metrics>,
@@ -124,6 +129,7 @@ impl Seat {
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
         }
+        let statements = CarriedStatements::new(flavour, state.schema.is_some());
         Self {
             pool,
             key,
@@ -146,7 +152,9 @@ impl Seat {
             reports_late: false,
             results: LastResults::default(),
             foreign: false,
-            prepared: HashSet::new(),
+            statements,
+            dialect: Dialect::of(flavour),
+            looks_back: false,
             shown: Pins::default(),
             metrics,
         }
@@ -154,6 +162,7 @@ impl Seat {
 
     /// A statement is about to run. What its text says is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
+        self.dialect = dialect;
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);
         }
@@ -162,6 +171,7 @@ impl Seat {
 
     fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
+        self.looks_back = looks_back(effects);
         if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text) {
             self.pins.remove(Pin::Diagnostics);
         }
@@ -219,27 +229,16 @@ impl Seat {
         }
     }
 
-    /// A statement that was prepared by a command is closed.
-    pub(crate) fn note_closed(&mut self, id: u32) {
-        self.prepared.remove(&id);
-        if self.prepared.is_empty() {
-            self.pins.remove(Pin::Prepared);
-        }
-    }
-
     /// Takes in what the server has reported.
     pub(crate) fn take_in(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
         self.results.take_in(reported.result);
-        if !reported.prepared.is_empty() {
-            self.prepared.extend(&reported.prepared);
-            self.pins.add(Pin::Prepared);
-        }
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
         let explained = self.explained || reported.changes.iter().any(named);
-        for change in &reported.changes {
+        for (nth, change) in reported.changes.iter().enumerate() {
+            self.take_in_prepared(reported, nth);
             self.state.take_in(change);
             match change {
                 SessionChange::Variable { name, .. } => {
@@ -253,17 +252,20 @@ impl Seat {
                     self.pins.add(Pin::TableLocks);
                 }
                 SessionChange::Transaction(_) => self.pins.remove(Pin::TableLocks),
-                SessionChange::Something
-                | SessionChange::Schema(_)
-                | SessionChange::Characteristics(_) => {}
+                SessionChange::Schema(_) => {
+                    self.statements.note_schema(self.state.schema.is_some());
+                }
+                SessionChange::Something | SessionChange::Characteristics(_) => {}
             }
         }
+        self.take_in_prepared(reported, reported.changes.len());
     }
 
     fn note_variable(&mut self, name: &[u8]) {
         match VariableKind::of(name) {
             VariableKind::Carried => {
                 if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
+                    self.statements.charsets_change();
                     self.doubts.charsets = true;
                     self.doubts.handshake = self.collates;
                     self.doubts.collated = self.collates;
@@ -329,7 +331,7 @@ impl Seat {
         self.state.reset();
         self.doubts = Doubts::after_reset(self.flavour);
         self.pins.reset();
-        self.prepared.clear();
+        self.statements.clear();
     }
 
     /// Shows its pins in the metrics.

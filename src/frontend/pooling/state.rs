@@ -105,6 +105,11 @@ impl SessionState {
         self.variables.iter().map(|(name, value)| (&**name, &**value))
     }
 
+    /// A system variable's value as text, if it is known.
+    pub(crate) fn variable(&self, name: &[u8]) -> Option<&[u8]> {
+        self.variables.get(name).map(|value| &**value)
+    }
+
     /// What SET NAMES is to say, where one has said what is to be restored.
     pub(crate) fn names(&self) -> Option<&[u8]> {
         self.names.as_deref()
