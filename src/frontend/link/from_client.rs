@@ -17,7 +17,9 @@ pub(crate) enum CommandAction {
     Forward(Option<Stream>),
     /// Keep it in the inbox: it is answered when the server owes nothing.
     Park,
-    /// Read it to its end without looking at it: an execution of this prepared statement.
+    /// Keep it in the inbox: it is looked at again when the server owes nothing and has this prepared statement.
+    Bring(u32),
+    /// Read it to its end without looking at it: it is for this prepared statement, and answered then.
     Drop(u32),
 }
 
@@ -35,6 +37,9 @@ pub(crate) trait Dispatch {
 
     /// A command waits to be answered: in the inbox, or as a packet that was dropped.
     fn waits(&mut self, dropped: Option<Dropped>);
+
+    /// A command waits for a prepared statement.
+    fn waits_for(&mut self, statement: u32);
 }
 
 impl Link {
@@ -114,6 +119,10 @@ impl Link {
                     CommandAction::Incomplete => break,
                     CommandAction::Park => {
                         dispatch.waits(None);
+                        break;
+                    }
+                    CommandAction::Bring(id) => {
+                        dispatch.waits_for(id);
                         break;
                     }
                     CommandAction::Drop(id) => {

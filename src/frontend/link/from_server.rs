@@ -134,7 +134,8 @@ impl Link {
     /// A response has ended.
     fn settle(&mut self, ending: Ending) -> Result<(), CloseReason> {
         let next = self.pending.pop_front();
-        if let (Some(seat), Some(asked)) = (&mut self.seat, next.as_ref().and_then(|n| n.statement)) {
+        if let (Some(seat), Some(asked)) = (&mut self.seat, next.as_ref().and_then(|n| n.statement))
+        {
             seat.note_asked(asked, ending);
         }
         match next.map(|next| next.recipient) {

@@ -86,20 +86,26 @@ impl Link {
         self.seat.as_mut()?.take_refusal(id, keeps)
     }
 
-    /// The command that waits at the front of the inbox, if it is for a prepared statement.
-    pub(crate) fn next_statement(&self) -> Option<(Command, u32)> {
-        statement_of(&self.inbox)
+    /// Closes the statement that the next command closes, if all of that is there and the session has no connection:
+    /// no server knows of the statement then. Its id.
+    pub(crate) fn close_without_server(&mut self) -> Option<u32> {
+        let (command, id) = statement_of(&self.inbox)?;
+        if command != Command::STMT_CLOSE || self.server.is_there() {
+            return None;
+        }
+        self.drop_command()?;
+        self.seat.as_mut()?.note_closed(id);
+        Some(id)
     }
 
-    /// Closes the statement that the next command closes, if all of that is there and the session has no connection:
-    /// no server knows of the statement then.
-    pub(crate) fn closes_statement(&mut self) -> bool {
-        let closes = matches!(statement_of(&self.inbox), Some((Command::STMT_CLOSE, _)));
-        if !closes || self.server.is_there() {
-            return false;
+    /// Brings the prepared statement that the next command is for. `false`: it is refused.
+    pub(crate) async fn bring_next(&mut self) -> Result<bool, CloseReason> {
+        let Some((command, id)) = statement_of(&self.inbox) else { return Ok(true) };
+        if matches!(command, Command::STMT_CLOSE | Command::STMT_RESET) {
+            return Ok(true);
         }
-        let packet = self.take_command();
-        packet.is_some_and(|packet| self.addressed(&packet).1.is_some())
+        self.bring(id).await?;
+        Ok(self.whereabouts(id) != Whereabouts::Refused)
     }
 
     /// Prepares a statement on the session's connection, if it is not there. Nothing may be owed. If the server refuses,
@@ -138,7 +144,9 @@ impl Link {
                 }
                 Err(refusal.bytes[HEADER..].into())
             }
-            (None, None) => return Err(CloseReason::Broken("an answer to a PREPARE without an id")),
+            (None, None) => {
+                return Err(CloseReason::Broken("an answer to a PREPARE without an id"));
+            }
         };
         if let Some(seat) = &mut self.seat {
             seat.note_move();

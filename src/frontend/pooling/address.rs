@@ -1,6 +1,6 @@
 //! Commands for a session's prepared statements, as its connection to the server must hear them.
 
-use super::statements::{Asked, Carried, CarriedStatements};
+use super::statements::{Asked, Carried, CarriedStatements, LATEST};
 use crate::frontend::state::lock_statement::wanted;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER, MAX_PAYLOAD};
@@ -75,16 +75,18 @@ impl CarriedStatements {
         let (command, said) = statement_of(&bytes[at..])?;
         let id = self.meant(said);
         let here = self.get(id).and_then(|carried| carried.here);
-        if command == Command::STMT_RESET && self.get(id).is_some() && here.is_none() {
+        let alone = FrameHeader::peek(&bytes[at..]).is_some_and(|f| HEADER + f.len == ID.end);
+        if command == Command::STMT_RESET && alone && here.is_none() && self.get(id).is_some() {
             // There is nothing to be reset, but an answer is due.
             self.take_refusal(id, false);
-            bytes.splice(at..at + HEADER + 5, packet::ping());
+            bytes.splice(at..at + ID.end, packet::ping());
             return Some(About { told: Told::Session, statement: None });
         }
         let known = self.get(id).is_some() || command == Command::STMT_CLOSE;
         let sent = match here {
             Some(server) => server,
-            None if known || self.is_taken(said) => NONE,
+            // The connection's last one is another one's.
+            None if known || said == LATEST || self.is_taken(said) => NONE,
             None => said,
         };
         bytes[at + ID.start..at + ID.end].copy_from_slice(&sent.to_le_bytes());

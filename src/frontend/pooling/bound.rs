@@ -115,7 +115,10 @@ mod tests {
         let mut state = SessionState::default();
         let text = |bound: &Bound| {
             let packets = bound.setting(Capabilities(0));
-            packets.iter().map(|p| String::from_utf8_lossy(&p[5..]).into_owned()).collect::<Vec<_>>()
+            packets
+                .iter()
+                .map(|p| String::from_utf8_lossy(&p[5..]).into_owned())
+                .collect::<Vec<_>>()
         };
         let doubtful = Bound::of(&state, true);
         assert!(!doubtful.is_certain() && !doubtful.has_schema());

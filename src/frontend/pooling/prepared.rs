@@ -98,6 +98,12 @@ impl Seat {
         self.statements.lacks_room_for_types(packet, attributes)
     }
 
+    /// A statement is closed while the session has no connection.
+    pub(crate) fn note_closed(&mut self, id: u32) {
+        self.statements.remove(self.statements.meant(id));
+        self.pin_statements();
+    }
+
     /// The response to a command for a statement has ended.
     pub(crate) fn note_asked(&mut self, (id, asked): (u32, Asked), ending: Ending) {
         self.statements.ended(id, asked, ending);

@@ -107,6 +107,8 @@ pub(crate) struct SeatOf {
     pub pool: Pool,
     pub key: Arc<PoolKey>,
     pub flavour: Flavour,
+    /// How its texts are read at first.
+    pub dialect: Dialect,
     /// The first collation of its login.
     pub collation: u8,
     /// The client hears what the server reports.
@@ -123,7 +125,7 @@ pub(crate) struct SeatOf {
 impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
-        let SeatOf { pool, key, flavour, collation, tracks, .. } = of;
+        let SeatOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
         let SeatOf { secrets, programs, state, current, nudge, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
@@ -153,7 +155,7 @@ impl Seat {
             results: LastResults::default(),
             foreign: false,
             statements,
-            dialect: Dialect::of(flavour),
+            dialect,
             looks_back: false,
             shown: Pins::default(),
             metrics,

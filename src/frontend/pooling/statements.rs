@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::bound::Bound;
 use super::state::SessionState;
 use crate::protocol::cut::PreparedStatement;
-use crate::protocol::status::Status;
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
+use crate::protocol::status::Status;
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::Flavour;
 

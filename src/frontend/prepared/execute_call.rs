@@ -15,7 +15,7 @@ use crate::frontend::state::server_view::AnswerSettings;
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
-use crate::protocol::frame::HEADER;
+use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
 use crate::protocol::params::{Execute, Value};
 use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok};
@@ -119,6 +119,12 @@ pub(crate) async fn execute_bare(
             answer_binary(cx, &call, &answer, &pure).await
         }
         CallResult::Native => {
+            // It may have waited for a lock, and have another connection since.
+            if let Some(refusal) = cx.bring(id).await? {
+                let mut out = Vec::with_capacity(HEADER + refusal.len());
+                put_frame(&mut out, 1, &refusal);
+                return cx.send_client(&out);
+            }
             if let Some(statement) = cx.statements.get_mut(id) {
                 statement.server_cursor = cursor;
             }
