@@ -5,4 +5,5 @@ mod endings;
 mod ground;
 mod leftovers;
 mod locks;
+mod statements;
 mod turns;
