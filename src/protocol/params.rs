@@ -62,6 +62,14 @@ pub struct Attribute {
     pub value: Option<Range<usize>>,
 }
 
+/// Bit of COM_STMT_EXECUTE that asks for a cursor (CURSOR_TYPE_READ_ONLY); servers look at no other.
+pub const READ_ONLY: u8 = 1;
+
+/// Whether an execution asks for a cursor.
+pub fn wants_cursor(flags: u8) -> bool {
+    flags & READ_ONLY != 0
+}
+
 /// Cursor flag that says that a parameter count follows (with query attributes).
 pub const PARAMETER_COUNT_AVAILABLE: u8 = 8;
 
@@ -374,5 +382,11 @@ mod tests {
         assert_eq!(bulk(b"\xfa\x01\0\0\0\x80\0\x08\0\0"), Some(TypesBound::Here(vec![8])));
         let kept = TypesBound::Before { flag: (5, 0xc0), at: 7, count: 1 };
         assert_eq!(bulk(b"\xfa\x01\0\0\0\x40\0\0"), Some(kept));
+    }
+
+    #[test]
+    fn a_cursor_is_asked_for_by_one_bit() {
+        assert!(wants_cursor(READ_ONLY) && wants_cursor(READ_ONLY | 8));
+        assert!(!wants_cursor(0) && !wants_cursor(8));
     }
 }

@@ -1,11 +1,10 @@
 //! Commands for a session's prepared statements, as its connection to the server must hear them.
 
 use super::statements::{Asked, Carried, CarriedStatements, LATEST};
-use crate::frontend::state::lock_statement::wanted;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER, MAX_PAYLOAD};
 use crate::protocol::packet;
-use crate::protocol::params::TypesBound;
+use crate::protocol::params::{TypesBound, wants_cursor};
 use crate::protocol::statement_ids::Told;
 
 /// An id that no server gives.
@@ -121,7 +120,7 @@ fn execution(carried: &mut Carried, bytes: &mut Vec<u8>, at: usize, attributes: 
     let payload = &bytes[at + HEADER..];
     let single = Command(payload[0]) == Command::STMT_EXECUTE;
     carried.long_data = false;
-    carried.cursor = single && payload.get(5).is_some_and(|flags| wanted(*flags));
+    carried.cursor = single && payload.get(5).is_some_and(|flags| wants_cursor(*flags));
     if carried.params == 0 {
         return;
     }

@@ -9,9 +9,8 @@ use crate::backend::pool::PoolKey;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::context::{Context, Shared};
-use crate::frontend::state::server_view::ServerView;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::status::Status;
+use crate::sql::lexer::dialect::Dialect;
 use crate::types::ProxyId;
 
 /// What a login says, as far as other connections take it over.
@@ -50,12 +49,12 @@ pub(crate) fn seated(
         let _ = events.send(SessionEvent::GiveBack);
     });
     let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
-    let view = ServerView::new(flavour, server.version(), several);
+    let dialect = Dialect::by_default(flavour, server.version());
     let seat = Seat::new(SeatOf {
         pool: pool.clone(),
         key,
         flavour,
-        dialect: view.dialect(Status(Status::AUTOCOMMIT)),
+        dialect,
         collation,
         tracks: capabilities.has(Capabilities::SESSION_TRACK),
         secrets: Arc::clone(secrets),

@@ -110,7 +110,8 @@ fn a_statement_keeps_the_schema_and_the_modes_that_it_was_prepared_in(server: &S
         other.run("DO 1");
         assert_eq!(said(&mut session, of_schema, vec![]), "7");
         assert_eq!(said(&mut session, of_charset, vec![]), "E9 | latin1_bin");
-        let today = "SELECT CONCAT_WS(' ', DATABASE(), @@sql_mode, @@character_set_client, @@time_zone)";
+        let today =
+            "SELECT CONCAT_WS(' ', DATABASE(), @@sql_mode, @@character_set_client, @@time_zone)";
         let expected = format!("{}  utf8mb4 +03:00", elsewhere.name);
         assert_eq!(session.value(today), Some(expected), "what the session has now");
     }
