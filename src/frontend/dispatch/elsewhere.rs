@@ -34,7 +34,7 @@ pub(crate) fn decide_elsewhere(link: &mut Link, bytes: &[u8], len: usize) -> Opt
         Whereabouts::Here | Whereabouts::Unknown => {}
     }
     if matches!(command, Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE) {
-        if link.lacks_room(bytes) {
+        if size > BUFFER && link.lacks_room(bytes) {
             return Some(CommandAction::Drop(id));
         }
         link.note_execution(id);

@@ -103,6 +103,8 @@ fn a_statement_keeps_the_schema_and_the_modes_that_it_was_prepared_in(server: &S
     let of_schema = prepare(&mut session, "SELECT \"x\" FROM u");
     let response = session.client.prepare(b"SELECT HEX('\xe9'), COLLATION('a')");
     let of_charset = response.statement_id().expect("prepared");
+    // Now the proxy knows the character sets.
+    other.run("DO 1");
     session.run("SET NAMES utf8mb4");
     session.run("SET sql_mode = ''");
     session.run(&format!("USE {}", elsewhere.name));
