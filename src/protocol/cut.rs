@@ -413,7 +413,7 @@ mod tests {
         assert!(ids[1].1 && ids[1].0 > 1000);
         assert!(all.iter().all(|p| p.statement.is_some_and(|s| s.warns)));
         assert!(out.starts_with(&ok(1)) && out.ends_with(b"(5)"));
-        assert_eq!(out[48..64], ok(2));
+        assert_eq!(out[32..48], ok(2));
     }
 
     #[test]
