@@ -16,7 +16,7 @@ use crate::protocol::cut::{Cutter, Reported};
 use crate::protocol::handshake::Greeting;
 use crate::protocol::renumber::Renumber;
 use crate::protocol::response::{Progress, Tracker};
-use crate::protocol::statement_ids::{StatementNumbers, Told};
+use crate::protocol::statement_ids::{Naming, StatementNumbers};
 use crate::types::{BackendId, Flavour, ProxyId};
 
 /// A connection to the server.
@@ -181,7 +181,7 @@ impl Backend {
     }
 
     /// A response will come.
-    pub fn expect(&mut self, shape: Shape, told: Told) {
+    pub fn expect(&mut self, shape: Shape, told: Naming) {
         if let Some(pooled) = &mut self.pooled {
             pooled.cutter.expect(shape, told);
         }

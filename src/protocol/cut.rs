@@ -12,7 +12,7 @@ use super::command::Shape;
 use super::frame::{FrameHeader, HEADER, put_frame};
 use super::grammar::{Grammar, HEAD, PacketKind, PrepareOk};
 use super::session_track::{DefaultReports, OkPacket, SessionChange};
-use super::statement_ids::{StatementNumbers, Told};
+use super::statement_ids::{Naming, StatementNumbers};
 use super::status::Status;
 use crate::types::Flavour;
 
@@ -75,9 +75,9 @@ pub struct Cutter {
     told: DefaultReports,
     grammar: Grammar,
     /// The responses after the one under way.
-    expected: VecDeque<(Shape, Told)>,
+    expected: VecDeque<(Shape, Naming)>,
     /// The one under way.
-    current: (Shape, Told),
+    current: (Shape, Naming),
     numbers: StatementNumbers,
     /// A frame of which too little is there yet.
     frame: Vec<u8>,
@@ -99,7 +99,7 @@ impl Cutter {
             told: DefaultReports::new(client, flavour),
             grammar: Grammar::new(client),
             expected: VecDeque::new(),
-            current: (Shape::Nothing, Told::Session),
+            current: (Shape::Nothing, Naming::Session),
             numbers: StatementNumbers::at_login(flavour),
             frame: Vec::new(),
             skip: 0,
@@ -111,7 +111,7 @@ impl Cutter {
     }
 
     /// One more response will come, after those that were announced before.
-    pub fn expect(&mut self, shape: Shape, told: Told) {
+    pub fn expect(&mut self, shape: Shape, told: Naming) {
         if shape != Shape::Nothing {
             self.expected.push_back((shape, told));
         }
@@ -243,7 +243,7 @@ impl Cutter {
     /// A statement is prepared: its id becomes the session's.
     fn note_prepared(&mut self) {
         let Some(ok) = self.frame.get(HEADER..).and_then(PrepareOk::parse) else { return };
-        let hidden = self.current.1 == Told::Hidden;
+        let hidden = self.current.1 == Naming::Hidden;
         let id = if hidden { self.numbers.hidden() } else { self.numbers.prepared(ok.id) };
         let warns = self.frame.get(HEADER + 10..HEADER + 12).is_some_and(|n| n != [0, 0]);
         if let Some(place) = self.frame.get_mut(HEADER + 1..HEADER + 5) {
@@ -254,7 +254,7 @@ impl Cutter {
     }
 
     fn note_preparation(&mut self, statement: Option<PreparedStatement>) {
-        let hidden = self.current.1 == Told::Hidden;
+        let hidden = self.current.1 == Naming::Hidden;
         match (statement, hidden) {
             (None, true) => {
                 self.numbers.hidden();
@@ -337,7 +337,7 @@ mod tests {
         let new = || {
             let mut cutter = Cutter::new(client, Flavour::MySql);
             for shape in shapes {
-                cutter.expect(*shape, Told::Session);
+                cutter.expect(*shape, Naming::Session);
             }
             cutter
         };
@@ -398,11 +398,11 @@ mod tests {
     fn statements_have_the_session_s_ids_on_any_connection() {
         let mut cutter = Cutter::new(EOF, Flavour::MySql);
         cutter.number(StatementNumbers::at_login(Flavour::MySql).moved());
-        let told = [Told::Session, Told::Hidden, Told::Session];
+        let told = [Naming::Session, Naming::Hidden, Naming::Session];
         for told in told {
             cutter.expect(Shape::Prepare, told);
         }
-        cutter.expect(Shape::Results, Told::Renamed { sent: 9, said: 5 });
+        cutter.expect(Shape::Results, Naming::Renamed { sent: 9, said: 5 });
         let ok = |id: u8| frames(&[&[0, id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]]);
         let refused = frames(&[b"\xff\xdb\x04#HY000 (9)"]);
         let mut out = Vec::new();
@@ -435,7 +435,7 @@ mod tests {
             b"\xff\xff\x7f\x01\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05aaaaaaaaaaaaaaa",
         ] {
             let mut cutter = Cutter::new(EOF, Flavour::MySql);
-            cutter.expect(Shape::Results, Told::Session);
+            cutter.expect(Shape::Results, Naming::Session);
             assert!(cutter.feed(bytes, &mut Vec::new()).is_err());
         }
     }

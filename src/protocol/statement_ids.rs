@@ -67,7 +67,7 @@ impl StatementNumbers {
 
 /// What a response calls its statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Told {
+pub enum Naming {
     /// As the server does; a statement that it prepares is the client's.
     #[default]
     Session,
@@ -82,7 +82,7 @@ pub enum Told {
     },
 }
 
-impl Told {
+impl Naming {
     /// Whether an error packet, by its number and its length, names the statement by another id.
     pub(super) fn renames(self, code: u16, len: usize) -> bool {
         matches!(self, Self::Renamed { .. }) && NAMING.contains(&code) && len <= LONGEST
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_statement_as_the_client_does() {
-        let told = Told::Renamed { sent: 17, said: 2 };
+        let told = Naming::Renamed { sent: 17, said: 2 };
         let mut frame = Vec::new();
         put_frame(&mut frame, 1, b"\xff\xdb\x04#HY000Unknown handler (17) given to x");
         assert!(told.renames(1243, frame.len()) && !told.renames(1146, frame.len()));

@@ -9,7 +9,7 @@ use crate::protocol::column::{self, LiteralKind};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::Progress;
-use crate::protocol::statement_ids::Told;
+use crate::protocol::statement_ids::Naming;
 
 impl Link {
     /// Puts the session's state on its connection. The server's refusal, if it refuses.
@@ -79,7 +79,7 @@ impl Link {
             .map(|packet| Command(packet.get(HEADER).copied().unwrap_or(0)).response())
             .collect();
         for shape in &shapes {
-            self.server.expect(*shape, Told::Hidden);
+            self.server.expect(*shape, Naming::Hidden);
         }
         self.send_server(&packets.concat())?;
         let mut replies = Vec::with_capacity(packets.len());

@@ -10,7 +10,7 @@ use super::reply::{Keep, MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::protocol::command::Shape;
 use crate::protocol::response::{Ending, Progress};
-use crate::protocol::statement_ids::Told;
+use crate::protocol::statement_ids::Naming;
 
 /// From here on, the client's end is looked for while the server runs what the proxy asks. Servers look
 /// for it about once a second, too.
@@ -37,19 +37,19 @@ impl Link {
         keep: Keep,
     ) -> Result<Reply, CloseReason> {
         // What is prepared is the proxy's own.
-        self.exchange_told(packet, (shape, Told::Hidden), keep).await
+        self.exchange_told(packet, (shape, Naming::Hidden), keep).await
     }
 
     /// The same of a COM_STMT_PREPARE of the client's.
     pub(crate) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.note_preparing(packet);
-        self.exchange_told(packet, (Shape::Prepare, Told::Session), Keep::All).await
+        self.exchange_told(packet, (Shape::Prepare, Naming::Session), Keep::All).await
     }
 
     async fn exchange_told(
         &mut self,
         packet: &[u8],
-        (shape, told): (Shape, Told),
+        (shape, told): (Shape, Naming),
         keep: Keep,
     ) -> Result<Reply, CloseReason> {
         self.note_server_used();

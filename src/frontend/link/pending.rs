@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::observe::pending_response::Seen;
-use super::super::pooling::statements::Asked;
+use super::super::pooling::statements::Awaited;
 use crate::protocol::command::Shape;
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::response::Ending;
@@ -18,7 +18,7 @@ pub(crate) struct Pending {
     /// The sequence id of its first packet.
     pub seq: u8,
     /// The prepared statement of a session that shares its connections, if the response tells of its cursor.
-    pub statement: Option<(u32, Asked)>,
+    pub statement: Option<(u32, Awaited)>,
 }
 
 impl Pending {

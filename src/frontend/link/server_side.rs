@@ -16,7 +16,7 @@ use crate::net::leg::Leg;
 use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::{Progress, Tracker};
-use crate::protocol::statement_ids::Told;
+use crate::protocol::statement_ids::Naming;
 use crate::types::ProxyId;
 
 /// The connection, while there is one.
@@ -99,7 +99,7 @@ impl ServerSide {
     }
 
     /// A response will come.
-    pub(super) fn expect(&mut self, shape: Shape, told: Told) {
+    pub(super) fn expect(&mut self, shape: Shape, told: Naming) {
         if let Some(backend) = &mut self.0 {
             backend.expect(shape, told);
         }

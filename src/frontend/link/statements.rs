@@ -8,8 +8,8 @@ use super::close_reason::CloseReason;
 use super::pending::Pending;
 use super::reply::Reply;
 use crate::backend::connection::Backend;
-use crate::frontend::pooling::address::{About, statement_of};
-use crate::frontend::pooling::bound::Bound;
+use crate::frontend::pooling::address::{Addressed, statement_of};
+use crate::frontend::pooling::bound::BoundState;
 use crate::frontend::pooling::statements::{Again, Whereabouts};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
@@ -33,7 +33,7 @@ impl Link {
     }
 
     /// A command of the client's that begins at `at` is sent.
-    pub(super) fn address(&mut self, bytes: &mut Vec<u8>, at: usize) -> Option<About> {
+    pub(super) fn address(&mut self, bytes: &mut Vec<u8>, at: usize) -> Option<Addressed> {
         let seat = self.seat.as_mut()?;
         if bytes.get(at + HEADER).map(|byte| Command(*byte)) == Some(Command::STMT_PREPARE) {
             seat.note_preparing(&bytes[at..], self.capabilities);
@@ -42,7 +42,7 @@ impl Link {
     }
 
     /// A packet as the session's connection must hear it.
-    pub(super) fn addressed<'a>(&mut self, packet: &'a [u8]) -> (Cow<'a, [u8]>, Option<About>) {
+    pub(super) fn addressed<'a>(&mut self, packet: &'a [u8]) -> (Cow<'a, [u8]>, Option<Addressed>) {
         let Some(seat) = self.seat.as_mut().filter(|_| statement_of(packet).is_some()) else {
             return (Cow::Borrowed(packet), None);
         };
@@ -52,8 +52,8 @@ impl Link {
     }
 
     /// A response will come to a command that may be for a prepared statement.
-    pub(super) fn owe_about(&mut self, pending: Pending, about: Option<About>) {
-        let Some(About { told, statement }) = about else { return self.owe(pending) };
+    pub(super) fn owe_about(&mut self, pending: Pending, about: Option<Addressed>) {
+        let Some(Addressed { told, statement }) = about else { return self.owe(pending) };
         self.owe_told(Pending { statement, ..pending }, told);
     }
 
@@ -119,7 +119,7 @@ impl Link {
         }
         let Some(seat) = &self.seat else { return Ok(()) };
         let Again { text, bound, .. } = again;
-        let today = Bound::of(&seat.state, false);
+        let today = BoundState::of(&seat.state, false);
         let (before, after) = if *bound == today {
             (Vec::new(), Vec::new())
         } else {

@@ -1,11 +1,11 @@
 //! Commands for a session's prepared statements, as its connection to the server must hear them.
 
-use super::statements::{Asked, Carried, CarriedStatements, LATEST};
+use super::statements::{Awaited, Carried, CarriedStatements, LATEST};
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER, MAX_PAYLOAD};
 use crate::protocol::packet;
 use crate::protocol::params::{TypesBound, wants_cursor};
-use crate::protocol::statement_ids::Told;
+use crate::protocol::statement_ids::Naming;
 
 /// An id that no server gives.
 const NONE: u32 = u32::MAX - 1;
@@ -14,11 +14,11 @@ const ID: std::ops::Range<usize> = HEADER + 1..HEADER + 5;
 
 /// What the response to a command is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct About {
+pub(crate) struct Addressed {
     /// How it calls its statement.
-    pub told: Told,
+    pub told: Naming,
     /// The statement, if the response tells of its cursor.
-    pub statement: Option<(u32, Asked)>,
+    pub statement: Option<(u32, Awaited)>,
 }
 
 /// The command and the id of a packet for a prepared statement, if both are there.
@@ -70,7 +70,7 @@ impl CarriedStatements {
         bytes: &mut Vec<u8>,
         at: usize,
         attributes: bool,
-    ) -> Option<About> {
+    ) -> Option<Addressed> {
         let (command, said) = statement_of(&bytes[at..])?;
         let id = self.meant(said);
         let here = self.get(id).and_then(|carried| carried.here);
@@ -79,7 +79,7 @@ impl CarriedStatements {
             // There is nothing to be reset, but an answer is due.
             self.take_refusal(id, false);
             bytes.splice(at..at + ID.end, packet::ping());
-            return Some(About { told: Told::Session, statement: None });
+            return Some(Addressed { told: Naming::Session, statement: None });
         }
         let known = self.get(id).is_some() || command == Command::STMT_CLOSE;
         let sent = match here {
@@ -89,8 +89,8 @@ impl CarriedStatements {
             None => said,
         };
         bytes[at + ID.start..at + ID.end].copy_from_slice(&sent.to_le_bytes());
-        let about = |asked: Option<Asked>| About {
-            told: if sent == said { Told::Session } else { Told::Renamed { sent, said } },
+        let about = |asked: Option<Awaited>| Addressed {
+            told: if sent == said { Naming::Session } else { Naming::Renamed { sent, said } },
             statement: asked.map(|asked| (id, asked)),
         };
         Some(match command {
@@ -106,10 +106,10 @@ impl CarriedStatements {
                 self.change(id, |carried| carried.long_data = true);
                 about(None)
             }
-            Command::STMT_FETCH => about(Some(Asked::Rows)),
+            Command::STMT_FETCH => about(Some(Awaited::Rows)),
             _ => {
                 self.change(id, |carried| execution(carried, bytes, at, attributes));
-                about(Some(Asked::Execution))
+                about(Some(Awaited::Execution))
             }
         })
     }

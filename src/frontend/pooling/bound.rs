@@ -16,7 +16,7 @@ type Setting = Option<Box<[u8]>>;
 
 /// The state of a session that is bound to a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bound {
+pub(crate) struct BoundState {
     schema: Option<Box<[u8]>>,
     sql_mode: Setting,
     /// `None`: they are in doubt.
@@ -41,7 +41,7 @@ impl Charsets {
     }
 }
 
-impl Bound {
+impl BoundState {
     /// Of a statement that is prepared in this state. `doubt`: its character sets are not known.
     pub(crate) fn of(state: &SessionState, doubt: bool) -> Self {
         Self {
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn all_that_is_bound_is_set() {
         let mut state = SessionState::default();
-        let text = |bound: &Bound| {
+        let text = |bound: &BoundState| {
             let packets = bound.setting(Capabilities(0));
             packets
                 .iter()
                 .map(|p| String::from_utf8_lossy(&p[5..]).into_owned())
                 .collect::<Vec<_>>()
         };
-        let doubtful = Bound::of(&state, true);
+        let doubtful = BoundState::of(&state, true);
         assert!(!doubtful.is_certain() && !doubtful.has_schema());
         assert_eq!(text(&doubtful), ["SET SESSION sql_mode=DEFAULT"]);
         for name in CHARSETS {
@@ -132,9 +132,9 @@ mod tests {
         let set = "SET SESSION sql_mode='ANSI',character_set_client='latin1',\
                    character_set_connection='latin1',character_set_results='latin1',\
                    collation_connection='latin1_bin'";
-        assert_eq!(text(&Bound::of(&state, false)), [set, "db"]);
+        assert_eq!(text(&BoundState::of(&state, false)), [set, "db"]);
         state.set_names();
-        let bound = Bound::of(&state, false);
+        let bound = BoundState::of(&state, false);
         let set = ["SET SESSION sql_mode='ANSI'", "SET NAMES latin1 COLLATE latin1_bin", "db"];
         assert_eq!(text(&bound), set);
         assert_ne!(doubtful.with_charsets_of(&state), bound, "another schema");

@@ -2,24 +2,18 @@
 
 use std::sync::Arc;
 
-use super::address::{About, statement_of};
+use super::address::{Addressed, statement_of};
 use super::pins::Pin;
 use super::seat::Seat;
-use super::statements::{Again, Asked, Preparing, Whereabouts};
+use super::statements::{Again, Awaited, Preparing, Whereabouts};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::{LastResult, Preparation, Reported};
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
-use crate::sql::session::effects::{Mark, SessionEffects};
 
 /// Bytes of a text that is kept.
 const LONGEST: usize = 64 * 1024;
-
-/// Whether a statement tells of the one before it, of which nothing is left when it has been prepared again.
-pub(super) fn looks_back(effects: &SessionEffects) -> bool {
-    [Mark::Diagnostics, Mark::RowCount, Mark::FoundRows].iter().any(|mark| effects.has(*mark))
-}
 
 impl Seat {
     /// The client's COM_STMT_PREPARE is sent, of which this is the beginning.
@@ -84,7 +78,7 @@ impl Seat {
         bytes: &mut Vec<u8>,
         at: usize,
         capabilities: Capabilities,
-    ) -> Option<About> {
+    ) -> Option<Addressed> {
         statement_of(&bytes[at..])?;
         let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
         let about = self.statements.address(bytes, at, attributes);
@@ -105,7 +99,7 @@ impl Seat {
     }
 
     /// The response to a command for a statement has ended.
-    pub(crate) fn note_asked(&mut self, (id, asked): (u32, Asked), ending: Ending) {
+    pub(crate) fn note_asked(&mut self, (id, asked): (u32, Awaited), ending: Ending) {
         self.statements.ended(id, asked, ending);
         self.pin_statements();
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::capture::Doubts;
 use super::pins::{Pin, Pins};
-use super::prepared::looks_back;
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
 use super::statements::CarriedStatements;
@@ -367,4 +366,9 @@ fn is_set(text: &[u8]) -> bool {
 fn names_collation(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
     [&b"names"[..], b"collate"].iter().all(|word| memchr::memmem::find(&text, word).is_some())
+}
+
+/// Whether a statement tells of the one before it, of which nothing is left when it has been prepared again.
+fn looks_back(effects: &SessionEffects) -> bool {
+    [Mark::Diagnostics, Mark::RowCount, Mark::FoundRows].iter().any(|mark| effects.has(*mark))
 }

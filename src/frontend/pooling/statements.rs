@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::bound::Bound;
+use super::bound::BoundState;
 use super::state::SessionState;
 use crate::protocol::cut::PreparedStatement;
 use crate::protocol::response::Ending;
@@ -59,7 +59,7 @@ pub(super) struct Carried {
 pub(crate) struct Again {
     pub text: Arc<[u8]>,
     pub dialect: Dialect,
-    pub bound: Arc<Bound>,
+    pub bound: Arc<BoundState>,
 }
 
 impl Carried {
@@ -131,7 +131,7 @@ pub(crate) enum Whereabouts {
 
 /// What a response tells of its statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Awaited {
     Execution,
     Rows,
 }
@@ -147,7 +147,7 @@ pub(crate) struct CarriedStatements {
     /// The one that was prepared last.
     latest: Option<u32>,
     /// What was bound last: often the next has the same.
-    bound: Option<Arc<Bound>>,
+    bound: Option<Arc<BoundState>>,
     sums: Sums,
     has_schema: bool,
     /// While the session has no connection, which has them otherwise.
@@ -248,8 +248,8 @@ impl CarriedStatements {
     }
 
     /// What a statement is bound to that is prepared now.
-    fn bound_now(&mut self, state: &SessionState, doubt: bool) -> Arc<Bound> {
-        let bound = Bound::of(state, doubt);
+    fn bound_now(&mut self, state: &SessionState, doubt: bool) -> Arc<BoundState> {
+        let bound = BoundState::of(state, doubt);
         let same = self.bound.take().filter(|last| **last == bound);
         Arc::clone(self.bound.insert(same.unwrap_or_else(|| Arc::new(bound))))
     }
@@ -310,16 +310,16 @@ impl CarriedStatements {
     }
 
     /// The response to a command for a statement has ended.
-    pub(super) fn ended(&mut self, id: u32, asked: Asked, ending: Ending) {
+    pub(super) fn ended(&mut self, id: u32, asked: Awaited, ending: Ending) {
         self.change(id, |carried| match (asked, ending) {
-            (Asked::Execution, Ending::Ok { status, .. }) => {
+            (Awaited::Execution, Ending::Ok { status, .. }) => {
                 carried.cursor &= status.has(Status::CURSOR_EXISTS);
             }
-            (Asked::Execution, Ending::Err { .. }) => carried.cursor = false,
-            (Asked::Rows, Ending::Ok { status, .. }) => {
+            (Awaited::Execution, Ending::Err { .. }) => carried.cursor = false,
+            (Awaited::Rows, Ending::Ok { status, .. }) => {
                 carried.cursor &= !status.has(Status::LAST_ROW_SENT);
             }
-            (Asked::Rows, Ending::Err { code }) => carried.cursor &= code != NO_CURSOR,
+            (Awaited::Rows, Ending::Err { code }) => carried.cursor &= code != NO_CURSOR,
             (_, Ending::Plain) => {}
         });
     }
@@ -340,7 +340,7 @@ impl CarriedStatements {
 
     /// The character sets were in doubt, and are those of this state.
     pub(super) fn charsets_are_known(&mut self, state: &SessionState) {
-        let mut last: Option<(Arc<Bound>, Arc<Bound>)> = None;
+        let mut last: Option<(Arc<BoundState>, Arc<BoundState>)> = None;
         self.change_all(|carried| {
             let Some(again) = carried.again.as_mut().filter(|a| !a.bound.is_certain()) else {
                 return;
