@@ -189,7 +189,9 @@ impl Dispatcher<'_> {
         }
         // What is bound to a statement id prepares nothing, but a block in it executes.
         let names = (query || has_named) && may_be_named(text, has_named);
-        let parks = found.call || names || (query && link.knows_better(text));
+        let parks = found.call
+            || names
+            || (query && (link.knows_better(text) || link.is_asked_for_conditions()));
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
     }
 

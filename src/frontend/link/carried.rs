@@ -23,10 +23,12 @@ impl Link {
         if let Some(seat) = &mut self.seat {
             seat.note_move();
         }
-        Ok(replies.iter().find(|reply| reply.is_error()).map(|reply| {
-            let text = reply.bytes.get(HEADER + 9..).unwrap_or_default();
-            String::from_utf8_lossy(text).into_owned()
-        }))
+        if let Some(refusal) = replies.iter().find(|reply| reply.is_error()) {
+            let text = refusal.bytes.get(HEADER + 9..).unwrap_or_default();
+            return Ok(Some(String::from_utf8_lossy(text).into_owned()));
+        }
+        self.stand_in().await?;
+        Ok(None)
     }
 
     /// Asks for the state that is in doubt.

@@ -10,6 +10,7 @@ pub(super) mod pending;
 pub(super) mod reply;
 
 mod carried;
+mod conditions;
 mod discard;
 mod exchange;
 pub(super) mod from_client;

@@ -180,9 +180,13 @@ impl Link {
         if !self.is_free() {
             return Ok(());
         }
+        if !self.keep_conditions().await? {
+            return Ok(());
+        }
         self.capture().await?;
         if !self.is_free() {
-            return Ok(());
+            // What was asked may have dropped them.
+            return self.stand_in().await;
         }
         if mutants::shuffles() {
             let dirty = strangers(self.capabilities);
@@ -289,7 +293,10 @@ impl Link {
     /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
     /// all of its state is known.
     pub(super) fn survives(&self) -> bool {
-        let known = self.seat.as_ref().is_some_and(|seat| seat.doubts.is_empty());
+        let known = self
+            .seat
+            .as_ref()
+            .is_some_and(|seat| seat.doubts.is_empty() && !seat.conditions.may_be_any());
         known && self.is_free() && self.status_known
     }
 

@@ -1,6 +1,8 @@
 //! What a session with shared server connections takes from one to the next, and what ties it to one.
 
 pub(crate) mod capture;
+pub(crate) mod conditions;
+pub(crate) mod last_conditions;
 pub(crate) mod open;
 pub(crate) mod pins;
 pub(crate) mod restore;

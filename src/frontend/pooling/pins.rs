@@ -17,7 +17,7 @@ pub(crate) enum Pin {
     Prepared,
     /// A statement that was prepared in SQL: until the session resets its connection.
     SqlPrepare,
-    /// Warnings or an error, of which the client may ask: until the next statement.
+    /// Warnings and errors, of which the client may ask and that cannot be taken along: until the next statement.
     Diagnostics,
     /// An XA transaction: until the session resets its connection.
     Xa,
@@ -37,6 +37,8 @@ pub(crate) enum Pin {
     Tracking,
     /// SQL_CALC_FOUND_ROWS: until the session resets its connection.
     FoundRows,
+    /// A savepoint before the transaction that it is of (MariaDB): until the server says that it is open.
+    Savepoint,
     /// A resource group.
     ResourceGroup,
     /// A statement too long to be judged by its text.
@@ -50,7 +52,7 @@ pub(crate) enum Pin {
 }
 
 /// All of them, and what metrics call them.
-pub(crate) const PINS: [(Pin, &str); 22] = [
+pub(crate) const PINS: [(Pin, &str); 23] = [
     (Pin::TableLocks, "table_locks"),
     (Pin::GlobalLock, "global_lock"),
     (Pin::BackupLock, "backup_lock"),
@@ -68,6 +70,7 @@ pub(crate) const PINS: [(Pin, &str); 22] = [
     (Pin::LargeVariable, "large_variable"),
     (Pin::Tracking, "tracking"),
     (Pin::FoundRows, "found_rows"),
+    (Pin::Savepoint, "savepoint"),
     (Pin::ResourceGroup, "resource_group"),
     (Pin::LongStatement, "long_statement"),
     (Pin::InitConnect, "init_connect"),

@@ -70,6 +70,7 @@ pub(crate) fn strangers(capabilities: Capabilities) -> Vec<Vec<u8>> {
         "PREPARE s FROM 'SELECT 7'",
         "SET autocommit=0",
         "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1",
+        "DO CAST('stranger' AS SIGNED)",
     ]
     .iter()
     .map(|text| packet::query(text.as_bytes(), capabilities))

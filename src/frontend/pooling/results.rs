@@ -2,6 +2,7 @@
 
 use crate::protocol::cut::LastResult;
 use crate::sql::find::words::Back;
+use crate::sql::session::conditions::ConditionsQuestion;
 
 /// A session's last results, and whether its connection knows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,11 +20,19 @@ struct Forgotten {
 }
 
 impl LastResults {
-    /// A statement of the session has ended.
-    pub(crate) fn take_in(&mut self, result: Option<LastResult>) {
+    /// A statement of the session has ended. What asks for conditions leaves less than others.
+    pub(crate) fn take_in(
+        &mut self,
+        result: Option<LastResult>,
+        question: Option<&ConditionsQuestion>,
+    ) {
+        if question.is_some_and(|asks| !matches!(asks, ConditionsQuestion::Rows { .. })) {
+            return;
+        }
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.row_count = match result {
             None => return,
+            Some(LastResult::Rows(_)) if question.is_some() => -1,
             Some(LastResult::Rows(rows)) => {
                 self.found_rows = number(rows);
                 self.forgotten.found_rows = false;
@@ -57,19 +66,25 @@ mod tests {
     #[test]
     fn results_are_remembered_after_a_move_until_there_are_others() {
         let mut results = LastResults::default();
-        results.take_in(Some(LastResult::Rows(3)));
-        results.take_in(Some(LastResult::Changed(7)));
+        results.take_in(Some(LastResult::Rows(3)), None);
+        results.take_in(Some(LastResult::Changed(7)), None);
         let said = |results: &LastResults| {
             [Back::RowCount, Back::FoundRows].map(|back| results.remembered(back))
         };
         assert_eq!(said(&results), [None, None], "the connection knows");
         results.moved();
         assert_eq!(said(&results), [Some(7), Some(3)]);
-        results.take_in(None);
+        results.take_in(None, None);
         assert_eq!(said(&results), [Some(7), Some(3)]);
-        results.take_in(Some(LastResult::Failed));
+        results.take_in(Some(LastResult::Failed), None);
         assert_eq!(said(&results), [None, Some(3)]);
-        results.take_in(Some(LastResult::Rows(0)));
+        let shown = ConditionsQuestion::Rows { errors: false, limit: 0..0 };
+        results.take_in(Some(LastResult::Rows(9)), Some(&shown));
+        assert_eq!(said(&results), [None, Some(3)], "SHOW WARNINGS finds no rows");
+        results.moved();
+        results.take_in(Some(LastResult::Changed(0)), Some(&ConditionsQuestion::Statement(vec![])));
+        assert_eq!(said(&results), [Some(-1), Some(3)], "GET DIAGNOSTICS leaves nothing");
+        results.take_in(Some(LastResult::Rows(0)), None);
         assert_eq!(said(&results), [None, None]);
     }
 }

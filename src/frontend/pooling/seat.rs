@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capture::Doubts;
+use super::last_conditions::LastConditions;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
@@ -16,8 +17,10 @@ use crate::metrics::Metrics;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
+use crate::protocol::status::Status;
 use crate::sql::find::words::Back;
 use crate::sql::lexer::dialect::Dialect;
+use crate::sql::session::conditions::ConditionsQuestion;
 use crate::sql::session::effects::{Mark, SessionEffects};
 use crate::sql::session::session_effects;
 use crate::types::Flavour;
@@ -88,6 +91,8 @@ pub(crate) struct Seat {
     pub reports_late: bool,
     /// Its last results.
     results: LastResults,
+    /// The conditions of its last statement.
+    pub conditions: LastConditions,
     /// Its connection is another account's than its key says.
     foreign: bool,
     /// Ids of statements that were prepared by a command.
@@ -145,6 +150,7 @@ impl Seat {
             leaves_reports: false,
             reports_late: false,
             results: LastResults::default(),
+            conditions: LastConditions::default(),
             foreign: false,
             prepared: HashSet::new(),
             shown: Pins::default(),
@@ -157,13 +163,21 @@ impl Seat {
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);
         }
-        self.note_effects(&session_effects(text, dialect), text);
+        let effects = session_effects(text, dialect);
+        let asks = effects.has(Mark::Diagnostics);
+        let question = if asks { ConditionsQuestion::read(text, dialect) } else { None };
+        self.conditions.note_text(text, asks, question, self.flavour);
+        if !asks {
+            // Whether there still are some is asked when the connection is wanted again.
+            self.pins.remove(Pin::Diagnostics);
+        }
+        self.note_effects(&effects, text);
     }
 
     fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
-        if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text) {
-            self.pins.remove(Pin::Diagnostics);
+        if self.flavour == Flavour::MariaDb && names_savepoint(text) {
+            self.pins.add(Pin::Savepoint);
         }
         self.explained = !effects.is_empty() || is_set(text);
         self.collates = self.flavour == Flavour::MariaDb && is_set(text) && names_collation(text);
@@ -198,17 +212,6 @@ impl Seat {
         }
     }
 
-    /// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
-    fn clears(&self, text: &[u8]) -> bool {
-        if self.flavour == Flavour::MySql {
-            return true;
-        }
-        let text = text.to_ascii_lowercase();
-        [&b"from"[..], b"into", b"update", b"table"]
-            .iter()
-            .any(|word| memchr::memmem::find(&text, word).is_some())
-    }
-
     /// A statement is too long to be judged as a whole; this is its beginning.
     pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
         self.note_text(head, dialect);
@@ -230,7 +233,7 @@ impl Seat {
     /// Takes in what the server has reported.
     pub(crate) fn take_in(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
-        self.results.take_in(reported.result);
+        self.results.take_in(reported.result, self.conditions.question());
         if !reported.prepared.is_empty() {
             self.prepared.extend(&reported.prepared);
             self.pins.add(Pin::Prepared);
@@ -283,12 +286,18 @@ impl Seat {
             // Before they are read again, this session may run it.
             self.pins.add(Pin::Routine);
         }
+        if let Ending::Ok { status, .. } = ending
+            && (status.has(Status::IN_TRANS) || status.has(Status::AUTOCOMMIT))
+        {
+            self.pins.remove(Pin::Savepoint);
+        }
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
-                self.pins.add(Pin::Diagnostics);
+                self.conditions.are_listed();
             }
             Ending::Ok { .. } | Ending::Plain => {}
         }
+        self.conditions.take_question();
     }
 
     /// Whether more connections can be opened for the account: another login may have taught how.
@@ -329,6 +338,7 @@ impl Seat {
         self.state.reset();
         self.doubts = Doubts::after_reset(self.flavour);
         self.pins.reset();
+        self.conditions = LastConditions::default();
         self.prepared.clear();
     }
 
@@ -357,6 +367,15 @@ impl Drop for Seat {
 /// Whether a statement may set system variables, of which some servers report no name.
 fn is_set(text: &[u8]) -> bool {
     text.trim_ascii_start().get(..3).is_some_and(|lead| lead.eq_ignore_ascii_case(b"set"))
+}
+
+/// Whether a statement may set a savepoint. With autocommit off MariaDB keeps one before it says that a transaction is open.
+fn names_savepoint(text: &[u8]) -> bool {
+    memchr::memchr2_iter(b'v', b'V', text).any(|at| {
+        let start = at.checked_sub(2);
+        let word = start.and_then(|start| text.get(start..start + 9));
+        word.is_some_and(|word| word.eq_ignore_ascii_case(b"savepoint"))
+    })
 }
 
 /// Whether a SET NAMES may name a collation.

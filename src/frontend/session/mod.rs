@@ -332,7 +332,7 @@ impl Session {
     /// Answers a command.
     async fn run_command(&mut self, packet: Vec<u8>) -> Result<Answered, CloseReason> {
         match packet.get(HEADER).map_or(Command(0), |b| Command(*b)) {
-            Command::QUERY => return run_text(&mut self.cx(), packet).await,
+            Command::QUERY => return self.run_query(packet).await,
             Command::STMT_PREPARE => prepare_statement(&mut self.cx(), packet).await?,
             Command::RESET_CONNECTION => self.reset(&packet).await?,
             Command::CHANGE_USER => self.change_user(&packet).await?,

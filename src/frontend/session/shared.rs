@@ -1,14 +1,19 @@
-//! Sessions that share their connections to the server: what a client says while its session has none.
+//! Sessions that share their connections to the server: what a client says while its session has none, and
+//! what it asks of a connection that the session has left.
 
 use std::pin::pin;
 
 use super::Session;
+use crate::frontend::dispatch::text::{Answered, run_text};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pooled::Arrival;
+use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::owner::{Asked, Locks};
 use crate::lock::codes;
 use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::HEADER;
 use crate::protocol::reply::ErrorReply;
+use crate::sql::session::conditions::ConditionsQuestion;
 
 impl Session {
     /// The client of a session without a connection to the server has said something.
@@ -51,6 +56,25 @@ impl Session {
                 self.refuse_command(&codes::unreachable(&backend, &why))
             }
         }
+    }
+
+    /// Answers a COM_QUERY.
+    pub(super) async fn run_query(&mut self, packet: Vec<u8>) -> Result<Answered, CloseReason> {
+        let payload = &packet[HEADER..];
+        let text = text_start(payload, self.link.capabilities()).map(|at| &payload[at..]);
+        let dialect = self.view.dialect(self.link.status());
+        let knows = self.link.knows_conditions();
+        let question = text
+            .filter(|_| knows)
+            .and_then(|text| Some((ConditionsQuestion::read(text, dialect)?, text)));
+        let Some((question, text)) = question else {
+            return run_text(&mut self.cx(), packet).await;
+        };
+        let mut cx = self.cx();
+        cx.count(Command::QUERY);
+        cx.settle_skipped().await?;
+        self.link.answer_question(question, &packet, text).await?;
+        Ok(Answered::Done)
     }
 
     /// Answers the next command with an error.

@@ -7,6 +7,7 @@
 //! Only the text is judged. Routines, triggers, views and defaults of columns may do as much, and the texts
 //! that EXECUTE runs are judged when they are prepared.
 
+pub mod conditions;
 pub mod effects;
 mod first_look;
 mod judge;

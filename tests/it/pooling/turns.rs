@@ -6,12 +6,16 @@ use super::ground::{Ground, until_queued};
 use crate::script::Server;
 use crate::session::Session;
 use crate::stage::on_both;
+use crate::wire::render::summary;
 use crate::wire::response::ErrPacket;
 
 on_both! {
     a_statement_that_waits_too_long_is_refused_and_its_session_goes_on
     who_waits_for_a_connection_is_served_in_the_order_of_coming
     who_leaves_the_queue_keeps_nobody_waiting
+    an_error_keeps_nobody_waiting
+    conditions_of_every_kind_keep_nobody_waiting
+    an_error_among_warnings_keeps_its_session_where_it_is
 }
 
 fn a_statement_that_waits_too_long_is_refused_and_its_session_goes_on(server: &Server) {
@@ -90,4 +94,73 @@ fn who_leaves_the_queue_keeps_nobody_waiting(server: &Server) {
     assert_eq!(other.reply().as_deref(), Some("7"));
     assert_eq!(busy.value("SELECT 8").as_deref(), Some("8"));
     assert_eq!(ground.tenant.connections().len(), 1);
+}
+
+/// Of whom nobody asks what it was. Who does ask later is told.
+fn an_error_keeps_nobody_waiting(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "1s"]);
+    let (mut one, mut other) = (ground.session(), ground.session());
+    assert_eq!(one.client.query(b"SELECT * FROM nothing").error(), Some(1146));
+    assert_eq!(other.value("SELECT 7").as_deref(), Some("7"));
+    let listed = summary(&one.client.query(b"SHOW ERRORS"));
+    assert!(listed.starts_with("Error | 1146 | "), "{listed}");
+}
+
+fn conditions_of_every_kind_keep_nobody_waiting(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "1s"]);
+    ground.create_table("t (id INT PRIMARY KEY, n TINYINT)");
+    let long = format!("SELECT {}", "a_name_that_no_column_has, ".repeat(8));
+    let many = (0..64).map(|n| format!("CAST('x{n}' AS SIGNED)")).collect::<Vec<_>>().join(",");
+    for statement in [
+        "DO CAST('x' AS SIGNED)",
+        "DROP TABLE IF EXISTS nothing",
+        "DROP TABLE IF EXISTS nothing, none",
+        "INSERT INTO t VALUES (1, 1), (1, 2)",
+        "SELECT 1 FROM t WHERE `\u{e9}` = 1",
+        &long,
+        &format!("SELECT {many}"),
+    ] {
+        let texts = [
+            "SHOW WARNINGS",
+            "SHOW ERRORS LIMIT 5",
+            "SHOW WARNINGS LIMIT 1, 60",
+            "SHOW COUNT(*) WARNINGS",
+            "GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT",
+            "GET DIAGNOSTICS CONDITION 1 @s = RETURNED_SQLSTATE, @c = MYSQL_ERRNO, @m = MESSAGE_TEXT",
+            "SHOW WARNINGS",
+            "SELECT @n, @r, @s, @c, @m",
+        ];
+        // The same in a session that has the connection all the time.
+        let mut alone = Session::of(ground.server().port, &ground.tenant.account);
+        alone.client.query(statement.as_bytes());
+        let expected = texts.map(|text| alone.client.query(text.as_bytes()).packets);
+        let (mut one, mut other) = (ground.session(), ground.session());
+        ground.until_none_is_surplus();
+        one.client.query(statement.as_bytes());
+        for (text, expected) in texts.iter().zip(&expected) {
+            assert_eq!(other.value("SELECT 7").as_deref(), Some("7"), "{statement}: {text}");
+            let told = one.client.query(text.as_bytes()).packets;
+            assert_eq!(&told, expected, "{statement}: {text}");
+        }
+        one.client.quit();
+        other.client.quit();
+    }
+    assert_eq!(ground.tenant.connections().len(), 1);
+}
+
+/// No other list is made of one statement: its session keeps the connection until the next.
+fn an_error_among_warnings_keeps_its_session_where_it_is(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "300ms"]);
+    let (mut one, mut other) = (ground.session(), ground.session());
+    ground.until_none_is_surplus();
+    one.run("SIGNAL SQLSTATE '01000'");
+    one.client.query(b"GET DIAGNOSTICS CONDITION 7 @x = MESSAGE_TEXT");
+    assert_eq!(one.value("SHOW COUNT(*) WARNINGS").as_deref(), Some("2"));
+    assert_eq!(other.client.query(b"SELECT 7").error(), Some(1040));
+    let pins = ground.pins();
+    assert!(pins[0].starts_with("{reason=\"diagnostics\"}"), "{pins:?}");
+    assert_eq!(one.value("SHOW COUNT(*) ERRORS").as_deref(), Some("1"));
+    one.run("SET @x = 1");
+    one.client.query(b"SELECT * FROM nothing");
+    assert_eq!(other.value("SELECT 7").as_deref(), Some("7"));
 }
