@@ -3,12 +3,15 @@
 
 use super::Link;
 use super::close_reason::CloseReason;
-use super::reply::{Keep, Reply};
-use crate::frontend::pooling::conditions::{ConditionList, KeptConditions, with_rows};
+use super::reply::{Keep, Reply, is_end};
+use crate::frontend::pooling::conditions::{ConditionList, KeptConditions, ListedCondition};
 use crate::frontend::pooling::pins::Pin;
+use crate::protocol::column;
 use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
+use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
+use crate::protocol::reader::Reader;
 use crate::protocol::response::Ending;
 use crate::sql::find::words::Back;
 use crate::sql::session::conditions::ConditionsQuestion;
@@ -33,7 +36,9 @@ impl Link {
             let questions = KeptConditions::questions(first, &list, self.capabilities);
             let replies = self.exchange_all(&questions).await?;
             self.server.take_reported();
-            kept.take_in(first, &list, &replies)
+            let values = replies.last().and_then(Reply::values);
+            values
+                .and_then(|values| kept.take_in(first, &list, values))
                 .ok_or(CloseReason::Broken("conditions that cannot be read"))?;
         }
         if let Some(seat) = &mut self.seat {
@@ -46,11 +51,17 @@ impl Link {
         let questions = ConditionList::questions(self.capabilities);
         let replies = self.exchange_all(&questions).await?;
         // What an error has changed, MariaDB tells with the next reply that is more than a sign of life.
-        let changes = self.server.take_reported().changes;
+        self.take_in_changes();
+        Ok(read_list(&replies))
+    }
+
+    /// Takes in what the replies to the proxy's own questions have reported of earlier statements. They are no results of
+    /// the session's.
+    pub(super) fn take_in_changes(&mut self) {
+        let reported = self.server.take_reported();
         if let Some(seat) = &mut self.seat {
-            seat.take_in(&Reported { changes, ..Reported::default() });
+            seat.take_in(&Reported { result: None, ..reported });
         }
-        Ok(ConditionList::read(&replies))
     }
 
     /// Those that were taken along, if they still begin the list.
@@ -161,5 +172,86 @@ impl Link {
 
     fn assigning(&self, assignments: &[Vec<u8>]) -> Vec<u8> {
         packet::query(&[b"SET ", &*assignments.join(&b',')].concat(), self.capabilities)
+    }
+}
+
+/// The list of conditions that the replies to the questions for it tell; `None` if they cannot be understood.
+fn read_list(replies: &[Reply]) -> Option<ConditionList> {
+    let [listed, warnings, errors] = replies else { return None };
+    let rows = row_frames(listed).map(|frame| plain_row(Reader::new(&frame[HEADER..])));
+    let count = |reply: &Reply| -> Option<usize> {
+        let value = reply.values()?.into_iter().next()??;
+        std::str::from_utf8(&value).ok()?.parse().ok()
+    };
+    Some(ConditionList::new(rows.collect::<Option<_>>()?, count(warnings)?, count(errors)?))
+}
+
+/// The response `shown` with other rows: those of `rows`, as many as there are in it.
+pub(crate) fn with_rows(shown: &Reply, rows: &Reply) -> Vec<u8> {
+    let others: Vec<&[u8]> = row_frames(rows).collect();
+    let mut others = others.into_iter();
+    let (mut out, mut seq) = (Vec::new(), 1u8);
+    let mut definitions = true;
+    for (n, frame) in shown.frames().enumerate() {
+        let payload = &frame[HEADER..];
+        definitions &= n == 0 || column::is_definition(payload) || is_end(frame);
+        let other = if definitions || is_end(frame) { None } else { others.next() };
+        put_frame(&mut out, seq, other.map_or(payload, |other| &other[HEADER..]));
+        seq = seq.wrapping_add(1);
+    }
+    out
+}
+
+/// The frames of rows in the response to one text query.
+fn row_frames(reply: &Reply) -> impl Iterator<Item = &[u8]> {
+    let after = |frame: &&[u8]| !column::is_definition(&frame[HEADER..]) && !is_end(frame);
+    let rows = if reply.is_error() { 0 } else { usize::MAX };
+    reply.frames().skip(1).filter(after).take(rows)
+}
+
+/// A row without the zeros that wide character sets put beside ASCII.
+fn plain_row(mut row: Reader<'_>) -> Option<ListedCondition> {
+    let mut value = || -> Option<Vec<u8>> {
+        Some(row.lenenc_bytes()?.iter().copied().filter(|byte| *byte != 0).collect())
+    };
+    Some([value()?, value()?, value()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::status::Status;
+
+    const DEFINITION: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\x01\0\0\0\x08\x80\0\0\0\0";
+    const END: &[u8] = b"\xfe\0\0\x02\0";
+
+    fn reply(payloads: &[&[u8]]) -> Reply {
+        let mut bytes = Vec::new();
+        for (seq, payload) in (1..).zip(payloads) {
+            put_frame(&mut bytes, seq, payload);
+        }
+        Reply { bytes, ending: Ending::Ok { status: Status(2), warnings: 0 } }
+    }
+
+    #[test]
+    fn a_list_is_read() {
+        let count = reply(&[b"\x01", DEFINITION, END, b"\x011", END]);
+        let none = reply(&[b"\x01", DEFINITION, END, b"\x010", END]);
+        let head: [&[u8]; 5] = [b"\x03", DEFINITION, DEFINITION, DEFINITION, END];
+        let listed = |row: &[u8]| reply(&[&head[..], &[row, END]].concat());
+        let warning = listed(b"\x07Warning\x041264\x02\0b");
+        let list = read_list(&[warning, count, none]).expect("a list");
+        assert!(list.fits() && list.len() == 1);
+        let count = || reply(&[b"\x01", DEFINITION, END, b"\x011", END]);
+        assert!(read_list(&[listed(b"\x05Error"), count(), count()]).is_none());
+        assert!(read_list(&[count()]).is_none());
+    }
+
+    #[test]
+    fn rows_are_replaced() {
+        let shown = [b"\x01" as &[u8], DEFINITION, END, b"\x01a", b"\x01b", END];
+        let rows = [b"\x01" as &[u8], DEFINITION, END, b"\x01c", b"\x01d", b"\x01e", END];
+        let expected = [b"\x01" as &[u8], DEFINITION, END, b"\x01c", b"\x01d", END];
+        assert_eq!(with_rows(&reply(&shown), &reply(&rows)), reply(&expected).bytes);
     }
 }

@@ -172,13 +172,16 @@ impl Link {
         let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
         if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             self.exchange_all(&[packet::ping()]).await?;
-            self.take_in_reports();
+            self.take_in_changes();
         }
         if let Some(seat) = &mut self.seat {
             seat.reports_late = false;
         }
         if !self.is_free() {
             return Ok(());
+        }
+        if let Some(seat) = &mut self.seat {
+            seat.state.note_no_transaction();
         }
         if !self.keep_conditions().await? {
             return Ok(());

@@ -6,12 +6,8 @@
 
 use std::ops::Range;
 
-use crate::frontend::link::reply::{Reply, is_end};
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::column;
-use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
-use crate::protocol::reader::Reader;
 use crate::protocol::response::Ending;
 use crate::sql::session::conditions::{CONDITION_ITEMS, ItemTarget};
 
@@ -26,13 +22,13 @@ const MESSAGE: usize = 10;
 const NUMBER: usize = 11;
 const STATE: usize = 12;
 
-/// A row of SHOW WARNINGS, without the zeros that wide character sets put beside ASCII.
-type Row = [Vec<u8>; 3];
+/// A row of SHOW WARNINGS: level, number and message. ASCII is as it is in all character sets.
+pub(crate) type ListedCondition = [Vec<u8>; 3];
 
 /// What SHOW WARNINGS lists.
 #[derive(Debug)]
 pub(crate) struct ConditionList {
-    rows: Vec<Row>,
+    rows: Vec<ListedCondition>,
     /// None is missing, and others can stand in for them.
     fits: bool,
 }
@@ -45,19 +41,13 @@ impl ConditionList {
             .map(|text| packet::query(text.as_bytes(), capabilities))
     }
 
-    /// What is answered to them; `None` if it cannot be understood.
-    pub(crate) fn read(replies: &[Reply]) -> Option<Self> {
-        let [listed, warnings, errors] = replies else { return None };
-        let rows: Vec<Row> = text_rows(listed).map(|row| plain_row(row)).collect::<Option<_>>()?;
-        let count = |reply: &Reply| -> Option<usize> {
-            let value = reply.values()?.into_iter().next()??;
-            std::str::from_utf8(&value).ok()?.parse().ok()
-        };
+    /// Of these rows, where so many warnings and errors are counted.
+    pub(crate) fn new(rows: Vec<ListedCondition>, warnings: usize, errors: usize) -> Self {
         let of_errors = rows.iter().filter(|[level, ..]| level == b"Error").count();
-        let complete = count(warnings)? == rows.len() && count(errors)? == of_errors;
+        let complete = warnings == rows.len() && errors == of_errors;
         // One statement makes one error, or any number of warnings.
         let alike = of_errors == 0 || rows.len() == 1;
-        Some(Self { fits: complete && alike && rows.len() <= MOST, rows })
+        Self { fits: complete && alike && rows.len() <= MOST, rows }
     }
 
     /// How many there are.
@@ -131,14 +121,13 @@ impl KeptConditions {
         packets
     }
 
-    /// Takes in the answers to them; `None` if they cannot be understood.
+    /// Takes in the answer to the last of them; `None` if they cannot be understood.
     pub(crate) fn take_in(
         &mut self,
         first: usize,
         list: &ConditionList,
-        replies: &[Reply],
+        values: Vec<Option<Vec<u8>>>,
     ) -> Option<()> {
-        let values = replies.last()?.values()?;
         let mut values = values.into_iter();
         let mut conditions = Vec::new();
         for [level, ..] in list.rows.get(first..)? {
@@ -172,7 +161,7 @@ impl KeptConditions {
     }
 
     /// The statement that makes others stand in for them, and whether a reply says that it did.
-    pub(crate) fn stand_in(&self, capabilities: Capabilities) -> (Vec<u8>, StandIn) {
+    pub(crate) fn stand_in(&self, capabilities: Capabilities) -> (Vec<u8>, Substitute) {
         if let [one] = &*self.0
             && (one.is_error() || (one.level == b"Warning" && one.shown_message().is_some()))
         {
@@ -193,13 +182,13 @@ impl KeptConditions {
                 message.as_bytes(),
                 b"'",
             ];
-            let made = if one.is_error() { StandIn::Error } else { StandIn::Warnings };
+            let made = if one.is_error() { Substitute::Error } else { Substitute::Warnings };
             return (packet::query(&text.concat(), capabilities), made);
         }
         let casts: Vec<String> =
             (0..self.0.len()).map(|n| format!("CAST('{MARK} {n}' AS SIGNED)")).collect();
         let text = format!("DO {}", casts.join(","));
-        (packet::query(text.as_bytes(), capabilities), StandIn::Warnings)
+        (packet::query(text.as_bytes(), capabilities), Substitute::Warnings)
     }
 
     /// The statement that has the same rows as SHOW WARNINGS or SHOW ERRORS with this LIMIT clause.
@@ -254,80 +243,30 @@ impl KeptConditions {
 
 /// What conditions are made for others to be represented by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StandIn {
+pub(crate) enum Substitute {
     /// An error.
     Error,
     /// Warnings.
     Warnings,
 }
 
-impl StandIn {
+impl Substitute {
     /// Whether this is how the statement that makes them ends.
     pub(crate) fn is_made_by(self, ending: Ending) -> bool {
         ending.is_error() == (self == Self::Error)
     }
 }
 
-/// The response `shown` with other rows: those of `rows`, as many as there are in it.
-pub(crate) fn with_rows(shown: &Reply, rows: &Reply) -> Vec<u8> {
-    let others: Vec<&[u8]> = row_frames(rows).collect();
-    let mut others = others.into_iter();
-    let (mut out, mut seq) = (Vec::new(), 1u8);
-    let mut definitions = true;
-    for (n, frame) in shown.frames().enumerate() {
-        let payload = &frame[HEADER..];
-        definitions &= n == 0 || column::is_definition(payload) || is_end(frame);
-        let other = if definitions || is_end(frame) { None } else { others.next() };
-        put_frame(&mut out, seq, other.map_or(payload, |other| &other[HEADER..]));
-        seq = seq.wrapping_add(1);
-    }
-    out
-}
-
-/// The frames of rows in the response to one text query.
-fn row_frames(reply: &Reply) -> impl Iterator<Item = &[u8]> {
-    let after = |frame: &&[u8]| !column::is_definition(&frame[HEADER..]) && !is_end(frame);
-    let rows = if reply.is_error() { 0 } else { usize::MAX };
-    reply.frames().skip(1).filter(after).take(rows)
-}
-
-fn text_rows(reply: &Reply) -> impl Iterator<Item = Reader<'_>> {
-    row_frames(reply).map(|frame| Reader::new(&frame[HEADER..]))
-}
-
-fn plain_row(mut row: Reader<'_>) -> Option<Row> {
-    let mut value = || -> Option<Vec<u8>> {
-        Some(row.lenenc_bytes()?.iter().copied().filter(|byte| *byte != 0).collect())
-    };
-    Some([value()?, value()?, value()?])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::status::Status;
 
-    const OK: Ending = Ending::Ok { status: Status(2), warnings: 0 };
-
-    fn reply(payloads: &[&[u8]]) -> Reply {
-        let mut bytes = Vec::new();
-        for (seq, payload) in (1..).zip(payloads) {
-            put_frame(&mut bytes, seq, payload);
-        }
-        Reply { bytes, ending: OK }
+    fn row(level: &str, number: &str, message: &str) -> ListedCondition {
+        [level, number, message].map(|value| value.as_bytes().to_vec())
     }
 
-    const DEFINITION: &[u8] = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\x01\0\0\0\x08\x80\0\0\0\0";
-    const END: &[u8] = b"\xfe\0\0\x02\0";
-
-    fn listed(rows: &[&[u8]], warnings: &str, errors: &str) -> Option<ConditionList> {
-        let count = |n: &str| {
-            let value = [&[u8::try_from(n.len()).expect("a digit")], n.as_bytes()].concat();
-            reply(&[b"\x01", DEFINITION, END, &value, END])
-        };
-        let head: [&[u8]; 5] = [b"\x03", DEFINITION, DEFINITION, DEFINITION, END];
-        let all = [&head[..], rows, &[END]].concat();
-        ConditionList::read(&[reply(&all), count(warnings), count(errors)])
+    fn listed(rows: &[ListedCondition], warnings: usize, errors: usize) -> ConditionList {
+        ConditionList::new(rows.to_vec(), warnings, errors)
     }
 
     fn condition(level: &str, number: &str, message: &str, state: &str) -> Condition {
@@ -340,17 +279,16 @@ mod tests {
 
     #[test]
     fn a_list_says_whether_others_can_stand_in() {
-        let (error, warning) = (b"\x05Error\x041146\x01a", b"\x07Warning\x041264\x01b");
-        let fits = |rows: &[&[u8]], warnings, errors| {
-            listed(rows, warnings, errors).map(|list| list.fits())
-        };
-        assert_eq!(fits(&[error], "1", "1"), Some(true));
-        assert_eq!(fits(&[warning, warning], "2", "0"), Some(true));
-        assert_eq!(fits(&[], "0", "0"), Some(true));
-        assert_eq!(fits(&[warning, error], "2", "1"), Some(false), "an error among others");
-        assert_eq!(fits(&[warning], "2", "0"), Some(false), "more than are listed");
-        assert_eq!(fits(&vec![&warning[..]; MOST + 1], "65", "0"), Some(false));
-        assert_eq!(fits(&[b"\x05Error"], "1", "1"), None);
+        let error = || row("Error", "1146", "a");
+        let warning = || row("Warning", "1264", "b");
+        let fits =
+            |rows: &[ListedCondition], warnings, errors| listed(rows, warnings, errors).fits();
+        assert!(fits(&[error()], 1, 1));
+        assert!(fits(&[warning(), warning()], 2, 0));
+        assert!(fits(&[], 0, 0));
+        assert!(!fits(&[warning(), error()], 2, 1), "an error among others");
+        assert!(!fits(&[warning()], 2, 0), "more than are listed");
+        assert!(!fits(&vec![warning(); MOST + 1], MOST + 1, 0));
     }
 
     #[test]
@@ -361,21 +299,19 @@ mod tests {
         };
         let error = KeptConditions(vec![condition("Error", "1146", "no", "42S02")]);
         let signal = "SIGNAL SQLSTATE '42S02' SET MYSQL_ERRNO=1146,MESSAGE_TEXT=_utf8mb4 x'6e6f'";
-        assert_eq!(text(&error), (signal.to_owned(), StandIn::Error));
-        let list = listed(&[b"\x05Error\x041146\x02no"], "1", "1").expect("a list");
-        assert!(error.begin(&list));
-        let list = listed(&[b"\x05Error\x041146\x03not"], "1", "1").expect("a list");
-        assert!(!error.begin(&list));
+        assert_eq!(text(&error), (signal.to_owned(), Substitute::Error));
+        assert!(error.begin(&listed(&[row("Error", "1146", "no")], 1, 1)));
+        assert!(!error.begin(&listed(&[row("Error", "1146", "not")], 1, 1)));
         let long = "a".repeat(129);
         let long = KeptConditions(vec![condition("Error", "1064", &long, "42000")]);
         assert!(text(&long).0.ends_with("x'6c6f636b7374656164'"));
         let note = || condition("Note", "1051", "x", "42S02");
         let notes = KeptConditions(vec![note(), note()]);
         let casts = "DO CAST('lockstead 0' AS SIGNED),CAST('lockstead 1' AS SIGNED)";
-        assert_eq!(text(&notes), (casts.to_owned(), StandIn::Warnings));
-        let row = b"\x07Warning\x041292\x0elockstead here";
-        assert!(notes.begin(&listed(&[row, row], "2", "0").expect("a list")));
-        assert!(!notes.begin(&listed(&[row], "1", "0").expect("a list")));
+        assert_eq!(text(&notes), (casts.to_owned(), Substitute::Warnings));
+        let mine = || row("Warning", "1292", "lockstead here");
+        assert!(notes.begin(&listed(&[mine(), mine()], 2, 0)));
+        assert!(!notes.begin(&listed(&[mine()], 1, 0)));
     }
 
     #[test]
@@ -392,9 +328,5 @@ mod tests {
         };
         assert_eq!(corrections(26..27, text), "@a=_utf8mb3 x'79',@b=CAST(1264 AS UNSIGNED)");
         assert_eq!(corrections(0..0, text), "");
-        let shown = [b"\x01" as &[u8], DEFINITION, END, b"\x01a", b"\x01b", END];
-        let rows = [b"\x01" as &[u8], DEFINITION, END, b"\x01c", b"\x01d", b"\x01e", END];
-        let expected = [b"\x01" as &[u8], DEFINITION, END, b"\x01c", b"\x01d", END];
-        assert_eq!(with_rows(&reply(&shown), &reply(&rows)), reply(&expected).bytes);
     }
 }

@@ -146,6 +146,14 @@ impl SessionState {
         }
     }
 
+    /// No transaction is open. One that an error has ended took its characteristics with it, and MariaDB may not have
+    /// reported that yet.
+    pub(crate) fn note_no_transaction(&mut self) {
+        if memchr::memmem::find(&self.characteristics, b"START TRANSACTION").is_some() {
+            self.characteristics = Box::default();
+        }
+    }
+
     /// The session has reset its connection: schema, roles and the right to several statements stay.
     pub(crate) fn reset(&mut self) {
         let Self { schema, role, several, .. } = std::mem::take(self);
@@ -201,6 +209,19 @@ mod tests {
         assert!(state.schema.is_some() && state.role.is_some(), "a reset leaves them");
         state.take_in(&SessionChange::Schema((*b"").into()));
         assert_eq!(state.schema, None);
+    }
+
+    #[test]
+    fn a_transaction_that_has_ended_is_not_begun_again() {
+        let mut state = SessionState::default();
+        let next = SessionChange::Characteristics((*b"SET TRANSACTION READ ONLY;").into());
+        state.take_in(&next);
+        state.note_no_transaction();
+        assert_eq!(&*state.characteristics, b"SET TRANSACTION READ ONLY;", "of the next one");
+        let open = b"SET TRANSACTION READ ONLY; START TRANSACTION;";
+        state.take_in(&SessionChange::Characteristics((*open).into()));
+        state.note_no_transaction();
+        assert!(state.characteristics.is_empty());
     }
 
     #[test]

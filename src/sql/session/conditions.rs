@@ -106,7 +106,7 @@ fn got(cursor: &mut TokenCursor<'_>) -> Option<ConditionsQuestion> {
     for (target, item) in assignments(cursor)? {
         let known = |name: &&str| item.eq_ignore_ascii_case(name.as_bytes());
         // Others are one server's own, and of no statement that was run outside of a program.
-        if let Some(item) = CONDITION_ITEMS.iter().position(|name| known(&name)) {
+        if let Some(item) = CONDITION_ITEMS.iter().position(known) {
             targets.push((target, item));
         }
     }
