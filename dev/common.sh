@@ -102,7 +102,7 @@ sql() {
   $CLIENT "$@"
 }
 
-# start_server FLAVOUR: a server with the two accounts that a set-up of Lockstead
+# start_server FLAVOUR [OPTION...]: a server with the two accounts that a set-up of Lockstead
 # has, and the program itself, built unless LOCKSTEAD_BIN names one. Sets $bin and, of the server, $PORT and $CLIENT.
 start_server() {
   case $1 in mysql | mariadb) ;; *) die "unknown flavour '$1'; take mysql or mariadb" ;; esac
@@ -113,7 +113,7 @@ start_server() {
     cargo build --release --bin lockstead
     bin=${CARGO_TARGET_DIR:-target}/release/lockstead
   fi
-  "$dev/server.sh" start "$1" "$tmp/server"
+  "$dev/server.sh" start "$1" "$tmp/server" "${@:2}"
   # shellcheck disable=SC1091
   . "$tmp/server/server.env"
   accounts "$1" | sql --batch

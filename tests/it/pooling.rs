@@ -1,8 +1,10 @@
 //! Sessions that share server connections, against real servers: `pooling = "transaction"`.
 
 mod accounts;
+mod crowds;
 mod endings;
 mod ground;
+mod kills;
 mod leftovers;
 mod locks;
 mod turns;
