@@ -147,12 +147,13 @@ accounts() {
 
 # start_proxy NAME PORT HTTP-PORT [OPTION...]: returns when it grants locks. Sets $pid; the
 # log is in $tmp/proxy-NAME.log unless $log names another file, the lease 3s unless
-# $lease says otherwise, the mode durable unless $mode or an option does.
+# $lease says otherwise, the mode durable unless $mode or an option does; the backend the server unless $backend is
+# another.
 start_proxy() {
   local deadline=$((SECONDS + 20))
   # shellcheck disable=SC2153 # PORT is no slip
   LOCKSTEAD_MODE=${mode:-durable} group "$bin" serve --listen "127.0.0.1:$2" --http "127.0.0.1:$3" \
-    --backend "127.0.0.1:$PORT" --lease "${lease:-3s}" --create-schema \
+    --backend "${backend:-127.0.0.1:$PORT}" --lease "${lease:-3s}" --create-schema \
     --state-dir "$tmp/state-$1" \
     --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" "${@:4}" \
     >>"${log:-$tmp/proxy-$1.log}" 2>&1

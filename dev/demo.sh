@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=dev/crowd.sh
+. "$(dirname "$0")/crowd.sh"
 
 # --- sessions: the servers' own client, fed line by line through a pipe --------
 
@@ -52,52 +54,6 @@ waits_at_server() {
   got=$(sql -N -e "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'")
   [ "$got" = 1 ] || die "the server should show one session that waits, but shows $got"
   say "  $1 waits (User lock, in the server's process list)"
-}
-
-# --- a crowd: clients that all do the like, each its own ---------------------------
-
-crowd=200
-declare -a crowd_in
-
-# crowd_enters PORT: all log in through the proxy on PORT, as an account of their own.
-crowd_enters() {
-  local n fd
-  for ((n = 0; n < crowd; n++)); do
-    mkfifo "$tmp/crowd-$n.in"
-    exec {fd}<>"$tmp/crowd-$n.in"
-    crowd_in[n]=$fd
-    group "${CLIENT%% *}" --defaults-file="$tmp/crowd.cnf" -P "$1" -n -N -B \
-      <"$tmp/crowd-$n.in" >>"$tmp/crowd-$n.out" 2>&1
-  done
-}
-
-# crowd_asks SQL: each runs it, with its number for %n and that of its neighbour for %m.
-# Sets said, what each has answered, when all have.
-declare -a said
-crowd_asks() {
-  local n sql deadline=$((SECONDS + 120))
-  say "  each> $1"
-  for ((n = 0; n < crowd; n++)); do
-    sql=${1//%n/$n}
-    : >"$tmp/crowd-$n.out"
-    printf '%s;\n' "${sql//%m/$(((n + 1) % crowd))}" >&"${crowd_in[n]}"
-  done
-  for ((n = 0; n < crowd; n++)); do
-    until [ -n "$(tail -c 1 "$tmp/crowd-$n.out" | tr '\n' x)" ]; do
-      [ $SECONDS -lt $deadline ] || die "client $n of the crowd has no answer after 120 s"
-      sleep 0.05
-    done
-    said[n]=$(<"$tmp/crowd-$n.out")
-  done
-}
-
-# crowd_answers VALUE: what all must have answered.
-crowd_answers() {
-  local n
-  for ((n = 0; n < crowd; n++)); do
-    [ "${said[n]}" = "$1" ] || die "client $n of the crowd should have got $1, but got: ${said[n]}"
-  done
-  say "  all $crowd: $1"
 }
 
 # crowd_connections: ids of the crowd's connections at the server.
@@ -267,6 +223,7 @@ say "  the restarted proxy knows that its predecessor is gone: frank has the loc
 kill "$proxy_a"
 wait "$proxy_a" || die "proxy A ended with status $?"
 
+crowd=200
 step "Proxy C shares connections (pooling = \"transaction\"), at most 4: $crowd clients log in through it, and each takes a lock."
 sql -e "CREATE USER crowd@'127.0.0.%' IDENTIFIED BY 'crowd'; GRANT ALL ON app.* TO crowd@'127.0.0.%'"
 [ "$flavour" = mysql ] || sql -e "GRANT SELECT ON performance_schema.session_connect_attrs TO lockstead@'127.0.0.%';
@@ -276,7 +233,7 @@ c=$(free_port 0) c_http=$(free_port 0)
 lease=30s start_proxy C "$c" "$c_http" --pooling transaction --pool-size 4 --idle-keep 100ms
 proxy_c=$pid
 from=$(now)
-crowd_enters "$c"
+crowd_enters "$c" $crowd "$tmp/crowd.cnf"
 crowd_asks "SELECT GET_LOCK('job %n', 10)"
 crowd_answers 1
 say "  in $(($(now) - from)) ms"

@@ -4,7 +4,6 @@ mod accounts;
 mod crowds;
 mod endings;
 mod ground;
-mod kills;
 mod leftovers;
 mod locks;
 mod turns;

@@ -87,10 +87,6 @@ pub(crate) async fn run_kill(
     if let Some(backend) = victim.shown.backend.condemn() {
         let packet = packet::command(&[prefix, &kill.of_backend(text, backend)]);
         let reply = cx.exchange(&packet, Shape::Results).await?;
-        // It would go on with another connection. Who kills itself is told of an interruption.
-        if !kill.query && (!reply.is_error() || reply.is_interrupted()) {
-            let _ = victim.events.send(SessionEvent::Stop);
-        }
         let told = with_own_id(&reply, backend, kill.victim);
         return cx.send_client(&told);
     }

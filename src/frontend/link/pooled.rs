@@ -16,7 +16,7 @@ use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::{begin_reports, end_reports, strangers};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
-use crate::mutants;
+use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -136,7 +136,7 @@ impl Link {
             && self.is_settled()
             && self.server.is_flushed()
             && matches!(self.input, ClientInput::Command)
-            && !self.status.has(Status::IN_TRANS)
+            && !mutants::or(Mutant::FreeInTransaction, self.status.has(Status::IN_TRANS), false)
             && !self.client_ended
     }
 
@@ -170,7 +170,8 @@ impl Link {
         // After an error nobody knows whether a transaction is open; and without OK packets at the end of
         // rows, servers report late.
         let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
-        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+        let known = self.status_known || mutants::on(Mutant::NoQuestionAfterError);
+        if !known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             self.exchange_all(&[packet::ping()]).await?;
             self.take_in_reports();
         }
@@ -331,6 +332,7 @@ impl Link {
             self.server.put(backend);
             match self.restore().await {
                 Ok(None) => return Ok(Arrival::Here),
+                Ok(_) if mutants::on(Mutant::GoOnHalfRestored) => return Ok(Arrival::Here),
                 Ok(Some(why)) => {
                     self.lose_server();
                     return Ok(Arrival::Refused(why));

@@ -13,6 +13,7 @@ use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
+use crate::mutants::{self, Mutant};
 use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
@@ -187,8 +188,9 @@ impl Seat {
             self.changes_programs = true;
         }
         self.doubts.role |= has(Mark::Role);
-        self.doubts.insert_id |=
-            has(Mark::LastInsertId) || has(Mark::Call) || has(Mark::Execute) || has(Mark::Block);
+        let told =
+            [Mark::LastInsertId, Mark::Call, Mark::Execute, Mark::Block].map(has).contains(&true);
+        self.doubts.insert_id |= mutants::or(Mutant::InsertIdByReplies, told, false);
         self.reports_late |= has(Mark::SetStatement);
         for name in &effects.variables {
             self.doubts.names.insert(name.clone());
@@ -306,7 +308,8 @@ impl Seat {
 
     /// Whether its connection may be another session's after it.
     pub(crate) fn leaves_own_connection(&self) -> bool {
-        !self.foreign && !self.pins.has(Pin::Replication)
+        !mutants::or(Mutant::LendAcrossAccounts, self.foreign, false)
+            && !self.pins.has(Pin::Replication)
     }
 
     /// The session has another connection than its last statement had.
