@@ -1,4 +1,5 @@
 # LAST_INSERT_ID(): what sets it, what does not, and how long it stays.
+@not shuffled
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+FOUND_ROWS
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT UNIQUE)
