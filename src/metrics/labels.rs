@@ -96,6 +96,7 @@ pub(super) const PINNED: &[&str] = &[
     "large_variable",
     "tracking",
     "found_rows",
+    "savepoint",
     "resource_group",
     "long_statement",
     "init_connect",
