@@ -8,7 +8,7 @@ help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile
 
-demo: ## show what Lockstead does, in about half a minute, against a private FLAVOUR server
+demo: ## show what Lockstead does, in less than a minute, against a private FLAVOUR server
 	@dev/demo.sh $(FLAVOUR)
 
 run: ## a private FLAVOUR server and a proxy to try, until Ctrl-C

@@ -102,7 +102,7 @@ sql() {
   $CLIENT "$@"
 }
 
-# start_server FLAVOUR: a server with the two accounts that a set-up of Lockstead
+# start_server FLAVOUR [OPTION...]: a server with the two accounts that a set-up of Lockstead
 # has, and the program itself, built unless LOCKSTEAD_BIN names one. Sets $bin and, of the server, $PORT and $CLIENT.
 start_server() {
   case $1 in mysql | mariadb) ;; *) die "unknown flavour '$1'; take mysql or mariadb" ;; esac
@@ -113,7 +113,7 @@ start_server() {
     cargo build --release --bin lockstead
     bin=${CARGO_TARGET_DIR:-target}/release/lockstead
   fi
-  "$dev/server.sh" start "$1" "$tmp/server"
+  "$dev/server.sh" start "$1" "$tmp/server" "${@:2}"
   # shellcheck disable=SC1091
   . "$tmp/server/server.env"
   accounts "$1" | sql --batch
@@ -147,12 +147,13 @@ accounts() {
 
 # start_proxy NAME PORT HTTP-PORT [OPTION...]: returns when it grants locks. Sets $pid; the
 # log is in $tmp/proxy-NAME.log unless $log names another file, the lease 3s unless
-# $lease says otherwise, the mode durable unless $mode or an option does.
+# $lease says otherwise, the mode durable unless $mode or an option does; the backend the server unless $backend is
+# another.
 start_proxy() {
   local deadline=$((SECONDS + 20))
   # shellcheck disable=SC2153 # PORT is no slip
   LOCKSTEAD_MODE=${mode:-durable} group "$bin" serve --listen "127.0.0.1:$2" --http "127.0.0.1:$3" \
-    --backend "127.0.0.1:$PORT" --lease "${lease:-3s}" --create-schema \
+    --backend "${backend:-127.0.0.1:$PORT}" --lease "${lease:-3s}" --create-schema \
     --state-dir "$tmp/state-$1" \
     --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" "${@:4}" \
     >>"${log:-$tmp/proxy-$1.log}" 2>&1

@@ -5,6 +5,8 @@
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=dev/crowd.sh
+. "$(dirname "$0")/crowd.sh"
 
 # --- sessions: the servers' own client, fed line by line through a pipe --------
 
@@ -54,6 +56,11 @@ waits_at_server() {
   say "  $1 waits (User lock, in the server's process list)"
 }
 
+# crowd_connections: ids of the crowd's connections at the server.
+crowd_connections() {
+  sql -N -e "SELECT id FROM information_schema.processlist WHERE user = 'crowd'"
+}
+
 # slay PID
 slay() {
   disown "$1" # or bash would report it
@@ -85,7 +92,12 @@ held() {
 # --- the story ------------------------------------------------------------------
 
 flavour=${1:-mysql}
-start_server "$flavour"
+if [ "$flavour" = mysql ]; then
+  start_server mysql
+else
+  # Proxies find the shared connections of a dead proxy there.
+  start_server "$flavour" --performance-schema=ON
+fi
 # MySQL lists its own locks without it.
 [ "$flavour" = mysql ] || sql -e "INSTALL SONAME 'metadata_lock_info'"
 sql -e "CREATE PROCEDURE app.take() SELECT GET_LOCK('nightly', 0)"
@@ -210,6 +222,55 @@ took "$from" 0 15000
 say "  the restarted proxy knows that its predecessor is gone: frank has the lock $ms ms after the kill"
 kill "$proxy_a"
 wait "$proxy_a" || die "proxy A ended with status $?"
+
+crowd=200
+step "Proxy C shares connections (pooling = \"transaction\"), at most 4: $crowd clients log in through it, and each takes a lock."
+sql -e "CREATE USER crowd@'127.0.0.%' IDENTIFIED BY 'crowd'; GRANT ALL ON app.* TO crowd@'127.0.0.%'"
+[ "$flavour" = mysql ] || sql -e "GRANT SELECT ON performance_schema.session_connect_attrs TO lockstead@'127.0.0.%';
+  GRANT SELECT ON mysql.global_priv TO lockstead@'127.0.0.%'"
+sed 's/=app$/=crowd/; s/^database=.*/database=app/' "$tmp/app.cnf" >"$tmp/crowd.cnf"
+c=$(free_port 0) c_http=$(free_port 0)
+lease=30s start_proxy C "$c" "$c_http" --pooling transaction --pool-size 4 --idle-keep 100ms
+proxy_c=$pid
+from=$(now)
+crowd_enters "$c" $crowd "$tmp/crowd.cnf"
+crowd_asks "SELECT GET_LOCK('job %n', 10)"
+crowd_answers 1
+say "  in $(($(now) - from)) ms"
+
+step "The server has at most 4 connections of theirs, and a held lock keeps none. All of them are killed at the server."
+deadline=$((SECONDS + 20))
+until [ "$(metric "$c_http" lockstead_pool_connections)" = "$(metric "$c_http" lockstead_pool_free_connections)" ]; do
+  [ $SECONDS -lt $deadline ] || die "clients that do nothing should have given their connections back"
+  sleep 0.1
+done
+mapfile -t ids < <(crowd_connections)
+((${#ids[@]} >= 1 && ${#ids[@]} <= 4)) || die "the server should have 1 to 4 connections of the crowd, but has ${#ids[@]}"
+[ "$(metric "$c_http" lockstead_sessions)" = "$crowd" ] || die "proxy C should have $crowd sessions"
+say "  lockstead_sessions $crowd, lockstead_pool_connections ${#ids[@]}; KILL ${ids[*]}"
+for id in "${ids[@]}"; do sql -e "KILL $id"; done
+until ! crowd_connections | grep -qxF -f <(printf '%s\n' "${ids[@]}"); do
+  [ $SECONDS -lt $deadline ] || die "the server has not ended the connections"
+  sleep 0.1
+done
+
+step "All $crowd locks are still held, each by its client, and the clients go on."
+rows=$(sql -N -e "SELECT COUNT(*) FROM lockstead.held_locks WHERE name LIKE 'job %'")
+[ "$rows" = "$crowd" ] || die "lockstead.held_locks should have $crowd rows, but has $rows"
+say "  lockstead.held_locks: $rows rows"
+crowd_asks "SELECT CONNECTION_ID(), IS_USED_LOCK('job %m')"
+for ((n = 0; n < crowd; n++)); do
+  m=$(((n + 1) % crowd))
+  holder=${said[m]%%$'\t'*}
+  [ "${said[n]##*$'\t'}" = "$holder" ] || die "job $m should be held by $holder, but client $n got: ${said[n]}"
+done
+say "  each sees the holder of its neighbour's lock, such as ${said[0]##*$'\t'} of job 1"
+ask dave "SELECT IS_USED_LOCK('job 1')"
+answer dave 10 "${said[1]%%$'\t'*}"
+crowd_asks "SELECT RELEASE_LOCK('job %n')"
+crowd_answers 1
+kill "$proxy_c"
+wait "$proxy_c" || die "proxy C ended with status $?"
 
 step "Proxy B is told to end (SIGTERM): it gives back the lock and its lease."
 from=$(now)

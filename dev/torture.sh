@@ -12,5 +12,5 @@ set -euo pipefail
 "$dev/install.sh" mysql mariadb
 export LOCKSTEAD_DEV_DIR=$dev LOCKSTEAD_TORTURE_SECONDS=${1:-240}
 [ $# -lt 2 ] || export LOCKSTEAD_TORTURE_SEED=$2
-group cargo test --test torture -- --nocapture --test-threads=1 faults_break_no_promise
+group cargo test --test torture -- --include-ignored --nocapture --test-threads=1 faults_break_no_promise
 wait "$pid"

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod changes_of_user;
+mod crowds;
 mod endings;
 mod ground;
 mod idle;

@@ -20,8 +20,14 @@ pub(crate) struct Control {
 }
 
 impl Control {
+    #[cfg(feature = "mutants")]
     pub(crate) fn start(flavour: Flavour) -> Self {
-        let own = OwnServer::start(flavour, &[]);
+        Self::start_with(flavour, &[])
+    }
+
+    /// With further options of the server's.
+    pub(crate) fn start_with(flavour: Flavour, options: &[&str]) -> Self {
+        let own = OwnServer::start(flavour, options);
         Self { own, flavour, client: Mutex::default(), started: Mutex::new(Instant::now()) }
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Options {
     /// Whether it proves by a file that it lives.
     pub(crate) state: bool,
     pub(crate) mode: Mode,
+    /// Connections to the server that its sessions share, if they do.
+    pub(crate) pool_size: Option<u32>,
 }
 
 /// How a proxy locks.
@@ -90,6 +92,11 @@ impl Node {
         self.options.mode
     }
 
+    /// Connections to the server that may be left when no client is: those that its sessions share.
+    pub(crate) fn lasting_connections(&self) -> usize {
+        self.options.pool_size.map_or(0, |size| size as usize)
+    }
+
     fn launch(&self) {
         let lease = format!("{}ms", self.options.lease.as_millis());
         let collect = format!("{}ms", self.options.collect_after.as_millis());
@@ -109,11 +116,15 @@ impl Node {
             ["--lease", &lease, "--collect-after", &collect],
             ["--mode", self.options.mode.name(), "--log-level", "info"],
         ];
+        let pool_size = self.options.pool_size.map(|size| size.to_string());
+        let pooling =
+            pool_size.as_deref().map(|size| ["--pooling", "transaction", "--pool-size", size]);
         let mut why = String::new();
         let proxy = within(PATIENCE, || {
             let started = Launch::by(program)
                 .arguments(&["--create-schema"])
                 .arguments(arguments.as_flattened())
+                .arguments(pooling.as_ref().map_or(&[], |pooling| pooling))
                 .on_port(self.port)
                 .log_to(&self.log)
                 .until(Ready::AtOnce)

@@ -101,6 +101,7 @@ impl Stage {
                 mutant,
                 state: false,
                 mode,
+                pool_size: None,
             };
             Node::start(number, server.port, &options)
         };

@@ -43,6 +43,14 @@ pub(crate) fn settle(
             code => rest.broken.push(format!("proxy {} ended with {code:?}", node.number)),
         }
     }
+    if nodes.iter().any(|node| node.lasting_connections() > 0) {
+        // Those that sessions shared go with their proxy.
+        let left = || Some(control.sessions()).filter(|left| !left.is_empty());
+        while now() < limit && left().is_some() {
+            std::thread::park_timeout(Duration::from_millis(50));
+        }
+        rest.sessions = control.sessions();
+    }
     let rows = control.rows(&format!("SELECT CONCAT(id,' ',state) FROM {}.proxies", place.schema));
     rest.incarnations.extend(rows);
     leaks(&rest, now())
@@ -53,6 +61,9 @@ fn look(control: &Control, nodes: &[Node], schema: &str) -> Rest {
     let known: Vec<&str> = conns.iter().flat_map(|c| c.split(',')).collect();
     let mut sessions = control.sessions();
     sessions.retain(|id| !known.contains(&id.as_str()));
+    if sessions.len() <= nodes.iter().map(Node::lasting_connections).sum() {
+        sessions.clear();
+    }
     let live = control.rows(&format!("SELECT id FROM {schema}.proxies WHERE state=1"));
     let mut incarnations =
         control.rows(&format!("SELECT CONCAT(id,' ',state) FROM {schema}.proxies WHERE state<>1"));

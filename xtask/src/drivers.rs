@@ -8,11 +8,14 @@ mod table;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use lockstead_support::{Flavour, Launch, PrivateServer, Proxy, Ready, Release};
 
-use crate::workplace::{self, Workplace, last_lines_of, make_lockstead_account, store_url};
+use crate::workplace::{
+    self, Workplace, last_lines_of, let_connections_be_shared, make_lockstead_account,
+    sharing_options, store_url,
+};
 use clients::Client;
 use compare::{Cell, Stand};
 use table::Table;
@@ -33,6 +36,16 @@ pub(crate) struct Options {
     /// Mode of the proxies
     #[arg(long, value_name = "MODE", default_value = "durable", value_parser = ["coexist", "durable", "observe"])]
     mode: String,
+    /// Whether sessions share the proxies' connections to the server, which needs mode durable
+    #[arg(long, value_name = "HOW", default_value = "session", value_parser = ["session", "transaction"])]
+    pooling: String,
+    /// With --pooling transaction: connections that they share
+    #[arg(long, value_name = "NUMBER", default_value_t = 64)]
+    pool_size: u32,
+    /// With --pooling transaction: each session gives its connection away whenever it may, by a program with debug
+    /// assertions
+    #[arg(long)]
+    shuffle: bool,
     /// One client a language, one server, TLS on
     #[arg(long)]
     quick: bool,
@@ -95,7 +108,13 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
         None if options.quick => vec![Tls::On],
         None => vec![Tls::Off, Tls::On],
     };
-    let program = workplace::lockstead()?;
+    let shares = options.pooling == "transaction";
+    ensure!(shares || !options.shuffle, "--shuffle needs --pooling transaction");
+    let program = if options.shuffle {
+        workplace::lockstead_with_assertions()?
+    } else {
+        workplace::lockstead()?
+    };
     let clients = clients::choose(place, &options.drivers, options.quick)?;
     workplace::install(&flavours.iter().map(|release| release.name()).collect::<Vec<_>>())?;
     let out = options
@@ -104,15 +123,15 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
         .filter(|out| !out.as_os_str().is_empty())
         .unwrap_or_else(|| place.file("out"));
     std::fs::create_dir_all(&out)?;
-    let stand =
-        Stand { place, out: out.canonicalize()?, limit: Duration::from_secs(options.seconds) };
+    let limit = Duration::from_secs(options.seconds);
+    let stand = Stand { place, out: out.canonicalize()?, limit, lists_sessions: !shares };
 
     let mut table = Table::default();
     for release in &flavours {
-        let server = start_server(place, *release)?;
+        let server = start_server(place, *release, shares)?;
         let proxies: Vec<(Tls, Proxy)> = ways
             .iter()
-            .map(|tls| Ok((*tls, start_proxy(&program, place, &server, &options.mode, *tls)?)))
+            .map(|tls| Ok((*tls, start_proxy(&program, place, &server, options, *tls)?)))
             .collect::<Result<_>>()?;
         let version = server.sql("SELECT VERSION()")?.trim().to_owned();
         for (tls, proxy) in &proxies {
@@ -151,7 +170,7 @@ fn users(release: Release, client: &Client) -> &'static [&'static str] {
     }
 }
 
-fn start_server(place: &Workplace, release: Release) -> Result<PrivateServer> {
+fn start_server(place: &Workplace, release: Release, shares: bool) -> Result<PrivateServer> {
     let mut options = vec!["--max-allowed-packet=64M", "--log-bin-trust-function-creators=1"];
     // On a busy machine some clients need long between two packets of a login.
     options.push("--connect-timeout=60");
@@ -162,8 +181,14 @@ fn start_server(place: &Workplace, release: Release) -> Result<PrivateServer> {
             "--plugin-load-add=auth_parsec",
         ]);
     }
+    if shares {
+        options.extend(sharing_options(release.flavour()));
+    }
     let server = PrivateServer::start_in(place.file(release.name()), release, &options)?;
     make_lockstead_account(&server, &[SCHEMA])?;
+    if shares {
+        let_connections_be_shared(&server)?;
+    }
     for user in ["app", "app_ed25519", "app_parsec"] {
         let identified = match (release, user.strip_prefix("app_")) {
             (Release::MySql, None) => format!("WITH caching_sha2_password BY '{PASSWORD}'"),
@@ -189,7 +214,7 @@ fn start_proxy(
     program: &std::path::Path,
     place: &Workplace,
     server: &PrivateServer,
-    mode: &str,
+    options: &Options,
     tls: Tls,
 ) -> Result<Proxy> {
     let backend = format!("127.0.0.1:{}", server.port());
@@ -208,8 +233,12 @@ fn start_proxy(
         .arguments(&["--login-timeout", "60s"])
         .with_pages()
         .until(Ready::Granting)
-        .arguments(&["--mode", mode])
+        .arguments(&["--mode", &options.mode, "--pooling", &options.pooling])
+        .arguments(&["--pool-size", &options.pool_size.to_string()])
         .in_own_group();
+    if options.shuffle {
+        launch = launch.arguments(&["--test-shuffle"]);
+    }
     if tls == Tls::On {
         launch = launch.arguments(&[
             "--tls-cert",

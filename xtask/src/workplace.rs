@@ -137,14 +137,32 @@ impl Remains {
 
 /// The program under test: LOCKSTEAD_BIN, or built here.
 pub(crate) fn lockstead() -> Result<PathBuf> {
-    if let Some(program) = std::env::var_os("LOCKSTEAD_BIN").filter(|name| !name.is_empty()) {
-        let program = PathBuf::from(program);
-        return program.canonicalize().with_context(|| program.display().to_string());
+    if let Some(program) = named() {
+        return program;
     }
-    let built = Command::new("cargo").args(["build", "--release", "--bin", "lockstead"]).status();
+    build(&["build", "--release", "--bin", "lockstead"], "release")
+}
+
+/// The same with debug assertions, which alone does what tests ask of it.
+pub(crate) fn lockstead_with_assertions() -> Result<PathBuf> {
+    if let Some(program) = named() {
+        return program;
+    }
+    build(&["build", "--bin", "lockstead"], "debug")
+}
+
+/// The program that LOCKSTEAD_BIN names.
+fn named() -> Option<Result<PathBuf>> {
+    let program = std::env::var_os("LOCKSTEAD_BIN").filter(|name| !name.is_empty())?;
+    let program = PathBuf::from(program);
+    Some(program.canonicalize().with_context(|| program.display().to_string()))
+}
+
+fn build(arguments: &[&str], profile: &str) -> Result<PathBuf> {
+    let built = Command::new("cargo").args(arguments).status();
     ensure!(built.context("cargo cannot be run")?.success(), "the program cannot be built");
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    Ok(PathBuf::from(target).join("release/lockstead").canonicalize()?)
+    Ok(PathBuf::from(target).join(profile).join("lockstead").canonicalize()?)
 }
 
 /// Fetches servers and other programs.
@@ -255,6 +273,26 @@ pub(crate) fn make_lockstead_account(server: &PrivateServer, schemas: &[&str]) -
         server.sql(&format!(
             "CREATE DATABASE {schema};
              GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, CREATE VIEW ON {schema}.* TO {to}"
+        ))?;
+    }
+    Ok(())
+}
+
+/// What a server must be started with if sessions share connections to it.
+pub(crate) fn sharing_options(flavour: Flavour) -> &'static [&'static str] {
+    match flavour {
+        Flavour::MySql => &[],
+        Flavour::MariaDb => &["--performance-schema=ON"],
+    }
+}
+
+/// Gives that account what it needs besides if sessions share connections.
+pub(crate) fn let_connections_be_shared(server: &PrivateServer) -> Result<()> {
+    let to = "lockstead@'127.0.0.%'";
+    if server.flavour() == Flavour::MariaDb {
+        server.sql(&format!(
+            "GRANT SELECT ON performance_schema.session_connect_attrs TO {to};
+             GRANT SELECT ON mysql.global_priv TO {to}"
         ))?;
     }
     Ok(())

@@ -41,6 +41,7 @@ void quiet(MYSQL *m, const char *sql);
 // One value of one row as a number, -1 for NULL, -2 after an error, which it printed.
 long number(MYSQL *m, const char *sql);
 // Waits until the session waits for a lock, as the server shows it.
+int lists_sessions(void);
 void until_waiting(MYSQL *observer, unsigned long id);
 
 // Prepares a text; NULL after an error, which it printed.

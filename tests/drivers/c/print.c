@@ -171,8 +171,17 @@ long number(MYSQL *m, const char *sql) {
   return value;
 }
 
+int lists_sessions(void) {
+  const char *lists = getenv("DB_LISTS_SESSIONS");
+  return !lists || strcmp(lists, "no");
+}
+
 void until_waiting(MYSQL *observer, unsigned long id) {
   char sql[200];
+  if (!lists_sessions()) {
+    poll(NULL, 0, 300);
+    return;
+  }
   snprintf(sql, sizeof sql,
            "SELECT COUNT(*) FROM information_schema.processlist WHERE id = %lu AND state = 'User lock'", id);
   for (int tries = 0; tries < 1000; tries++) {

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use super::ground::{Ground, until_waiting};
 use crate::script::Server;
 use crate::session::Session;
-use crate::stage::{join, on_both};
+use crate::stage::on_both;
 
 on_both! {
-    two_hundred_sessions_hold_locks_over_four_connections
     a_lock_outlives_every_free_connection
     a_lock_outlives_the_connection_that_its_session_has
     waiters_have_no_connection
@@ -16,31 +15,6 @@ on_both! {
 }
 
 const USED: &str = "SELECT IS_USED_LOCK";
-
-fn two_hundred_sessions_hold_locks_over_four_connections(server: &Server) {
-    let ground = Ground::new(server, 4, &["--idle-keep", "100ms"]);
-    let mut sessions: Vec<Session> = (0..200).map(|_| ground.session()).collect();
-    for (n, session) in sessions.iter_mut().enumerate() {
-        session.lock(&format!("many {n}"));
-    }
-    ground.until_all_have_left();
-    assert!(ground.tenant.connections().len() <= 4, "{:?}", ground.tenant.connections());
-    assert_eq!(ground.pins(), [""; 0]);
-    let other = join(ground.server(), &ground.proxy, &[]);
-    let mut at_other = Session::at(other.port);
-    for (n, session) in sessions.iter_mut().enumerate() {
-        let id = Some(session.id().to_string());
-        assert_eq!(session.value(&format!("{USED}('many {n}')")), id, "session {n}");
-        assert_eq!(at_other.value(&format!("{USED}('many {n}')")), id, "session {n}");
-    }
-    assert!(ground.tenant.connections().len() <= 4, "{:?}", ground.tenant.connections());
-    assert_eq!(ground.pins(), [""; 0]);
-    for (n, session) in sessions.iter_mut().enumerate() {
-        session.unlock(&format!("many {n}"));
-    }
-    let left = format!("SELECT name FROM {}.held_locks", ground.proxy.schema);
-    assert_eq!(ground.server().root().column(&left), [""; 0]);
-}
 
 fn a_lock_outlives_every_free_connection(server: &Server) {
     let ground = Ground::new(server, 4, &["--idle-keep", "100ms"]);

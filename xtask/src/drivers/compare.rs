@@ -21,6 +21,8 @@ pub(super) struct Stand<'a> {
     pub(super) out: PathBuf,
     /// How long a client's run may take.
     pub(super) limit: Duration,
+    /// Whether the server's process list has sessions by their ids.
+    pub(super) lists_sessions: bool,
 }
 
 /// What is compared.
@@ -143,6 +145,7 @@ impl Stand<'_> {
             .env("DB_CA", if cell.tls == Tls::On { &ca } else { "" })
             .env("DB_FLAVOUR", cell.server.flavour().name())
             .env("DB_VERSION", cell.version)
+            .env("DB_LISTS_SESSIONS", if self.lists_sessions { "yes" } else { "no" })
             .stdin(Stdio::null())
             .stdout(File::create(with("raw"))?)
             .stderr(File::create(with("err"))?);
