@@ -47,7 +47,7 @@ const LINES_EXCUSED: usize = 600;
 const LONG: [(&str, &str); 0] = [];
 
 /// Files in dev/ that are sourced by the scripts there, and so neither run nor set options.
-const SOURCED: [&str; 2] = ["dev/browser.sh", "dev/common.sh"];
+const SOURCED: [&str; 3] = ["dev/browser.sh", "dev/common.sh", "dev/crowd.sh"];
 
 /// The checkout that cargo runs the tests of, which need not be the one it built them in.
 fn root() -> PathBuf {

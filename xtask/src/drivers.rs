@@ -55,7 +55,7 @@ pub(crate) struct Options {
     /// A folder that keeps what the clients printed
     #[arg(long, env = "DRIVERS_OUT", hide_env_values = true)]
     out: Option<PathBuf>,
-    /// Seconds that a client's run may take
+    /// Seconds that a client may print nothing
     #[arg(long, env = "DRIVERS_SECONDS", hide_env_values = true, default_value_t = 300)]
     seconds: u64,
 }

@@ -5,7 +5,7 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
 use crate::frontend::locks::bare_call::{CallInPacket, check_alias, gives_no_row};
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::deadlock_reply::answer_deadlock;
+use crate::frontend::locks::ended_wait::answer_ended_wait;
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reading::classify_text;
 use crate::frontend::locks::reply::answer_call;
@@ -114,7 +114,7 @@ async fn run_bare(
         }
         CallResult::Native => cx.forward(packet),
         CallResult::Said(_, reply) => cx.send_client(&reply),
-        CallResult::Deadlock => answer_deadlock(cx, &call).await,
+        CallResult::EndedWait(why) => answer_ended_wait(cx, &call, why).await,
         CallResult::Unsupported => {
             cx.command.keep(packet, text);
             refuse_unsupported(cx, UNJUDGED)

@@ -3,7 +3,7 @@
 pub(super) mod arguments;
 pub(super) mod bare_call;
 pub(super) mod call_context;
-pub(super) mod deadlock_reply;
+pub(super) mod ended_wait;
 #[cfg(test)]
 pub(super) mod fakes;
 pub(super) mod operations;

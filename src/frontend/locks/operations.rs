@@ -2,6 +2,7 @@
 
 use super::arguments::{Given, Judged, judge_name, judge_timeout};
 use super::call_context::CallContext;
+use super::ended_wait::EndedWait;
 use super::visible_wait::{WaitStatement, Waited};
 use super::wait::wait_for;
 use crate::clock;
@@ -49,8 +50,8 @@ pub(crate) enum CallResult {
     Native,
     /// The server's answer to a wait is the answer.
     Said(CallOutcome, Vec<u8>),
-    /// The wait was given up to end a deadlock.
-    Deadlock,
+    /// The wait ended its statement.
+    EndedWait(EndedWait),
     /// A name or timeout that nobody can judge.
     Unsupported,
     /// An error.
@@ -72,7 +73,7 @@ pub(crate) async fn make_call(
         CallResult::Value(None, _) | CallResult::Fails(None, _) => CallOutcome::Null,
         CallResult::Native => CallOutcome::Native,
         CallResult::Said(outcome, _) => *outcome,
-        CallResult::Deadlock => CallOutcome::Ended,
+        CallResult::EndedWait(_) => CallOutcome::Ended,
         CallResult::Unsupported => CallOutcome::Unsupported,
         CallResult::Error(_) => CallOutcome::Failed,
     };
@@ -183,7 +184,10 @@ async fn get_lock(
         Waited::Decided(Acquired::NotFree | Acquired::Unproven, said) => {
             (Some(0), CallOutcome::Zero, said)
         }
-        Waited::Decided(Acquired::Deadlock, _) => return Ok(CallResult::Deadlock),
+        Waited::Decided(Acquired::Deadlock, _) => {
+            return Ok(CallResult::EndedWait(EndedWait::Deadlock));
+        }
+        Waited::Interrupted => return Ok(CallResult::EndedWait(EndedWait::Interrupted)),
         Waited::Decided(Acquired::Failed(why), _) => {
             return Ok(CallResult::Error(codes::store_failed(&why)));
         }
@@ -445,7 +449,8 @@ mod tests {
         ]);
         let text = "SELECT GET_LOCK('a', 1)";
         assert_eq!(value(&mut stage, text), Some(0));
-        assert!(matches!(call(&mut stage, text), Ok(CallResult::Deadlock)));
+        let ended = call(&mut stage, text);
+        assert!(matches!(ended, Ok(CallResult::EndedWait(EndedWait::Deadlock))));
         assert!(matches!(call(&mut stage, text), Ok(CallResult::Error(_))));
     }
 

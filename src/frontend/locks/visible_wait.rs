@@ -45,6 +45,8 @@ pub(crate) enum Waited {
     Null(Option<Vec<u8>>),
     /// By the server: its error.
     Refused(Vec<u8>),
+    /// By KILL QUERY, which MySQL would answer with an error.
+    Interrupted,
 }
 
 /// The statement to be shown.

@@ -13,7 +13,6 @@ use crate::engine::handle::{Acquired, SessionEvent, Ticket};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pooled::Arrival;
 use crate::frontend::link::{Interest, LinkEvent};
-use crate::lock::codes;
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::metrics::GaugeGuard;
@@ -191,11 +190,7 @@ async fn until_decided(
 /// KILL QUERY has ended a wait of which the server does not know.
 fn interrupted(cx: &CallContext<'_>) -> Waited {
     match cx.flavour() {
-        Flavour::MySql => {
-            let mut error = Vec::new();
-            codes::interrupted().encode(&mut error, 1, false);
-            Waited::Refused(error)
-        }
+        Flavour::MySql => Waited::Interrupted,
         Flavour::MariaDb => Waited::Null(None),
     }
 }
@@ -275,7 +270,7 @@ mod tests {
             let waited = wait(&mut stage, Timeout::Forever);
             let native = flavour == Flavour::MySql;
             assert!(match waited {
-                Ok(Waited::Refused(error)) => native && error.ends_with(b"was interrupted"),
+                Ok(Waited::Interrupted) => native,
                 Ok(Waited::Null(None)) => !native,
                 _ => false,
             });

@@ -5,7 +5,7 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
 use crate::frontend::locks::bare_call::{CallInPacket, gives_no_row, is_plain_name};
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::deadlock_reply::{say_after_columns, say_deadlock};
+use crate::frontend::locks::ended_wait::{EndedWait, say_after_columns, say_ended_wait};
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reply::{empties_warnings, may_answer_alone};
 use crate::frontend::locks::unsupported::{Decision, UNJUDGED, note_unsupported, runs_uncovered};
@@ -125,13 +125,13 @@ pub(crate) async fn execute_bare(
             cx.forward(&as_it_is)
         }
         CallResult::Said(_, reply) => cx.send_client(&reply),
-        CallResult::Deadlock => {
+        CallResult::EndedWait(why) => {
             let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
             let column = call.bare.function.column(cx.flavour());
             let column = if cursor { column.in_cursor() } else { column };
             let value = None;
             let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
-            deadlock_binary(cx, &call, &answer).await
+            ended_wait_binary(cx, &call, why, &answer).await
         }
         CallResult::Error(error) => cx.refuse(&error),
         CallResult::Unsupported => cx.refuse(&codes::unsupported(UNJUDGED)),
@@ -152,13 +152,15 @@ fn describes_column(cx: &CallContext<'_>, delivery: Delivery) -> bool {
     delivery == Delivery::Cursor || !cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA)
 }
 
-async fn deadlock_binary(
+async fn ended_wait_binary(
     cx: &mut CallContext<'_>,
     call: &CallInPacket<'_>,
+    why: EndedWait,
     answer: &Answer<'_>,
 ) -> Result<(), CloseReason> {
     let columns = columns_binary(cx, call, answer);
-    say_deadlock(cx, &columns, answer.delivery == Delivery::Cursor, call.bare.is_do).await
+    let cursor = answer.delivery == Delivery::Cursor;
+    say_ended_wait(cx, why, &columns, cursor, call.bare.is_do).await
 }
 
 /// A response of which the columns count.

@@ -12,7 +12,7 @@ use crate::frontend::link::reply::frames;
 use crate::frontend::locks::arguments::Given;
 use crate::frontend::locks::bare_call::CallInPacket;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::deadlock_reply::{let_server_say, say_deadlock};
+use crate::frontend::locks::ended_wait::{let_server_say, say_ended_wait};
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::unsupported::{UNJUDGED, refuse_midway, refuse_unsupported};
 use crate::frontend::locks::visible_wait::WaitStatement;
@@ -314,10 +314,10 @@ async fn fill_place(
             say_error(cx, statement, call, &error.unwrap_or_default())?;
             Ok(Filled::Answered)
         }
-        CallResult::Deadlock => {
+        CallResult::EndedWait(why) => {
             let columns = columns_before(cx, statement, call);
             let is_do = statement.composite.verb == Verb::Do;
-            say_deadlock(cx, &columns, false, is_do).await?;
+            say_ended_wait(cx, why, &columns, false, is_do).await?;
             Ok(Filled::Answered)
         }
         CallResult::Unsupported => {

@@ -6,7 +6,7 @@ use crate::script::{Flavour, Server};
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::response::ErrPacket;
-use crate::wire::{Response, Shape, render};
+use crate::wire::{Execute, Response, Shape, render};
 
 on_both! {
     a_kill_ends_a_session_without_a_connection
@@ -70,32 +70,58 @@ fn a_kill_query_of_an_idle_session_touches_nothing(server: &Server) {
     }
 }
 
-/// What a session hears whose wait for a lock was ended by KILL QUERY.
-fn killed_wait(port: u16, tenant: &Tenant, until_waiting: impl Fn(&Session)) -> String {
+/// Statements that wait for the lock `%`.
+const WAITS: [&str; 5] = [
+    "SELECT GET_LOCK('%', 600)",
+    "SELECT 1, GET_LOCK('%', 600) AS got, 2",
+    "SELECT 1 FROM DUAL WHERE GET_LOCK('%', 600) = 1",
+    "DO GET_LOCK('%', 600)",
+    "SET @got = GET_LOCK('%', 600)",
+];
+
+/// What sessions hear whose waits for a lock were ended by KILL QUERY, as texts and as prepared statements.
+fn killed_waits(port: u16, tenant: &Tenant, until_waiting: impl Fn(&Session)) -> Vec<String> {
     let mut sessions: Vec<Session> = (0..3).map(|_| Session::of(port, &tenant.account)).collect();
     let lock = format!("wait {}", tenant.name);
     sessions[0].lock(&lock);
-    sessions[1].ask_for(&lock);
-    until_waiting(&sessions[1]);
-    let id = sessions[1].id();
-    sessions[2].run(&format!("KILL QUERY {id}"));
-    let heard = sessions[1].client.read_response(Shape::Query);
+    let mut heard = Vec::new();
+    for text in WAITS.map(|text| text.replace('%', &lock)) {
+        for prepared in [false, true] {
+            let client = &mut sessions[1].client;
+            if prepared {
+                let statement = client.prepare(text.as_bytes()).statement_id().expect("prepared");
+                client.send_execute(statement, &Execute::default());
+            } else {
+                client.send_query(text.as_bytes(), &[]);
+            }
+            until_waiting(&sessions[1]);
+            let id = sessions[1].id();
+            sessions[2].run(&format!("KILL QUERY {id}"));
+            let shape = if prepared { Shape::Execute } else { Shape::Query };
+            let client = &mut sessions[1].client;
+            let answer = client.read_response(shape);
+            let warnings = render::summary(&client.query(b"SHOW WARNINGS"));
+            heard.push(format!("{text} {prepared}\n{}{warnings}", render::packets(&answer)));
+        }
+    }
     sessions[1].run("DO 1");
     sessions[0].unlock(&lock);
-    render::summary(&heard)
+    heard
 }
 
 fn a_kill_query_ends_a_wait_for_a_lock_as_on_the_server(server: &Server) {
-    let ground = Ground::new(server, 1, &[]);
-    let direct = killed_wait(ground.server().port, &ground.tenant, |session| {
+    let ground = Ground::new(server, 3, &[]);
+    let direct = killed_waits(ground.server().port, &ground.tenant, |session| {
         let id = u32::try_from(session.id()).expect("an id");
         let mut root = ground.server().root();
         eventually("it waits", || root.waits(id).then_some(()));
     });
-    let proxied = killed_wait(ground.proxy.port, &ground.tenant, |_| {
+    let proxied = killed_waits(ground.proxy.port, &ground.tenant, |_| {
         until_waiting(&ground.proxy, 1);
     });
-    assert_eq!(proxied, direct);
+    for (proxied, direct) in proxied.iter().zip(&direct) {
+        assert_eq!(proxied, direct);
+    }
 }
 
 fn a_kill_ends_a_session_that_waits_for_a_lock(server: &Server) {

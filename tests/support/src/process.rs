@@ -59,16 +59,26 @@ impl Group {
         &mut self.child
     }
 
-    /// Waits for the first process, then ends the others; `None` if that takes longer than `limit`.
-    pub fn wait_for(mut self, limit: Duration) -> Result<Option<ExitStatus>> {
-        let end = Instant::now() + limit;
-        while Instant::now() < end {
+    /// Waits for the first process, then ends the others; `None` if `progress` stays the same for longer than `limit`
+    /// meanwhile: a slow process is told from one that hangs.
+    pub fn wait_for(
+        mut self,
+        limit: Duration,
+        mut progress: impl FnMut() -> u64,
+    ) -> Result<Option<ExitStatus>> {
+        let (mut seen, mut end) = (progress(), Instant::now() + limit);
+        loop {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(Some(status));
             }
+            let now = progress();
+            if now != seen {
+                (seen, end) = (now, Instant::now() + limit);
+            } else if Instant::now() > end {
+                return Ok(None);
+            }
             std::thread::park_timeout(Duration::from_millis(5));
         }
-        Ok(None)
     }
 
     /// Waits for the first process, then ends the others.
@@ -116,6 +126,20 @@ mod tests {
     use crate::eventually;
 
     #[test]
+    fn a_process_may_take_long_while_it_moves() {
+        let moves = || Group::start(Command::new("sleep").arg("0.3")).expect("started");
+        let mut step = 0;
+        let steps = || {
+            step += 1;
+            step
+        };
+        let ended = moves().wait_for(Duration::from_millis(100), steps).expect("waited for");
+        assert!(ended.is_some_and(|status| status.success()));
+        let ended = moves().wait_for(Duration::from_millis(1), || 0).expect("waited for");
+        assert!(ended.is_none());
+    }
+
+    #[test]
     fn a_group_ends_with_all_its_processes() {
         let mut shell = Command::new("sh");
         let group = Group::start(shell.args(["-c", "sleep 600 & exit 7"])).expect("a group");
@@ -130,7 +154,7 @@ mod tests {
     fn a_group_has_no_more_time_than_its_limit() {
         let mut shell = Command::new("sh");
         let group = Group::start(shell.args(["-c", "sleep 600"])).expect("a group");
-        let ended = group.wait_for(Duration::from_millis(50)).expect("waited for");
+        let ended = group.wait_for(Duration::from_millis(50), || 0).expect("waited for");
         assert!(ended.is_none());
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Stand<'a> {
     pub(super) place: &'a Workplace,
     /// Where the clients' output is kept.
     pub(super) out: PathBuf,
-    /// How long a client's run may take.
+    /// How long a client may print nothing.
     pub(super) limit: Duration,
     /// Whether the server's process list has sessions by their ids.
     pub(super) lists_sessions: bool,
@@ -149,7 +149,8 @@ impl Stand<'_> {
             .stdin(Stdio::null())
             .stdout(File::create(with("raw"))?)
             .stderr(File::create(with("err"))?);
-        let status = Group::start(&mut command)?.wait_for(self.limit)?;
+        let printed = || fs::metadata(with("raw")).map_or(0, |raw| raw.len());
+        let status = Group::start(&mut command)?.wait_for(self.limit, printed)?;
         let mut output = mask(&with("raw"), port)?;
         let failure = match status {
             Some(status) if status.success() => {
@@ -164,7 +165,7 @@ impl Stand<'_> {
                 "status {}",
                 status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
             )),
-            None => Some(format!("no end within {} s", self.limit.as_secs())),
+            None => Some(format!("no line within {} s", self.limit.as_secs())),
         };
         if let Some(failure) = &failure {
             output.extend_from_slice(format!("({failure})\n").as_bytes());

@@ -46,7 +46,7 @@ fn short(raw: &[u8]) -> String {
 }
 
 /// Every packet on a line, decoded, and below it in hexadecimal.
-pub fn response(response: &Response) -> String {
+pub fn packets(response: &Response) -> String {
     let mut out = String::new();
     for (i, packet) in response.packets.iter().enumerate() {
         let columns = response.columns_before(i);
@@ -58,8 +58,17 @@ pub fn response(response: &Response) -> String {
             hex(&packet.payload)
         );
     }
-    let _ = writeln!(out, "  {:?} after {:.3} s", response.end, response.took.as_secs_f64());
     out
+}
+
+/// The same, with the end and the time.
+pub fn response(response: &Response) -> String {
+    format!(
+        "{}  {:?} after {:.3} s\n",
+        packets(response),
+        response.end,
+        response.took.as_secs_f64()
+    )
 }
 
 /// One packet in words.

@@ -1,5 +1,5 @@
-//! The answer to a wait that was given up to end a deadlock, or that ended its statement: the server's
-//! own error, in the server's own diagnostics, after the columns that it would have sent.
+//! The answer to a wait that ended without a decision and ended its statement: the server's own error, in the server's
+//! own diagnostics, after the columns that it would have sent.
 
 use super::bare_call::CallInPacket;
 use crate::frontend::link::close_reason::CloseReason;
@@ -15,35 +15,49 @@ use crate::protocol::command::Shape;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::types::Flavour;
 
+/// Why a wait ended its statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndedWait {
+    /// It was given up to end a deadlock.
+    Deadlock,
+    /// KILL QUERY ended it, of which the server does not know: it is MySQL, MariaDB's statements go on with NULL.
+    Interrupted,
+}
+
 /// Answers a text call.
-pub(crate) async fn answer_deadlock(
+pub(crate) async fn answer_ended_wait(
     cx: &mut CallContext<'_>,
     call: &CallInPacket<'_>,
+    why: EndedWait,
 ) -> Result<(), CloseReason> {
     if call.bare.is_do {
-        return say_deadlock(cx, &[], false, true).await;
+        return say_ended_wait(cx, why, &[], false, true).await;
     }
     let name = source_name(cx, call).await?;
     let expression = Function::GetLock.value_expression(cx.flavour(), None, &[]);
     let reply = cx.exchange(&call.spliced(&expression), Shape::Results).await?;
     let bytes = patch_reply(cx, call, name.as_deref(), &reply);
-    say_deadlock(cx, &bytes, false, false).await
+    say_ended_wait(cx, why, &bytes, false, false).await
 }
 
 /// Sends the error after the columns of `reply`, which is one with a row, or empty.
-pub(crate) async fn say_deadlock(
+pub(crate) async fn say_ended_wait(
     cx: &mut CallContext<'_>,
+    why: EndedWait,
     reply: &[u8],
     cursor: bool,
     is_do: bool,
 ) -> Result<(), CloseReason> {
-    if cx.flavour() == Flavour::MariaDb {
+    let mariadb = cx.flavour() == Flavour::MariaDb;
+    if mariadb && why == EndedWait::Deadlock {
         // The more often it gives up, the later it is again.
         cx.locks.ledger_mut().note_deadlock();
     }
-    // To MariaDB's DO an error is a warning.
-    let as_warning = is_do && cx.flavour() == Flavour::MariaDb;
-    let signal = codes::deadlock(cx.flavour(), as_warning);
+    let signal = match why {
+        // To MariaDB's DO an error is a warning.
+        EndedWait::Deadlock => codes::deadlock(cx.flavour(), is_do && mariadb),
+        EndedWait::Interrupted => codes::INTERRUPTED.to_owned(),
+    };
     let_server_say(cx, &signal, reply, cursor).await
 }
 
