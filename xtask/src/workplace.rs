@@ -289,11 +289,16 @@ pub(crate) fn sharing_options(flavour: Flavour) -> &'static [&'static str] {
 /// Gives that account what it needs besides if sessions share connections.
 pub(crate) fn let_connections_be_shared(server: &PrivateServer) -> Result<()> {
     let to = "lockstead@'127.0.0.%'";
-    if server.flavour() == Flavour::MariaDb {
-        server.sql(&format!(
-            "GRANT SELECT ON performance_schema.session_connect_attrs TO {to};
-             GRANT SELECT ON mysql.global_priv TO {to}"
-        ))?;
+    let rights = match server.flavour() {
+        Flavour::MySql => &["SHOW_ROUTINE ON *.*"][..],
+        Flavour::MariaDb => &[
+            "SELECT ON performance_schema.session_connect_attrs",
+            "SELECT ON mysql.global_priv",
+            "SELECT ON mysql.proc",
+        ],
+    };
+    for right in [rights, &["TRIGGER ON *.*"]].concat() {
+        server.sql(&format!("GRANT {right} TO {to}"))?;
     }
     Ok(())
 }
