@@ -42,6 +42,28 @@ pub enum Mutant {
     AnswerBeforeRow,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,
+    /// A session that moves does not take its collation along.
+    ForgetCollation,
+    /// Nor its roles.
+    ForgetRole,
+    /// Of a response, only the last OK tells of changes in the session.
+    LastReportAlone,
+    /// The flag that the session's state has changed stays in OK packets whose reports are cut.
+    KeepChangedFlag,
+    /// LAST_INSERT_ID() is asked for only after an OK that has one.
+    InsertIdByReplies,
+    /// A session in a transaction may move.
+    FreeInTransaction,
+    /// After an error nobody asks whether a transaction is open.
+    NoQuestionAfterError,
+    /// A statement runs though the session's state could not be restored.
+    GoOnHalfRestored,
+    /// A connection goes on allowing several statements in one text.
+    LeaveSeveralOn,
+    /// A connection on which the user has changed is lent to the first user's sessions.
+    LendAcrossAccounts,
+    /// FOUND_ROWS() is forwarded to a connection that does not know.
+    ForwardFoundRows,
 }
 
 #[cfg(all(feature = "mutants", not(debug_assertions)))]

@@ -13,6 +13,7 @@ use super::frame::{FrameHeader, HEADER, put_frame};
 use super::grammar::{Grammar, HEAD, PacketKind, PrepareOk};
 use super::session_track::{DefaultReports, OkPacket, SessionChange};
 use super::status::Status;
+use crate::mutants::{self, Mutant};
 use crate::types::Flavour;
 
 /// An OK packet that is longer is no server's: variables and a text have far less.
@@ -215,6 +216,7 @@ impl Cutter {
                     let what = "an OK packet that cannot be read";
                     return Err(io::Error::new(io::ErrorKind::InvalidData, what));
                 };
+                self.reported.changes.retain(|_| !mutants::on(Mutant::LastReportAlone));
                 self.reported.changes.append(&mut changes);
                 self.reported.insert_id |= ok.insert_id != 0;
                 self.reported.warned |= ok.warnings() != 0;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::capabilities::Capabilities;
 use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
 use super::status::Status;
+use crate::mutants::{self, Mutant};
 use crate::types::Flavour;
 
 /// The variables of which servers tell every client that tracks, unless the client changes that; in MariaDB's order.
@@ -98,7 +99,11 @@ impl<'a> OkPacket<'a> {
         let kept = told.kept(self.blocks);
         let kept_any = kept.is_some();
         let kept = kept.unwrap_or_default();
-        let changed = if kept_any { Status::SESSION_STATE_CHANGED } else { 0 };
+        let changed = if kept_any || mutants::on(Mutant::KeepChangedFlag) {
+            Status::SESSION_STATE_CHANGED
+        } else {
+            0
+        };
         let status = self.status.0 & !Status::SESSION_STATE_CHANGED | changed;
         let mut out = vec![self.header];
         put_lenenc(&mut out, self.affected);

@@ -44,8 +44,17 @@ impl Header {
         rest.starts_with('~')
     }
 
+    /// The lines of a script that run in a pass on a server.
+    pub(crate) fn lines_for(
+        text: &str,
+        pass: Pass,
+        flavour: Flavour,
+    ) -> impl Iterator<Item = &str> {
+        text.lines().take_while(move |line| !Self::ends(line, pass, flavour))
+    }
+
     /// Whether a line ends a pass, at least on this server.
-    pub(crate) fn ends(line: &str, pass: Pass, flavour: Flavour) -> bool {
+    fn ends(line: &str, pass: Pass, flavour: Flavour) -> bool {
         let words = line
             .strip_prefix("@end ")
             .map(|rest| rest.trim().split_once(' ').unwrap_or((rest.trim(), "")));

@@ -14,6 +14,8 @@
 
 mod comparison;
 mod header;
+#[cfg(feature = "mutants")]
+mod mutants;
 mod pass;
 mod scripts;
 
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
     let proxies = Arc::new(Proxies::default());
     let mut trials = scripts::trials(&proxies);
     trials.extend(comparison::trials());
+    #[cfg(feature = "mutants")]
+    trials.extend(mutants::trials());
     let chosen = |trial: &Trial| {
         let fits =
             |f: &String| if arguments.exact { trial.name() == f } else { trial.name().contains(f) };

@@ -76,6 +76,12 @@ impl Pass {
         }
     }
 
+    /// Those of its proxies.
+    pub(crate) fn arguments(self) -> Vec<&'static str> {
+        // Many scripts at once, some with packets that keep a worker busy.
+        [&["--workers", "4"], self.settings()].concat()
+    }
+
     /// What a server of the pass's own must be started with, if it needs one: stored programs of other tests keep
     /// sessions on their connections, by their names.
     pub(crate) fn server_options(self, flavour: Flavour) -> Option<&'static [&'static str]> {
@@ -104,8 +110,7 @@ impl Running {
     /// Starts a proxy of the pass in front of a server.
     pub(crate) fn start(server: &Server, pass: Pass) -> Self {
         let extra = std::env::var("LOCKSTEAD_DIFF_EXTRA").unwrap_or_default();
-        // Many scripts at once, some with packets that keep a worker busy.
-        let mut arguments = [&["--workers", "4"], pass.settings()].concat();
+        let mut arguments = pass.arguments();
         arguments.extend(extra.split_whitespace());
         // Who observes needs a place for it.
         let directory = (pass == Pass::Observed).then(|| std::env::temp_dir().join(fresh_schema()));

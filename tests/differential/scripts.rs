@@ -170,9 +170,8 @@ impl Case {
         let check = Check { server, flavour: self.flavour, wrap, through, learns };
         let is_native = self.pass.is_native();
         let documented = |line: &&str| !(is_native && Header::is_of_durable(line));
-        let goes_on = |line: &&str| !Header::ends(line, self.pass, self.flavour);
-        let text: Vec<&str> =
-            self.script.text.lines().take_while(goes_on).filter(documented).collect();
+        let lines = Header::lines_for(&self.script.text, self.pass, self.flavour);
+        let text: Vec<&str> = lines.filter(documented).collect();
         check.run(&self.script.name, &text.join("\n"), recorded)
     }
 }

@@ -5,9 +5,12 @@ use std::ops::{Deref, DerefMut};
 use lockstead_support::Launch;
 pub(crate) use lockstead_support::free_port;
 pub(crate) use lockstead_support::http::page;
+use lockstead_support::launch::command;
 
 use crate::script::Server;
 use crate::wire::Client;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lockstead");
 
 /// A running proxy; killed when dropped.
 pub(crate) struct Proxy {
@@ -36,8 +39,24 @@ impl Proxy {
         proxy
     }
 
+    /// The same with a rule left out, by its name; only with the feature `mutants`.
+    pub(crate) fn start_mutant(url: &str, mutant: &str, extra: &[&str]) -> Self {
+        let program = || {
+            let mut command = command(PROGRAM);
+            command.env("LOCKSTEAD_MUTANT", mutant);
+            command
+        };
+        let mut proxy = Self::launch(Launch::by(program), url, &fresh_schema(), extra);
+        proxy.schema_of = Some(url.to_owned());
+        proxy
+    }
+
     /// Starts a proxy that shares a schema with others.
     pub(crate) fn start_on(url: &str, schema: &str, extra: &[&str]) -> Self {
+        Self::launch(Launch::new(PROGRAM), url, schema, extra)
+    }
+
+    fn launch(launch: Launch<'_>, url: &str, schema: &str, extra: &[&str]) -> Self {
         let backend = url.trim_end_matches('/').rsplit('@').next().expect("user@host").to_owned();
         let store = format!("{}/{schema}", url.trim_end_matches('/'));
         // Who observes needs no store.
@@ -45,7 +64,7 @@ impl Proxy {
         let observes = extra.contains(&"observe");
         let has_state = extra.contains(&"--state-dir");
         let has_workers = extra.contains(&"--workers");
-        let launch = Launch::new(env!("CARGO_BIN_EXE_lockstead"))
+        let launch = launch
             .with_pages()
             .arguments(&["--backend", &backend])
             .arguments(if has_workers { &[] } else { &["--workers", "1"] })

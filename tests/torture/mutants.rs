@@ -21,6 +21,8 @@
 //! | `AnswerBeforeRow` | whoever holds the lock has its row |
 //! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client hears more |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
+//!
+//! Rules of sessions that move between shared connections are left out in tests/differential/mutants.rs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

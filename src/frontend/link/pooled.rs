@@ -13,7 +13,7 @@ use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::{begin_reports, end_reports, strangers};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
-use crate::mutants;
+use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::cut::Reported;
@@ -139,7 +139,7 @@ impl Link {
             && self.is_settled()
             && self.server.is_flushed()
             && matches!(self.input, ClientInput::Command)
-            && !self.status.has(Status::IN_TRANS)
+            && !mutants::or(Mutant::FreeInTransaction, self.status.has(Status::IN_TRANS), false)
             && !self.client_ended
     }
 
@@ -176,7 +176,8 @@ impl Link {
         // After an error nobody knows whether a transaction is open; and without OK packets at the end of
         // rows, servers report late.
         let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
-        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+        let known = self.status_known || mutants::on(Mutant::NoQuestionAfterError);
+        if !known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             let flavour = self.seat.as_ref().map(|seat| seat.flavour);
             // MariaDB reports late with a statement only.
             let question = match flavour {
@@ -345,6 +346,7 @@ impl Link {
             self.server.put(backend);
             match self.restore().await {
                 Ok(None) => return Ok(Arrival::Here),
+                Ok(_) if mutants::on(Mutant::GoOnHalfRestored) => return Ok(Arrival::Here),
                 Ok(Some(why)) => {
                     self.lose_server();
                     return Ok(Arrival::Refused(why));

@@ -8,6 +8,7 @@ use super::pins::{Pin, Pins};
 use super::seat::Seat;
 use super::state::SessionState;
 use crate::engine::shared::current_backend::Reuse;
+use crate::mutants::{self, Mutant};
 use crate::types::Flavour;
 
 /// An account that a session has changed to.
@@ -51,7 +52,8 @@ impl Seat {
         let ChangedAccount { user, collation, schema } = account;
         if *self.key.user != *user {
             self.foreign = true;
-            self.key = Arc::new(self.key.of_user(user));
+            let of_user = Arc::new(self.key.of_user(user));
+            self.key = mutants::or(Mutant::LendAcrossAccounts, of_user, Arc::clone(&self.key));
         }
         self.collation = collation.unwrap_or(self.collation);
         self.state = SessionState::at_login(schema, self.state.several);
@@ -83,6 +85,7 @@ impl Seat {
         self.asked = false;
         let foreign = std::mem::take(&mut self.foreign);
         let reuse = self.current.clear();
+        let foreign = mutants::or(Mutant::LendAcrossAccounts, foreign, false);
         reuse == Reuse::Allowed && !foreign && !self.pins.has(Pin::Replication)
     }
 }

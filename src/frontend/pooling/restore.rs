@@ -1,6 +1,7 @@
 //! The packets that give a server connection the state of a session.
 
 use super::state::{SessionState, is_of_names};
+use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::packet;
@@ -34,9 +35,9 @@ pub(crate) fn restoring(
     if used {
         packets.push(packet::reset_connection());
     }
-    let option = u8::from(!state.several);
+    let option = mutants::or(Mutant::LeaveSeveralOn, u8::from(!state.several), 0);
     packets.push(packet::command(&[&[Command::SET_OPTION.0, option, 0]]));
-    if let Some(role) = &state.role {
+    if let Some(role) = mutants::or(Mutant::ForgetRole, state.role.as_ref(), None) {
         packets.push(query(&[b"SET ROLE ", &**role].concat()));
     }
     packets.push(query(&settings(state)));
@@ -86,7 +87,9 @@ fn settings(state: &SessionState) -> Vec<u8> {
         put(name, &literal(name, value));
     }
     // After the character set, which sets it, too.
-    if let Some(collation) = state.collation.as_ref().filter(|_| !by_names) {
+    if let Some(collation) =
+        state.collation.as_ref().filter(|_| !mutants::or(Mutant::ForgetCollation, by_names, true))
+    {
         put(b"collation_connection", collation);
     }
     if state.last_insert_id != 0 {

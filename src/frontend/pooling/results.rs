@@ -1,5 +1,6 @@
 //! What ROW_COUNT() and FOUND_ROWS() say of a session's last results, after it has moved to another connection.
 
+use crate::mutants::{self, Mutant};
 use crate::protocol::cut::LastResult;
 use crate::sql::find::words::Back;
 
@@ -44,6 +45,7 @@ impl LastResults {
     pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
         match back {
             Back::RowCount => self.forgotten.row_count.then_some(self.row_count),
+            Back::FoundRows if mutants::on(Mutant::ForwardFoundRows) => None,
             Back::FoundRows => self.forgotten.found_rows.then_some(self.found_rows),
             Back::Warnings | Back::Errors | Back::ConnectionId | Back::ThreadId => None,
         }

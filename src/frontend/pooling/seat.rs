@@ -13,6 +13,7 @@ use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
+use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
@@ -205,8 +206,9 @@ impl Seat {
             self.changes_programs = true;
         }
         self.doubts.role |= has(Mark::Role);
-        self.doubts.insert_id |=
-            has(Mark::LastInsertId) || has(Mark::Call) || has(Mark::Execute) || has(Mark::Block);
+        let told =
+            [Mark::LastInsertId, Mark::Call, Mark::Execute, Mark::Block].map(has).contains(&true);
+        self.doubts.insert_id |= mutants::or(Mutant::InsertIdByReplies, told, false);
         self.reports_late |= has(Mark::SetStatement);
         for name in &effects.variables {
             self.doubts.names.insert(name.clone());

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::lock::function::Function;
 use crate::sql::expression::composite::{Call, Composite};
+use crate::sql::find::words::Back;
 use crate::types::Flavour;
 
 /// Expressions for the place of a call.
@@ -65,8 +66,8 @@ pub(crate) async fn look_back(
     let (remembered, results): (Vec<_>, Vec<_>) =
         results.into_iter().partition(|(_, back)| cx.server.remembered(*back).is_some());
     for (span, back) in remembered {
-        let value = format!("CAST('{}' AS SIGNED)", cx.server.remembered(*back).unwrap_or(0));
-        edits.push(Edit::everywhere(span.clone(), value.into_bytes()));
+        let value = cx.server.remembered(*back).unwrap_or(0).to_string();
+        edits.push(Edit::everywhere(span.clone(), result_expression(cx, *back, &value)));
     }
     if results.is_empty() {
         return Ok(edits);
@@ -75,11 +76,19 @@ pub(crate) async fn look_back(
     let names: Vec<&str> = results.iter().map(|(_, back)| back.sql()).collect();
     let question = format!("SELECT {}", names.join(","));
     let row = cx.ask_row(question.as_bytes()).await?.unwrap_or_default();
-    edits.extend(results.into_iter().zip(row).filter_map(|((span, _), value)| {
-        let value = [b"CAST('", value?.as_slice(), b"' AS SIGNED)"].concat();
-        Some(Edit::everywhere(span.clone(), value))
+    edits.extend(results.into_iter().zip(row).filter_map(|((span, back), value)| {
+        let value = String::from_utf8(value?).ok()?;
+        Some(Edit::everywhere(span.clone(), result_expression(cx, *back, &value)))
     }));
     Ok(edits)
+}
+
+/// An expression for a result that the statement before has left.
+fn result_expression(cx: &CallContext<'_>, back: Back, value: &str) -> Vec<u8> {
+    let value = format!("CAST('{value}' AS SIGNED)");
+    let warns = back == Back::FoundRows && cx.flavour() == Flavour::MySql;
+    // MySQL warns of the function wherever it is named.
+    if warns { format!("IF(0,FOUND_ROWS(),{value})").into_bytes() } else { value.into_bytes() }
 }
 
 /// For a call that returned `value`; `again` has warnings to repeat.

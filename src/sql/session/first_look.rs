@@ -12,7 +12,8 @@ const CALM_MAX: usize = 9;
 /// Whether the text needs another look.
 pub(super) fn may_matter(text: &[u8], flavour: Flavour) -> bool {
     let start = &text[after_comments(text)..];
-    if !begins_calmly(start) || (flavour == Flavour::MariaDb && may_name_sequence(text)) {
+    let mariadb = || may_name_sequence(text) || may_return_rows(text);
+    if !begins_calmly(start) || (flavour == Flavour::MariaDb && mariadb()) {
         return true;
     }
     memchr::memchr3_iter(b'_', b'@', b';', start).any(|at| match start[at] {
@@ -115,6 +116,12 @@ fn may_name_sequence(text: &[u8]) -> bool {
         || memchr::memchr2_iter(b'v', b'V', text).any(value)
 }
 
+/// Whether MariaDB's RETURNING may be there.
+fn may_return_rows(text: &[u8]) -> bool {
+    let word = |at: usize| ends_with(&text[..at], b"ret") && starts_with(&text[at..], b"urning");
+    memchr::memchr2_iter(b'u', b'U', text).any(word)
+}
+
 fn starts_with(text: &[u8], word: &[u8]) -> bool {
     text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
@@ -177,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_are_of_mariadb() {
+    fn sequences_and_returned_rows_are_of_mariadb() {
         for (text, expected) in [
             ("SELECT NEXT VALUE FOR s", true),
             ("SELECT Previous\nVALUE FOR s", true),
@@ -185,6 +192,8 @@ mod tests {
             ("SELECT s.CURRVAL", true),
             ("SELECT setval(s, 4), lastval(s)", true),
             ("SELECT val, value, interval, x, maxval FROM values_", false),
+            ("INSERT INTO t VALUES (1) Returning id", true),
+            ("SELECT a_return, turning FROM u", false),
         ] {
             assert_eq!(may_matter(text.as_bytes(), Flavour::MariaDb), expected, "{text}");
             assert!(!may_matter(text.as_bytes(), Flavour::MySql), "{text}");

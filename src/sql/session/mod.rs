@@ -269,6 +269,8 @@ mod tests {
             ("SELECT NEXT /* a */ VALUE FOR s", "", "Sequence"),
             ("SELECT PREVIOUS VALUE FOR s, next, value FROM t", "", "Sequence"),
             ("SELECT s.nextval, `lastval`(s)", "", "Sequence"),
+            ("INSERT INTO t VALUES (1) RETURNING id", "", "LastInsertId"),
+            ("REPLACE t VALUES ('returning')", "", ""),
             ("SELECT next, value FROM t", "", ""),
             ("BACKUP STAGE START", "BackupLock", "BackupLock"),
             ("BACKUP STAGE BLOCK_COMMIT", "BackupLock", "BackupLock"),

@@ -216,6 +216,8 @@ pub(super) fn mark_of_name(word: &[u8], flavour: Flavour) -> Option<Mark> {
         b"nextval" | b"lastval" | b"setval" | b"currval" if flavour == Flavour::MariaDb => {
             Mark::Sequence
         }
+        // With rows, no OK packet tells the id of a row that was inserted.
+        b"returning" if flavour == Flavour::MariaDb => Mark::LastInsertId,
         _ if word.starts_with(b"session_track") => Mark::TrackSetting,
         _ if word.starts_with(b"optimizer_trace") => Mark::OptimizerTrace,
         _ => return None,

@@ -1,5 +1,4 @@
 # FOUND_ROWS(): with and without SQL_CALC_FOUND_ROWS, and after other statements.
-@not shuffled
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+FOUND_ROWS
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)

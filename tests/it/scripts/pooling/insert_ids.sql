@@ -1,5 +1,4 @@
 # LAST_INSERT_ID(): what sets it, what does not, and how long it stays.
-@not shuffled
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+FOUND_ROWS
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT UNIQUE)
@@ -192,4 +191,8 @@ f: SELECT LAST_INSERT_ID()
 [mariadb] f: INSERT INTO t (v) VALUES (605) RETURNING v
 [mariadb] = 605
 [mariadb] f: SELECT LAST_INSERT_ID() = (SELECT id FROM t WHERE v = 605)
+[mariadb] = 1
+[mariadb] f: REPLACE INTO t (v) VALUES (606) RETURNING v
+[mariadb] = 606
+[mariadb] f: SELECT LAST_INSERT_ID() = (SELECT id FROM t WHERE v = 606)
 [mariadb] = 1
