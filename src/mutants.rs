@@ -54,8 +54,6 @@ pub enum Mutant {
     InsertIdByReplies,
     /// A session in a transaction may move.
     FreeInTransaction,
-    /// After an error nobody asks whether a transaction is open.
-    NoQuestionAfterError,
     /// A statement runs though the session's state could not be restored.
     GoOnHalfRestored,
     /// A connection goes on allowing several statements in one text.

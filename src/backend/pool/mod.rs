@@ -25,6 +25,7 @@ use self::permit::Permits;
 use super::connection::DetachedBackend;
 use crate::clock;
 use crate::metrics::Metrics;
+use crate::mutants;
 
 /// Limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,12 +141,13 @@ impl Pool {
         let mut state = self.0.state.lock();
         state.queue.retain(|waiter| !waiter.to.is_closed());
         if state.queue.is_empty() {
-            if let Some(at) = state.suited(key, schemaless) {
+            let room = state.open < self.0.limits.size;
+            if let Some(at) = state.suited(key, schemaless, room) {
                 let backend = state.free.remove(at);
                 self.0.show(&state);
                 return PoolTurn::Now(Lent::Open(Box::new(backend)));
             }
-            if state.open < self.0.limits.size {
+            if room {
                 state.open += 1;
                 self.0.show(&state);
                 return PoolTurn::Now(Lent::New(self.permit()));
@@ -296,9 +298,16 @@ impl PoolInner {
 }
 
 impl PoolState {
-    /// The place of a free connection that suits: the one used last.
-    fn suited(&self, key: &PoolKey, schemaless: bool) -> Option<usize> {
-        self.free.iter().rposition(|backend| suits(backend, key, schemaless))
+    /// The place of a free connection that suits: the one used last. `room`: another one could be opened.
+    fn suited(&self, key: &PoolKey, schemaless: bool, room: bool) -> Option<usize> {
+        let suited = |backend: &DetachedBackend| suits(backend, key, schemaless);
+        let last = self.free.iter().rposition(suited);
+        if !mutants::shuffles() {
+            return last;
+        }
+        // Not the one that the session had, if there is another or may be one.
+        let first = self.free.iter().position(suited);
+        if room && first == last { None } else { first }
     }
 
     /// So many free connections, those that were used longest ago, to be closed.

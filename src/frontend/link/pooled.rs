@@ -176,8 +176,7 @@ impl Link {
         // After an error nobody knows whether a transaction is open; and without OK packets at the end of
         // rows, servers report late.
         let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
-        let known = self.status_known || mutants::on(Mutant::NoQuestionAfterError);
-        if !known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
             let flavour = self.seat.as_ref().map(|seat| seat.flavour);
             // MariaDB reports late with a statement only.
             let question = match flavour {
@@ -202,7 +201,8 @@ impl Link {
             return Ok(());
         }
         if mutants::shuffles() {
-            let dirty = strangers(self.capabilities);
+            let has_schema = self.seat.as_ref().is_some_and(|seat| seat.state.schema.is_some());
+            let dirty = strangers(self.capabilities, has_schema);
             self.exchange_all(&dirty).await?;
             self.server.take_reported();
         }

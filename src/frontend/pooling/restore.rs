@@ -58,7 +58,7 @@ pub(crate) fn restoring(
 }
 
 /// What another session might leave on a connection, for tests.
-pub(crate) fn strangers(capabilities: Capabilities) -> Vec<Vec<u8>> {
+pub(crate) fn strangers(capabilities: Capabilities, has_schema: bool) -> Vec<Vec<u8>> {
     [
         "SET NAMES latin1 COLLATE latin1_bin",
         "SET sql_mode='ANSI',@x='stranger',@a=99,time_zone='+09:00',sql_select_limit=3,last_insert_id=77",
@@ -67,8 +67,11 @@ pub(crate) fn strangers(capabilities: Capabilities) -> Vec<Vec<u8>> {
         "PREPARE s FROM 'SELECT 7'",
         "SET autocommit=0",
         "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1",
+        "SET ROLE NONE",
     ]
     .iter()
+    // Only a connection that has a schema can be given another.
+    .chain(has_schema.then_some(&"USE information_schema"))
     .map(|text| packet::query(text.as_bytes(), capabilities))
     .collect()
 }

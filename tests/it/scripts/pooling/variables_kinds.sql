@@ -188,7 +188,7 @@ e: SET time_zone = DEFAULT
 e: SELECT @@time_zone = @@global.time_zone
 = 1
 
-@end shuffled mysql
+@end shuffled
 # The last inserted row as what IS NULL finds.
 f: SET sql_auto_is_null = 1
 f: INSERT INTO c (p) VALUES (NULL)
