@@ -8,5 +8,7 @@ mod idle;
 mod kills;
 mod leftovers;
 mod locks;
+mod losses;
 mod shown;
+mod storm;
 mod turns;

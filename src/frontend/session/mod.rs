@@ -2,6 +2,7 @@
 
 pub mod change_user;
 pub mod close;
+mod lost;
 pub mod shared;
 
 use std::sync::Arc;
@@ -132,9 +133,12 @@ impl Session {
     pub async fn run(mut self: Box<Self>) {
         self.log_opened();
         let end = loop {
-            match self.turn().await {
-                Ok(()) => {}
-                Err(end) => break end,
+            let mut turn = self.turn().await;
+            if matches!(turn, Err(CloseReason::ServerGone)) && self.link.is_shared() {
+                turn = Box::pin(self.outlive()).await;
+            }
+            if let Err(end) = turn {
+                break end;
             }
         };
         Box::pin(self.finish(end)).await;
@@ -318,7 +322,10 @@ impl Session {
                 if self.link.is_shared() {
                     self.link.renew(&self.context).await?;
                 }
-                if let Some(packet) = self.link.take_command()
+                let packet = self.link.take_command();
+                let command = packet.as_ref().and_then(|packet| packet.get(HEADER));
+                self.link.begin_answer(command.map(|byte| Command(*byte)));
+                if let Some(packet) = packet
                     && let Answered::Several(several) = self.run_command(packet).await?
                 {
                     self.link.join_responses();
@@ -329,6 +336,7 @@ impl Session {
             }
             Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
+        self.link.begin_answer(None);
         self.phase = Phase::Relaying;
         Ok(())
     }
