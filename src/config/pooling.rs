@@ -18,7 +18,7 @@ pub enum PoolingMode {
     Transaction,
 }
 
-/// What becomes of a session whose connection to the server ends.
+/// What happens to a session whose connection to the server ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnLoss {
     /// It goes on with another one, and its client gets an error if a statement or a transaction was under way.
@@ -46,7 +46,7 @@ pub struct Pooling {
     pub lifetime: Duration,
     /// What is kept of clients' passwords, to open more of them.
     pub learn: LearnPasswords,
-    /// What becomes of a session whose connection ends.
+    /// What happens to a session whose connection ends.
     pub on_loss: OnLoss,
 }
 

@@ -233,7 +233,7 @@ impl Keeper {
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
         let conn = self.link.get_any().await?;
-        let (run, restarted) = (conn.started(), !same_run(conn.started(), now.run));
+        let restarted = !same_run(conn.started(), now.run);
         if restarted && !self.outlives {
             let meta = conn.read_meta(&schema).await?;
             self.server.judge(&meta)?;
@@ -264,15 +264,13 @@ impl Keeper {
             return Ok(());
         }
         let mut now = Incarnation { versions: vec![new], ..now };
-        self.incarnation = Some(now.clone());
         if restarted {
             // Before the locks count there. If it fails, the next beat does it again.
-            go_on(conn, &schema, now.id, &self.events).await?;
-            now = Incarnation { run, ..now };
             self.incarnation = Some(now.clone());
-            self.lease.set_run(run);
-            tracing::warn!(proxy = %now.id, epoch = now.epoch, "the server was restarted: the locks of this proxy are still held");
+            go_on(conn, &schema, &mut now, &self.events).await?;
+            self.lease.set_run(now.run);
         }
+        self.incarnation = Some(now.clone());
         let sent = mutants::or(Mutant::DeadlineFromAck, sent, clock::now());
         self.server.settled(now.epoch);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));

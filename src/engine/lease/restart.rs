@@ -6,6 +6,7 @@
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::incarnation::Incarnation;
 use crate::engine::messages::{HeldNow, LeaseEvent};
 use crate::lock::name::Key;
 use crate::store::connection::{StoreConnection, StoreError};
@@ -19,9 +20,10 @@ const PAGE: usize = 1000;
 pub(in crate::engine) async fn go_on(
     conn: &mut StoreConnection,
     schema: &str,
-    proxy: ProxyId,
+    incarnation: &mut Incarnation,
     events: &mpsc::UnboundedSender<LeaseEvent>,
 ) -> Result<(), StoreError> {
+    let Incarnation { id: proxy, epoch, .. } = *incarnation;
     let ended = |_| StoreError::Connect("the lock engine has ended".to_owned());
     let run = conn.started();
     let (reply, held) = oneshot::channel();
@@ -35,7 +37,10 @@ pub(in crate::engine) async fn go_on(
     }
     let (reply, told) = oneshot::channel();
     let _ = events.send(LeaseEvent::Compared { proxy, lost, reply });
-    told.await.map_err(ended)
+    told.await.map_err(ended)?;
+    incarnation.run = run;
+    tracing::warn!(proxy = %proxy, epoch, "the server was restarted: the locks of this proxy are still held");
+    Ok(())
 }
 
 async fn lost(

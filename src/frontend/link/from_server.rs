@@ -174,7 +174,7 @@ impl Link {
                 self.status = status;
                 self.status_known = true;
                 if let Some(seat) = &mut self.seat {
-                    seat.perhaps_committed = false;
+                    seat.if_lost.perhaps_committed = false;
                 }
             }
             // An error may have ended a transaction, or left one open: it does not say.

@@ -4,10 +4,12 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
+use tokio::time::{Instant, sleep_until};
+
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
 use super::pending::{Pending, Recipient};
-use super::{Amendment, Link, READ_AHEAD};
+use super::{Amendment, Interest, Link, LinkEvent, READ_AHEAD};
 use crate::frontend::pooling::capture::Doubts;
 use crate::frontend::pooling::lost::{BegunAnswer, Loss};
 use crate::frontend::pooling::pins::Pin;
@@ -32,10 +34,20 @@ pub(crate) struct LostBackend {
 }
 
 impl Link {
-    /// From here on the proxy answers this command; `None`: it has done so, or left that to the server.
-    pub(crate) fn begin_answer(&mut self, command: Option<Command>) {
+    /// The packet of the command that waits at the front of the inbox: the proxy answers it from here on.
+    pub(crate) fn answer_command(&mut self) -> Option<Vec<u8>> {
+        let packet = self.take_command()?;
         if let Some(seat) = &mut self.seat {
-            seat.answering = command.map(|command| BegunAnswer { command, said: false });
+            let command = packet.get(HEADER).map(|byte| Command(*byte));
+            seat.if_lost.answering = command.map(|command| BegunAnswer { command, said: false });
+        }
+        Some(packet)
+    }
+
+    /// The proxy has answered the command, or left that to the server.
+    pub(crate) fn end_answer(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.if_lost.answering = None;
         }
     }
 
@@ -52,7 +64,7 @@ impl Link {
             }
             owed.push(response.seq);
         }
-        match self.seat.as_ref()?.answering {
+        match self.seat.as_ref()?.if_lost.answering {
             Some(BegunAnswer { said: true, .. }) => return None,
             Some(BegunAnswer { command: Command::QUERY, .. }) if owed.is_empty() => owed.push(1),
             // The server was to answer it.
@@ -91,11 +103,13 @@ impl Link {
         let inside = self.status.has(Status::IN_TRANS) || perhaps;
         let client = |p: &&Pending| p.recipient.is_client();
         let undone = self.pending.iter().filter(client).all(|p| p.undone);
-        let answered = seat.answering.is_none() || seat.undone;
+        let answered = seat.if_lost.answering.is_none() || seat.if_lost.undone;
         match (inside, asked) {
             (false, false) => Loss::Unnoticed,
-            (true, false) if !seat.perhaps_committed => Loss::RolledBack,
-            (true, true) if undone && answered && !seat.perhaps_committed => Loss::RolledBack,
+            (true, false) if !seat.if_lost.perhaps_committed => Loss::RolledBack,
+            (true, true) if undone && answered && !seat.if_lost.perhaps_committed => {
+                Loss::RolledBack
+            }
             (_, true) | (true, false) => Loss::Unknown,
         }
     }
@@ -103,14 +117,14 @@ impl Link {
     /// Goes back to what was known of the session before the commands under way. `None`: that is not all.
     fn settle_seat(&mut self, asked: bool, loss: Loss) -> Option<()> {
         let seat = self.seat.as_mut()?;
-        if !seat.goes_on || seat.reports_late {
+        if !seat.if_lost.goes_on || seat.reports_late {
             return None;
         }
-        let (mut pins, mut doubts) = match seat.before.take().filter(|_| asked) {
+        let (mut pins, mut doubts) = match seat.if_lost.before.take().filter(|_| asked) {
             Some(before) => before,
             None => (seat.pins, seat.doubts.clone()),
         };
-        // A client that hears of an error can tell what it asked before from what it asks now.
+        // A client that gets an error can tell what it asked before from what it asks now.
         if loss != Loss::Unnoticed {
             doubts.insert_id = false;
         }
@@ -135,10 +149,10 @@ impl Link {
         self.status_known = true;
         self.metrics.pool_lost.with_label_values(&[ended.loss.label()]).inc();
         let Some(seat) = &mut self.seat else { return Ok(()) };
-        seat.answering = None;
-        seat.perhaps_committed = false;
+        seat.if_lost.answering = None;
+        seat.if_lost.perhaps_committed = false;
         if ended.owed.is_empty() {
-            seat.owes = Some(ended.loss).filter(|loss| *loss != Loss::Unnoticed);
+            seat.if_lost.owes = Some(ended.loss).filter(|loss| *loss != Loss::Unnoticed);
             return Ok(());
         }
         let Some(error) = error_of(ended.loss) else { return Ok(()) };
@@ -153,13 +167,14 @@ impl Link {
     /// A command has failed. If it is none that is undone with its transaction, it may have committed that before.
     pub(super) fn note_perhaps_committed(&mut self) {
         if let Some(seat) = &mut self.seat {
-            seat.perhaps_committed |= !seat.undone;
+            seat.if_lost.perhaps_committed |= !seat.if_lost.undone;
         }
     }
 
-    /// The client hears something.
+    /// Something is said to the client.
     pub(super) fn note_said(&mut self) {
-        if let Some(answering) = self.seat.as_mut().and_then(|seat| seat.answering.as_mut()) {
+        if let Some(answering) = self.seat.as_mut().and_then(|seat| seat.if_lost.answering.as_mut())
+        {
             answering.said = true;
         }
     }
@@ -167,7 +182,8 @@ impl Link {
     /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
     /// all of its state is known.
     pub(super) fn survives(&self) -> bool {
-        let Some(seat) = self.seat.as_ref().filter(|seat| seat.goes_on && !seat.killed) else {
+        let Some(seat) = self.seat.as_ref().filter(|seat| seat.if_lost.goes_on && !seat.killed)
+        else {
             return false;
         };
         let mut pins = seat.pins;
@@ -195,6 +211,28 @@ impl Link {
         }
     }
 
+    /// Waits until the locks of the session are known to be held in the run of the server that the connection is of:
+    /// after a restart the proxy compares them first. Whether that is so in time.
+    pub(super) async fn until_held(&mut self, deadline: Instant) -> Result<bool, CloseReason> {
+        let Some(run) = self.server.run() else { return Ok(true) };
+        if let Some(seat) = &self.seat {
+            seat.current.note_run(run);
+        }
+        let mut held = self.guard.held_in(run);
+        loop {
+            tokio::select! {
+                biased;
+                held = &mut held => return held.map(|()| true),
+                () = sleep_until(deadline) => return Ok(false),
+                event = self.next(Interest::Ahead) => match event? {
+                    LinkEvent::Client => self.read_ahead()?,
+                    LinkEvent::Server => return Err(CloseReason::ServerGone),
+                    LinkEvent::Settled | LinkEvent::Stalled => {}
+                },
+            }
+        }
+    }
+
     /// Waits until the client has said something, or has left.
     pub(crate) async fn client_speaks(&mut self) {
         let more = self.inbox.len() < READ_AHEAD && !self.client_ended;
@@ -219,12 +257,12 @@ impl Link {
 
     /// What the next statement is to be told, if its transaction is lost; once.
     pub(crate) fn take_owed_error(&mut self) -> Option<ErrorReply> {
-        error_of(self.seat.as_mut()?.owes.take()?)
+        error_of(self.seat.as_mut()?.if_lost.owes.take()?)
     }
 
     /// Whether the next statement is to be told that its transaction is lost.
     pub(crate) fn owes_error(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.owes.is_some())
+        self.seat.as_ref().is_some_and(|seat| seat.if_lost.owes.is_some())
     }
 
     /// The session ends with its connection: the client hears what the server said last.
@@ -242,7 +280,7 @@ impl Link {
 impl Seat {
     /// A command is about to run; `alone`: after the responses to all others.
     pub(crate) fn note_begin(&mut self, alone: bool) {
-        self.before = alone.then(|| (self.pins, self.doubts.clone()));
+        self.if_lost.before = alone.then(|| (self.pins, self.doubts.clone()));
     }
 
     /// Whether the server's connection is ended on account of this session, and not by chance.

@@ -178,7 +178,7 @@ impl Link {
 
     /// A response will come.
     fn owe(&mut self, mut pending: Pending) {
-        pending.undone = self.seat.as_ref().is_some_and(|seat| seat.undone);
+        pending.undone = self.seat.as_ref().is_some_and(|seat| seat.if_lost.undone);
         self.server.expect(pending.shape);
         self.pending.push_back(pending);
     }

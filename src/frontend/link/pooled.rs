@@ -108,7 +108,7 @@ impl Link {
         let Some(seat) = &mut self.seat else { return };
         if !matches!(command, Command::QUERY | Command::STMT_PREPARE) {
             seat.note_begin(alone);
-            seat.undone = matches!(command, Command::PING | Command::STATISTICS);
+            seat.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
         }
         match command {
             Command::BINLOG_DUMP
@@ -356,28 +356,6 @@ impl Link {
                 }
                 Err(CloseReason::ServerGone) => self.lose_server(),
                 Err(end) => return Err(end),
-            }
-        }
-    }
-
-    /// Waits until the locks of the session are known to be held in the run of the server that the connection is of:
-    /// after a restart the proxy compares them first. Whether that is so in time.
-    async fn until_held(&mut self, deadline: Instant) -> Result<bool, CloseReason> {
-        let Some(run) = self.server.run() else { return Ok(true) };
-        if let Some(seat) = &self.seat {
-            seat.current.note_run(run);
-        }
-        let mut held = self.guard.held_in(run);
-        loop {
-            tokio::select! {
-                biased;
-                held = &mut held => return held.map(|()| true),
-                () = sleep_until(deadline) => return Ok(false),
-                event = self.next(Interest::Ahead) => match event? {
-                    LinkEvent::Client => self.read_ahead()?,
-                    LinkEvent::Server => return Err(CloseReason::ServerGone),
-                    LinkEvent::Settled | LinkEvent::Stalled => {}
-                },
             }
         }
     }

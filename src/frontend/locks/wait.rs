@@ -92,7 +92,7 @@ pub(crate) async fn wait_for(
             cx.locks.cancel(&ticket);
             if let Ok(Acquired::Granted(grant)) = ticket.outcome.await {
                 if cx.server.is_shared() && matches!(end, CloseReason::ServerGone) {
-                    // The session may go on, and its client does not hear of this lock.
+                    // The session may go on, and its client does not get this lock.
                     cx.locks.release(vec![(ticket.key, grant.token)], grant.proxy).await;
                 } else {
                     cx.enter_grant(ticket.key, grant)?;

@@ -1,5 +1,7 @@
 //! What is certain of statements whose connection to the server has ended.
 
+use super::capture::Doubts;
+use super::pins::Pins;
 use crate::protocol::command::Command;
 
 /// What the end of a connection means for the session that had it, and goes on.
@@ -30,6 +32,23 @@ pub(crate) struct BegunAnswer {
     pub command: Command,
     /// The client has heard something of the answer.
     pub said: bool,
+}
+
+/// What is known of a session for the case that its connection ends.
+#[derive(Debug, Default)]
+pub(crate) struct IfLost {
+    /// It goes on then.
+    pub goes_on: bool,
+    /// Pins and doubts before the command under way, if it is the only one.
+    pub before: Option<(Pins, Doubts)>,
+    /// The command under way is undone with its transaction.
+    pub undone: bool,
+    /// A statement has failed that may have committed the transaction.
+    pub perhaps_committed: bool,
+    /// The transaction has ended with its connection, and the client has yet to be told.
+    pub owes: Option<Loss>,
+    /// The command that the proxy answers.
+    pub answering: Option<BegunAnswer>,
 }
 
 /// Statements that neither commit a transaction nor survive its rollback.
@@ -113,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_commit_is_not_undone() {
+    fn statements_that_may_commit_are_not_undone() {
         for text in [
             "SELECT 1",
             " update t SET a=1 ; ",

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capture::Doubts;
-use super::lost::{BegunAnswer, Loss, is_undone, only_reads_variables};
+use super::lost::{IfLost, is_undone, only_reads_variables};
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
@@ -101,18 +101,8 @@ pub(crate) struct Seat {
     pub(super) foreign: bool,
     /// It has a role of that account, which no other connection could be given.
     pub(super) borrows_role: bool,
-    /// The session goes on if its connection ends.
-    pub goes_on: bool,
-    /// Pins and doubts before the command under way, if it is the only one.
-    pub before: Option<(Pins, Doubts)>,
-    /// The command under way is undone with its transaction.
-    pub undone: bool,
-    /// A statement has failed that may have committed the transaction.
-    pub perhaps_committed: bool,
-    /// The transaction has ended with its connection, and the client has yet to hear of it.
-    pub owes: Option<Loss>,
-    /// The command that the proxy answers.
-    pub answering: Option<BegunAnswer>,
+    /// What is known for the case that its connection ends.
+    pub if_lost: IfLost,
     /// Ids of statements that were prepared by a command.
     prepared: HashSet<u32>,
     /// Shown in the metric of pinned sessions.
@@ -177,12 +167,7 @@ impl Seat {
             leaves_reports: false,
             reports_late: false,
             results: LastResults::default(),
-            goes_on,
-            before: None,
-            undone: false,
-            perhaps_committed: false,
-            owes: None,
-            answering: None,
+            if_lost: IfLost { goes_on, ..IfLost::default() },
             foreign: false,
             borrows_role: false,
             prepared: HashSet::new(),
@@ -193,7 +178,7 @@ impl Seat {
 
     /// A statement is about to run. Its text is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
-        self.undone = is_undone(text);
+        self.if_lost.undone = is_undone(text);
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);
         }

@@ -16,8 +16,21 @@ use crate::frontend::state::phase::Phase;
 const PROOF: Duration = Duration::from_mins(1);
 
 impl Session {
-    /// The connection has ended. The session goes on if all of its state is known, or ends: then why.
-    pub(super) async fn outlive(&mut self) -> Result<(), CloseReason> {
+    /// If the turn has found that a shared connection has ended, the session goes on without it, or ends: then why.
+    pub(super) async fn outlive(
+        &mut self,
+        turn: Result<(), CloseReason>,
+    ) -> Result<(), CloseReason> {
+        match turn {
+            // Boxed, so that other turns do not carry the room for it.
+            Err(CloseReason::ServerGone) if self.link.is_shared() => {
+                Box::pin(self.go_on_or_end()).await
+            }
+            turn => turn,
+        }
+    }
+
+    async fn go_on_or_end(&mut self) -> Result<(), CloseReason> {
         loop {
             let Some(lost) = self.lost().await? else {
                 self.link.end_with_server();

@@ -133,11 +133,8 @@ impl Session {
     pub async fn run(mut self: Box<Self>) {
         self.log_opened();
         let end = loop {
-            let mut turn = self.turn().await;
-            if matches!(turn, Err(CloseReason::ServerGone)) && self.link.is_shared() {
-                turn = Box::pin(self.outlive()).await;
-            }
-            if let Err(end) = turn {
+            let turn = self.turn().await;
+            if let Err(end) = self.outlive(turn).await {
                 break end;
             }
         };
@@ -322,10 +319,7 @@ impl Session {
                 if self.link.is_shared() {
                     self.link.renew(&self.context).await?;
                 }
-                let packet = self.link.take_command();
-                let command = packet.as_ref().and_then(|packet| packet.get(HEADER));
-                self.link.begin_answer(command.map(|byte| Command(*byte)));
-                if let Some(packet) = packet
+                if let Some(packet) = self.link.answer_command()
                     && let Answered::Several(several) = self.run_command(packet).await?
                 {
                     self.link.join_responses();
@@ -336,7 +330,7 @@ impl Session {
             }
             Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
-        self.link.begin_answer(None);
+        self.link.end_answer();
         self.phase = Phase::Relaying;
         Ok(())
     }

@@ -12,6 +12,7 @@ use super::endings::until_it_has_run_a_while;
 use super::ground::{Ground, Suited, Tenant, options};
 use crate::own_server::{OwnServer, flavour_of};
 use crate::script::Server;
+use crate::script::server::Root;
 use crate::session::Session;
 use crate::stage::{PATIENCE, on_both};
 use crate::wire::decode::text_row;
@@ -22,10 +23,10 @@ on_both! {
 }
 
 const SESSIONS: u64 = 8;
-const ACCOUNTS: u64 = 3;
+const ACCOUNTS: usize = 3;
 const MONEY: i64 = 1000;
-/// How long the storm lasts.
-const LONG: Duration = Duration::from_secs(20);
+/// How many seconds the storm lasts, unless the environment says otherwise.
+const SECONDS: u64 = 10;
 
 /// What a statement came to.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,16 +82,15 @@ impl Worker {
                 self.session = self.storm.log_in();
                 Said::Closed
             }
-            End::Complete => match response.error() {
-                Some(code) => Said::Error(code),
-                None => {
-                    let row = response.packets.iter().find(|p| p.kind == Kind::TextRow);
-                    let row = row.and_then(|p| text_row(&p.payload));
-                    let value =
-                        row.and_then(|row| row.first().copied().flatten().map(<[u8]>::to_vec));
-                    Said::Value(value.map(|v| String::from_utf8_lossy(&v).into_owned()))
+            End::Complete => {
+                if let Some(code) = response.error() {
+                    return Said::Error(code);
                 }
-            },
+                let row = response.packets.iter().find(|p| p.kind == Kind::TextRow);
+                let row = row.and_then(|p| text_row(&p.payload));
+                let value = row.and_then(|row| row.first().copied().flatten());
+                Said::Value(value.map(|v| String::from_utf8_lossy(v).into_owned()))
+            }
             End::WantsFile | End::TimedOut => {
                 panic!("seed {}: no answer to {sql}: {response:?}", self.storm.seed)
             }
@@ -98,7 +98,7 @@ impl Worker {
     }
 
     /// Whether the session holds the lock, which it asks until it hears.
-    fn holds(&mut self, of: u64) -> bool {
+    fn holds(&mut self, of: usize) -> bool {
         let id = self.session.id().to_string();
         loop {
             match self.ask(&format!("SELECT IS_USED_LOCK('a{of}')")) {
@@ -110,22 +110,22 @@ impl Worker {
     }
 
     /// Takes the lock of an account. Whether it has it.
-    fn lock(&mut self, of: u64) -> bool {
+    fn lock(&mut self, of: usize) -> bool {
         let has = match self.ask(&format!("SELECT GET_LOCK('a{of}', 5)")) {
             Said::Value(got) => got.as_deref() == Some("1"),
             Said::Closed => false,
             Said::Error(_) => self.holds(of),
         };
         if has {
-            let before = self.storm.holders[of as usize].swap(self.session.id(), Ordering::SeqCst);
+            let before = self.storm.holders[of].swap(self.session.id(), Ordering::SeqCst);
             assert_eq!(before, 0, "seed {}: two sessions hold a{of}", self.storm.seed);
         }
         has
     }
 
     /// The lock is given back, or its session has ended.
-    fn unlock(&mut self, of: u64, id: u64) {
-        let before = self.storm.holders[of as usize].swap(0, Ordering::SeqCst);
+    fn unlock(&mut self, of: usize, id: u64) {
+        let before = self.storm.holders[of].swap(0, Ordering::SeqCst);
         assert_eq!(before, id, "seed {}: a{of} was another session's", self.storm.seed);
         while self.session.id() == id {
             match self.ask(&format!("SELECT RELEASE_LOCK('a{of}')")) {
@@ -142,8 +142,8 @@ impl Worker {
     }
 
     /// Moves an amount from one account to another in a transaction.
-    fn transfer(&mut self, id: u64, from: u64, to: u64, amount: i64) -> Fate {
-        let mut read = |of: u64| match self.ask(&format!("SELECT money FROM a WHERE id={of}")) {
+    fn transfer(&mut self, id: u64, from: usize, to: usize, amount: i64) -> Fate {
+        let mut read = |of: usize| match self.ask(&format!("SELECT money FROM a WHERE id={of}")) {
             Said::Value(Some(money)) => money.parse::<i64>().ok(),
             Said::Value(None) | Said::Error(_) | Said::Closed => None,
         };
@@ -152,7 +152,8 @@ impl Worker {
             "BEGIN".to_owned(),
             format!("UPDATE a SET money={} WHERE id={from}", a - amount),
             format!("INSERT INTO ledger VALUES ({id},{from},{to},{amount})"),
-            format!("UPDATE a SET money={} WHERE id={to}", b + amount),
+            // It takes long enough to be met.
+            format!("UPDATE a SET money={} WHERE id={to} AND SLEEP(0.01)=0", b + amount),
         ] {
             match self.ask(&sql) {
                 Said::Value(_) => {}
@@ -207,7 +208,7 @@ impl Worker {
             let now = self.session.id();
             for of in [second, first] {
                 // The lock of a session that has ended is held until the server has done with it.
-                let holder = self.storm.holders[of as usize].load(Ordering::SeqCst);
+                let holder = self.storm.holders[of].load(Ordering::SeqCst);
                 self.unlock(of, if now == id { id } else { holder });
             }
         }
@@ -215,19 +216,31 @@ impl Worker {
     }
 }
 
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
 /// Kills connections of the account, and once the server.
 fn storm(own: &OwnServer, tenant: &Tenant, seed: u64) {
+    let long = Duration::from_secs(number("LOCKSTEAD_STORM_SECONDS").unwrap_or(SECONDS));
     let mut random = StdRng::seed_from_u64(seed);
     let begun = Instant::now();
     for phase in 0..2 {
         let mut root = own.server.root();
-        while begun.elapsed() < LONG / 2 * (phase + 1) {
-            let mut ids = tenant.connections();
-            if !ids.is_empty() {
-                let id = ids.swap_remove(random.random_range(0..ids.len()));
-                root.try_run(&format!("KILL {id}"));
+        root.run("SET lock_wait_timeout=1");
+        while begun.elapsed() < long / 2 * (phase + 1) {
+            let pause = |ms: u64| std::thread::park_timeout(Duration::from_millis(ms));
+            // Nothing is committed meanwhile: the KILL meets a COMMIT.
+            let holds_back = random.random_ratio(1, 10);
+            if holds_back {
+                root.try_run("FLUSH TABLES WITH READ LOCK");
+                pause(random.random_range(1..20));
             }
-            std::thread::park_timeout(Duration::from_millis(random.random_range(5..150)));
+            kill_one(&mut root, tenant, &mut random);
+            if holds_back {
+                root.try_run("UNLOCK TABLES");
+            }
+            pause(random.random_range(1..60));
         }
         if phase == 0 {
             own.kill();
@@ -236,9 +249,22 @@ fn storm(own: &OwnServer, tenant: &Tenant, seed: u64) {
     }
 }
 
+/// Kills a connection of the account: any, or one in the middle of a transaction.
+fn kill_one(root: &mut Root, tenant: &Tenant, random: &mut StdRng) {
+    let processes = root.processes();
+    let mut find = format!("SELECT id FROM {processes} WHERE user='{}'", tenant.name);
+    if random.random_ratio(1, 2) {
+        find += " AND info LIKE 'UPDATE%'";
+    }
+    let mut ids = root.column(&find);
+    if !ids.is_empty() {
+        let id = ids.swap_remove(random.random_range(0..ids.len()));
+        root.try_run(&format!("KILL {id}"));
+    }
+}
+
 fn money_stays_what_it_is_in_a_storm_of_kills(server: &Server) {
-    let seed = std::env::var("LOCKSTEAD_STORM_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(rand::random);
+    let seed = number("LOCKSTEAD_STORM_SEED").unwrap_or_else(rand::random);
     println!("LOCKSTEAD_STORM_SEED={seed}");
     let flavour = flavour_of(server);
     let own = Arc::new(OwnServer::start(flavour, options(flavour)));
@@ -278,6 +304,13 @@ fn money_stays_what_it_is_in_a_storm_of_kills(server: &Server) {
     };
     let (committed, unknown) = (of(Fate::Committed), of(Fate::Unknown));
     let (done, lost) = (committed.len(), of(Fate::RolledBack).len());
+    let told = ["unnoticed", "rolled_back", "unknown", "closed"].map(|outcome| {
+        (
+            outcome,
+            ground.proxy.metric(&format!("lockstead_pool_lost_total{{outcome=\"{outcome}\"}}")),
+        )
+    });
+    println!("lost connections: {told:?}");
     println!(
         "{done} committed, {lost} rolled back, {} unknown, {ended} sessions ended",
         unknown.len()
