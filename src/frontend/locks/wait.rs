@@ -103,31 +103,28 @@ pub(crate) async fn wait_for(
     }
 }
 
-/// Gets a connection to the server again, if the wait was without one. The error for the client if none can be opened.
+/// Gets a connection to the server again, if the wait was without one. The error for the client if there is none: a
+/// session that waited on with a lock might wait for one that waits for the lock.
 async fn come_back(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseReason> {
     if !cx.server.is_shared() {
         return Ok(None);
     }
-    loop {
-        let arrival = cx.server.arrive(cx.context).await?;
-        // What was said of the session's locks before the connection may be used.
-        while let Some(event) = cx.locks.told_now() {
-            cx.hear(event)?;
-        }
-        let why = match arrival {
-            Arrival::Here => return Ok(None),
-            // The client waits for as long as it is there: the lock may be its own by now.
-            Arrival::TooLate => {
-                cx.context.metrics.pool_timeouts.inc();
-                continue;
-            }
-            Arrival::Refused(why) => why,
-        };
-        let mut out = Vec::new();
-        let backend = cx.context.config.backend.to_string();
-        codes::unreachable(&backend, &why).encode(&mut out, 1, false);
-        return Ok(Some(out));
+    let arrival = cx.server.arrive(cx.context).await?;
+    // What was said of the session's locks before the connection may be used.
+    while let Some(event) = cx.locks.told_now() {
+        cx.hear(event)?;
     }
+    let error = match arrival {
+        Arrival::Here => return Ok(None),
+        Arrival::TooLate => {
+            cx.context.metrics.pool_timeouts.inc();
+            codes::no_connection(cx.context.config.pooling.wait)
+        }
+        Arrival::Refused(why) => codes::unreachable(&cx.context.config.backend.to_string(), &why),
+    };
+    let mut out = Vec::new();
+    error.encode(&mut out, 1, false);
+    Ok(Some(out))
 }
 
 fn take_decision(
