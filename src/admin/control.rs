@@ -196,15 +196,15 @@ impl Control {
         if !own && let Some(member) = self.registry.session(cluster.name.as_deref(), conn) {
             // It would go on with another connection, and may have none at this moment.
             let _ = member.events.send(SessionEvent::Stop);
-            if let Some(backend) = session.backend.condemn() {
-                engine.kill(backend).await?;
+            if let Some((backend, run)) = session.backend.condemn() {
+                engine.kill(backend, run).await?;
             }
             return Ok(AdminReply::Did(None, did));
         }
-        let Some(backend) = session.backend.condemn() else {
+        let Some((backend, run)) = session.backend.condemn() else {
             return Err(failed(format!("the server does nothing for session {id} now: try again")));
         };
-        if engine.kill(backend).await? == KillResult::Accepted {
+        if engine.kill(backend, run).await? == KillResult::Accepted {
             return Ok(AdminReply::Did(None, did));
         }
         let message =

@@ -334,6 +334,7 @@ async fn granting(
         addr: address.to_owned(),
         fresh: readiness.installed == Installed::Created,
         native: config.mode == Mode::Coexist,
+        outlives: config.pooling.of_all,
         sessions: Some(sessions),
         collect_after: config.collect_after,
         state: open_state(config, &store),

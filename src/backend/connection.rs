@@ -45,6 +45,8 @@ struct PooledBackend {
     key: Arc<PoolKey>,
     /// The incarnation of the proxy that it was tagged with: if that dies, the connection is ended.
     tag: Option<ProxyId>,
+    /// The server's start, if the connection has told it.
+    run: Option<i64>,
     /// No schema was selected on it: nothing could take one back.
     schemaless: bool,
     /// Another session has left its state on it.
@@ -153,7 +155,8 @@ impl Backend {
         permit: Permit,
     ) -> Self {
         let cutter = Cutter::new(client, self.flavour);
-        let pooled = PooledBackend { key, tag, schemaless, used: false, cutter, _permit: permit };
+        let pooled =
+            PooledBackend { key, tag, run: None, schemaless, used: false, cutter, _permit: permit };
         Self { pooled: Some(Box::new(pooled)), tracker: Tracker::new(client), ..self }
     }
 
@@ -170,6 +173,18 @@ impl Backend {
     /// The incarnation of the proxy that it was tagged with, if several sessions may have it.
     pub fn tag(&self) -> Option<ProxyId> {
         self.pooled.as_ref().and_then(|pooled| pooled.tag)
+    }
+
+    /// The server's start, if the connection has told it.
+    pub fn run(&self) -> Option<i64> {
+        self.pooled.as_ref().and_then(|pooled| pooled.run)
+    }
+
+    /// It has told the server's start.
+    pub fn note_run(&mut self, run: i64) {
+        if let Some(pooled) = &mut self.pooled {
+            pooled.run = Some(run);
+        }
     }
 
     /// Whether another session has left its state on it.

@@ -212,8 +212,10 @@ impl Sections {
                 let listeners: Result<Vec<_>, _> = listeners.into_iter().map(valid).collect();
                 let mut listeners = listeners.map_err(PlanProblem::Value)?;
                 let shares = listeners.iter().any(|config| config.pooling.is_shared());
+                let all = listeners.iter().all(|config| config.pooling.is_shared());
                 for config in &mut listeners {
                     config.pooling.of_cluster = shares;
+                    config.pooling.of_all = all;
                 }
                 Ok(ClusterPlan { name, listeners })
             })

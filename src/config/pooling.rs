@@ -18,6 +18,15 @@ pub enum PoolingMode {
     Transaction,
 }
 
+/// What happens to a session whose connection to the server ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLoss {
+    /// It goes on with another one, and its client gets an error if a statement or a transaction was under way.
+    Error,
+    /// It ends, as without a pool.
+    Disconnect,
+}
+
 /// How sessions share their connections to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pooling {
@@ -25,6 +34,8 @@ pub struct Pooling {
     pub mode: PoolingMode,
     /// Whether they do at any listener of the cluster.
     pub of_cluster: bool,
+    /// Whether they do at all listeners of the cluster.
+    pub of_all: bool,
     /// Connections at most.
     pub size: usize,
     /// How long a session waits for one.
@@ -35,6 +46,8 @@ pub struct Pooling {
     pub lifetime: Duration,
     /// What is kept of clients' passwords, to open more of them.
     pub learn: LearnPasswords,
+    /// What happens to a session whose connection ends.
+    pub on_loss: OnLoss,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -76,6 +89,9 @@ impl Pooling {
         ];
         let learn = choice(raw.learn_passwords.as_deref(), &policies);
         let learn = learn.map_err(|e| ("learn_passwords", e))?;
+        let losses = [("error", OnLoss::Error), ("disconnect", OnLoss::Disconnect)];
+        let on_loss = choice(raw.on_backend_loss.as_deref(), &losses);
+        let on_loss = on_loss.map_err(|e| ("on_backend_loss", e))?;
         let most = Duration::from_hours(1);
         let or = |given: &'static str, text: &Option<String>| {
             text.clone().unwrap_or_else(|| given.to_owned())
@@ -84,6 +100,7 @@ impl Pooling {
             Self {
                 mode,
                 of_cluster: shares,
+                of_all: shares,
                 size: number("pool_size", raw.pool_size.unwrap_or(64), 1, 100_000)?,
                 wait: time("pool_wait", &or("5s", &raw.pool_wait), Duration::ZERO, most)?,
                 idle_keep: time(
@@ -93,6 +110,7 @@ impl Pooling {
                     most,
                 )?,
                 learn,
+                on_loss,
                 lifetime: time(
                     "backend_lifetime",
                     &or("1h", &raw.backend_lifetime),
@@ -144,6 +162,7 @@ mod tests {
             Raw { pooling: Some("statement".into()), ..Raw::default() },
             Raw { pool_size: Some(0), ..durable() },
             Raw { pool_wait: Some("5".into()), ..durable() },
+            Raw { on_backend_loss: Some("retry".into()), ..durable() },
         ] {
             assert!(Pooling::read(&wrong).is_err(), "{wrong:?}");
         }

@@ -172,6 +172,10 @@ pub struct Raw {
     /// ("clear"), hashes ("hash") or nothing ("off") [default: clear]
     #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_LEARN_PASSWORDS")]
     pub learn_passwords: Option<String>,
+    /// With pooling: what happens to a session whose connection ends: it goes on, with an error if a statement or a
+    /// transaction was under way ("error"), or ends ("disconnect") [default: error]
+    #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_ON_BACKEND_LOSS")]
+    pub on_backend_loss: Option<String>,
     /// Offer compression to clients [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_COMPRESSION")]
     pub compression: Option<bool>,

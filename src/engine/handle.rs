@@ -159,6 +159,14 @@ impl Engine {
         self.send(EngineRequest::Present { conn, question });
     }
 
+    /// Ends a connection at the server, if its `run` tells that the id is its, and waits until the server no longer
+    /// works for it. Whether that is certain.
+    pub async fn until_gone(&self, conn: BackendId, run: Option<i64>) -> bool {
+        let (reply, gone) = oneshot::channel();
+        self.send(EngineRequest::UntilGone { conn, run, reply });
+        gone.await.is_ok()
+    }
+
     /// Asks whether the server still works for the session that holds this lock. If not, the session is
     /// told; else there is no answer.
     pub fn ask_whether_served(&self, lock: (Key, u64)) {
@@ -218,9 +226,9 @@ impl Engine {
         self.ask_store(|reply| admin_queries::AdminQuery::Status(grant, reply)).await
     }
 
-    /// Ends a connection at the server.
-    pub async fn kill(&self, conn: BackendId) -> Result<KillResult, QueryError> {
-        self.ask_store(|reply| admin_queries::AdminQuery::Kill(conn, reply)).await
+    /// Ends a connection at the server, unless its `run` tells that it was of an earlier one and has ended.
+    pub async fn kill(&self, conn: BackendId, run: Option<i64>) -> Result<KillResult, QueryError> {
+        self.ask_store(|reply| admin_queries::AdminQuery::Kill(conn, run, reply)).await
     }
 
     async fn ask_store<T>(

@@ -165,6 +165,12 @@ pub(super) enum EngineRequest {
         conn: ConnectionId,
         question: u64,
     },
+    /// Ends a connection at the server, and tells when the server no longer works for it.
+    UntilGone {
+        conn: BackendId,
+        run: Option<i64>,
+        reply: oneshot::Sender<()>,
+    },
     /// Asks whether the server still works for the holder of this grant.
     Serves {
         lock: (Key, u64),
@@ -236,4 +242,9 @@ pub(super) enum LeaseEvent {
     Others(Others),
     /// Administrators want these locks released.
     Asked(Vec<ReleaseRequest>),
+    /// The incarnation goes on in this run of the server: which locks are held, of which the rows are to be
+    /// compared there.
+    Restarted { proxy: ProxyId, run: i64, reply: oneshot::Sender<HeldNow> },
+    /// They were. These have no row: their sessions are told.
+    Compared { proxy: ProxyId, lost: Vec<(Key, u64)>, reply: oneshot::Sender<()> },
 }

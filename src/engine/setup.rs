@@ -24,6 +24,8 @@ pub struct Setup {
     pub collect_after: Duration,
     /// Whether sessions take the server's own locks, and claim the rows by them (mode `coexist`).
     pub native: bool,
+    /// Whether locks outlive a run of the server: all sessions share their connections, so that none is tied to a run.
+    pub outlives: bool,
     /// Finds sessions by their connections; without it only those that hold rows learn of other locks.
     pub sessions: Option<FindSessions>,
     /// Proves that this process lives, and shows which others do not.

@@ -304,6 +304,28 @@ pub fn no_connection(waited: Duration) -> ErrorReply {
     ErrorReply { code: 1040, state: "08004", message }
 }
 
+/// ER_LOCK_DEADLOCK, for a transaction that has ended with its connection to the server: nothing of it is there.
+pub fn rolled_back() -> ErrorReply {
+    ErrorReply {
+        code: 1213,
+        state: "40001",
+        message: "The connection to the server has ended, and the server has rolled the transaction back; try restarting \
+                  transaction"
+            .to_owned(),
+    }
+}
+
+/// ER_UNKNOWN_ERROR, for a statement whose connection has ended before its result came.
+pub fn outcome_unknown() -> ErrorReply {
+    ErrorReply {
+        code: 1105,
+        state: "HY000",
+        message: "The connection to the server has ended while the statement ran: the outcome is unknown. It may have \
+                  taken effect, or not; no transaction is open"
+            .to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -100,9 +100,10 @@ metrics! {
         "pool_timeouts_total",
         "Statements that got error 1040 because no shared connection was free in time."
     );
-    pub pool_lost: IntCounter = counter(
+    pub pool_lost: IntCounterVec = counter_vec(
         "pool_lost_total",
-        "Shared connections that ended while a session had one and did nothing with it."
+        "Shared connections that ended while a session had one, by what happened to the session.",
+        &["outcome"]
     );
     pub pinned_sessions: IntGaugeVec = gauge_vec(
         "pinned_sessions",
@@ -351,6 +352,7 @@ impl Metrics {
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),
             (&self.suspensions, &["resumed", "closed"]),
+            (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
             (&self.unsupported, &["refused", "native"]),
             (&self.native_only, &["yes", "perhaps"]),
             (&self.claims, &["claimed", "not_free", "failed", "native"]),

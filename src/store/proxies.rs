@@ -100,7 +100,7 @@ impl StoreConnection {
     }
 
     /// Renews by compare-and-set on the version (`old`: all it may have), in its epoch and on its
-    /// server only (I13, I14), and looks at everyone in the same packet.
+    /// server only (I13, I14), and looks at everyone in the same packet. The row then names this run of the server.
     pub async fn renew(
         &mut self,
         schema: &str,
@@ -110,6 +110,7 @@ impl StoreConnection {
         new: u64,
         conns: &[u64],
     ) -> Result<Renewal, StoreError> {
+        let run = self.started();
         let ident = ident_expression(self.flavour());
         let meta = meta_sql(schema, self.flavour());
         let asked = asked_sql(schema, id);
@@ -117,7 +118,7 @@ impl StoreConnection {
         let conns = join(conns);
         let old = numbers(old.iter().copied());
         let sql = format!(
-            "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}' \
+            "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}', server_start={run} \
              WHERE id={id} AND state=1 AND epoch={epoch} AND rvn IN ({old}) AND EXISTS \
              (SELECT 1 FROM `{schema}`.meta WHERE id=1 AND epoch={epoch} AND ident={ident});\
              {meta};\

@@ -123,6 +123,7 @@ impl Tables {
             fresh: true,
             collect_after: Duration::from_hours(1),
             native,
+            outlives: false,
             suspends: true,
             sessions: Some(find),
             state: None,

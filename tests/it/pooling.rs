@@ -9,5 +9,7 @@ mod idle;
 mod kills;
 mod leftovers;
 mod locks;
+mod losses;
 mod shown;
+mod storm;
 mod turns;

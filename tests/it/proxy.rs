@@ -39,7 +39,8 @@ impl Proxy {
         proxy
     }
 
-    /// The same with a rule left out, by its name; only with the feature `mutants`.
+    /// The same with a rule left out, by its name.
+    #[cfg(feature = "mutants")]
     pub(crate) fn start_mutant(url: &str, mutant: &str, extra: &[&str]) -> Self {
         let program = || {
             let mut command = command(PROGRAM);

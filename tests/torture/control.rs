@@ -20,6 +20,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
+    #[cfg(feature = "mutants")]
     pub(crate) fn start(flavour: Flavour) -> Self {
         Self::start_with(flavour, &[])
     }

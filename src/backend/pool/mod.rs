@@ -47,6 +47,15 @@ pub enum Lent {
     New(Permit),
 }
 
+/// What a session's connection must be like, beside its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wish {
+    /// No schema was selected on it.
+    pub schemaless: bool,
+    /// No session had it before.
+    pub fresh: bool,
+}
+
 /// The answer to a session that needs a connection.
 #[derive(Debug)]
 pub enum PoolTurn {
@@ -90,7 +99,7 @@ impl Drop for Hold {
 
 struct PoolWaiter {
     key: Arc<PoolKey>,
-    schemaless: bool,
+    wish: Wish,
     to: oneshot::Sender<Lent>,
 }
 
@@ -136,13 +145,13 @@ impl Pool {
         self.permit()
     }
 
-    /// A connection for a session of this account; `schemaless`: one on which no schema was selected.
-    pub fn take(&self, key: &Arc<PoolKey>, schemaless: bool) -> PoolTurn {
+    /// A connection for a session of this account.
+    pub fn take(&self, key: &Arc<PoolKey>, wish: Wish) -> PoolTurn {
         let mut state = self.0.state.lock();
         state.queue.retain(|waiter| !waiter.to.is_closed());
         if state.queue.is_empty() {
             let room = state.open < self.0.limits.size;
-            if let Some(at) = state.suited(key, schemaless, room) {
+            if let Some(at) = state.suited(key, wish, room) {
                 let backend = state.free.remove(at);
                 self.0.show(&state);
                 return PoolTurn::Now(Lent::Open(Box::new(backend)));
@@ -154,7 +163,7 @@ impl Pool {
             }
         }
         let (to, turn) = oneshot::channel();
-        state.queue.push_back(PoolWaiter { key: Arc::clone(key), schemaless, to });
+        state.queue.push_back(PoolWaiter { key: Arc::clone(key), wish, to });
         self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
         self.0.metrics.pool_waits.inc();
         // Of another account, or with a schema where none is wanted: it makes room.
@@ -194,7 +203,7 @@ impl Pool {
                 break;
             };
             self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
-            let suits = backend.as_ref().is_some_and(|b| suits(b, &waiter.key, waiter.schemaless));
+            let suits = backend.as_ref().is_some_and(|b| suits(b, &waiter.key, waiter.wish));
             if !suits {
                 // Its end makes room for one that suits.
                 state.queue.push_front(waiter);
@@ -299,8 +308,8 @@ impl PoolInner {
 
 impl PoolState {
     /// The place of a free connection that suits: the one used last. `room`: another one could be opened.
-    fn suited(&self, key: &PoolKey, schemaless: bool, room: bool) -> Option<usize> {
-        let suited = |backend: &DetachedBackend| suits(backend, key, schemaless);
+    fn suited(&self, key: &PoolKey, wish: Wish, room: bool) -> Option<usize> {
+        let suited = |backend: &DetachedBackend| suits(backend, key, wish);
         let last = self.free.iter().rposition(suited);
         if !mutants::shuffles() {
             return last;
@@ -324,6 +333,7 @@ impl PoolState {
     }
 }
 
-fn suits(backend: &DetachedBackend, key: &PoolKey, schemaless: bool) -> bool {
-    **backend.key() == *key && (!schemaless || backend.is_schemaless())
+/// A connection that was given back is not fresh.
+fn suits(backend: &DetachedBackend, key: &PoolKey, wish: Wish) -> bool {
+    !wish.fresh && **backend.key() == *key && (!wish.schemaless || backend.is_schemaless())
 }

@@ -11,6 +11,7 @@ use super::last_known::LastKnown;
 use super::link::{StoreAccess, StoreLink};
 use super::query_error::QueryError;
 use crate::store::connection::StoreError;
+use crate::store::identity::same_run;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::sessions::KillResult;
@@ -32,8 +33,9 @@ pub(in crate::engine) enum AdminQuery {
     Locks(LockFilter, QueryReply<Vec<LockInfo>>),
     /// All incarnations.
     Proxies(QueryReply<Vec<ProxyInfo>>),
-    /// Ends a connection at the server.
-    Kill(BackendId, QueryReply<KillResult>),
+    /// Ends a connection at the server; with the server's start, if the connection has told it. In another run it has
+    /// ended already, and its id may be another client's.
+    Kill(BackendId, Option<i64>, QueryReply<KillResult>),
     /// Asks the holder's proxy to release a grant; the text names the administrator.
     Release(GrantId, String, QueryReply<()>),
     /// Asks for the state of a grant.
@@ -79,8 +81,8 @@ impl AdminQueries {
     }
 
     /// Ends a connection at the server if the store account may, without waiting for the result.
-    pub(in crate::engine) fn kill(&self, conn: BackendId) {
-        self.send(AdminQuery::Kill(conn, oneshot::channel().0));
+    pub(in crate::engine) fn kill(&self, conn: BackendId, run: i64) {
+        self.send(AdminQuery::Kill(conn, Some(run), oneshot::channel().0));
     }
 
     /// Sends a query. An engine that has ended drops it, and the reply's sender with it.
@@ -170,8 +172,14 @@ async fn answer(
             }
             let _ = reply.send(rows);
         }
-        AdminQuery::Kill(conn, reply) => {
-            let done = twice(link, async |link| link.get().await?.kill(conn.0).await);
+        AdminQuery::Kill(id, run, reply) => {
+            let done = twice(link, async |link| {
+                let conn = link.get().await?;
+                if run.is_some_and(|run| !same_run(run, conn.started())) {
+                    return Ok(KillResult::Accepted);
+                }
+                conn.kill(id.0).await
+            });
             let _ = reply.send(done.await);
         }
         AdminQuery::Release(grant, who, reply) => {

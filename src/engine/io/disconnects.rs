@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::link::{StoreAccess, StoreLink};
@@ -34,6 +34,17 @@ pub(in crate::engine) struct Question {
     pub(in crate::engine) events: EventSender,
 }
 
+/// Somebody who waits until the server no longer works for a connection.
+#[derive(Debug)]
+pub(in crate::engine) struct Absence {
+    pub(in crate::engine) conn: BackendId,
+    /// The server's start as the connection has told it; `None`: it may be of any run.
+    pub(in crate::engine) run: Option<i64>,
+    pub(in crate::engine) reply: oneshot::Sender<()>,
+    /// The server was told to end it.
+    pub(in crate::engine) killed: bool,
+}
+
 /// A connection to look for.
 #[derive(Debug)]
 pub(in crate::engine) enum Errand {
@@ -41,6 +52,8 @@ pub(in crate::engine) enum Errand {
     Release(DeferredRelease),
     /// Once.
     Ask(Question),
+    /// Until it is over, to which it is brought.
+    Await(Absence),
 }
 
 /// Bounds of the pause between two looks.
@@ -56,16 +69,28 @@ pub(in crate::engine) async fn watch(
     gone: mpsc::UnboundedSender<DeferredRelease>,
 ) {
     let link = StoreLink::new(Arc::clone(&access));
-    let mut watcher =
-        Watcher { access, link, gone, watches: Vec::new(), pause: PAUSE.0, complained: false };
+    let mut watcher = Watcher {
+        access,
+        link,
+        gone,
+        watches: Vec::new(),
+        absences: Vec::new(),
+        pause: PAUSE.0,
+        complained: false,
+    };
     while let Some(questions) = watcher.receive(&mut inbox).await {
         let ended = watcher.watches.iter().map(|w| w.conn.0);
-        let ids: Vec<u64> = ended.chain(questions.iter().map(|q| q.conn.0)).collect();
+        let awaited = watcher.absences.iter().map(|a| a.conn.0);
+        let ids =
+            ended.chain(awaited).chain(questions.iter().map(|q| q.conn.0)).collect::<Vec<_>>();
         match look(&mut watcher.link, &ids).await {
-            Ok((run, there)) => watcher.answer(questions, run, &there),
+            Ok((run, there)) => {
+                watcher.answer(questions, run, &there);
+                watcher.end_awaited(run).await;
+            }
             Err(e) => watcher.complain(&e, ids.len()),
         }
-        if !watcher.watches.is_empty() {
+        if !watcher.is_idle() {
             sleep(watcher.pause).await;
             watcher.pause = (watcher.pause * 2).min(PAUSE.1);
         }
@@ -77,6 +102,7 @@ struct Watcher {
     link: StoreLink,
     gone: mpsc::UnboundedSender<DeferredRelease>,
     watches: Vec<DeferredRelease>,
+    absences: Vec<Absence>,
     /// Until the next look.
     pause: Duration,
     /// That nothing can be seen was logged.
@@ -90,7 +116,8 @@ impl Watcher {
         inbox: &mut mpsc::UnboundedReceiver<Errand>,
     ) -> Option<Vec<Question>> {
         let mut questions = Vec::new();
-        let mut next = if self.watches.is_empty() {
+        self.absences.retain(|absence| !absence.reply.is_closed());
+        let mut next = if self.is_idle() {
             self.pause = PAUSE.0;
             Some(inbox.recv().await?)
         } else {
@@ -103,6 +130,10 @@ impl Watcher {
                     self.pause = PAUSE.0;
                 }
                 Errand::Ask(question) => questions.push(question),
+                Errand::Await(absence) => {
+                    self.absences.push(absence);
+                    self.pause = PAUSE.0;
+                }
             }
             next = inbox.try_recv().ok();
         }
@@ -122,6 +153,29 @@ impl Watcher {
         for watch in self.watches.extract_if(.., |watch| !serves(watch.run, watch.conn)) {
             let _ = self.gone.send(watch);
         }
+        let is_over = |a: &mut Absence| !serves(a.run.unwrap_or(run), a.conn);
+        for absence in self.absences.extract_if(.., is_over) {
+            let _ = absence.reply.send(());
+        }
+    }
+
+    /// Ends connections that somebody waits for, where their ids are certainly theirs.
+    async fn end_awaited(&mut self, run: i64) {
+        let Self { link, absences, .. } = self;
+        let ours = |a: &&mut Absence| !a.killed && a.run.is_some_and(|of| same_run(of, run));
+        for absence in absences.iter_mut().filter(ours) {
+            let Ok(conn) = link.get().await else { return };
+            if !same_run(conn.started(), run) {
+                return;
+            }
+            let killed = conn.kill(absence.conn.0).await;
+            link.judge(&killed);
+            absence.killed = killed.is_ok();
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.watches.is_empty() && self.absences.is_empty()
     }
 
     /// Nothing could be seen of so many sessions.

@@ -70,9 +70,9 @@ async fn run_batch(
     let conn = link.get().await?;
     let (old, started) = (conn.thread(), conn.started());
     if !same_run(started, run) {
-        // The server was restarted: this incarnation's sessions are gone, and ids in its rows
-        // must not mean new ones. The keeper begins another.
-        return Ok((started, BatchResult::default()));
+        // The server was restarted, and ids in its rows must not mean other sessions. The keeper begins
+        // another incarnation, or has this one go on there.
+        return Err(StoreError::Connect("the server was restarted".to_owned()));
     }
     let result = conn.run_batch(&batch.writer, &batch.changes, &batch.others).await;
     link.judge(&result);

@@ -11,7 +11,7 @@ pub(in crate::engine) struct Incarnation {
     /// was lost, which may have landed.
     pub(in crate::engine) versions: Vec<u64>,
     pub(in crate::engine) waiting: bool,
-    /// The server's start when it joined.
+    /// The server's start: it holds its locks in that run.
     pub(in crate::engine) run: i64,
 }
 

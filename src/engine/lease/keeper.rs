@@ -10,6 +10,7 @@ use super::incarnation::Incarnation;
 use super::longest::Longest;
 use super::observed::{Observations, Sight};
 use super::predecessors::Predecessors;
+use super::restart::go_on;
 use super::server::HomeServer;
 use super::suspension::Suspension;
 use super::takeover::{Takeovers, take_over};
@@ -39,6 +40,8 @@ pub(in crate::engine) struct Keeper {
     fresh: bool,
     /// Whether the server's own locks are taken beside the rows.
     native: bool,
+    /// Whether locks outlive a run of the server.
+    outlives: bool,
     terms: Terms,
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
@@ -59,7 +62,7 @@ impl Keeper {
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
-        let Setup { access, ttl, addr, fresh, native, state, suspends, .. } = setup;
+        let Setup { access, ttl, addr, fresh, native, outlives, state, suspends, .. } = setup;
         let terms = Terms { ttl };
         let metrics = Arc::clone(&access.metrics);
         let suspension = Suspension::new(terms, suspends, Arc::clone(&lease), metrics);
@@ -70,6 +73,7 @@ impl Keeper {
             addr,
             fresh,
             native,
+            outlives,
             terms,
             lease,
             events,
@@ -199,6 +203,7 @@ impl Keeper {
         };
         self.server.settled(meta.epoch);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+        self.lease.set_run(row.server_start);
         self.lease.begin(row.id, grants_from);
         self.incarnation = Some(Incarnation {
             id: row.id,
@@ -228,7 +233,8 @@ impl Keeper {
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
         let conn = self.link.get_any().await?;
-        if !same_run(conn.started(), now.run) {
+        let restarted = !same_run(conn.started(), now.run);
+        if restarted && !self.outlives {
             let meta = conn.read_meta(&schema).await?;
             self.server.judge(&meta)?;
             tracing::error!(proxy = %now.id, epoch = meta.epoch, "the server was restarted or replaced: its sessions and their locks are gone");
@@ -239,8 +245,7 @@ impl Keeper {
             mine.sent(new);
         }
         let conns = self.access.beside(conn);
-        // The deadline counts from before the send: a renewal that is acknowledged late was
-        // still seen by observers when it was committed.
+        // From before the send: observers saw a renewal that is acknowledged late when it was committed.
         let sent = clock::now();
         let renewal = conn.renew(&schema, now.id, now.epoch, &now.versions, new, &conns).await?;
         let took = clock::now().saturating_sub(sent);
@@ -258,12 +263,18 @@ impl Keeper {
             self.fence();
             return Ok(());
         }
+        let mut now = Incarnation { versions: vec![new], ..now };
+        if restarted {
+            // Before the locks count there. If it fails, the next beat does it again.
+            self.incarnation = Some(now.clone());
+            go_on(conn, &schema, &mut now, &self.events).await?;
+            self.lease.set_run(now.run);
+        }
+        self.incarnation = Some(now.clone());
         let sent = mutants::or(Mutant::DeadlineFromAck, sent, clock::now());
         self.server.settled(now.epoch);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.suspension.resume();
-        let now = Incarnation { versions: vec![new], ..now };
-        self.incarnation = Some(now.clone());
         if !renewal.asked.is_empty() {
             let _ = self.events.send(LeaseEvent::Asked(renewal.asked.clone()));
         }

@@ -5,6 +5,7 @@ pub(in crate::engine) mod keeper;
 pub(in crate::engine) mod longest;
 pub(in crate::engine) mod observed;
 pub(in crate::engine) mod predecessors;
+pub(in crate::engine) mod restart;
 pub(in crate::engine) mod server;
 pub(in crate::engine) mod suspension;
 pub mod takeover;

@@ -45,7 +45,7 @@ pub(super) struct LocalHold {
     pub(super) conn: ConnectionId,
     /// The server's connection that works for that.
     pub(super) backend: CurrentBackend,
-    /// The server's start when it was granted; the session's connection is of this run.
+    /// The server's start when it was granted: the session's connection was of this run then.
     pub(super) run: i64,
     pub(super) events: EventSender,
     pub(super) since: Instant,
@@ -68,6 +68,11 @@ impl LocalHold {
             leaving: false,
             native: claim.native,
         }
+    }
+
+    /// The server's start as its session's connection knows it: in another run that connection is gone.
+    pub(super) fn run(&self) -> i64 {
+        self.backend.run().unwrap_or(self.run)
     }
 }
 

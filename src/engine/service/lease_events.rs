@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::keys::Remote;
 use super::{Service, events};
 use crate::engine::messages::{LeaseEvent, SessionEvent};
-use crate::store::statement::Others;
+use crate::store::statement::{BatchWriter, Others};
 use crate::types::ProxyId;
 
 impl Service {
@@ -18,6 +18,14 @@ impl Service {
             LeaseEvent::Fenced(proxy) => self.fence(proxy),
             LeaseEvent::Asked(locks) => self.release_by_force(locks),
             LeaseEvent::Others(others) => self.see_others(others),
+            LeaseEvent::Restarted { proxy, run, reply } => {
+                self.go_on(proxy, run);
+                let _ = reply.send(self.held_now(proxy));
+            }
+            LeaseEvent::Compared { proxy, lost, reply } => {
+                self.lose(proxy, lost);
+                let _ = reply.send(());
+            }
         }
     }
 
@@ -42,6 +50,15 @@ impl Service {
         let Some(writer) = writer else { return };
         for (key, token) in unwanted {
             self.pipes.give_back(Arc::clone(&writer), key, token);
+        }
+    }
+
+    /// The incarnation goes on in another run of the server. What an earlier run has granted and is not held yet,
+    /// is given back: nobody compares its row.
+    fn go_on(&mut self, proxy: ProxyId, run: i64) {
+        if let Some(writer) = self.writer.as_ref().filter(|writer| writer.proxy == proxy) {
+            self.writer = Some(Arc::new(BatchWriter { run, ..writer.as_ref().clone() }));
+            self.keys.list_all();
         }
     }
 

@@ -1,7 +1,9 @@
 //! Sessions that end: their locks are released when the server has stopped working for them.
 
+use tokio::sync::oneshot;
+
 use super::Service;
-use crate::engine::io::disconnects::{DeferredRelease, Errand, Question};
+use crate::engine::io::disconnects::{Absence, DeferredRelease, Errand, Question};
 use crate::engine::service::keys::LocalHold;
 use crate::lock::name::Key;
 use crate::types::{BackendId, ProxyId};
@@ -31,7 +33,7 @@ impl Service {
         if let Some(run) = locks
             .iter()
             .filter_map(|(key, token)| self.keys.held_under(key, *token))
-            .map(|h| h.run)
+            .map(LocalHold::run)
             .min()
         {
             self.watched += 1;
@@ -40,12 +42,17 @@ impl Service {
         }
     }
 
+    /// Ends a connection, and tells when the server no longer works for it.
+    pub(super) fn until_gone(&self, conn: BackendId, run: Option<i64>, reply: oneshot::Sender<()>) {
+        let _ = self.endings.send(Errand::Await(Absence { conn, run, reply, killed: false }));
+    }
+
     /// Tells the session of a lock if the server no longer works for it.
     pub(super) fn ask_whether_served(&self, key: &Key, token: u64) {
-        if let Some(LocalHold { backend, run, events, .. }) = self.keys.held_under(key, token)
-            && let Some(conn) = backend.id()
+        if let Some(held) = self.keys.held_under(key, token)
+            && let Some(conn) = held.backend.id()
         {
-            let question = Question { conn, run: *run, events: events.clone() };
+            let question = Question { conn, run: held.run(), events: held.events.clone() };
             let _ = self.endings.send(Errand::Ask(question));
         }
     }

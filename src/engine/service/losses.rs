@@ -6,6 +6,7 @@ use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::ProxyId;
+
 /// A lock that stays its session's until a change is sent: its row names it.
 fn at_rest(state: &KeyState) -> Option<&LocalHold> {
     state.held.as_ref().filter(|_| !state.in_flight && state.release.is_none())
@@ -70,8 +71,8 @@ impl Service {
     /// Ends what runs at the server for a session that is to close. Without the right to kill, it runs to
     /// its end.
     pub(super) fn end_statement(&self, held: &LocalHold) {
-        if let Some(conn) = held.backend.condemn() {
-            self.queries.kill(conn);
+        if let Some((conn, run)) = held.backend.condemn() {
+            self.queries.kill(conn, run.unwrap_or(held.run));
         }
     }
 

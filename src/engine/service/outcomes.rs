@@ -14,6 +14,7 @@ use crate::mutants::{self, Mutant};
 use crate::seldom::Turn;
 use crate::store::batch::BatchResult;
 use crate::store::connection::StoreError;
+use crate::store::identity::same_run;
 use crate::store::rows::LockRow;
 use crate::store::statement::{BatchWriter, LockChange};
 use crate::types::{ConnectionId, ProxyId};
@@ -74,6 +75,7 @@ impl Service {
             result.rows.iter().map(|r| (r.key.as_slice(), r)).collect();
         self.last_token = result.rows.iter().fold(self.last_token, |last, row| last.max(row.token));
         let (proxy, guarded) = (batch.writer.proxy, result.guarded);
+        let of_this_run = self.writer.as_ref().is_some_and(|w| same_run(w.run, run));
         for change in batch.changes {
             let key = change.key.clone();
             let outcome = KeyOutcome {
@@ -81,7 +83,8 @@ impl Service {
                 row: rows.get(key.as_bytes()).copied(),
                 current: self.writer.as_ref().is_some_and(|w| w.proxy == proxy),
                 // The deadline is read after the reply and before any client is told.
-                vouched: self.lease.vouches_for(proxy) || mutants::on(Mutant::NoCheckAfterReply),
+                vouched: of_this_run
+                    && (self.lease.vouches_for(proxy) || mutants::on(Mutant::NoCheckAfterReply)),
                 guarded,
                 missed: result.missed,
                 unproven: result.unproven.contains(&key),

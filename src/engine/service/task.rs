@@ -191,6 +191,7 @@ impl Service {
             EngineRequest::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             EngineRequest::Leaving { locks } => self.leaving(&locks),
             EngineRequest::Present { conn, question } => self.present(conn, question),
+            EngineRequest::UntilGone { conn, run, reply } => self.until_gone(conn, run, reply),
             EngineRequest::Serves { lock: (key, token) } => self.ask_whether_served(&key, token),
             EngineRequest::Look { key, reply } => self.look(key, reply),
             EngineRequest::Reconcile { proxy, rows } => self.reconcile(proxy, rows),

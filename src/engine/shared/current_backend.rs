@@ -13,6 +13,8 @@ pub struct CurrentBackend(Arc<Mutex<Option<Assigned>>>);
 #[derive(Debug, Clone, Copy)]
 struct Assigned {
     id: BackendId,
+    /// The server's start, where the connection has told it.
+    run: Option<i64>,
     /// Somebody ends it at the server, and does not wait for the result.
     condemned: bool,
 }
@@ -30,13 +32,26 @@ impl CurrentBackend {
     /// Of a session that has this connection.
     pub fn of(id: BackendId) -> Self {
         let current = Self::default();
-        current.set(id);
+        current.set(id, None);
         current
     }
 
-    /// From here on this connection works for the session.
-    pub fn set(&self, id: BackendId) {
-        *self.0.lock() = Some(Assigned { id, condemned: false });
+    /// From here on this connection works for the session. `run`: the server's start, if the connection has told it.
+    pub fn set(&self, id: BackendId, run: Option<i64>) {
+        *self.0.lock() = Some(Assigned { id, run, condemned: false });
+    }
+
+    /// The connection has told the server's start.
+    pub fn note_run(&self, run: i64) {
+        if let Some(assigned) = &mut *self.0.lock() {
+            assigned.run = Some(run);
+        }
+    }
+
+    /// The server's start, if the connection has told it. A connection that has not is of the run in which its
+    /// session's locks were granted.
+    pub fn run(&self) -> Option<i64> {
+        self.0.lock().and_then(|assigned| assigned.run)
     }
 
     /// From here on none does.
@@ -57,12 +72,13 @@ impl CurrentBackend {
         self.0.lock().is_some_and(|assigned| assigned.condemned)
     }
 
-    /// The connection, to be ended at the server: it works for no other session any more.
-    pub fn condemn(&self) -> Option<BackendId> {
+    /// The connection, to be ended at the server, and the server's start as [`Self::run`] says: it works for no other
+    /// session any more.
+    pub fn condemn(&self) -> Option<(BackendId, Option<i64>)> {
         let mut assigned = self.0.lock();
         assigned.as_mut().map(|assigned| {
             assigned.condemned = true;
-            assigned.id
+            (assigned.id, assigned.run)
         })
     }
 }
@@ -78,12 +94,14 @@ mod tests {
         assert_eq!(other.id(), Some(BackendId(7)));
         assert_eq!(current.clear(), Reuse::Allowed);
         assert_eq!((other.id(), other.condemn()), (None, None), "there is nothing to end");
-        current.set(BackendId(8));
+        current.set(BackendId(8), Some(7));
+        assert_eq!(other.run(), Some(7));
         assert!(!current.is_condemned());
-        assert_eq!(other.condemn(), Some(BackendId(8)));
+        assert_eq!(other.condemn(), Some((BackendId(8), Some(7))));
         assert!(current.is_condemned());
         assert_eq!(current.clear(), Reuse::Forbidden);
-        current.set(BackendId(9));
+        current.set(BackendId(9), None);
+        assert_eq!(other.run(), None);
         assert_eq!(current.clear(), Reuse::Allowed, "the next one was not ended");
     }
 }

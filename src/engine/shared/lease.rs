@@ -4,13 +4,14 @@
 //! lease, or has ended it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::clock;
+use crate::store::identity::same_run;
 use crate::types::ProxyId;
 
 /// What is known of the locks that an incarnation granted.
@@ -37,6 +38,8 @@ pub struct Lease {
     grants_from: AtomicU64,
     /// When the last acknowledged renewal was sent.
     renewed: AtomicU64,
+    /// The server's start in the run in which the locks are known to be held.
+    run: AtomicI64,
     /// Why the server that answers is not the one whose locks are kept.
     foreign: Mutex<Option<String>>,
     /// Between these moments another server may have answered.
@@ -134,6 +137,32 @@ impl Lease {
             return Duration::ZERO;
         }
         Duration::from_nanos(nanos(clock::now()).saturating_sub(renewed))
+    }
+
+    /// Whether a run of the server, by its start, is the one in which the locks are known to be held.
+    pub fn knows_run(&self, started: i64) -> bool {
+        same_run(self.run.load(Ordering::Acquire), started)
+    }
+
+    /// The locks are held in this run of the server.
+    pub(in crate::engine) fn set_run(&self, started: i64) {
+        self.run.store(started, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until locks granted to `proxy` are known to be held in this run of the server, or are lost.
+    /// Whether they are held.
+    pub async fn known_in(&self, proxy: ProxyId, started: i64) -> bool {
+        loop {
+            let change = self.changed.notified();
+            if self.standing(proxy) == Standing::Over {
+                return false;
+            }
+            if self.knows_run(started) {
+                return true;
+            }
+            change.await;
+        }
     }
 
     /// Why the server that answers is not the one whose locks are kept, if it is not.

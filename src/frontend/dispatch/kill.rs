@@ -13,6 +13,7 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
+use crate::store::identity::same_run;
 use crate::types::{BackendId, ConnectionId};
 
 /// ER_NO_SUCH_THREAD.
@@ -157,7 +158,9 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
         return cx.refuse(&codes::unknown_thread(own.0));
     };
     // It goes to no other session after this one.
-    if let Some(backend) = victim.shown.backend.condemn() {
+    if let Some((backend, run)) = victim.shown.backend.condemn()
+        && perhaps_same_run(run, cx.identity.run())
+    {
         let reply = cx.exchange(&sent.of_backend(backend), Shape::Results).await?;
         if !is_unknown(&reply) {
             if !reply.is_error() {
@@ -187,6 +190,11 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
 /// Whether the server knows no such connection.
 fn is_unknown(reply: &Reply) -> bool {
     matches!(reply.ending, Ending::Err { code: NO_SUCH_THREAD })
+}
+
+/// Whether two connections may be of the same run of the server. If not, the id of one means another client to the other.
+fn perhaps_same_run(a: Option<i64>, b: Option<i64>) -> bool {
+    a.zip(b).is_none_or(|(a, b)| same_run(a, b))
 }
 
 /// The server's reply, with the session's id in place of its connection's.

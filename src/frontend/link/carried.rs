@@ -3,6 +3,7 @@
 use super::close_reason::CloseReason;
 use super::reply::{MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
+use crate::frontend::pooling::capture::{Doubts, started, to_start};
 use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::restoring;
 use crate::protocol::column::{self, LiteralKind};
@@ -16,8 +17,22 @@ impl Link {
     pub(super) async fn restore(&mut self) -> Result<Option<String>, CloseReason> {
         let used = self.server.backend().is_some_and(|backend| backend.is_used());
         let Some(seat) = &self.seat else { return Ok(None) };
-        let packets = restoring(&seat.state, used, self.capabilities);
+        let mut packets = restoring(&seat.state, used, self.capabilities);
+        let asks = self.server.run().is_none();
+        // After the reset, and before the session's own time is set.
+        let question = usize::from(used);
+        if asks {
+            let question_of_run = [b"SELECT ", started(seat.flavour)].concat();
+            packets.insert(question, packet::query(&question_of_run, self.capabilities));
+        }
         let replies = self.exchange_all(&packets).await?;
+        if asks {
+            let values = replies.get(question).and_then(Reply::values).unwrap_or_default();
+            match to_start(values.first().and_then(|value| value.as_deref())) {
+                Some(run) => self.server.note_run(run),
+                None => return Ok(Some("the server does not tell its uptime".to_owned())),
+            }
+        }
         // Of the proxy's own making.
         self.server.take_reported();
         self.take_in_reports();
@@ -36,8 +51,8 @@ impl Link {
         if seat.doubts.is_empty() {
             return Ok(());
         }
-        let doubts = std::mem::take(&mut seat.doubts);
-        let questions = doubts.questions(self.capabilities);
+        let doubts = seat.doubts.clone();
+        let questions = doubts.questions(self.capabilities, seat.flavour);
         let replies = self.exchange_all(&questions).await?;
         let Some(seat) = &mut self.seat else { return Ok(()) };
         let values = replies
@@ -55,10 +70,14 @@ impl Link {
         self.server.take_reported();
         let Some(captured) = captured else {
             // It cannot be read: the session stays where it is.
-            seat.doubts = doubts;
             seat.pins.add(Pin::LargeVariable);
             return Ok(());
         };
+        seat.doubts = Doubts::default();
+        if let Some(run) = captured.run {
+            seat.current.note_run(run);
+            self.server.note_run(run);
+        }
         if captured.large {
             seat.pins.add(Pin::LargeVariable);
         }

@@ -66,6 +66,9 @@ impl Link {
                 Ok(Some(_)) => {}
             }
             if let Some(ending) = self.take_in(&mut incoming)? {
+                if ending.is_error() {
+                    self.note_perhaps_committed();
+                }
                 self.note_ending(ending);
                 // The reply may have come late, and report locks: it is still true.
                 self.until_certain().await?;

@@ -84,22 +84,38 @@ impl Link {
         }
     }
 
-    /// Forwards what can be forwarded and keeps the rest in the inbox.
+    /// Forwards what can be forwarded and keeps the rest in the inbox, also if the server has gone: the session may go
+    /// on without it.
     fn process(
         &mut self,
         dispatch: &mut impl Dispatch,
         buffer: &mut Vec<u8>,
     ) -> Result<(), CloseReason> {
         let mut at = 0;
+        let result = self.forward_all(dispatch, buffer, &mut at);
+        if at < buffer.len() {
+            self.inbox = buffer.split_off(at);
+        }
+        result
+    }
+
+    /// Forwards what can be forwarded, up to `at`.
+    fn forward_all(
+        &mut self,
+        dispatch: &mut impl Dispatch,
+        buffer: &mut [u8],
+        at: &mut usize,
+    ) -> Result<(), CloseReason> {
         let mut from = 0;
-        while at < buffer.len() {
+        while *at < buffer.len() {
             let n = match &self.input {
-                ClientInput::Pipe => buffer.len() - at,
-                ClientInput::Body { .. } => self.body(dispatch, &mut buffer[at..]),
-                ClientInput::File { .. } => self.file(&mut buffer[at..]),
+                ClientInput::Pipe => buffer.len() - *at,
+                ClientInput::Body { .. } => self.body(dispatch, &mut buffer[*at..]),
+                ClientInput::File { .. } => self.file(&mut buffer[*at..]),
                 ClientInput::Dropped(_) => {
-                    let (n, whole) = self.drop_body(&buffer[at..]);
-                    (at, from) = (at + n, at + n);
+                    let (n, whole) = self.drop_body(&buffer[*at..]);
+                    *at += n;
+                    from = *at;
                     if whole.is_some() {
                         dispatch.waits(whole);
                         break;
@@ -110,35 +126,31 @@ impl Link {
                     continue;
                 }
                 ClientInput::Command if self.awaits_stream() || self.awaits_rows() => break,
-                ClientInput::Command => match dispatch.command(self, &buffer[at..])? {
+                ClientInput::Command => match dispatch.command(self, &buffer[*at..])? {
                     CommandAction::Incomplete => break,
                     CommandAction::Park => {
                         dispatch.waits(None);
                         break;
                     }
                     CommandAction::Drop(id) => {
-                        self.send_server(&buffer[from..at])?;
-                        at += self.start_dropping(id, &buffer[at..]);
-                        from = at;
+                        self.send_server(&buffer[from..*at])?;
+                        *at += self.start_dropping(id, &buffer[*at..]);
+                        from = *at;
                         continue;
                     }
                     CommandAction::Forward(stream) => {
-                        self.send_server(&buffer[from..at])?;
-                        from = at;
-                        self.start_forwarding(dispatch, &buffer[at..], stream)?
+                        self.send_server(&buffer[from..*at])?;
+                        from = *at;
+                        self.start_forwarding(dispatch, &buffer[*at..], stream)?
                     }
                 },
             };
             if n == 0 {
                 break;
             }
-            at += n;
+            *at += n;
         }
-        self.send_server(&buffer[from..at])?;
-        if at < buffer.len() {
-            self.inbox = buffer.split_off(at);
-        }
-        Ok(())
+        self.send_server(&buffer[from..*at])
     }
 
     /// Enters a command into what the server owes. Returns the bytes of its head.

@@ -27,8 +27,7 @@ impl Link {
             self.buffers.give(buffer);
             // Nothing was asked: if it says anything, it closes the connection.
             if !matches!(said, Ok(None)) {
-                self.metrics.pool_lost.inc();
-                self.lose_server();
+                self.lose_idle_server();
             }
             return Ok(());
         }
@@ -50,6 +49,10 @@ impl Link {
         while at < buffer.len() {
             if self.begin_next(&mut buffer[at..]) == ServerBytes::LastWords {
                 if self.guard.is_certain() {
+                    if self.seat.is_some() {
+                        self.last_words.extend_from_slice(&buffer[at..]);
+                        buffer.truncate(at);
+                    }
                     break;
                 }
                 // Another proxy has ended the session at the server: the client learns that its locks are lost.
@@ -133,7 +136,11 @@ impl Link {
 
     /// A response has ended.
     fn settle(&mut self, ending: Ending) -> Result<(), CloseReason> {
-        match self.pending.pop_front().map(|next| next.recipient) {
+        let next = self.pending.pop_front();
+        if ending.is_error() && next.as_ref().is_some_and(|next| !next.undone) {
+            self.note_perhaps_committed();
+        }
+        match next.map(|next| next.recipient) {
             Some(Recipient::Watched(seen)) => {
                 self.finished.push(Finished::Watched(seen, ending));
             }
@@ -166,6 +173,9 @@ impl Link {
             Ending::Ok { status, .. } => {
                 self.status = status;
                 self.status_known = true;
+                if let Some(seat) = &mut self.seat {
+                    seat.if_lost.perhaps_committed = false;
+                }
             }
             // An error may have ended a transaction, or left one open: it does not say.
             Ending::Err { .. } => self.status_known = false,
@@ -217,6 +227,7 @@ impl Link {
         if bytes.is_empty() || self.client_lost {
             return;
         }
+        self.note_said();
         let amended = self.amendment.as_mut().map(|amendment| amendment.amend.feed(bytes));
         let bytes = amended.as_deref().unwrap_or(bytes);
         let sent = self.client.send(bytes);

@@ -63,6 +63,15 @@ impl LeaseGuard {
         self.standing() == Standing::Suspended
     }
 
+    /// Waits until what the session holds is known to be held in this run of the server. An error when it is lost.
+    pub(super) fn held_in(&self, run: i64) -> Certainty {
+        let (lease, proxy) = (Arc::clone(&self.lease), self.granted_by.load(Ordering::Relaxed));
+        Box::pin(async move {
+            let held = proxy == 0 || lease.known_in(ProxyId(proxy), run).await;
+            if held { Ok(()) } else { Err(CloseReason::Fenced) }
+        })
+    }
+
     /// Waits while the session is suspended. An error when it holds locks that are lost.
     pub(super) fn certainty(&self) -> Certainty {
         let (lease, proxy) = (Arc::clone(&self.lease), self.granted_by.load(Ordering::Relaxed));

@@ -17,6 +17,7 @@ pub(super) mod from_client;
 mod from_server;
 mod idle;
 mod large_packets;
+pub(super) mod loss;
 mod outgoing;
 pub(super) mod pooled;
 mod presence;
@@ -82,6 +83,8 @@ pub(super) struct Link {
     /// The last response said the status.
     status_known: bool,
     skipped: Skipped,
+    /// What a server said before it hung up on a session that may go on.
+    last_words: Vec<u8>,
     /// The session's place in the pool, if it shares its connections.
     seat: Option<Box<Seat>>,
 }
@@ -168,12 +171,14 @@ impl Link {
             status: Status(Status::AUTOCOMMIT),
             status_known: false,
             skipped: Skipped::default(),
+            last_words: Vec::new(),
             seat: None,
         }
     }
 
     /// A response will come.
-    fn owe(&mut self, pending: Pending) {
+    fn owe(&mut self, mut pending: Pending) {
+        pending.undone = self.seat.as_ref().is_some_and(|seat| seat.if_lost.undone);
         self.server.expect(pending.shape);
         self.pending.push_back(pending);
     }

@@ -16,12 +16,14 @@ pub(crate) struct Pending {
     pub recipient: Recipient,
     /// The sequence id of its first packet.
     pub seq: u8,
+    /// The command is undone with the transaction that it runs in, and ends it by a rollback only.
+    pub undone: bool,
 }
 
 impl Pending {
     /// To a command of one frame.
     pub(crate) fn new(shape: Shape, recipient: Recipient) -> Self {
-        Self { shape, recipient, seq: 1 }
+        Self { shape, recipient, seq: 1, undone: false }
     }
 }
 

@@ -5,9 +5,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
+use super::pending::any_for_client;
 use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::{Backend, DetachedBackend};
-use crate::backend::pool::{Lent, PoolTurn};
+use crate::backend::pool::{Lent, PoolTurn, Wish};
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::{begin_reports, end_reports, strangers};
@@ -77,7 +78,9 @@ impl Link {
 
     /// A statement is about to run.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, whole: bool) {
+        let alone = !any_for_client(&self.pending);
         if let Some(seat) = &mut self.seat {
+            seat.note_begin(alone);
             if whole { seat.note_text(text, dialect) } else { seat.note_long(text, dialect) }
         }
     }
@@ -101,7 +104,12 @@ impl Link {
 
     /// A command is about to run that is no text.
     pub(crate) fn note_command(&mut self, command: Command) {
+        let alone = !any_for_client(&self.pending);
         let Some(seat) = &mut self.seat else { return };
+        if !matches!(command, Command::QUERY | Command::STMT_PREPARE) {
+            seat.note_begin(alone);
+            seat.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
+        }
         match command {
             Command::BINLOG_DUMP
             | Command::BINLOG_DUMP_GTID
@@ -134,8 +142,12 @@ impl Link {
 
     /// Whether nothing runs on the connection, and nothing ties the session to it.
     fn is_free(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty()) && self.does_nothing()
+    }
+
+    /// Whether nothing runs on the connection.
+    pub(super) fn does_nothing(&self) -> bool {
         self.server.is_there()
-            && self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty())
             && self.is_settled()
             && self.server.is_flushed()
             && matches!(self.input, ClientInput::Command)
@@ -173,30 +185,7 @@ impl Link {
             return Err(CloseReason::Killed);
         }
         self.works();
-        // After an error nobody knows whether a transaction is open; and without OK packets at the end of
-        // rows, servers report late.
-        let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
-        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
-            let flavour = self.seat.as_ref().map(|seat| seat.flavour);
-            // MariaDB reports late with a statement only.
-            let question = match flavour {
-                Some(Flavour::MariaDb) => packet::query(b"DO 0", self.capabilities),
-                Some(Flavour::MySql) | None => packet::ping(),
-            };
-            self.exchange_all(&[question]).await?;
-            let mut reported = self.server.take_reported();
-            reported.result = None;
-            self.take_in_reported(&reported);
-        }
-        if let Some(seat) = &mut self.seat {
-            seat.reports_late = false;
-            // If it stays after all: its connection has heard questions that are not the session's.
-            seat.note_move();
-        }
-        if !self.is_free() {
-            return Ok(());
-        }
-        self.capture().await?;
+        self.learn().await?;
         if !self.is_free() {
             return Ok(());
         }
@@ -217,6 +206,31 @@ impl Link {
             seat.pool.give(backend);
         }
         Ok(())
+    }
+
+    /// Has the server tell what it does not report, and what it reports late.
+    async fn learn(&mut self) -> Result<(), CloseReason> {
+        // After an error nobody knows whether a transaction is open; and without OK packets at the end of
+        // rows, servers report late.
+        let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
+        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            let flavour = self.seat.as_ref().map(|seat| seat.flavour);
+            // MariaDB reports late with a statement only.
+            let question = match flavour {
+                Some(Flavour::MariaDb) => packet::query(b"DO 0", self.capabilities),
+                Some(Flavour::MySql) | None => packet::ping(),
+            };
+            self.exchange_all(&[question]).await?;
+            let mut reported = self.server.take_reported();
+            reported.result = None;
+            self.take_in_reported(&reported);
+        }
+        if let Some(seat) = &mut self.seat {
+            seat.reports_late = false;
+            // If it stays after all: its connection has heard questions that are not the session's.
+            seat.note_move();
+        }
+        if self.is_free() { self.capture().await } else { Ok(()) }
     }
 
     /// Has the server report again, after a reset of the connection.
@@ -300,23 +314,6 @@ impl Link {
         }
     }
 
-    /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
-    /// all of its state is known.
-    pub(super) fn survives(&self) -> bool {
-        let known = self.seat.as_ref().is_some_and(|seat| seat.doubts.is_empty());
-        let killed = self.seat.as_ref().is_some_and(|seat| seat.killed);
-        known && !killed && self.is_free() && self.status_known
-    }
-
-    /// The connection is gone.
-    pub(super) fn lose_server(&mut self) {
-        self.begin_idle(self.server.used());
-        self.server.take();
-        if let Some(seat) = &mut self.seat {
-            seat.leaves_connection();
-        }
-    }
-
     /// Gets a connection with the session's state on it.
     pub(crate) async fn arrive(&mut self, context: &Context) -> Result<Arrival, CloseReason> {
         if self.server.is_there() {
@@ -340,13 +337,21 @@ impl Link {
                 }
             };
             let Some(seat) = &mut self.seat else { return Ok(Arrival::TooLate) };
-            seat.current.set(backend.id());
+            seat.current.set(backend.id(), backend.run());
             seat.take_hold();
             seat.idle_end = None;
             self.server.put(backend);
             match self.restore().await {
-                Ok(None) => return Ok(Arrival::Here),
                 Ok(_) if mutants::on(Mutant::GoOnHalfRestored) => return Ok(Arrival::Here),
+                Ok(None) => match self.until_held(deadline).await {
+                    Ok(true) => return Ok(Arrival::Here),
+                    Ok(false) => {
+                        self.lose_server();
+                        return Ok(Arrival::TooLate);
+                    }
+                    Err(CloseReason::ServerGone) => self.lose_server(),
+                    Err(end) => return Err(end),
+                },
                 Ok(Some(why)) => {
                     self.lose_server();
                     return Ok(Arrival::Refused(why));
@@ -365,7 +370,9 @@ impl Link {
     /// A connection, or leave to open one, when it is this session's turn. `None`: not in time.
     async fn turn(&mut self, deadline: Instant) -> Result<Option<Lent>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
-        let mut later = match seat.pool.take(&seat.key, seat.state.schema.is_none()) {
+        // What another login brings again is not known.
+        let wish = Wish { schemaless: seat.state.schema.is_none(), fresh: seat.doubts.login };
+        let mut later = match seat.pool.take(&seat.key, wish) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
             PoolTurn::Later(later) => later,
         };

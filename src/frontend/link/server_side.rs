@@ -114,6 +114,18 @@ impl ServerSide {
         self.0.as_ref().and_then(|backend| backend.tag())
     }
 
+    /// The server's start, if the connection has told it.
+    pub(super) fn run(&self) -> Option<i64> {
+        self.0.as_ref().and_then(|backend| backend.run())
+    }
+
+    /// The connection has told the server's start.
+    pub(super) fn note_run(&mut self, run: i64) {
+        if let Some(backend) = &mut self.0 {
+            backend.note_run(run);
+        }
+    }
+
     /// The connection, which the session has no more.
     pub(super) fn take(&mut self) -> Option<Box<Backend>> {
         self.0.take()

@@ -13,6 +13,7 @@ use crate::engine::handle::{Acquired, SessionEvent, Ticket};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pooled::Arrival;
 use crate::frontend::link::{Interest, LinkEvent};
+use crate::lock::codes;
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::metrics::GaugeGuard;
@@ -46,15 +47,25 @@ pub(crate) async fn wait_for(
     let mut wait = VisibleWait::new(statement, tag, pure, once, until);
     let result = until_decided(cx, &mut ticket, until, &mut wait).await;
     drop(waiting);
-    if result.is_ok()
-        && let Err(end) = come_back(cx).await
-    {
-        drop(wait);
-        // A lock that was granted meanwhile goes back at the session's end.
-        if let Ok(Waited::Decided(Acquired::Granted(grant), _)) = result {
-            cx.enter_grant(ticket.key, grant)?;
+    if result.is_ok() {
+        let refusal = match come_back(cx).await {
+            Ok(refusal) => refusal,
+            Err(end) => {
+                drop(wait);
+                // A lock that was granted meanwhile goes back at the session's end.
+                if let Ok(Waited::Decided(Acquired::Granted(grant), _)) = result {
+                    cx.enter_grant(ticket.key, grant)?;
+                }
+                return Err(end);
+            }
+        };
+        if let Some(refusal) = refusal {
+            drop(wait);
+            if let Ok(Waited::Decided(Acquired::Granted(grant), _)) = result {
+                cx.locks.release(vec![(ticket.key, grant.token)], grant.proxy).await;
+            }
+            return Ok(Waited::Refused(refusal));
         }
-        return Err(end);
     }
     if !once {
         cx.context.metrics.wait_seconds.observe(started.elapsed().as_secs_f64());
@@ -80,30 +91,40 @@ pub(crate) async fn wait_for(
             // listens on the ticket any more. One already in the ticket is ours to return.
             cx.locks.cancel(&ticket);
             if let Ok(Acquired::Granted(grant)) = ticket.outcome.await {
-                cx.enter_grant(ticket.key, grant)?;
+                if cx.server.is_shared() && matches!(end, CloseReason::ServerGone) {
+                    // The session may go on, and its client does not get this lock.
+                    cx.locks.release(vec![(ticket.key, grant.token)], grant.proxy).await;
+                } else {
+                    cx.enter_grant(ticket.key, grant)?;
+                }
             }
             Err(end)
         }
     }
 }
 
-/// Gets a connection to the server again, if the wait was without one.
-async fn come_back(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
+/// Gets a connection to the server again, if the wait was without one. The error for the client if there is none: a
+/// session that waited on with a lock might wait for one that waits for the lock.
+async fn come_back(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseReason> {
     if !cx.server.is_shared() {
-        return Ok(());
+        return Ok(None);
     }
-    loop {
-        match cx.server.arrive(cx.context).await? {
-            Arrival::Here => return Ok(()),
-            // The client waits for as long as it is there: the lock may be its own by now.
-            Arrival::TooLate => cx.context.metrics.pool_timeouts.inc(),
-            Arrival::Refused(_) => {
-                return Err(CloseReason::Broken(
-                    "there is no connection to the server after a wait for a lock",
-                ));
-            }
+    let arrival = cx.server.arrive(cx.context).await?;
+    // What was said of the session's locks before the connection may be used.
+    while let Some(event) = cx.locks.told_now() {
+        cx.hear(event)?;
+    }
+    let error = match arrival {
+        Arrival::Here => return Ok(None),
+        Arrival::TooLate => {
+            cx.context.metrics.pool_timeouts.inc();
+            codes::no_connection(cx.context.config.pooling.wait)
         }
-    }
+        Arrival::Refused(why) => codes::unreachable(&cx.context.config.backend.to_string(), &why),
+    };
+    let mut out = Vec::new();
+    error.encode(&mut out, 1, false);
+    Ok(Some(out))
 }
 
 fn take_decision(

@@ -57,7 +57,8 @@ impl Seat {
         }
         self.collation = collation.unwrap_or(self.collation);
         self.state = SessionState::at_login(schema, self.state.several);
-        self.doubts = Doubts::at_login();
+        // A server may have kept something of the other account, which a login does not bring again.
+        self.doubts = Doubts { login: false, ..Doubts::at_login() };
         self.pins = Pins::default();
         self.borrows_role = false;
         if !self.secrets.knows(&self.key.user) {

@@ -33,6 +33,10 @@ pub(crate) struct Doubts {
     pub insert_id: bool,
     /// Whether the server runs statements at each login.
     pub init_connect: bool,
+    /// The server's start, as this connection knows it.
+    pub run: bool,
+    /// All of it, but LAST_INSERT_ID() and user variables, is as a login leaves it: another one leaves the same.
+    pub login: bool,
     /// SET NAMES has given them a collation, which servers keep for results.
     pub collated: bool,
     /// System variables that were set for one statement: a server reports the value that they had there. And the
@@ -47,7 +51,7 @@ impl Doubts {
     pub(crate) fn at_login() -> Self {
         let charsets = Self { charsets: true, handshake: true, ..Self::default() };
         let variables = BTreeSet::from([WAIT_TIMEOUT.into()]);
-        Self { role: true, init_connect: true, variables, ..charsets }
+        Self { role: true, init_connect: true, run: true, login: true, variables, ..charsets }
     }
 
     /// After a reset of the connection: MariaDB goes back to the character sets of the login.
@@ -63,7 +67,7 @@ impl Doubts {
     }
 
     /// The questions: one for what has a type of its own, and one for the types of user variables.
-    pub(crate) fn questions(&self, capabilities: Capabilities) -> Vec<Vec<u8>> {
+    pub(crate) fn questions(&self, capabilities: Capabilities, flavour: Flavour) -> Vec<Vec<u8>> {
         let mut columns: Vec<Vec<u8>> = Vec::new();
         let mut ask = |sql: &[u8]| columns.push(sql.to_vec());
         if self.charsets {
@@ -80,6 +84,9 @@ impl Doubts {
         }
         if self.init_connect {
             ask(b"@@init_connect<>''");
+        }
+        if self.run {
+            ask(started(flavour));
         }
         for name in &self.variables {
             ask(&[b"@@", &**name].concat());
@@ -114,7 +121,7 @@ impl Doubts {
     ) -> Option<Captured> {
         let mut values = values.iter();
         let mut next = || values.next();
-        let mut captured = Captured { large: false, init_connect: false };
+        let mut captured = Captured::default();
         if self.charsets {
             for name in CHARSETS {
                 let value = next()?.as_deref().unwrap_or_default();
@@ -147,6 +154,9 @@ impl Doubts {
         if self.init_connect {
             captured.init_connect = next()?.as_deref() == Some(b"1");
         }
+        if self.run {
+            captured.run = to_start(next()?.as_deref());
+        }
         for name in &self.variables {
             state.set(name, next()?.as_deref().unwrap_or_default());
         }
@@ -175,8 +185,10 @@ impl Doubts {
 }
 
 /// What the answers say beside the state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Captured {
+    /// The server's start.
+    pub run: Option<i64>,
     /// A user variable is too large to be taken along, or all of them are.
     pub large: bool,
     /// The server runs statements at each login.
@@ -190,6 +202,24 @@ fn is_named(id: u8, name: &[u8]) -> bool {
     // One server writes utf8 where the other writes utf8mb3.
     let name = String::from_utf8_lossy(name).to_ascii_lowercase().replace("utf8mb3_", "utf8_");
     known.collation().to_ascii_lowercase().replace("utf8mb3_", "utf8_") == name
+}
+
+/// The expression for the server's start, in seconds of its clock (`store::identity::same_run` compares them). Every
+/// account may read it.
+pub(crate) fn started(flavour: Flavour) -> &'static [u8] {
+    match flavour {
+        Flavour::MySql => {
+            b"(SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM performance_schema.global_status WHERE variable_name='Uptime')"
+        }
+        Flavour::MariaDb => {
+            b"(SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM information_schema.global_status WHERE variable_name='Uptime')"
+        }
+    }
+}
+
+/// Its value.
+pub(crate) fn to_start(value: Option<&[u8]>) -> Option<i64> {
+    std::str::from_utf8(value?).ok()?.parse().ok()
 }
 
 /// NULL as an expression of a type; `None`: the variable is not set.
@@ -238,13 +268,13 @@ mod tests {
         for name in [&b"b"[..], b"d", b"i", b"n", b"s", b"u"] {
             doubts.names.insert(name.into());
         }
-        let questions = doubts.questions(Capabilities(0));
+        let questions = doubts.questions(Capabilities(0), Flavour::MySql);
         assert_eq!(questions.len(), 2);
         assert!(questions[1].ends_with(b"SELECT @`b`,@`d`,@`i`,@`n`,@`s`,@`u` LIMIT 0"));
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let mut values: Vec<Option<Vec<u8>>> = ["utf8mb4", "latin1"].map(some).to_vec();
         values.extend([None, some("latin1_bin"), some("NONE"), some("9"), some("0")]);
-        values.push(some("28800"));
+        values.extend([some("1700000000"), some("28800")]);
         let variable = |length: &str, charset: &str, collation: &str, hex: &str, text: &str| {
             [some(length), some(charset), some(collation), some(hex), some(text)]
         };
@@ -264,7 +294,8 @@ mod tests {
         ];
         let mut state = SessionState::default();
         let captured = doubts.answered(&values, &kinds, (Flavour::MySql, 8), &mut state);
-        assert_eq!(captured, Some(Captured { large: false, init_connect: false }));
+        let run = Some(1_700_000_000);
+        assert_eq!(captured, Some(Captured { run, large: false, init_connect: false }));
         let expressions: Vec<_> =
             state.user_variables.values().map(|v| String::from_utf8_lossy(v)).collect();
         let string = "_utf8mb4 x'C3A9' COLLATE utf8mb4_bin";
@@ -299,7 +330,7 @@ mod tests {
         let mut state = SessionState::default();
         let captured =
             doubts.answered(&values, &[LiteralKind::Other], (Flavour::MySql, 8), &mut state);
-        assert_eq!(captured, Some(Captured { large: true, init_connect: false }));
+        assert_eq!(captured, Some(Captured { large: true, ..Captured::default() }));
         assert!(state.user_variables.is_empty());
     }
 }

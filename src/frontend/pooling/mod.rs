@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod capture;
+pub(crate) mod lost;
 pub(crate) mod open;
 pub(crate) mod pins;
 pub(crate) mod restore;

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capture::Doubts;
+use super::lost::{IfLost, is_undone, only_reads_variables};
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
@@ -15,7 +16,7 @@ use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
 use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::cut::Reported;
+use crate::protocol::cut::{LastResult, Reported};
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
 use crate::sql::find::words::Back;
@@ -101,6 +102,8 @@ pub(crate) struct Seat {
     pub(super) foreign: bool,
     /// It has a role of that account, which no other connection could be given.
     pub(super) borrows_role: bool,
+    /// What is known for the case that its connection ends.
+    pub if_lost: IfLost,
     /// Ids of statements that were prepared by a command.
     prepared: HashSet<u32>,
     /// Shown in the metric of pinned sessions.
@@ -123,6 +126,8 @@ pub(crate) struct SeatOf {
     pub current: CurrentBackend,
     /// Asks the session for its connection.
     pub nudge: Arc<dyn Fn() + Send + Sync>,
+    /// The session goes on if its connection ends.
+    pub goes_on: bool,
     pub metrics: Arc<Metrics>,
 }
 
@@ -130,7 +135,7 @@ impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
         let SeatOf { pool, key, flavour, collation, tracks, .. } = of;
-        let SeatOf { secrets, programs, state, current, nudge, metrics, .. } = of;
+        let SeatOf { secrets, programs, state, current, nudge, goes_on, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
@@ -163,6 +168,7 @@ impl Seat {
             leaves_reports: false,
             reports_late: false,
             results: LastResults::default(),
+            if_lost: IfLost { goes_on, ..IfLost::default() },
             foreign: false,
             borrows_role: false,
             prepared: HashSet::new(),
@@ -173,6 +179,7 @@ impl Seat {
 
     /// A statement is about to run. Its text is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
+        self.if_lost.undone = is_undone(text);
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);
         }
@@ -206,12 +213,13 @@ impl Seat {
             self.changes_programs = true;
         }
         self.doubts.role |= has(Mark::Role);
+        self.doubts.login &= !has(Mark::Role);
         let told =
             [Mark::LastInsertId, Mark::Call, Mark::Execute, Mark::Block].map(has).contains(&true);
         self.doubts.insert_id |= mutants::or(Mutant::InsertIdByReplies, told, false);
         self.reports_late |= has(Mark::SetStatement);
-        for name in &effects.variables {
-            self.doubts.names.insert(name.clone());
+        if !only_reads_variables(text) {
+            self.doubts.names.extend(effects.variables.iter().cloned());
         }
         if effects.more_variables || self.doubts.names.len() > MOST_NAMES {
             self.pins.add(Pin::LargeVariable);
@@ -288,6 +296,7 @@ impl Seat {
             VariableKind::Carried => {
                 if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
                     self.doubts.charsets = true;
+                    self.doubts.login = false;
                     self.doubts.handshake = self.collates;
                     self.doubts.collated = self.collates;
                 }
@@ -317,6 +326,11 @@ impl Seat {
     /// The session has another connection than its last statement had.
     pub(crate) fn note_move(&mut self) {
         self.results.moved();
+    }
+
+    /// The client hears an error in place of what the command under way has come to.
+    pub(crate) fn note_failed(&mut self) {
+        self.results.take_in(Some(LastResult::Failed));
     }
 
     /// Whether the connection does not know the session's last results.

@@ -6,6 +6,7 @@ use super::seat::{Seat, SeatOf};
 use super::state::SessionState;
 use crate::backend::connection::Backend;
 use crate::backend::pool::PoolKey;
+use crate::config::OnLoss;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::context::{Context, Shared};
@@ -59,6 +60,7 @@ pub(crate) fn seated(
         state: SessionState::at_login(schema, several),
         current: current.clone(),
         nudge,
+        goes_on: context.config.pooling.on_loss == OnLoss::Error,
         metrics: Arc::clone(&context.metrics),
     });
     (server, Some(seat))

@@ -2,6 +2,7 @@
 
 pub mod change_user;
 pub mod close;
+mod lost;
 pub mod shared;
 
 use std::sync::Arc;
@@ -132,9 +133,9 @@ impl Session {
     pub async fn run(mut self: Box<Self>) {
         self.log_opened();
         let end = loop {
-            match self.turn().await {
-                Ok(()) => {}
-                Err(end) => break end,
+            let turn = self.turn().await;
+            if let Err(end) = self.outlive(turn).await {
+                break end;
             }
         };
         Box::pin(self.finish(end)).await;
@@ -318,7 +319,7 @@ impl Session {
                 if self.link.is_shared() {
                     self.link.renew(&self.context).await?;
                 }
-                if let Some(packet) = self.link.take_command()
+                if let Some(packet) = self.link.answer_command()
                     && let Answered::Several(several) = self.run_command(packet).await?
                 {
                     self.link.join_responses();
@@ -329,6 +330,7 @@ impl Session {
             }
             Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
+        self.link.end_answer();
         self.phase = Phase::Relaying;
         Ok(())
     }

@@ -8,7 +8,9 @@ use super::Session;
 use crate::engine::handle::SessionEvent;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pooled::Arrival;
+use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::owner::{Asked, Locks};
+use crate::frontend::pooling::lost::is_rollback;
 use crate::lock::codes;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::reply::ErrorReply;
@@ -18,18 +20,57 @@ impl Session {
     pub(super) async fn hear_without_server(&mut self) -> Result<(), CloseReason> {
         self.link.read_ahead()?;
         self.locks.client_is_there();
-        match self.link.next_command() {
-            None => return Ok(()),
-            Some(Command::QUIT) => {
-                self.context.commands[usize::from(Command::QUIT.0)].inc();
-                self.link.end_client();
-                return Err(CloseReason::ClientQuit);
+        self.run_without_server().await
+    }
+
+    /// Gets a connection for the commands that are there, if there are any.
+    pub(super) async fn run_without_server(&mut self) -> Result<(), CloseReason> {
+        while !self.link.has_server() {
+            match self.link.next_command() {
+                None => return Ok(()),
+                Some(Command::QUIT) => {
+                    self.context.commands[usize::from(Command::QUIT.0)].inc();
+                    self.link.end_client();
+                    return Err(CloseReason::ClientQuit);
+                }
+                Some(command) if self.link.owes_error() => {
+                    if !self.link.has_whole_command()? {
+                        return Ok(());
+                    }
+                    self.tell_loss(command)?;
+                }
+                Some(_) => self.get_server().await?,
             }
-            Some(_) => {}
         }
+        self.process_inbox()
+    }
+
+    /// Tells the client that its transaction is lost, unless it ends it with this command.
+    fn tell_loss(&mut self, command: Command) -> Result<(), CloseReason> {
+        let ends = match command {
+            Command::RESET_CONNECTION | Command::CHANGE_USER => true,
+            Command::QUERY => {
+                let payload = self.link.whole_command();
+                let at = text_start(payload, self.link.capabilities());
+                at.and_then(|at| payload.get(at..)).is_some_and(is_rollback)
+            }
+            _ => false,
+        };
+        if !ends && command.response() == Shape::Nothing {
+            // What it is for went with the connection.
+            self.link.drop_command();
+            return Ok(());
+        }
+        match self.link.take_owed_error() {
+            Some(error) if !ends => self.refuse_command(&error),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    async fn get_server(&mut self) -> Result<(), CloseReason> {
         match self.arrival().await? {
             None => self.refuse_command(&codes::interrupted()),
-            Some(Arrival::Here) => self.process_inbox(),
+            Some(Arrival::Here) => Ok(()),
             Some(Arrival::TooLate) => {
                 self.context.metrics.pool_timeouts.inc();
                 let wait = self.context.config.pooling.wait;

@@ -52,6 +52,11 @@ impl Identity {
         self.peer
     }
 
+    /// The start of the server that works for it, if its connection has told it.
+    pub(crate) fn run(&self) -> Option<i64> {
+        self.ids.backend.run()
+    }
+
     /// The id that the client was told.
     pub(crate) fn connection(&self) -> ConnectionId {
         self.ids.connection

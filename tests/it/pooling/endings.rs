@@ -12,6 +12,8 @@ on_both! {
     a_client_that_vanishes_from_a_transaction_leaves_no_row_lock_and_then_no_lock
     a_client_that_vanishes_from_a_statement_leaves_room
     sessions_without_a_connection_outlive_a_restart_of_the_server
+    sessions_that_hold_locks_outlive_a_restart_of_the_server
+    sessions_that_speak_right_after_a_restart_go_on
 }
 
 fn a_client_that_vanishes_from_a_transaction_leaves_no_row_lock_and_then_no_lock(server: &Server) {
@@ -63,7 +65,7 @@ fn a_client_that_vanishes_from_a_statement_leaves_room(server: &Server) {
 }
 
 /// Two starts of a server within two seconds cannot be told apart.
-fn until_it_has_run_a_while(server: &Server) {
+pub(super) fn until_it_has_run_a_while(server: &Server) {
     let schema = match flavour_of(server) {
         Flavour::MySql => "performance_schema",
         Flavour::MariaDb => "information_schema",
@@ -86,14 +88,21 @@ fn before_a_restart(server: &Server) -> (Arc<OwnServer>, Ground, Vec<Session>) {
     (own, ground, sessions)
 }
 
-/// Restarts the server, and waits until the proxy has registered again after it.
+/// Restarts the server, and waits until the proxy has noticed it.
 fn restart(own: &OwnServer, ground: &Ground) {
-    // The row of its incarnation is there a moment before it is in force.
-    let begun = || ground.proxy.log().matches(": registered ").count();
-    let before = begun();
+    restart_and(own, ground, || {});
+}
+
+/// The same; `meanwhile` again and again, until then.
+fn restart_and(own: &OwnServer, ground: &Ground, mut meanwhile: impl FnMut()) {
+    let noticed = || ground.proxy.log().matches("the server was restarted").count();
+    let before = noticed();
     own.stop();
     own.restart();
-    eventually("there is another incarnation", || (begun() > before).then_some(()));
+    eventually("the proxy notices", || {
+        meanwhile();
+        (noticed() > before).then_some(())
+    });
 }
 
 fn sessions_without_a_connection_outlive_a_restart_of_the_server(server: &Server) {
@@ -110,5 +119,39 @@ fn sessions_without_a_connection_outlive_a_restart_of_the_server(server: &Server
     }
     for (n, session) in sessions.iter_mut().enumerate() {
         session.unlock(&format!("k{n}"));
+    }
+}
+
+/// Their locks are rows, and nothing of theirs ran at the server.
+fn sessions_that_hold_locks_outlive_a_restart_of_the_server(server: &Server) {
+    let (own, ground, mut sessions) = before_a_restart(server);
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.lock(&format!("k{n}"));
+    }
+    ground.until_all_have_left();
+    restart(&own, &ground);
+    for (n, session) in sessions.iter_mut().enumerate() {
+        let id = Some(session.id().to_string());
+        assert_eq!(session.value(&format!("SELECT IS_USED_LOCK('k{n}')")), id);
+        session.unlock(&format!("k{n}"));
+    }
+}
+
+/// On connections that the proxy opens before it has noticed the restart.
+fn sessions_that_speak_right_after_a_restart_go_on(server: &Server) {
+    let (own, ground, mut sessions) = before_a_restart(server);
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.run(&format!("SET @x = {n}"));
+    }
+    ground.until_all_have_left();
+    restart_and(&own, &ground, || {
+        for (n, session) in sessions.iter_mut().enumerate() {
+            assert_eq!(session.value("SELECT @x"), Some(n.to_string()));
+        }
+    });
+    for (n, session) in sessions.iter_mut().enumerate() {
+        assert_eq!(session.value("SELECT @x"), Some(n.to_string()));
+        session.ask_for(&format!("k{n}"));
+        session.gets_it();
     }
 }

@@ -5,13 +5,17 @@ use std::time::{Duration, Instant};
 use super::ground::{Ground, until_waiting};
 use crate::script::Server;
 use crate::session::Session;
-use crate::stage::on_both;
+use crate::stage::{eventually, on_both};
+use crate::wire::{End, Shape};
 
 on_both! {
     a_lock_outlives_every_free_connection
     a_lock_outlives_the_connection_that_its_session_has
     waiters_have_no_connection
     a_session_has_one_id_everywhere
+    a_lock_outlives_the_first_connection_of_its_session
+    a_lock_outlives_a_connection_with_a_variable
+    a_waiter_that_gets_no_connection_in_time_goes_on
 }
 
 const USED: &str = "SELECT IS_USED_LOCK";
@@ -108,4 +112,52 @@ fn a_session_has_one_id_everywhere(server: &Server) {
             assert_eq!(told, Some(id), "session {n}, round {round}");
         }
     }
+}
+
+/// The session has not been on another connection yet: what its login left is to be known all the same.
+fn a_lock_outlives_the_first_connection_of_its_session(server: &Server) {
+    let ground = Ground::new(server, 20, &["--idle-keep", "1h"]);
+    let mut sessions: Vec<Session> = (0..4).map(|_| ground.session()).collect();
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.lock(&format!("k{n}"));
+    }
+    ground.kill_connections();
+    ground.until_all_have_left();
+    all_go_on(&ground, &mut sessions);
+}
+
+/// A statement has named the variable since the session came to the connection, and nothing has changed it.
+fn a_lock_outlives_a_connection_with_a_variable(server: &Server) {
+    let ground = Ground::new(server, 1, &["--idle-keep", "1h"]);
+    let mut sessions = [ground.session(), ground.session()];
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.run(&format!("SET @x = {n}"));
+        session.lock(&format!("k{n}"));
+    }
+    // It has its variable on another connection than the one that it was set on.
+    assert_eq!(sessions[0].value("SELECT @x").as_deref(), Some("0"));
+    ground.kill_connections();
+    ground.until_all_have_left();
+    for (n, session) in sessions.iter_mut().enumerate() {
+        assert_eq!(session.value("SELECT @x"), Some(n.to_string()));
+    }
+    all_go_on(&ground, &mut sessions);
+}
+
+/// The lock comes while all connections are taken. The client hears of that, or gets its answer.
+fn a_waiter_that_gets_no_connection_in_time_goes_on(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "300ms"]);
+    let (mut holder, mut waiter) = (ground.session(), ground.session());
+    holder.lock("k");
+    waiter.ask_for("k");
+    until_waiting(&ground.proxy, 1);
+    holder.run("BEGIN");
+    holder.unlock("k");
+    let response = waiter.client.read_response(Shape::Query);
+    holder.run("COMMIT");
+    if response.end == End::Closed {
+        eventually("at least the lock is free", || holder.is_free("k").then_some(()));
+    }
+    assert_ne!(response.end, End::Closed, "its session is over");
+    assert_eq!(waiter.value("SELECT 7").as_deref(), Some("7"));
 }

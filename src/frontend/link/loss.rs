@@ -1,0 +1,304 @@
+//! The end of a shared connection while its session has it: what that means for the session, and what its
+//! client is told.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::close_reason::CloseReason;
+use super::input::ClientInput;
+use super::pending::{Pending, Recipient};
+use super::{Amendment, Interest, Link, LinkEvent, READ_AHEAD};
+use crate::frontend::pooling::capture::Doubts;
+use crate::frontend::pooling::lost::{BegunAnswer, Loss};
+use crate::frontend::pooling::pins::Pin;
+use crate::frontend::pooling::seat::Seat;
+use crate::lock::codes;
+use crate::protocol::command::Command;
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::reply::ErrorReply;
+use crate::protocol::status::Status;
+use crate::types::BackendId;
+
+/// A connection that has ended, and what its session's client is to be told.
+#[derive(Debug)]
+pub(crate) struct LostBackend {
+    pub loss: Loss,
+    /// Sequence ids of the responses that the client waits for.
+    owed: Vec<u8>,
+    /// The connection, at the server.
+    pub conn: BackendId,
+    /// The server's start, if the connection has told it.
+    pub run: Option<i64>,
+}
+
+impl Link {
+    /// The packet of the command that waits at the front of the inbox: the proxy answers it from here on.
+    pub(crate) fn answer_command(&mut self) -> Option<Vec<u8>> {
+        let packet = self.take_command()?;
+        if let Some(seat) = &mut self.seat {
+            let command = packet.get(HEADER).map(|byte| Command(*byte));
+            seat.if_lost.answering = command.map(|command| BegunAnswer { command, said: false });
+        }
+        Some(packet)
+    }
+
+    /// The proxy has answered the command, or left that to the server.
+    pub(crate) fn end_answer(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.if_lost.answering = None;
+        }
+    }
+
+    /// What the end of the connection means for the session; `None`: it ends as well.
+    pub(crate) fn judge_loss(&mut self) -> Option<LostBackend> {
+        // Somebody has ended the connection to end the session.
+        if self.seat.as_ref()?.is_being_ended() {
+            return None;
+        }
+        let mut owed: Vec<u8> = Vec::new();
+        for response in self.pending.iter().filter(|p| p.recipient.is_client()) {
+            if !matches!(response.recipient, Recipient::Client) {
+                return None;
+            }
+            owed.push(response.seq);
+        }
+        match self.seat.as_ref()?.if_lost.answering {
+            Some(BegunAnswer { said: true, .. }) => return None,
+            Some(BegunAnswer { command: Command::QUERY, .. }) if owed.is_empty() => owed.push(1),
+            // The server was to answer it.
+            Some(BegunAnswer { command: Command::QUERY, .. }) | None => {}
+            Some(_) => return None,
+        }
+        if self.has_begun_a_response() || !self.can_go_on() {
+            return None;
+        }
+        let asked = !owed.is_empty();
+        let loss = self.loss_of(asked);
+        self.settle_seat(asked, loss)?;
+        let seat = self.seat.as_ref()?;
+        let (run, id) = (seat.current.run(), self.server.backend()?.id());
+        Some(LostBackend { loss, owed, conn: id, run })
+    }
+
+    /// Whether a part of a response is on its way to the client.
+    fn has_begun_a_response(&self) -> bool {
+        self.server.is_answering() && self.pending.front().is_some_and(|p| p.recipient.is_client())
+    }
+
+    /// Whether both sides are between packets.
+    fn can_go_on(&self) -> bool {
+        matches!(self.input, ClientInput::Command)
+            && !self.client_ended
+            && !self.client_lost
+            && self.finished.is_empty()
+            && !matches!(self.amendment, Some(Amendment { joins: true, .. }))
+    }
+
+    fn loss_of(&self, asked: bool) -> Loss {
+        let Some(seat) = &self.seat else { return Loss::Unknown };
+        // Of a text with several statements, an error does not say what those before it have begun.
+        let perhaps = !self.status_known && seat.state.several;
+        let inside = self.status.has(Status::IN_TRANS) || perhaps;
+        let client = |p: &&Pending| p.recipient.is_client();
+        let undone = self.pending.iter().filter(client).all(|p| p.undone);
+        let answered = seat.if_lost.answering.is_none() || seat.if_lost.undone;
+        match (inside, asked) {
+            (false, false) => Loss::Unnoticed,
+            (true, false) if !seat.if_lost.perhaps_committed => Loss::RolledBack,
+            (true, true) if undone && answered && !seat.if_lost.perhaps_committed => {
+                Loss::RolledBack
+            }
+            (_, true) | (true, false) => Loss::Unknown,
+        }
+    }
+
+    /// Goes back to what was known of the session before the commands under way. `None`: that is not all.
+    fn settle_seat(&mut self, asked: bool, loss: Loss) -> Option<()> {
+        let seat = self.seat.as_mut()?;
+        if !seat.if_lost.goes_on || seat.reports_late {
+            return None;
+        }
+        let (mut pins, mut doubts) = match seat.if_lost.before.take().filter(|_| asked) {
+            Some(before) => before,
+            None => (seat.pins, seat.doubts.clone()),
+        };
+        // A client that gets an error can tell what it asked before from what it asks now.
+        if loss != Loss::Unnoticed {
+            doubts.insert_id = false;
+        }
+        pins.remove(Pin::Diagnostics);
+        if !pins.is_empty() || !(doubts.is_empty() || doubts == Doubts::at_login()) {
+            return None;
+        }
+        (seat.pins, seat.doubts) = (pins, doubts);
+        if asked {
+            seat.note_failed();
+        }
+        Some(())
+    }
+
+    /// The connection is gone, and the server works for it no more: the client is told what that means for it.
+    pub(crate) fn go_on_without(&mut self, ended: &LostBackend) -> Result<(), CloseReason> {
+        self.lose_server();
+        self.pending.clear();
+        self.amendment = None;
+        self.status =
+            Status(self.status.lasting() & !(Status::IN_TRANS | Status::IN_TRANS_READONLY));
+        self.status_known = true;
+        self.metrics.pool_lost.with_label_values(&[ended.loss.label()]).inc();
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        seat.if_lost.answering = None;
+        seat.if_lost.perhaps_committed = false;
+        if ended.owed.is_empty() {
+            seat.if_lost.owes = Some(ended.loss).filter(|loss| *loss != Loss::Unnoticed);
+            return Ok(());
+        }
+        let Some(error) = error_of(ended.loss) else { return Ok(()) };
+        for seq in &ended.owed {
+            let mut out = Vec::new();
+            error.encode(&mut out, *seq, false);
+            self.send_client(&out)?;
+        }
+        Ok(())
+    }
+
+    /// A command has failed. If it is none that is undone with its transaction, it may have committed that before.
+    pub(super) fn note_perhaps_committed(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.if_lost.perhaps_committed |= !seat.if_lost.undone;
+        }
+    }
+
+    /// Something is said to the client.
+    pub(super) fn note_said(&mut self) {
+        if let Some(answering) = self.seat.as_mut().and_then(|seat| seat.if_lost.answering.as_mut())
+        {
+            answering.said = true;
+        }
+    }
+
+    /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
+    /// all of its state is known.
+    pub(super) fn survives(&self) -> bool {
+        let Some(seat) = self.seat.as_ref().filter(|seat| seat.if_lost.goes_on && !seat.killed)
+        else {
+            return false;
+        };
+        let mut pins = seat.pins;
+        // Of warnings nobody asks who has done nothing since.
+        pins.remove(Pin::Diagnostics);
+        let outside = self.status_known || !seat.state.several;
+        pins.is_empty() && seat.is_known() && outside && self.does_nothing()
+    }
+
+    /// The connection is gone.
+    pub(crate) fn lose_server(&mut self) {
+        self.begin_idle(self.server.used());
+        self.server.take();
+        if let Some(seat) = &mut self.seat {
+            seat.leaves_connection();
+        }
+    }
+
+    /// The connection is gone, with which the session did nothing.
+    pub(super) fn lose_idle_server(&mut self) {
+        self.metrics.pool_lost.with_label_values(&[Loss::Unnoticed.label()]).inc();
+        self.lose_server();
+        if let Some(seat) = &mut self.seat {
+            seat.pins.remove(Pin::Diagnostics);
+        }
+    }
+
+    /// Waits until the locks of the session are known to be held in the run of the server that the connection is of:
+    /// after a restart the proxy compares them first. Whether that is so in time.
+    pub(super) async fn until_held(&mut self, deadline: Instant) -> Result<bool, CloseReason> {
+        let Some(run) = self.server.run() else { return Ok(true) };
+        if let Some(seat) = &self.seat {
+            seat.current.note_run(run);
+        }
+        let mut held = self.guard.held_in(run);
+        loop {
+            tokio::select! {
+                biased;
+                held = &mut held => return held.map(|()| true),
+                () = sleep_until(deadline) => return Ok(false),
+                event = self.next(Interest::Ahead) => match event? {
+                    LinkEvent::Client => self.read_ahead()?,
+                    LinkEvent::Server => return Err(CloseReason::ServerGone),
+                    LinkEvent::Settled | LinkEvent::Stalled => {}
+                },
+            }
+        }
+    }
+
+    /// Waits until the client has said something, or has left.
+    pub(crate) async fn client_speaks(&mut self) {
+        let more = self.inbox.len() < READ_AHEAD && !self.client_ended;
+        poll_fn(|cx| if more { self.client.poll_readable(cx).map(|_| ()) } else { Poll::Pending })
+            .await;
+    }
+
+    /// Whether the next command has come as a whole. An error if it is so long that it is not kept.
+    pub(crate) fn has_whole_command(&self) -> Result<bool, CloseReason> {
+        let Some(frame) = FrameHeader::peek(&self.inbox) else { return Ok(false) };
+        if frame.continued() || HEADER + frame.len > READ_AHEAD {
+            return Err(CloseReason::Broken("a long command after a lost transaction"));
+        }
+        Ok(self.inbox.len() >= HEADER + frame.len)
+    }
+
+    /// The payload of the next command, which has come as a whole.
+    pub(crate) fn whole_command(&self) -> &[u8] {
+        let len = FrameHeader::peek(&self.inbox).map_or(0, |frame| frame.len);
+        self.inbox.get(HEADER..HEADER + len).unwrap_or_default()
+    }
+
+    /// What the next statement is to be told, if its transaction is lost; once.
+    pub(crate) fn take_owed_error(&mut self) -> Option<ErrorReply> {
+        error_of(self.seat.as_mut()?.if_lost.owes.take()?)
+    }
+
+    /// Whether the next statement is to be told that its transaction is lost.
+    pub(crate) fn owes_error(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.if_lost.owes.is_some())
+    }
+
+    /// The session ends with its connection: the client hears what the server said last.
+    pub(crate) fn end_with_server(&mut self) {
+        if self.seat.is_some() && self.server.is_there() {
+            self.metrics.pool_lost.with_label_values(&["closed"]).inc();
+        }
+        let words = std::mem::take(&mut self.last_words);
+        if !words.is_empty() && self.server.at_packet_boundary() {
+            let _ = self.send_client(&words);
+        }
+    }
+}
+
+impl Seat {
+    /// A command is about to run; `alone`: after the responses to all others.
+    pub(crate) fn note_begin(&mut self, alone: bool) {
+        self.if_lost.before = alone.then(|| (self.pins, self.doubts.clone()));
+    }
+
+    /// Whether the server's connection is ended on account of this session, and not by chance.
+    fn is_being_ended(&self) -> bool {
+        self.killed || self.current.is_condemned()
+    }
+
+    /// Whether all of the state is known, or a login would bring it again.
+    pub(crate) fn is_known(&self) -> bool {
+        let known = self.doubts.is_empty() || self.doubts == Doubts::at_login();
+        known && !self.reports_late
+    }
+}
+
+fn error_of(loss: Loss) -> Option<ErrorReply> {
+    match loss {
+        Loss::Unnoticed => None,
+        Loss::RolledBack => Some(codes::rolled_back()),
+        Loss::Unknown => Some(codes::outcome_unknown()),
+    }
+}

@@ -1,0 +1,84 @@
+//! A session whose shared connection to the server has ended: it goes on without one, or ends as well.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::Session;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::loss::LostBackend;
+use crate::frontend::locks::owner::{Asked, Locks};
+use crate::frontend::pooling::lost::Loss;
+use crate::frontend::state::phase::Phase;
+
+/// How long the server may take over the end of a connection, with its rollback. Then the session ends.
+const PROOF: Duration = Duration::from_mins(1);
+
+impl Session {
+    /// If the turn has found that a shared connection has ended, the session goes on without it, or ends: then why.
+    pub(super) async fn outlive(
+        &mut self,
+        turn: Result<(), CloseReason>,
+    ) -> Result<(), CloseReason> {
+        match turn {
+            // Boxed, so that other turns do not carry the room for it.
+            Err(CloseReason::ServerGone) if self.link.is_shared() => {
+                Box::pin(self.go_on_or_end()).await
+            }
+            turn => turn,
+        }
+    }
+
+    async fn go_on_or_end(&mut self) -> Result<(), CloseReason> {
+        loop {
+            let Some(lost) = self.lost().await? else {
+                self.link.end_with_server();
+                return Err(CloseReason::ServerGone);
+            };
+            match self.go_on(&lost).await {
+                // The next one has ended as well.
+                Err(CloseReason::ServerGone) => {}
+                next => return next,
+            }
+        }
+    }
+
+    /// The connection that has ended, if the session can go on, after the server works for it no more.
+    async fn lost(&mut self) -> Result<Option<LostBackend>, CloseReason> {
+        let lost = match self.phase {
+            Phase::Relaying | Phase::Parked | Phase::Answering => self.link.judge_loss(),
+            Phase::Refusing(_) | Phase::Several(_) | Phase::Settling(_) => None,
+        };
+        let Some(lost) = lost else { return Ok(None) };
+        let over = lost.loss == Loss::Unnoticed || self.until_gone(&lost).await?;
+        Ok(over.then_some(lost))
+    }
+
+    /// Waits until the server works for the connection no more: until then the locks of the session protect what a
+    /// statement still does. Whether that is certain.
+    async fn until_gone(&mut self, ended: &LostBackend) -> Result<bool, CloseReason> {
+        let engine = self.context.engine.clone();
+        let mut gone = pin!(timeout(PROOF, engine.until_gone(ended.conn, ended.run)));
+        loop {
+            tokio::select! {
+                biased;
+                event = self.locks.next_event() => match self.locks.hear(event)? {
+                    Asked::Look(question) => self.locks.present(question),
+                    Asked::End => return Err(CloseReason::Killed),
+                    Asked::Nothing | Asked::Read | Asked::GiveBack => {}
+                },
+                gone = &mut gone => return Ok(gone.unwrap_or(false)),
+                () = self.link.client_speaks() => self.link.read_ahead()?,
+            }
+        }
+    }
+
+    async fn go_on(&mut self, ended: &LostBackend) -> Result<(), CloseReason> {
+        self.link.lose_server();
+        self.cx().check_lease().await?;
+        self.link.go_on_without(ended)?;
+        self.phase = Phase::Relaying;
+        self.run_without_server().await
+    }
+}
