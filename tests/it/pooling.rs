@@ -9,4 +9,5 @@ mod kills;
 mod leftovers;
 mod locks;
 mod shown;
+mod statements;
 mod turns;

@@ -133,7 +133,12 @@ impl Link {
 
     /// A response has ended.
     fn settle(&mut self, ending: Ending) -> Result<(), CloseReason> {
-        match self.pending.pop_front().map(|next| next.recipient) {
+        let next = self.pending.pop_front();
+        if let (Some(seat), Some(asked)) = (&mut self.seat, next.as_ref().and_then(|n| n.statement))
+        {
+            seat.note_asked(asked, ending);
+        }
+        match next.map(|next| next.recipient) {
             Some(Recipient::Watched(seen)) => {
                 self.finished.push(Finished::Watched(seen, ending));
             }

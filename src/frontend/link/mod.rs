@@ -21,6 +21,7 @@ mod outgoing;
 pub(super) mod pooled;
 mod presence;
 mod server_side;
+mod statements;
 mod suspended;
 
 use std::collections::VecDeque;
@@ -49,6 +50,7 @@ use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Shape;
 use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::statement_ids::Naming;
 use crate::protocol::status::Status;
 
 /// Responses that may be owed before the client is no longer read.
@@ -174,7 +176,12 @@ impl Link {
 
     /// A response will come.
     fn owe(&mut self, pending: Pending) {
-        self.server.expect(pending.shape);
+        self.owe_told(pending, Naming::Session);
+    }
+
+    /// The same where it may call a prepared statement by another id.
+    fn owe_told(&mut self, pending: Pending, told: Naming) {
+        self.server.expect(pending.shape, told);
         self.pending.push_back(pending);
     }
 

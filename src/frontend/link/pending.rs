@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::observe::pending_response::Seen;
+use super::super::pooling::statements::Awaited;
 use crate::protocol::command::Shape;
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::response::Ending;
@@ -16,12 +17,14 @@ pub(crate) struct Pending {
     pub recipient: Recipient,
     /// The sequence id of its first packet.
     pub seq: u8,
+    /// The prepared statement of a session that shares its connections, if the response tells of its cursor.
+    pub statement: Option<(u32, Awaited)>,
 }
 
 impl Pending {
     /// To a command of one frame.
     pub(crate) fn new(shape: Shape, recipient: Recipient) -> Self {
-        Self { shape, recipient, seq: 1 }
+        Self { shape, recipient, seq: 1, statement: None }
     }
 }
 

@@ -89,16 +89,6 @@ impl Link {
         }
     }
 
-    /// A packet that has no response is sent: it may close a statement.
-    pub(super) fn note_unanswered(&mut self, packet: &[u8]) {
-        if let Some(seat) = &mut self.seat
-            && let Some(&[close, a, b, c, d]) = packet.get(HEADER..HEADER + 5)
-            && Command(close) == Command::STMT_CLOSE
-        {
-            seat.note_closed(u32::from_le_bytes([a, b, c, d]));
-        }
-    }
-
     /// A command is about to run that is no text.
     pub(crate) fn note_command(&mut self, command: Command) {
         let Some(seat) = &mut self.seat else { return };
@@ -206,7 +196,7 @@ impl Link {
             self.server.take_reported();
         }
         self.begin_idle(self.server.used());
-        let (Some(seat), Some(backend)) = (&mut self.seat, self.server.take()) else {
+        let (Some(backend), Some(seat)) = (self.take_server(), &mut self.seat) else {
             return Ok(());
         };
         if seat.leaves_connection()
@@ -245,8 +235,9 @@ impl Link {
 
     /// Gives the connection back at the session's end, after a reset.
     pub(crate) fn leave_for_good(&mut self) {
+        let backend = self.take_server();
         let Some(seat) = &mut self.seat else { return };
-        if let Some(backend) = self.server.take()
+        if let Some(backend) = backend
             && seat.leaves_connection()
             && let Ok(backend) = backend.detach()
         {
@@ -310,7 +301,7 @@ impl Link {
     /// The connection is gone.
     pub(super) fn lose_server(&mut self) {
         self.begin_idle(self.server.used());
-        self.server.take();
+        self.take_server();
         if let Some(seat) = &mut self.seat {
             seat.leaves_connection();
         }
@@ -324,7 +315,7 @@ impl Link {
         let deadline = Instant::now() + context.config.pooling.wait;
         loop {
             let Some(lent) = self.turn(deadline).await? else { return Ok(Arrival::TooLate) };
-            let backend = match lent {
+            let mut backend = match lent {
                 Lent::Open(backend) => match self.take_over(*backend) {
                     Some(backend) => backend,
                     // It has ended meanwhile.
@@ -342,6 +333,7 @@ impl Link {
             seat.current.set(backend.id());
             seat.take_hold();
             seat.idle_end = None;
+            backend.number_statements(seat.statement_numbers());
             self.server.put(backend);
             match self.restore().await {
                 Ok(None) => return Ok(Arrival::Here),

@@ -57,6 +57,7 @@ impl Seat {
         self.state = SessionState::at_login(schema, self.state.several);
         self.doubts = Doubts::at_login();
         self.pins = Pins::default();
+        self.statements.clear(self.state.schema.is_some());
         self.borrows_role = false;
         if !self.secrets.knows(&self.key.user) {
             self.pins.add(Pin::Auth);

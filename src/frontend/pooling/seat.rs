@@ -1,13 +1,13 @@
 //! A session's place in the pool: what it takes along, what ties it to its connection, and which
 //! connections it may have.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capture::Doubts;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
+use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -95,13 +95,17 @@ pub(crate) struct Seat {
     /// The server may report what the last statement changed with a later reply only.
     pub reports_late: bool,
     /// Its last results.
-    results: LastResults,
+    pub(super) results: LastResults,
     /// Its connection was another account's before: it may have kept something of that one, and goes to nobody.
     pub(super) foreign: bool,
     /// It has a role of that account, which no other connection could be given.
     pub(super) borrows_role: bool,
-    /// Ids of statements that were prepared by a command.
-    prepared: HashSet<u32>,
+    /// Those that were prepared by a command.
+    pub(super) statements: CarriedStatements,
+    /// How the last text was read.
+    pub(super) dialect: Dialect,
+    /// It asks for something of the statement before it.
+    pub(super) looks_back: bool,
     /// Shown in the metric of pinned sessions.
     shown: Pins,
     metrics: Arc<Metrics>,
@@ -112,6 +116,8 @@ pub(crate) struct SeatOf {
     pub pool: Pool,
     pub key: Arc<PoolKey>,
     pub flavour: Flavour,
+    /// How its texts are read at first.
+    pub dialect: Dialect,
     /// The first collation of its login.
     pub collation: u8,
     /// The client hears what the server reports.
@@ -128,7 +134,7 @@ pub(crate) struct SeatOf {
 impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
-        let SeatOf { pool, key, flavour, collation, tracks, .. } = of;
+        let SeatOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
         let SeatOf { secrets, programs, state, current, nudge, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
@@ -139,6 +145,7 @@ impl Seat {
         if key.capabilities.has(Capabilities::IGNORE_SPACE) {
             doubts.variables.insert((*b"sql_mode").into());
         }
+        let statements = CarriedStatements::new(flavour, state.schema.is_some());
         Self {
             pool,
             key,
@@ -164,7 +171,9 @@ impl Seat {
             results: LastResults::default(),
             foreign: false,
             borrows_role: false,
-            prepared: HashSet::new(),
+            statements,
+            dialect,
+            looks_back: false,
             shown: Pins::default(),
             metrics,
         }
@@ -172,6 +181,7 @@ impl Seat {
 
     /// A statement is about to run. Its text is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
+        self.dialect = dialect;
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);
         }
@@ -180,6 +190,7 @@ impl Seat {
 
     fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
+        self.looks_back = looks_back(effects);
         if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text) {
             self.pins.remove(Pin::Diagnostics);
         }
@@ -237,14 +248,6 @@ impl Seat {
         }
     }
 
-    /// A statement that was prepared by a command is closed.
-    pub(crate) fn note_closed(&mut self, id: u32) {
-        self.prepared.remove(&id);
-        if self.prepared.is_empty() {
-            self.pins.remove(Pin::Prepared);
-        }
-    }
-
     /// Takes in what the server has reported.
     pub(crate) fn take_in(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
@@ -252,15 +255,12 @@ impl Seat {
             self.pins.add(Pin::Diagnostics);
         }
         self.results.take_in(reported.result);
-        if !reported.prepared.is_empty() {
-            self.prepared.extend(&reported.prepared);
-            self.pins.add(Pin::Prepared);
-        }
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
         let explained = self.explained || reported.changes.iter().any(named);
-        for change in &reported.changes {
+        for (nth, change) in reported.changes.iter().enumerate() {
+            self.take_in_prepared(reported, nth);
             self.state.take_in(change);
             match change {
                 SessionChange::Variable { name, .. } => {
@@ -274,17 +274,20 @@ impl Seat {
                     self.pins.add(Pin::TableLocks);
                 }
                 SessionChange::Transaction(_) => self.pins.remove(Pin::TableLocks),
-                SessionChange::Something
-                | SessionChange::Schema(_)
-                | SessionChange::Characteristics(_) => {}
+                SessionChange::Schema(_) => {
+                    self.statements.note_schema(self.state.schema.is_some());
+                }
+                SessionChange::Something | SessionChange::Characteristics(_) => {}
             }
         }
+        self.take_in_prepared(reported, reported.changes.len());
     }
 
     fn note_variable(&mut self, name: &[u8]) {
         match VariableKind::of(name) {
             VariableKind::Carried => {
                 if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
+                    self.statements.charsets_change();
                     self.doubts.charsets = true;
                     self.doubts.handshake = self.collates;
                     self.doubts.collated = self.collates;
@@ -332,7 +335,7 @@ impl Seat {
         self.state.reset();
         self.doubts = Doubts::after_reset(self.flavour);
         self.pins.reset();
-        self.prepared.clear();
+        self.statements.clear(self.state.schema.is_some());
     }
 
     /// Shows its pins in the metrics.
@@ -369,4 +372,9 @@ fn is_set(text: &[u8]) -> bool {
 fn names_collation(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
     [&b"names"[..], b"collate"].iter().all(|word| memchr::memmem::find(&text, word).is_some())
+}
+
+/// Whether a statement tells of the one before it, of which nothing is left when it has been prepared again.
+fn looks_back(effects: &SessionEffects) -> bool {
+    [Mark::Diagnostics, Mark::RowCount, Mark::FoundRows].iter().any(|mark| effects.has(*mark))
 }

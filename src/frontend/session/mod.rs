@@ -317,6 +317,11 @@ impl Session {
                 self.command = CurrentCommand::default();
                 if self.link.is_shared() {
                     self.link.renew(&self.context).await?;
+                    if !self.link.bring_next().await? {
+                        // It is looked at again, and refused.
+                        self.phase = Phase::Relaying;
+                        return Ok(());
+                    }
                 }
                 if let Some(packet) = self.link.take_command()
                     && let Answered::Several(several) = self.run_command(packet).await?
@@ -327,6 +332,7 @@ impl Session {
                     return self.run_next().await;
                 }
             }
+            Phase::Bringing(id) => self.link.bring(id).await?,
             Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
         self.phase = Phase::Relaying;

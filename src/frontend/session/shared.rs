@@ -18,6 +18,10 @@ impl Session {
     pub(super) async fn hear_without_server(&mut self) -> Result<(), CloseReason> {
         self.link.read_ahead()?;
         self.locks.client_is_there();
+        while let Some(id) = self.link.close_without_server() {
+            self.context.commands[usize::from(Command::STMT_CLOSE.0)].inc();
+            self.statements.remove(id);
+        }
         match self.link.next_command() {
             None => return Ok(()),
             Some(Command::QUIT) => {

@@ -1,0 +1,145 @@
+//! What a session's prepared statements mean for its place in the pool.
+
+use std::sync::Arc;
+
+use super::address::{Addressed, statement_of};
+use super::pins::Pin;
+use super::seat::Seat;
+use super::statements::{Again, Awaited, Preparing, Whereabouts};
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::cut::{LastResult, Preparation, Reported};
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::response::Ending;
+use crate::protocol::statement_ids::StatementNumbers;
+
+/// Bytes of a text that is kept.
+const LONGEST: usize = 64 * 1024;
+
+impl Seat {
+    /// The client's COM_STMT_PREPARE is sent, of which this is the beginning.
+    pub(crate) fn note_preparing(&mut self, packet: &[u8], capabilities: Capabilities) {
+        let whole = FrameHeader::peek(packet)
+            .filter(|frame| frame.len <= LONGEST)
+            .and_then(|frame| packet.get(HEADER + 1..HEADER + frame.len));
+        // Such a client is not told of columns that have changed since the PREPARE that it knows of.
+        let caches = capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
+        let movable = !caches && !self.looks_back;
+        let text = whole.filter(|_| movable).map(Arc::from);
+        self.statements.prepares(Preparing { text, dialect: self.dialect });
+    }
+
+    /// A statement is about to be executed: its text is judged as that of any other.
+    pub(crate) fn note_execution(&mut self, id: u32) {
+        let again = self.statements.again(self.statements.meant(id));
+        if let Some(Again { text, dialect, .. }) = again.cloned() {
+            self.note_text(&text, dialect);
+        }
+    }
+
+    /// Statements that were prepared after so many of the reported changes, and before the next.
+    pub(super) fn take_in_prepared(&mut self, reported: &Reported, changes: usize) {
+        for preparation in reported.prepared.iter().filter(|p| p.changes == changes) {
+            let Preparation { statement, hidden, .. } = *preparation;
+            if hidden {
+                statement.iter().for_each(|statement| self.statements.hid(statement));
+                continue;
+            }
+            let doubt = self.doubts.charsets || !self.doubts.variables.is_empty();
+            self.statements.answered(statement, &self.state, doubt);
+            if statement.is_some_and(|statement| statement.warns) {
+                self.pins.add(Pin::Diagnostics);
+            }
+        }
+        self.pin_statements();
+    }
+
+    /// What was captured tells the character sets, or it could not be captured.
+    pub(crate) fn note_captured(&mut self) {
+        if self.doubts.is_empty() {
+            self.statements.charsets_are_known(&self.state);
+            self.pin_statements();
+        }
+    }
+
+    /// Where a statement is.
+    pub(crate) fn whereabouts(&self, id: u32) -> Whereabouts {
+        self.statements.whereabouts(id)
+    }
+
+    /// Whether the server has not yet answered a PREPARE of the client's.
+    pub(crate) fn is_preparing(&self) -> bool {
+        self.statements.is_preparing()
+    }
+
+    /// Changes a command for a prepared statement, at `at` in `bytes`, into one for the session's connection. `None`: it
+    /// is another command.
+    pub(crate) fn address(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        at: usize,
+        capabilities: Capabilities,
+    ) -> Option<Addressed> {
+        statement_of(&bytes[at..])?;
+        let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        let about = self.statements.address(bytes, at, attributes);
+        self.pin_statements();
+        about
+    }
+
+    /// Whether an execution cannot be made one for the session's connection.
+    pub(crate) fn lacks_room(&self, packet: &[u8], capabilities: Capabilities) -> bool {
+        let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        self.statements.lacks_room_for_types(packet, attributes)
+    }
+
+    /// A statement is closed while the session has no connection.
+    pub(crate) fn note_closed(&mut self, id: u32) {
+        self.statements.remove(self.statements.meant(id));
+        self.pin_statements();
+    }
+
+    /// The response to a command for a statement has ended.
+    pub(crate) fn note_asked(&mut self, (id, asked): (u32, Awaited), ending: Ending) {
+        self.statements.ended(id, asked, ending);
+        self.pin_statements();
+    }
+
+    /// What it takes to prepare a statement again, if it must be.
+    pub(crate) fn away(&self, id: u32) -> Option<(u32, Again)> {
+        let id = self.statements.meant(id);
+        let away = self.statements.whereabouts(id) == Whereabouts::Away;
+        self.statements.again(id).filter(|_| away).map(|again| (id, again.clone()))
+    }
+
+    /// A statement was prepared again, or refused by an error packet with this payload.
+    pub(crate) fn note_brought(&mut self, id: u32, outcome: Result<u32, Box<[u8]>>) {
+        if outcome.is_err() {
+            self.results.take_in(Some(LastResult::Failed));
+            self.pins.add(Pin::Diagnostics);
+        }
+        self.statements.brought(id, outcome);
+        self.pin_statements();
+    }
+
+    /// The session has no connection any more, on which statements were numbered like this.
+    pub(crate) fn note_left(&mut self, numbers: Option<StatementNumbers>) {
+        self.statements.leave(numbers);
+        self.pin_statements();
+    }
+
+    /// How statements are numbered on the next connection.
+    pub(crate) fn statement_numbers(&self) -> StatementNumbers {
+        self.statements.numbers()
+    }
+
+    /// What a command for a statement is answered with that could not be prepared again. `keeps`: so is the next.
+    pub(crate) fn take_refusal(&mut self, id: u32, keeps: bool) -> Option<Box<[u8]>> {
+        self.statements.take_refusal(id, keeps)
+    }
+
+    pub(super) fn pin_statements(&mut self) {
+        self.pins.set(Pin::Prepared, self.statements.is_tied());
+        self.pins.set(Pin::LongData, self.statements.has_long_data());
+        self.pins.set(Pin::Cursor, self.statements.has_cursor());
+    }
+}
