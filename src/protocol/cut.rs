@@ -301,13 +301,15 @@ impl Cutter {
                     Some(rows) => LastResult::Rows(rows),
                     None => LastResult::Changed(ok.affected()),
                 });
-                put_frame(out, frame.seq, &ok.for_client(&mut self.told));
+                let status = self.current.1.status();
+                put_frame(out, frame.seq, &ok.with_status(status).for_client(&mut self.told));
             }
             PacketKind::Eof if !self.passes => {
                 self.reported.warned |= bytes.get(HEADER + 1..HEADER + 3) != Some(&[0, 0]);
                 // MariaDB says so in these, too.
                 if let Some(high) = bytes.get_mut(HEADER + 4) {
                     *high &= !(Status::SESSION_STATE_CHANGED.to_le_bytes()[1]);
+                    *high |= self.current.1.status().to_le_bytes()[1];
                 }
                 out.extend_from_slice(&bytes);
             }
@@ -406,7 +408,7 @@ mod tests {
         for told in told {
             cutter.expect(Shape::Prepare, told);
         }
-        cutter.expect(Shape::Results, Naming::Renamed { sent: 9, said: 5 });
+        cutter.expect(Shape::Results, Naming::Renamed { sent: 9, said: 5, changed: false });
         let ok = |id: u8| frames(&[&[0, id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]]);
         let refused = frames(&[b"\xff\xdb\x04#HY000 (9)"]);
         let mut out = Vec::new();

@@ -4,6 +4,7 @@
 //! that its first connection would have given. MariaDB counts those of all connections.
 
 use super::frame::{HEADER, put_frame};
+use super::status::Status;
 use crate::types::Flavour;
 
 /// Statements that the proxy prepares for itself have ids from here on, which no server reaches.
@@ -79,10 +80,20 @@ pub enum Naming {
         sent: u32,
         /// The session's.
         said: u32,
+        /// It has been prepared again since, and has another number of columns.
+        changed: bool,
     },
 }
 
 impl Naming {
+    /// Flags that the status of the response has in addition.
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::Renamed { changed: true, .. } => Status::METADATA_CHANGED,
+            Self::Renamed { changed: false, .. } | Self::Session | Self::Hidden => 0,
+        }
+    }
+
     /// Whether an error packet, by its number and its length, names the statement by another id.
     pub(super) fn renames(self, code: u16, len: usize) -> bool {
         matches!(self, Self::Renamed { .. }) && NAMING.contains(&code) && len <= LONGEST
@@ -91,7 +102,7 @@ impl Naming {
     /// Appends an error packet to `out` with the client's id in it.
     pub(super) fn rename(self, seq: u8, frame: &[u8], out: &mut Vec<u8>) {
         let payload = &frame[HEADER..];
-        let Self::Renamed { sent, said } = self else { return put_frame(out, seq, payload) };
+        let Self::Renamed { sent, said, .. } = self else { return put_frame(out, seq, payload) };
         let (sent, said) = (format!("({sent})"), format!("({said})"));
         match memchr::memmem::find(payload, sent.as_bytes()) {
             Some(at) => {
@@ -137,7 +148,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_statement_as_the_client_does() {
-        let told = Naming::Renamed { sent: 17, said: 2 };
+        let told = Naming::Renamed { sent: 17, said: 2, changed: false };
         let mut frame = Vec::new();
         put_frame(&mut frame, 1, b"\xff\xdb\x04#HY000Unknown handler (17) given to x");
         assert!(told.renames(1243, frame.len()) && !told.renames(1146, frame.len()));

@@ -10,4 +10,5 @@ mod leftovers;
 mod locks;
 mod shown;
 mod statements;
+mod statements_compared;
 mod turns;

@@ -136,7 +136,7 @@ impl Link {
         }
         let refusal = replies[..=nth].iter().find(|reply| reply.is_error());
         let outcome = match (refusal, prepared) {
-            (None, Some(statement)) => Ok(statement.server),
+            (None, Some(statement)) => Ok(statement),
             (Some(refusal), prepared) => {
                 // It was prepared in another state than its own.
                 if let Some(statement) = prepared {

@@ -58,6 +58,7 @@ impl Seat {
         self.doubts = Doubts::at_login();
         self.pins = Pins::default();
         self.statements.clear(self.state.schema.is_some());
+        self.show_statements();
         self.borrows_role = false;
         if !self.secrets.knows(&self.key.user) {
             self.pins.add(Pin::Auth);

@@ -40,6 +40,8 @@ fn missing_types(
     let bound = types_bound(payload, carried.params, attributes)?;
     match bound {
         TypesBound::Here(_) => None,
+        // Attributes that are not bound: the server refuses them.
+        TypesBound::Before { count, .. } if count > types.len() => None,
         TypesBound::Before { flag, at, .. } => Some((at, bound.encode(types, attributes), flag)),
     }
 }
@@ -89,8 +91,14 @@ impl CarriedStatements {
             None => said,
         };
         bytes[at + ID.start..at + ID.end].copy_from_slice(&sent.to_le_bytes());
+        let executes = matches!(command, Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE);
+        let changed = executes && self.tells_change(id);
         let about = |asked: Option<Awaited>| Addressed {
-            told: if sent == said { Naming::Session } else { Naming::Renamed { sent, said } },
+            told: if sent == said && !changed {
+                Naming::Session
+            } else {
+                Naming::Renamed { sent, said, changed }
+            },
             statement: asked.map(|asked| (id, asked)),
         };
         Some(match command {
@@ -138,8 +146,8 @@ fn execution(carried: &mut Carried, bytes: &mut Vec<u8>, at: usize, attributes: 
                 let len = FrameHeader::peek(&bytes[at..]).map_or(0, |frame| frame.len);
                 let [a, b, c, ..] = (len + types.len()).to_le_bytes();
                 bytes[at..at + 3].copy_from_slice(&[a, b, c]);
+                carried.types_here = true;
             }
-            carried.types_here = true;
         }
         // Broken, or longer than what is looked at.
         None => (carried.types, carried.types_here) = (None, true),

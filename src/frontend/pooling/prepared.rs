@@ -7,7 +7,7 @@ use super::pins::Pin;
 use super::seat::Seat;
 use super::statements::{Again, Awaited, Preparing, Whereabouts};
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::cut::{LastResult, Preparation, Reported};
+use crate::protocol::cut::{LastResult, Preparation, PreparedStatement, Reported};
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
@@ -23,7 +23,7 @@ impl Seat {
             .and_then(|frame| packet.get(HEADER + 1..HEADER + frame.len));
         // Such a client is not told of columns that have changed since the PREPARE that it knows of.
         let caches = capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
-        let movable = !caches && !self.looks_back;
+        let movable = !caches && !self.stays;
         let text = whole.filter(|_| movable).map(Arc::from);
         self.statements.prepares(Preparing { text, dialect: self.dialect });
     }
@@ -45,7 +45,9 @@ impl Seat {
                 continue;
             }
             let doubt = self.doubts.charsets || !self.doubts.variables.is_empty();
-            self.statements.answered(statement, &self.state, doubt);
+            if self.statements.answered(statement, &self.state, doubt) {
+                self.metrics.pool_statements_tied.inc();
+            }
             if statement.is_some_and(|statement| statement.warns) {
                 self.pins.add(Pin::Diagnostics);
             }
@@ -112,7 +114,12 @@ impl Seat {
     }
 
     /// A statement was prepared again, or refused by an error packet with this payload.
-    pub(crate) fn note_brought(&mut self, id: u32, outcome: Result<u32, Box<[u8]>>) {
+    pub(crate) fn note_brought(&mut self, id: u32, outcome: Result<PreparedStatement, Box<[u8]>>) {
+        let counter = match outcome {
+            Ok(_) => &self.metrics.pool_statements_again,
+            Err(_) => &self.metrics.pool_statements_refused,
+        };
+        counter.inc();
         if outcome.is_err() {
             self.results.take_in(Some(LastResult::Failed));
             self.pins.add(Pin::Diagnostics);
@@ -141,5 +148,15 @@ impl Seat {
         self.pins.set(Pin::Prepared, self.statements.is_tied());
         self.pins.set(Pin::LongData, self.statements.has_long_data());
         self.pins.set(Pin::Cursor, self.statements.has_cursor());
+        self.show_statements();
+    }
+
+    /// Shows in the metrics how many statements it keeps.
+    pub(super) fn show_statements(&mut self) {
+        let kept = i64::try_from(self.statements.kept()).unwrap_or(i64::MAX);
+        let before = std::mem::replace(&mut self.shown_statements, kept);
+        if kept != before {
+            self.metrics.pool_statements.add(kept - before);
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::bound::reads_variables;
 use super::capture::Doubts;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
@@ -104,11 +105,14 @@ pub(crate) struct Seat {
     pub(super) statements: CarriedStatements,
     /// How the last text was read.
     pub(super) dialect: Dialect,
-    /// It asks for something of the statement before it.
-    pub(super) looks_back: bool,
+    /// Prepared again, it would not be the same: it asks for something of the statement before it, or the types of
+    /// variables that it reads are bound to it.
+    pub(super) stays: bool,
     /// Shown in the metric of pinned sessions.
     shown: Pins,
-    metrics: Arc<Metrics>,
+    /// Shown in the metric of statements.
+    pub(super) shown_statements: i64,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 /// What a session has to share its connections with.
@@ -173,8 +177,9 @@ impl Seat {
             borrows_role: false,
             statements,
             dialect,
-            looks_back: false,
+            stays: false,
             shown: Pins::default(),
+            shown_statements: 0,
             metrics,
         }
     }
@@ -190,7 +195,8 @@ impl Seat {
 
     fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
-        self.looks_back = looks_back(effects);
+        self.stays =
+            looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
         if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text) {
             self.pins.remove(Pin::Diagnostics);
         }
@@ -336,6 +342,7 @@ impl Seat {
         self.doubts = Doubts::after_reset(self.flavour);
         self.pins.reset();
         self.statements.clear(self.state.schema.is_some());
+        self.show_statements();
     }
 
     /// Shows its pins in the metrics.
@@ -360,6 +367,8 @@ impl Drop for Seat {
     fn drop(&mut self) {
         self.pins = Pins::default();
         self.show_pins();
+        self.statements.clear(false);
+        self.show_statements();
     }
 }
 

@@ -17,6 +17,8 @@ use crate::types::Flavour;
 pub(super) const LATEST: u32 = u32::MAX;
 /// Bytes that a session keeps of its statements. What comes on top cannot be prepared again.
 const LARGEST_SUM: usize = 1024 * 1024;
+/// Statements that a session keeps. What comes on top cannot be prepared again.
+const MOST_STATEMENTS: usize = 1000;
 /// Columns and parameters of a statement that is prepared again: their definitions are read as a whole.
 const MOST_COLUMNS: u16 = 500;
 const MOST_PARAMETERS: u16 = 8192;
@@ -41,6 +43,12 @@ pub(super) struct Carried {
     /// The client does not know of it.
     hidden: bool,
     pub params: usize,
+    /// Result columns that the client knows of; `None`: the server has said that they are others.
+    columns: Option<u16>,
+    /// They were others when it was prepared again, and the client has not heard it.
+    changed: bool,
+    /// An execution is under way whose response says so.
+    telling: bool,
     /// The types of its parameters as they were bound last; `None`: they are not known.
     pub types: Option<Box<[u16]>>,
     /// The connection knows them.
@@ -82,6 +90,7 @@ impl Carried {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Sums {
     tied: usize,
+    kept: usize,
     long_data: usize,
     cursors: usize,
     bytes: usize,
@@ -91,6 +100,7 @@ impl Sums {
     fn of(carried: &Carried) -> Self {
         Self {
             tied: usize::from(carried.tied),
+            kept: usize::from(carried.again.is_some()),
             long_data: usize::from(carried.long_data),
             cursors: usize::from(carried.cursor),
             bytes: carried.size(),
@@ -100,6 +110,7 @@ impl Sums {
     fn with(self, other: Self) -> Self {
         Self {
             tied: self.tied + other.tied,
+            kept: self.kept + other.kept,
             long_data: self.long_data + other.long_data,
             cursors: self.cursors + other.cursors,
             bytes: self.bytes + other.bytes,
@@ -109,6 +120,7 @@ impl Sums {
     fn without(self, other: Self) -> Self {
         Self {
             tied: self.tied.saturating_sub(other.tied),
+            kept: self.kept.saturating_sub(other.kept),
             long_data: self.long_data.saturating_sub(other.long_data),
             cursors: self.cursors.saturating_sub(other.cursors),
             bytes: self.bytes.saturating_sub(other.bytes),
@@ -174,6 +186,11 @@ impl CarriedStatements {
         self.sums.tied > 0
     }
 
+    /// How many of them could be prepared again.
+    pub(super) fn kept(&self) -> usize {
+        self.sums.kept
+    }
+
     /// Whether values were sent ahead of an execution.
     pub(super) fn has_long_data(&self) -> bool {
         self.sums.long_data > 0
@@ -229,22 +246,26 @@ impl CarriedStatements {
         self.known.values().any(|carried| carried.here == Some(server))
     }
 
-    /// The server has answered a PREPARE of the client's, in this state. `doubt`: character sets are not known.
+    /// The server has answered a PREPARE of the client's, in this state. `doubt`: character sets are not known. Whether the
+    /// statement could not be kept.
     pub(super) fn answered(
         &mut self,
         statement: Option<PreparedStatement>,
         state: &SessionState,
         doubt: bool,
-    ) {
+    ) -> bool {
         let preparing = self.preparing.pop_front();
         self.latest = statement.map(|statement| statement.id);
-        let Some(statement) = statement else { return };
+        let Some(statement) = statement else { return false };
+        let room = self.sums.bytes < LARGEST_SUM && self.sums.kept < MOST_STATEMENTS;
         let small = statement.columns <= MOST_COLUMNS && statement.params <= MOST_PARAMETERS;
-        let again = preparing.filter(|_| small && self.sums.bytes < LARGEST_SUM).and_then(|of| {
+        let again = preparing.filter(|_| small && room).and_then(|of| {
             let bound = self.bound_now(state, doubt);
             Some(Again { text: of.text?, dialect: of.dialect, bound })
         });
+        let tied = again.is_none();
         self.insert(&statement, again, false);
+        tied
     }
 
     /// What a statement is bound to that is prepared now.
@@ -260,13 +281,16 @@ impl CarriedStatements {
     }
 
     fn insert(&mut self, statement: &PreparedStatement, again: Option<Again>, hidden: bool) {
-        let &PreparedStatement { id, server, params, .. } = statement;
+        let &PreparedStatement { id, server, columns, params, .. } = statement;
         self.remove(id);
         let mut carried = Carried {
             here: Some(server),
             again,
             hidden,
             params: usize::from(params),
+            columns: Some(columns),
+            changed: false,
+            telling: false,
             types: Some(Box::default()),
             types_here: false,
             long_data: false,
@@ -293,9 +317,13 @@ impl CarriedStatements {
     }
 
     /// A statement was prepared again, or refused by an error packet with this payload.
-    pub(super) fn brought(&mut self, id: u32, outcome: Result<u32, Box<[u8]>>) {
+    pub(super) fn brought(&mut self, id: u32, outcome: Result<PreparedStatement, Box<[u8]>>) {
         self.change(id, |carried| match outcome {
-            Ok(server) => (carried.here, carried.types_here) = (Some(server), false),
+            Ok(PreparedStatement { server, columns, .. }) => {
+                (carried.here, carried.types_here) = (Some(server), false);
+                let before = carried.columns.replace(columns);
+                carried.changed |= before.is_some_and(|before| before != columns);
+            }
             Err(refusal) => carried.refusal = Some(refusal),
         });
     }
@@ -309,13 +337,28 @@ impl CarriedStatements {
         })?
     }
 
+    /// A statement is executed: whether its response must say that it has other columns.
+    pub(super) fn tells_change(&mut self, id: u32) -> bool {
+        self.change(id, |carried| {
+            carried.telling = std::mem::take(&mut carried.changed);
+            carried.telling
+        })
+        .unwrap_or(false)
+    }
+
     /// The response to a command for a statement has ended.
     pub(super) fn ended(&mut self, id: u32, asked: Awaited, ending: Ending) {
         self.change(id, |carried| match (asked, ending) {
             (Awaited::Execution, Ending::Ok { status, .. }) => {
+                let told = std::mem::take(&mut carried.telling);
+                if status.has(Status::METADATA_CHANGED) && !told {
+                    carried.columns = None;
+                }
                 carried.cursor &= status.has(Status::CURSOR_EXISTS);
             }
-            (Awaited::Execution, Ending::Err { .. }) => carried.cursor = false,
+            (Awaited::Execution, Ending::Err { .. }) => {
+                (carried.cursor, carried.telling) = (false, false);
+            }
             (Awaited::Rows, Ending::Ok { status, .. }) => {
                 carried.cursor &= !status.has(Status::LAST_ROW_SENT);
             }
