@@ -255,7 +255,7 @@ impl CarriedStatements {
         doubt: bool,
     ) -> bool {
         let preparing = self.preparing.pop_front();
-        self.latest = statement.map(|statement| statement.id);
+        self.latest = None;
         let Some(statement) = statement else { return false };
         let room = self.sums.bytes < LARGEST_SUM && self.sums.kept < MOST_STATEMENTS;
         let small = statement.columns <= MOST_COLUMNS && statement.params <= MOST_PARAMETERS;
@@ -265,6 +265,7 @@ impl CarriedStatements {
         });
         let tied = again.is_none();
         self.insert(&statement, again, false);
+        self.latest = Some(statement.id);
         tied
     }
 
