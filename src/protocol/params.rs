@@ -164,7 +164,7 @@ pub enum TypesBound {
     Before {
         /// Where the byte or the flag in the payload is that says so, and its value if it bound them.
         flag: (usize, u8),
-        /// Where the types would stand in the payload.
+        /// Where the types would be in the payload.
         at: usize,
         /// As many values.
         count: usize,

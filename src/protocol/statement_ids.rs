@@ -1,13 +1,13 @@
 //! Ids of prepared statements, as a session has them whose connection to the server is not always the same.
 //!
-//! MySQL counts the statements of a connection, and no reset begins anew: the client of a session that has moved hears the numbers
+//! MySQL counts the statements of a connection, and no reset begins again: the client of a session that has moved hears the numbers
 //! that its first connection would have given. MariaDB counts those of all connections.
 
 use super::frame::{HEADER, put_frame};
 use super::status::Status;
 use crate::types::Flavour;
 
-/// Statements that the proxy prepares for itself have ids from here on, which no server reaches.
+/// The proxy's own statements have ids from here on, which no server reaches.
 const HIDDEN: u32 = 1 << 31;
 /// `ER_UNKNOWN_STMT_HANDLER` and `ER_STMT_HAS_NO_OPEN_CURSOR`: their texts hold the id.
 const NAMING: [u16; 2] = [1243, 1421];
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn mariadb_s_numbers_are_the_server_s_unless_it_has_begun_anew() {
+    fn mariadb_s_numbers_are_the_server_s_unless_it_has_begun_again() {
         let mut numbers = StatementNumbers::at_login(Flavour::MariaDb);
         assert_eq!(numbers.prepared(70), 70);
         numbers.hidden();

@@ -17,7 +17,7 @@ pub(crate) struct Pending {
     pub recipient: Recipient,
     /// The sequence id of its first packet.
     pub seq: u8,
-    /// The prepared statement of a session that shares its connections, if the response tells of its cursor.
+    /// The prepared statement of a session that shares its connections, if the response may end its cursor.
     pub statement: Option<(u32, Awaited)>,
 }
 

@@ -10,7 +10,9 @@ use super::reply::Reply;
 use crate::backend::connection::Backend;
 use crate::frontend::pooling::address::{Addressed, statement_of};
 use crate::frontend::pooling::bound::BoundState;
-use crate::frontend::pooling::statements::{Again, Whereabouts};
+use crate::frontend::pooling::statement::Again;
+use crate::frontend::pooling::statements::Whereabouts;
+use crate::frontend::shared::context::Context;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
@@ -98,8 +100,15 @@ impl Link {
         Some(id)
     }
 
-    /// Brings the prepared statement that the next command is for. `false`: it is refused.
-    pub(crate) async fn bring_next(&mut self) -> Result<bool, CloseReason> {
+    /// Gets what the next command needs of a shared connection. `false`: the prepared statement that it is for is refused.
+    pub(crate) async fn is_ready_for_next(
+        &mut self,
+        context: &Context,
+    ) -> Result<bool, CloseReason> {
+        if !self.is_shared() {
+            return Ok(true);
+        }
+        self.renew(context).await?;
         let Some((command, id)) = statement_of(&self.inbox) else { return Ok(true) };
         if matches!(command, Command::STMT_CLOSE | Command::STMT_RESET) {
             return Ok(true);

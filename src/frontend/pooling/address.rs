@@ -1,6 +1,7 @@
 //! Commands for a session's prepared statements, as its connection to the server must hear them.
 
-use super::statements::{Awaited, Carried, CarriedStatements, LATEST};
+use super::statement::Carried;
+use super::statements::{Awaited, CarriedStatements, LATEST};
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER, MAX_PAYLOAD};
 use crate::protocol::packet;
@@ -17,7 +18,7 @@ const ID: std::ops::Range<usize> = HEADER + 1..HEADER + 5;
 pub(crate) struct Addressed {
     /// How it calls its statement.
     pub told: Naming,
-    /// The statement, if the response tells of its cursor.
+    /// The statement, if the response may end its cursor.
     pub statement: Option<(u32, Awaited)>,
 }
 

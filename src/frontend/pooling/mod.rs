@@ -12,4 +12,5 @@ pub(crate) mod results;
 pub(crate) mod seat;
 pub(crate) mod seated;
 pub(crate) mod state;
+pub(crate) mod statement;
 pub(crate) mod statements;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::address::{Addressed, statement_of};
 use super::pins::Pin;
 use super::seat::Seat;
-use super::statements::{Again, Awaited, Preparing, Whereabouts};
+use super::statement::Again;
+use super::statements::{Awaited, Preparing, Whereabouts};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::{LastResult, Preparation, PreparedStatement, Reported};
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -21,7 +22,7 @@ impl Seat {
         let whole = FrameHeader::peek(packet)
             .filter(|frame| frame.len <= LONGEST)
             .and_then(|frame| packet.get(HEADER + 1..HEADER + frame.len));
-        // Such a client is not told of columns that have changed since the PREPARE that it knows of.
+        // Such a client would not get columns that have changed since the PREPARE that it knows.
         let caches = capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
         let movable = !caches && !self.stays;
         let text = whole.filter(|_| movable).map(Arc::from);
@@ -41,7 +42,9 @@ impl Seat {
         for preparation in reported.prepared.iter().filter(|p| p.changes == changes) {
             let Preparation { statement, hidden, .. } = *preparation;
             if hidden {
-                statement.iter().for_each(|statement| self.statements.hid(statement));
+                if let Some(statement) = &statement {
+                    self.statements.hid(statement);
+                }
                 continue;
             }
             let doubt = self.doubts.charsets || !self.doubts.variables.is_empty();

@@ -383,7 +383,7 @@ fn names_collation(text: &[u8]) -> bool {
     [&b"names"[..], b"collate"].iter().all(|word| memchr::memmem::find(&text, word).is_some())
 }
 
-/// Whether a statement tells of the one before it, of which nothing is left when it has been prepared again.
+/// Whether a statement asks about the one before it, of which nothing is left when it has been prepared again.
 fn looks_back(effects: &SessionEffects) -> bool {
     [Mark::Diagnostics, Mark::RowCount, Mark::FoundRows].iter().any(|mark| effects.has(*mark))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::bound::BoundState;
 use super::state::SessionState;
+use super::statement::{Again, Carried, Sums};
 use crate::protocol::cut::PreparedStatement;
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
@@ -33,101 +34,6 @@ pub(crate) struct Preparing {
     pub dialect: Dialect,
 }
 
-/// A prepared statement.
-#[derive(Debug)]
-pub(super) struct Carried {
-    /// Its id on the session's connection, if it has one there.
-    pub here: Option<u32>,
-    /// What is prepared again; `None`: nothing can be.
-    again: Option<Again>,
-    /// The client does not know of it.
-    hidden: bool,
-    pub params: usize,
-    /// Result columns that the client knows of; `None`: the server has said that they are others.
-    columns: Option<u16>,
-    /// They were others when it was prepared again, and the client has not heard it.
-    changed: bool,
-    /// An execution is under way whose response says so.
-    telling: bool,
-    /// The types of its parameters as they were bound last; `None`: they are not known.
-    pub types: Option<Box<[u16]>>,
-    /// The connection knows them.
-    pub types_here: bool,
-    /// Values were sent ahead of an execution.
-    pub long_data: bool,
-    pub cursor: bool,
-    /// What its next execution is answered with: it could not be prepared again.
-    refusal: Option<Box<[u8]>>,
-    /// It is on no other connection, and can be on none.
-    tied: bool,
-}
-
-/// What it takes to prepare a statement again.
-#[derive(Debug, Clone)]
-pub(crate) struct Again {
-    pub text: Arc<[u8]>,
-    pub dialect: Dialect,
-    pub bound: Arc<BoundState>,
-}
-
-impl Carried {
-    fn size(&self) -> usize {
-        let text = self.again.as_ref().map_or(0, |again| again.text.len() + again.bound.size());
-        let types = self.types.as_ref().map_or(0, |types| size_of_val(&**types));
-        let refusal = self.refusal.as_ref().map_or(0, |refusal| refusal.len());
-        size_of::<Self>() + text + types + refusal
-    }
-
-    /// `has_schema`: the session has selected one. Nothing takes that back, so a statement that was prepared without any
-    /// cannot be prepared again, nor the other way round.
-    fn ties(&self, has_schema: bool) -> bool {
-        let fits = |again: &Again| again.bound.has_schema() == has_schema;
-        !self.hidden && !(self.types.is_some() && self.again.as_ref().is_some_and(fits))
-    }
-}
-
-/// Sums over all statements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Sums {
-    tied: usize,
-    kept: usize,
-    long_data: usize,
-    cursors: usize,
-    bytes: usize,
-}
-
-impl Sums {
-    fn of(carried: &Carried) -> Self {
-        Self {
-            tied: usize::from(carried.tied),
-            kept: usize::from(carried.again.is_some()),
-            long_data: usize::from(carried.long_data),
-            cursors: usize::from(carried.cursor),
-            bytes: carried.size(),
-        }
-    }
-
-    fn with(self, other: Self) -> Self {
-        Self {
-            tied: self.tied + other.tied,
-            kept: self.kept + other.kept,
-            long_data: self.long_data + other.long_data,
-            cursors: self.cursors + other.cursors,
-            bytes: self.bytes + other.bytes,
-        }
-    }
-
-    fn without(self, other: Self) -> Self {
-        Self {
-            tied: self.tied.saturating_sub(other.tied),
-            kept: self.kept.saturating_sub(other.kept),
-            long_data: self.long_data.saturating_sub(other.long_data),
-            cursors: self.cursors.saturating_sub(other.cursors),
-            bytes: self.bytes.saturating_sub(other.bytes),
-        }
-    }
-}
-
 /// Where a statement is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whereabouts {
@@ -141,7 +47,7 @@ pub(crate) enum Whereabouts {
     Refused,
 }
 
-/// What a response tells of its statement.
+/// What a response answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Awaited {
     Execution,
@@ -276,7 +182,7 @@ impl CarriedStatements {
         Arc::clone(self.bound.insert(same.unwrap_or_else(|| Arc::new(bound))))
     }
 
-    /// The proxy has prepared one for itself.
+    /// The proxy has prepared one of its own.
     pub(super) fn hid(&mut self, statement: &PreparedStatement) {
         self.insert(statement, None, true);
     }
@@ -332,10 +238,12 @@ impl CarriedStatements {
     /// What a command for a statement is answered with that could not be prepared again. `keeps`: so is the next.
     pub(super) fn take_refusal(&mut self, id: u32, keeps: bool) -> Option<Box<[u8]>> {
         let id = self.meant(id);
-        self.change(id, |carried| match keeps {
-            true => carried.refusal.clone(),
-            false => carried.refusal.take(),
-        })?
+        self.change(
+            id,
+            |carried| {
+                if keeps { carried.refusal.clone() } else { carried.refusal.take() }
+            },
+        )?
     }
 
     /// A statement is executed: whether its response must say that it has other columns.

@@ -315,13 +315,10 @@ impl Session {
             }
             Phase::Parked => {
                 self.command = CurrentCommand::default();
-                if self.link.is_shared() {
-                    self.link.renew(&self.context).await?;
-                    if !self.link.bring_next().await? {
-                        // It is looked at again, and refused.
-                        self.phase = Phase::Relaying;
-                        return Ok(());
-                    }
+                if !self.link.is_ready_for_next(&self.context).await? {
+                    // It is looked at again, and refused.
+                    self.phase = Phase::Relaying;
+                    return Ok(());
                 }
                 if let Some(packet) = self.link.take_command()
                     && let Answered::Several(several) = self.run_command(packet).await?

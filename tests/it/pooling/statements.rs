@@ -13,7 +13,7 @@ on_both! {
     a_statement_keeps_the_schema_and_the_modes_that_it_was_prepared_in
     a_statement_that_cannot_be_prepared_again_gives_the_server_s_error
     types_are_bound_again_on_another_connection
-    what_an_execution_changes_is_taken_along
+    changes_by_an_execution_are_taken_along
     prepared_lock_calls_follow_their_session
     a_statement_is_closed_without_a_connection
     values_sent_ahead_and_cursors_keep_the_connection
@@ -170,7 +170,7 @@ fn types_are_bound_again_on_another_connection(server: &Server) {
     assert_eq!(run(&mut other, vec![text("y"), Param::Null], true), "NULL");
 }
 
-fn what_an_execution_changes_is_taken_along(server: &Server) {
+fn changes_by_an_execution_are_taken_along(server: &Server) {
     let ground = ground(server);
     let (mut session, mut other) = (ground.session(), ground.session());
     ground.until_none_is_surplus();
