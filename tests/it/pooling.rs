@@ -8,6 +8,7 @@ mod idle;
 mod kills;
 mod leftovers;
 mod locks;
+mod named;
 mod shown;
 mod statements;
 mod statements_compared;

@@ -183,7 +183,7 @@ impl Dispatcher<'_> {
         };
         let text = &payload[text_at..];
         let query = head.command == Command::QUERY;
-        link.note_text(text, self.view.dialect(link.status()), head.fits());
+        link.note_text(text, self.view.dialect(link.status()), head.fits(), query);
         if !head.fits() {
             let dialect = self.view.dialect(link.status());
             let stream = Stream::after(dialect, text_at).with_names(query && has_named);

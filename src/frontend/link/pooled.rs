@@ -75,10 +75,10 @@ impl Link {
         packet.get(HEADER).map(|byte| Command(*byte))
     }
 
-    /// A statement is about to run.
-    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, whole: bool) {
+    /// A statement is about to run, or, unless it `runs`, to be prepared.
+    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, whole: bool, runs: bool) {
         if let Some(seat) = &mut self.seat {
-            if whole { seat.note_text(text, dialect) } else { seat.note_long(text, dialect) }
+            if whole { seat.note_text(text, dialect, runs) } else { seat.note_long(text, dialect) }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::capture::Doubts;
+use super::named::NamedTexts;
 use super::open::NewConnection;
 use super::pins::{Pin, Pins};
 use super::seat::Seat;
@@ -59,6 +60,7 @@ impl Seat {
         self.pins = Pins::default();
         self.statements.clear(self.state.schema.is_some());
         self.show_statements();
+        self.named = NamedTexts::default();
         self.borrows_role = false;
         if !self.secrets.knows(&self.key.user) {
             self.pins.add(Pin::Auth);

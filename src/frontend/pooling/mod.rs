@@ -4,6 +4,7 @@ pub(crate) mod account;
 pub(crate) mod address;
 pub(crate) mod bound;
 pub(crate) mod capture;
+pub(crate) mod named;
 pub(crate) mod open;
 pub(crate) mod pins;
 pub(crate) mod prepared;

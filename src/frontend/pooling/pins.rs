@@ -20,7 +20,7 @@ pub(crate) enum Pin {
     LongData,
     /// A cursor: until its last row is fetched, or until it is closed.
     Cursor,
-    /// A statement that was prepared in SQL: until the session resets its connection.
+    /// A statement that was prepared in SQL: until all of these are deallocated.
     SqlPrepare,
     /// Warnings or an error, of which the client may ask: until the next statement.
     Diagnostics,

@@ -1,4 +1,4 @@
-//! What a session's prepared statements mean for its place in the pool.
+//! What a session's statements, and those that it has prepared, mean for its place in the pool.
 
 use std::sync::Arc;
 
@@ -12,11 +12,43 @@ use crate::protocol::cut::{LastResult, Preparation, PreparedStatement, Reported}
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
+use crate::sql::lexer::dialect::Dialect;
+use crate::sql::session::session_effects;
 
 /// Bytes of a text that is kept.
 const LONGEST: usize = 64 * 1024;
 
 impl Seat {
+    /// A statement is about to run, or to be prepared by a command. Its text is judged before its results are.
+    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, runs: bool) {
+        self.dialect = dialect;
+        self.note_programs(text);
+        let effects = session_effects(text, dialect);
+        let executed = if runs { self.named.take_in(text, dialect, &effects) } else { None };
+        match executed {
+            Some((text, dialect)) => {
+                self.note_variables(&effects);
+                self.doubts.insert_id = true;
+                self.note_programs(&text);
+                self.note_effects(&session_effects(&text, dialect), &text);
+            }
+            None => self.note_effects(&effects, text),
+        }
+        if runs {
+            self.pins.set(Pin::SqlPrepare, !self.named.is_empty());
+        }
+    }
+
+    /// A statement is too long to be judged as a whole; this is its beginning.
+    pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
+        self.note_text(head, dialect, true);
+        let lead = head.trim_ascii_start().get(..6).unwrap_or_default().to_ascii_lowercase();
+        let data = [&b"insert"[..], b"replac"].iter().any(|word| lead.starts_with(word));
+        if self.state.several || !data {
+            self.pins.add(Pin::LongStatement);
+        }
+    }
+
     /// The client's COM_STMT_PREPARE is sent, of which this is the beginning.
     pub(crate) fn note_preparing(&mut self, packet: &[u8], capabilities: Capabilities) {
         let whole = FrameHeader::peek(packet)
@@ -33,7 +65,7 @@ impl Seat {
     pub(crate) fn note_execution(&mut self, id: u32) {
         let again = self.statements.again(self.statements.meant(id));
         if let Some(Again { text, dialect, .. }) = again.cloned() {
-            self.note_text(&text, dialect);
+            self.note_text(&text, dialect, false);
         }
     }
 

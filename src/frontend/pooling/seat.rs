@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::bound::reads_variables;
 use super::capture::Doubts;
+use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
@@ -21,7 +22,6 @@ use crate::protocol::session_track::SessionChange;
 use crate::sql::find::words::Back;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::effects::{Mark, SessionEffects};
-use crate::sql::session::session_effects;
 use crate::types::Flavour;
 
 /// Ends a session that is idle for too long.
@@ -33,6 +33,10 @@ const MOST_NAMES: usize = 50;
 /// What ends with a statement of this kind.
 const ENDS: [(Mark, Pin); 2] =
     [(Mark::UnlocksTables, Pin::GlobalLock), (Mark::BackupUnlock, Pin::BackupLock)];
+
+/// What uses no table on MariaDB, though its text has such words.
+const KEEPS_WARNINGS: [Mark; 4] =
+    [Mark::PreparesLiteral, Mark::PreparesComputed, Mark::Deallocates, Mark::UnlocksTables];
 
 /// What begins with a statement of this kind.
 const BEGINS: [(Mark, Pin); 18] = [
@@ -103,6 +107,8 @@ pub(crate) struct Seat {
     pub(super) borrows_role: bool,
     /// Those that were prepared by a command.
     pub(super) statements: CarriedStatements,
+    /// Those that were prepared in SQL.
+    pub(super) named: NamedTexts,
     /// How the last text was read.
     pub(super) dialect: Dialect,
     /// Prepared again, it would not be the same: it asks for something of the statement before it, or the types of
@@ -176,6 +182,7 @@ impl Seat {
             foreign: false,
             borrows_role: false,
             statements,
+            named: NamedTexts::default(),
             dialect,
             stays: false,
             shown: Pins::default(),
@@ -184,20 +191,19 @@ impl Seat {
         }
     }
 
-    /// A statement is about to run. Its text is judged before its results are.
-    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
-        self.dialect = dialect;
+    /// What a statement names may be a stored program that changes the session.
+    pub(super) fn note_programs(&mut self, text: &[u8]) {
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);
         }
-        self.note_effects(&session_effects(text, dialect), text);
     }
 
-    fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
+    pub(super) fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
         self.stays =
             looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
-        if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text) {
+        if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text, effects)
+        {
             self.pins.remove(Pin::Diagnostics);
         }
         self.explained = !effects.is_empty() || is_set(text);
@@ -225,6 +231,11 @@ impl Seat {
         self.doubts.insert_id |=
             has(Mark::LastInsertId) || has(Mark::Call) || has(Mark::Execute) || has(Mark::Block);
         self.reports_late |= has(Mark::SetStatement);
+        self.note_variables(effects);
+    }
+
+    /// A statement may change the user variables that it names.
+    pub(super) fn note_variables(&mut self, effects: &SessionEffects) {
         for name in &effects.variables {
             self.doubts.names.insert(name.clone());
         }
@@ -234,24 +245,17 @@ impl Seat {
     }
 
     /// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
-    fn clears(&self, text: &[u8]) -> bool {
+    fn clears(&self, text: &[u8], effects: &SessionEffects) -> bool {
         if self.flavour == Flavour::MySql {
             return true;
+        }
+        if KEEPS_WARNINGS.iter().any(|mark| effects.has(*mark)) {
+            return false;
         }
         let text = text.to_ascii_lowercase();
         [&b"from"[..], b"into", b"update", b"table"]
             .iter()
             .any(|word| memchr::memmem::find(&text, word).is_some())
-    }
-
-    /// A statement is too long to be judged as a whole; this is its beginning.
-    pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
-        self.note_text(head, dialect);
-        let lead = head.trim_ascii_start().get(..6).unwrap_or_default().to_ascii_lowercase();
-        let data = [&b"insert"[..], b"replac"].iter().any(|word| lead.starts_with(word));
-        if self.state.several || !data {
-            self.pins.add(Pin::LongStatement);
-        }
     }
 
     /// Takes in what the server has reported.
@@ -343,6 +347,7 @@ impl Seat {
         self.pins.reset();
         self.statements.clear(self.state.schema.is_some());
         self.show_statements();
+        self.named = NamedTexts::default();
     }
 
     /// Shows its pins in the metrics.

@@ -29,12 +29,6 @@ a execute s2
 a execute s
 = in the first | 1
 a: DEALLOCATE PREPARE q
-a: DROP DATABASE e_$N
-a execute s2
-[mysql] = ERR 1049/42000
-[mariadb] = ERR 1146/42S02
-a execute s
-= in the first | 1
 a closestmt s
 = empty
 a closestmt s2
