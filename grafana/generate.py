@@ -260,6 +260,13 @@ SESSIONS = [
             (f"sum {EACH} ({rate('pool_waits_total')})", WHO + " waits"),
             (f"sum {EACH} ({rate('pool_timeouts_total')})", WHO + " error 1040"),
         ], "ops", "Sessions that had to wait for a shared connection, and statements that got error 1040 because none was free."),
+        graph("Prepared statements", [
+            (f"sum {EACH} ({m('pool_statements')})", WHO + " kept"),
+            (f"sum {EACH} ({rate('pool_statements_again_total')})", WHO + " prepared again a second"),
+            (f"sum {EACH} ({rate('pool_statements_refused_total')})", WHO + " refused a second"),
+            (f"sum {EACH} ({rate('pool_statements_tied_total')})", WHO + " not kept a second"),
+        ], "short", """Prepared statements that sessions keep, to prepare them again on another connection; and those that could not be kept,
+              so that their session keeps its connection."""),
         graph("Connections lost", [
             (f"sum {EACH} ({rate('pool_lost_total')})", WHO + " lost"),
             (f"sum {EACH} ({rate('password_memory_unlocked_total')})", WHO + " memory not locked"),

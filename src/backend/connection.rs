@@ -16,6 +16,7 @@ use crate::protocol::cut::{Cutter, Reported};
 use crate::protocol::handshake::Greeting;
 use crate::protocol::renumber::Renumber;
 use crate::protocol::response::{Progress, Tracker};
+use crate::protocol::statement_ids::{Naming, StatementNumbers};
 use crate::types::{BackendId, Flavour, ProxyId};
 
 /// A connection to the server.
@@ -200,10 +201,22 @@ impl Backend {
     }
 
     /// A response will come.
-    pub fn expect(&mut self, shape: Shape) {
+    pub fn expect(&mut self, shape: Shape, told: Naming) {
         if let Some(pooled) = &mut self.pooled {
-            pooled.cutter.expect(shape);
+            pooled.cutter.expect(shape, told);
         }
+    }
+
+    /// How prepared statements are numbered from here on.
+    pub fn number_statements(&mut self, numbers: StatementNumbers) {
+        if let Some(pooled) = &mut self.pooled {
+            pooled.cutter.number(numbers);
+        }
+    }
+
+    /// How prepared statements are numbered, if several sessions may have the connection.
+    pub fn statement_numbers(&self) -> Option<StatementNumbers> {
+        self.pooled.as_ref().map(|pooled| pooled.cutter.numbers())
     }
 
     /// The connection was reset.

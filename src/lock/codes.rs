@@ -294,6 +294,17 @@ pub fn inactive() -> ErrorReply {
     }
 }
 
+/// ER_NOT_SUPPORTED_YET, for an execution that relies on types which its connection does not know.
+pub fn types_do_not_fit() -> ErrorReply {
+    ErrorReply {
+        code: 1235,
+        state: "42000",
+        message: "Lockstead cannot bind the types of an execution of 16 MiB or more, and the session has another \
+                  connection than when they were bound. The statement was not run; send the types again"
+            .to_owned(),
+    }
+}
+
 /// ER_CON_COUNT_ERROR, for one statement.
 pub fn no_connection(waited: Duration) -> ErrorReply {
     let waited = humantime::format_duration(waited);

@@ -87,6 +87,8 @@ pub(super) const PINNED: &[&str] = &[
     "handler",
     "temp_table",
     "prepared",
+    "long_data",
+    "cursor",
     "sql_prepare",
     "diagnostics",
     "xa",

@@ -105,6 +105,22 @@ metrics! {
         "Shared connections that ended while a session had one, by what happened to the session.",
         &["outcome"]
     );
+    pub pool_statements: IntGauge = gauge(
+        "pool_statements",
+        "Prepared statements that sessions keep, to prepare them again on another connection."
+    );
+    pub pool_statements_again: IntCounter = counter(
+        "pool_statements_again_total",
+        "Times that a prepared statement was prepared again on another connection."
+    );
+    pub pool_statements_refused: IntCounter = counter(
+        "pool_statements_refused_total",
+        "Prepared statements that the server refused to prepare again."
+    );
+    pub pool_statements_tied: IntCounter = counter(
+        "pool_statements_tied_total",
+        "Prepared statements that could not be kept, so that their session keeps its connection."
+    );
     pub pinned_sessions: IntGaugeVec = gauge_vec(
         "pinned_sessions",
         "Sessions that keep their connection to the server between transactions, by reason.",

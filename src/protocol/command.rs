@@ -52,6 +52,19 @@ impl Command {
         }
     }
 
+    /// Whether a statement's id follows.
+    pub fn is_for_statement(self) -> bool {
+        matches!(
+            self,
+            Self::STMT_EXECUTE
+                | Self::STMT_SEND_LONG_DATA
+                | Self::STMT_CLOSE
+                | Self::STMT_RESET
+                | Self::STMT_FETCH
+                | Self::MARIADB_BULK_EXECUTE
+        )
+    }
+
     /// The shape of the server's response.
     pub fn response(self) -> Shape {
         match self {

@@ -12,6 +12,7 @@ use super::command::Shape;
 use super::frame::{FrameHeader, HEADER, put_frame};
 use super::grammar::{Grammar, HEAD, PacketKind, PrepareOk};
 use super::session_track::{DefaultReports, OkPacket, SessionChange};
+use super::statement_ids::{Naming, StatementNumbers};
 use super::status::Status;
 use crate::mutants::{self, Mutant};
 use crate::types::Flavour;
@@ -28,10 +29,36 @@ pub struct Reported {
     pub insert_id: bool,
     /// A statement has left warnings, perhaps not the last one.
     pub warned: bool,
-    /// Ids of statements that were prepared.
-    pub prepared: Vec<u32>,
+    /// Statements that were prepared, in order.
+    pub prepared: Vec<Preparation>,
     /// What the last result was.
     pub result: Option<LastResult>,
+}
+
+/// The response to a PREPARE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preparation {
+    /// The statement; `None`: the server has refused it.
+    pub statement: Option<PreparedStatement>,
+    /// It is the proxy's own.
+    pub hidden: bool,
+    /// How many of the changes came before it.
+    pub changes: usize,
+}
+
+/// A statement that the server has prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PreparedStatement {
+    /// The session's id of it.
+    pub id: u32,
+    /// The connection's.
+    pub server: u32,
+    /// Result columns.
+    pub columns: u16,
+    /// Parameters.
+    pub params: u16,
+    /// There are warnings.
+    pub warns: bool,
 }
 
 /// A result, as ROW_COUNT() and FOUND_ROWS() remember it.
@@ -51,7 +78,10 @@ pub struct Cutter {
     told: DefaultReports,
     grammar: Grammar,
     /// The responses after the one under way.
-    expected: VecDeque<Shape>,
+    expected: VecDeque<(Shape, Naming)>,
+    /// The one under way.
+    current: (Shape, Naming),
+    numbers: StatementNumbers,
     /// A frame of which too little is there yet.
     frame: Vec<u8>,
     /// Payload bytes of the current frame that pass.
@@ -72,6 +102,8 @@ impl Cutter {
             told: DefaultReports::new(client, flavour),
             grammar: Grammar::new(client),
             expected: VecDeque::new(),
+            current: (Shape::Nothing, Naming::Session),
+            numbers: StatementNumbers::at_login(flavour),
             frame: Vec::new(),
             skip: 0,
             continues: false,
@@ -82,10 +114,20 @@ impl Cutter {
     }
 
     /// One more response will come, after those that were announced before.
-    pub fn expect(&mut self, shape: Shape) {
+    pub fn expect(&mut self, shape: Shape, told: Naming) {
         if shape != Shape::Nothing {
-            self.expected.push_back(shape);
+            self.expected.push_back((shape, told));
         }
+    }
+
+    /// How statements are numbered from here on.
+    pub fn number(&mut self, numbers: StatementNumbers) {
+        self.numbers = numbers;
+    }
+
+    /// How statements are numbered.
+    pub fn numbers(&self) -> StatementNumbers {
+        self.numbers
     }
 
     /// The connection was reset.
@@ -136,6 +178,9 @@ impl Cutter {
         }
         self.begin_next();
         let head = HEADER + frame.len.min(HEAD);
+        if self.frame.len() >= head && self.renames(frame.len) {
+            return Ok(HEADER + frame.len);
+        }
         if self.frame.len() < head || self.passes || self.kind(frame.len) != PacketKind::Ok {
             return Ok(head);
         }
@@ -147,10 +192,16 @@ impl Cutter {
 
     fn begin_next(&mut self) {
         if !self.grammar.is_active()
-            && let Some(shape) = self.expected.pop_front()
+            && let Some(next) = self.expected.pop_front()
         {
-            self.grammar.begin(shape);
+            self.current = next;
+            self.grammar.begin(next.0);
         }
+    }
+
+    /// Whether the current packet is an error that names its statement by another id than the client does.
+    fn renames(&self, len: usize) -> bool {
+        matches!(self.kind(len), PacketKind::Error(code) if self.current.1.renames(code, len))
     }
 
     /// What the current packet is, by its first bytes.
@@ -174,10 +225,7 @@ impl Cutter {
     fn count(&mut self, kind: PacketKind) {
         match kind {
             PacketKind::ColumnCount => self.rows = Some(0),
-            PacketKind::Prepared => {
-                let ok = self.frame.get(HEADER..).and_then(PrepareOk::parse);
-                self.reported.prepared.extend(ok.map(|ok| ok.id));
-            }
+            PacketKind::Prepared => self.note_prepared(),
             PacketKind::Other if self.grammar.in_rows() => {
                 self.rows = self.rows.map(|rows| rows + 1);
             }
@@ -187,9 +235,38 @@ impl Cutter {
             PacketKind::Error(_) => {
                 self.rows = None;
                 self.reported.result = Some(LastResult::Failed);
+                if self.current.0 == Shape::Prepare {
+                    self.note_preparation(None);
+                }
             }
             _ => {}
         }
+    }
+
+    /// A statement is prepared: its id becomes the session's.
+    fn note_prepared(&mut self) {
+        let Some(ok) = self.frame.get(HEADER..).and_then(PrepareOk::parse) else { return };
+        let hidden = self.current.1 == Naming::Hidden;
+        let id = if hidden { self.numbers.hidden() } else { self.numbers.prepared(ok.id) };
+        let warns = self.frame.get(HEADER + 10..HEADER + 12).is_some_and(|n| n != [0, 0]);
+        if let Some(place) = self.frame.get_mut(HEADER + 1..HEADER + 5) {
+            place.copy_from_slice(&id.to_le_bytes());
+        }
+        let PrepareOk { id: server, columns, params } = ok;
+        self.note_preparation(Some(PreparedStatement { id, server, columns, params, warns }));
+    }
+
+    fn note_preparation(&mut self, statement: Option<PreparedStatement>) {
+        let hidden = self.current.1 == Naming::Hidden;
+        match (statement, hidden) {
+            (None, true) => {
+                self.numbers.hidden();
+            }
+            (None, false) => self.numbers.refused(),
+            (Some(_), _) => {}
+        }
+        let changes = self.reported.changes.len();
+        self.reported.prepared.push(Preparation { statement, hidden, changes });
     }
 
     fn pass_frame(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
@@ -202,6 +279,7 @@ impl Cutter {
         }
         self.continues = frame.continued();
         let kind = self.kind(frame.len);
+        let renames = self.renames(frame.len);
         self.count(kind);
         let mut bytes = std::mem::take(&mut self.frame);
         if self.grammar.is_active() {
@@ -209,6 +287,7 @@ impl Cutter {
             self.grammar.packet(frame.len, &bytes[HEADER..head]);
         }
         match kind {
+            _ if renames => self.current.1.rename(frame.seq, &bytes, out),
             PacketKind::Ok if !self.passes => {
                 let payload = &bytes[HEADER..];
                 let report = OkPacket::parse(payload).and_then(|ok| Some((ok.changes()?, ok)));
@@ -224,13 +303,15 @@ impl Cutter {
                     Some(rows) => LastResult::Rows(rows),
                     None => LastResult::Changed(ok.affected()),
                 });
-                put_frame(out, frame.seq, &ok.for_client(&mut self.told));
+                let status = self.current.1.status();
+                put_frame(out, frame.seq, &ok.with_status(status).for_client(&mut self.told));
             }
             PacketKind::Eof if !self.passes => {
                 self.reported.warned |= bytes.get(HEADER + 1..HEADER + 3) != Some(&[0, 0]);
                 // MariaDB says so in these, too.
                 if let Some(high) = bytes.get_mut(HEADER + 4) {
                     *high &= !(Status::SESSION_STATE_CHANGED.to_le_bytes()[1]);
+                    *high |= self.current.1.status().to_le_bytes()[1];
                 }
                 out.extend_from_slice(&bytes);
             }
@@ -264,7 +345,7 @@ mod tests {
         let new = || {
             let mut cutter = Cutter::new(client, Flavour::MySql);
             for shape in shapes {
-                cutter.expect(*shape);
+                cutter.expect(*shape, Naming::Session);
             }
             cutter
         };
@@ -316,7 +397,31 @@ mod tests {
         let client: [&[u8]; 5] = [server[0], DEFINITION, eof, DEFINITION, eof];
         let (out, reported) = cut(Capabilities(0), &[Shape::Prepare], &frames(&server));
         assert_eq!(out, frames(&client));
-        assert_eq!(reported.prepared, [1]);
+        let statement = PreparedStatement { id: 1, server: 1, columns: 1, params: 1, warns: false };
+        let prepared = Preparation { statement: Some(statement), hidden: false, changes: 0 };
+        assert_eq!(reported.prepared, [prepared]);
+    }
+
+    #[test]
+    fn statements_have_the_session_s_ids_on_any_connection() {
+        let mut cutter = Cutter::new(EOF, Flavour::MySql);
+        cutter.number(StatementNumbers::at_login(Flavour::MySql).moved());
+        let told = [Naming::Session, Naming::Hidden, Naming::Session];
+        for told in told {
+            cutter.expect(Shape::Prepare, told);
+        }
+        cutter.expect(Shape::Results, Naming::Renamed { sent: 9, said: 5, changed: false });
+        let ok = |id: u8| frames(&[&[0, id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]]);
+        let refused = frames(&[b"\xff\xdb\x04#HY000 (9)"]);
+        let mut out = Vec::new();
+        cutter.feed(&[ok(40), ok(41), ok(42), refused].concat(), &mut out).expect("responses");
+        let all = cutter.take_reported().prepared;
+        let ids: Vec<_> = all.iter().filter_map(|p| Some((p.statement?.id, p.hidden))).collect();
+        assert_eq!((ids[0], ids[2]), ((1, false), (2, false)));
+        assert!(ids[1].1 && ids[1].0 > 1000);
+        assert!(all.iter().all(|p| p.statement.is_some_and(|s| s.warns)));
+        assert!(out.starts_with(&ok(1)) && out.ends_with(b"(5)"));
+        assert_eq!(out[32..48], ok(2));
     }
 
     #[test]
@@ -338,7 +443,7 @@ mod tests {
             b"\xff\xff\x7f\x01\0\0\0\x02\x40\0\0\0\x04\x02\x02\x05aaaaaaaaaaaaaaa",
         ] {
             let mut cutter = Cutter::new(EOF, Flavour::MySql);
-            cutter.expect(Shape::Results);
+            cutter.expect(Shape::Results, Naming::Session);
             assert!(cutter.feed(bytes, &mut Vec::new()).is_err());
         }
     }

@@ -22,4 +22,5 @@ pub mod reply;
 pub mod response;
 pub mod serve;
 pub mod session_track;
+pub mod statement_ids;
 pub mod status;

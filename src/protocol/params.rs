@@ -62,6 +62,14 @@ pub struct Attribute {
     pub value: Option<Range<usize>>,
 }
 
+/// Bit of COM_STMT_EXECUTE that asks for a cursor (CURSOR_TYPE_READ_ONLY); servers look at no other.
+pub const READ_ONLY: u8 = 1;
+
+/// Whether an execution asks for a cursor.
+pub fn wants_cursor(flags: u8) -> bool {
+    flags & READ_ONLY != 0
+}
+
 /// Cursor flag that says that a parameter count follows (with query attributes).
 pub const PARAMETER_COUNT_AVAILABLE: u8 = 8;
 
@@ -129,17 +137,72 @@ impl Execute {
     /// bound them; `None` when it binds them already.
     pub fn with_types(&self, payload: &[u8], query_attributes: bool) -> Option<Vec<u8>> {
         let (at, count) = self.unbound?;
-        let mut out = payload[..at - 1].to_vec();
-        out.push(1);
-        // The types of values beyond the parameters are not known: they are NULL.
-        for kind in self.types.iter().chain(std::iter::repeat(&6)).take(count) {
-            out.extend_from_slice(&kind.to_le_bytes());
-            if query_attributes {
-                out.push(0);
-            }
+        let types = encode_types(&self.types, count, query_attributes);
+        Some([&payload[..at - 1], &[1], &types, &payload[at..]].concat())
+    }
+}
+
+/// Types for as many values as an execution has.
+fn encode_types(types: &[u16], count: usize, query_attributes: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(3 * count);
+    // The types of values beyond the parameters are not known: they are NULL.
+    for kind in types.iter().chain(std::iter::repeat(&6)).take(count) {
+        out.extend_from_slice(&kind.to_le_bytes());
+        if query_attributes {
+            out.push(0);
         }
-        out.extend_from_slice(&payload[at..]);
-        Some(out)
+    }
+    out
+}
+
+/// What an execution says of the types of its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypesBound {
+    /// It binds these.
+    Here(Vec<u16>),
+    /// It binds none.
+    Before {
+        /// Where the byte or the flag in the payload is that says so, and its value if it bound them.
+        flag: (usize, u8),
+        /// Where the types would be in the payload.
+        at: usize,
+        /// As many values.
+        count: usize,
+    },
+}
+
+impl TypesBound {
+    /// Of a COM_STMT_EXECUTE with so many parameters, of which at least the beginning is there.
+    pub fn of_execution(head: &[u8], params: usize, query_attributes: bool) -> Option<Self> {
+        let mut r = Reader::new(head);
+        let Bindings { count, types, .. } = Bindings::read(&mut r, params, query_attributes)?;
+        let at = r.position();
+        Some(match types {
+            Some(types) => Self::Here(types),
+            None => Self::Before { flag: (at.checked_sub(1)?, 1), at, count },
+        })
+    }
+
+    /// The same of a bulk execution of MariaDB's.
+    pub fn of_bulk(head: &[u8], params: usize) -> Option<Self> {
+        const SENDS_TYPES: u8 = 128;
+        let mut r = Reader::new(head);
+        r.take(5)?;
+        let flag = r.position();
+        let flags = *r.take(2)?.first()?;
+        let at = r.position();
+        if flags & SENDS_TYPES == 0 {
+            return Some(Self::Before { flag: (flag, flags | SENDS_TYPES), at, count: params });
+        }
+        (0..params).map(|_| r.u16()).collect::<Option<Vec<u16>>>().map(Self::Here)
+    }
+
+    /// The bytes that bind these types, to be put where [`Self::Before`] says.
+    pub fn encode(&self, types: &[u16], query_attributes: bool) -> Vec<u8> {
+        match self {
+            Self::Here(_) => Vec::new(),
+            Self::Before { count, .. } => encode_types(types, *count, query_attributes),
+        }
     }
 }
 
@@ -304,5 +367,26 @@ mod tests {
         let again = parse(&bound, &[]).expect("an execution");
         assert_eq!((again.values, again.types), (vec![Value::Int(7)], vec![1, 6]));
         assert!(parse(packet, &[]).is_none());
+    }
+
+    #[test]
+    fn an_execution_says_whether_it_binds_types() {
+        let binds = b"\x17\x01\0\0\0\0\x01\0\0\0\0\x01\x08\0";
+        let of = |p: &[u8]| TypesBound::of_execution(p, 1, false);
+        assert_eq!(of(binds), Some(TypesBound::Here(vec![8])));
+        assert_eq!(of(&binds[..13]), None, "not all there");
+        let kept = of(b"\x17\x01\0\0\0\0\x01\0\0\0\0\0\x05").expect("the beginning");
+        assert_eq!(kept, TypesBound::Before { flag: (11, 1), at: 12, count: 1 });
+        assert_eq!(kept.encode(&[8], false), [8, 0]);
+        let bulk = |p: &[u8]| TypesBound::of_bulk(p, 1);
+        assert_eq!(bulk(b"\xfa\x01\0\0\0\x80\0\x08\0\0"), Some(TypesBound::Here(vec![8])));
+        let kept = TypesBound::Before { flag: (5, 0xc0), at: 7, count: 1 };
+        assert_eq!(bulk(b"\xfa\x01\0\0\0\x40\0\0"), Some(kept));
+    }
+
+    #[test]
+    fn a_cursor_is_asked_for_by_one_bit() {
+        assert!(wants_cursor(READ_ONLY) && wants_cursor(READ_ONLY | 8));
+        assert!(!wants_cursor(0) && !wants_cursor(8));
     }
 }

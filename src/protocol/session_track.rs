@@ -94,6 +94,13 @@ impl<'a> OkPacket<'a> {
         Some(changes)
     }
 
+    /// The same with these flags in its status.
+    #[must_use]
+    pub fn with_status(mut self, flags: u16) -> Self {
+        self.status.0 |= flags;
+        self
+    }
+
     /// The payload for a client that has left its trackers at their defaults.
     pub fn for_client(&self, told: &mut DefaultReports) -> Vec<u8> {
         let kept = told.kept(self.blocks);

@@ -13,6 +13,8 @@ impl Status {
     pub const CURSOR_EXISTS: u16 = 0x40;
     pub const LAST_ROW_SENT: u16 = 0x80;
     pub const PS_OUT_PARAMS: u16 = 0x1000;
+    /// A prepared statement has another number of columns than when it was prepared.
+    pub const METADATA_CHANGED: u16 = 0x400;
     pub const NO_BACKSLASH_ESCAPES: u16 = 0x200;
     pub const IN_TRANS_READONLY: u16 = 0x2000;
     pub const SESSION_STATE_CHANGED: u16 = 0x4000;

@@ -5,7 +5,6 @@ use std::ops::{Deref, DerefMut};
 use lockstead_support::Launch;
 pub(crate) use lockstead_support::free_port;
 pub(crate) use lockstead_support::http::page;
-use lockstead_support::launch::command;
 
 use crate::script::Server;
 use crate::wire::Client;
@@ -43,7 +42,7 @@ impl Proxy {
     #[cfg(feature = "mutants")]
     pub(crate) fn start_mutant(url: &str, mutant: &str, extra: &[&str]) -> Self {
         let program = || {
-            let mut command = command(PROGRAM);
+            let mut command = lockstead_support::launch::command(PROGRAM);
             command.env("LOCKSTEAD_MUTANT", mutant);
             command
         };

@@ -1,5 +1,6 @@
 //! What to do with a command, by its first bytes: forward it, or keep it to be answered.
 
+use super::elsewhere::decide_elsewhere;
 use super::watched::decide_watched;
 use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
@@ -81,6 +82,12 @@ impl Dispatch for Dispatcher<'_> {
         };
         let head = Head { bytes, command: Command(byte), size: HEADER + frame.len };
         link.works();
+        if link.is_shared()
+            && head.command.is_for_statement()
+            && let Some(action) = decide_elsewhere(link, head.bytes, frame.len)
+        {
+            return Ok(action);
+        }
         match head.command {
             Command::QUERY | Command::STMT_PREPARE => self.text(link, &head),
             // Some servers answer these, others do not.
@@ -89,10 +96,6 @@ impl Dispatch for Dispatcher<'_> {
             }
             Command::STMT_SEND_LONG_DATA if frame.len < 7 => {
                 Err(CloseReason::Broken("a COM_STMT_SEND_LONG_DATA for nothing"))
-            }
-            // The statement that it closes must be known.
-            Command::STMT_CLOSE if link.is_shared() && !head.is_whole() => {
-                Ok(CommandAction::Incomplete)
             }
             Command::CHANGE_USER | Command::RESET_CONNECTION if !head.fits() => {
                 Err(CloseReason::Broken("a change of user or a reset longer than a buffer"))
@@ -150,6 +153,10 @@ impl Dispatch for Dispatcher<'_> {
     fn waits(&mut self, dropped: Option<Dropped>) {
         *self.phase = dropped.map_or(Phase::Parked, Phase::Refusing);
     }
+
+    fn waits_for(&mut self, statement: u32) {
+        *self.phase = Phase::Bringing(statement);
+    }
 }
 
 /// Keeps a command that is there as a whole.
@@ -176,7 +183,7 @@ impl Dispatcher<'_> {
         };
         let text = &payload[text_at..];
         let query = head.command == Command::QUERY;
-        link.note_text(text, self.view.dialect(link.status()), head.fits());
+        link.note_text(text, self.view.dialect(link.status()), head.fits(), query);
         if !head.fits() {
             let dialect = self.view.dialect(link.status());
             let stream = Stream::after(dialect, text_at).with_names(query && has_named);

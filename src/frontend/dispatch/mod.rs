@@ -1,6 +1,7 @@
 //! What happens to the client's commands.
 
 pub(super) mod decide;
+mod elsewhere;
 pub(super) mod kill;
 mod kill_rights;
 pub(super) mod text;

@@ -7,10 +7,11 @@ use crate::frontend::pooling::capture::{Doubts, started, to_start};
 use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::restoring;
 use crate::protocol::column::{self, LiteralKind};
-use crate::protocol::command::Shape;
+use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::protocol::response::Progress;
+use crate::protocol::statement_ids::Naming;
 
 impl Link {
     /// Puts the session's state on its connection. The server's refusal, if it refuses.
@@ -78,6 +79,7 @@ impl Link {
             seat.current.note_run(run);
             self.server.note_run(run);
         }
+        seat.note_captured();
         if captured.large {
             seat.pins.add(Pin::LargeVariable);
         }
@@ -105,14 +107,18 @@ impl Link {
         &mut self,
         packets: &[Vec<u8>],
     ) -> Result<Vec<Reply>, CloseReason> {
-        for _ in packets {
-            self.server.expect(Shape::Results);
+        let shapes: Vec<Shape> = packets
+            .iter()
+            .map(|packet| Command(packet.get(HEADER).copied().unwrap_or(0)).response())
+            .collect();
+        for shape in &shapes {
+            self.server.expect(*shape, Naming::Hidden);
         }
         self.send_server(&packets.concat())?;
         let mut replies = Vec::with_capacity(packets.len());
         let mut bytes = Vec::with_capacity(256);
         let mut followed = 0;
-        self.begin_response(Shape::Results, 1);
+        self.begin_response(shapes.first().copied().unwrap_or(Shape::Results), 1);
         loop {
             if self.next(Interest::Server).await? != LinkEvent::Server {
                 continue;
@@ -130,10 +136,8 @@ impl Link {
                 let rest = bytes.split_off(followed);
                 replies.push(Reply { bytes: std::mem::replace(&mut bytes, rest), ending });
                 followed = 0;
-                if replies.len() == packets.len() {
-                    return Ok(replies);
-                }
-                self.begin_response(Shape::Results, 1);
+                let Some(shape) = shapes.get(replies.len()) else { return Ok(replies) };
+                self.begin_response(*shape, 1);
             }
             if bytes.len() > MAX_REPLY {
                 return Err(CloseReason::Broken("an endless reply to a question of the proxy"));

@@ -10,6 +10,7 @@ use super::reply::{Keep, MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::protocol::command::Shape;
 use crate::protocol::response::{Ending, Progress};
+use crate::protocol::statement_ids::Naming;
 
 /// From here on, the client's end is looked for while the server runs what the proxy asks. Servers look
 /// for it about once a second, too.
@@ -35,13 +36,30 @@ impl Link {
         shape: Shape,
         keep: Keep,
     ) -> Result<Reply, CloseReason> {
+        // What is prepared is the proxy's own.
+        self.exchange_told(packet, (shape, Naming::Hidden), keep).await
+    }
+
+    /// The same of a COM_STMT_PREPARE of the client's.
+    pub(crate) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
+        self.note_preparing(packet);
+        self.exchange_told(packet, (Shape::Prepare, Naming::Session), Keep::All).await
+    }
+
+    async fn exchange_told(
+        &mut self,
+        packet: &[u8],
+        (shape, told): (Shape, Naming),
+        keep: Keep,
+    ) -> Result<Reply, CloseReason> {
         self.note_server_used();
-        self.send_server(packet)?;
+        let (packet, _) = self.addressed(packet);
+        self.send_server(&packet)?;
         let mut soon = pin!(sleep(LONG));
         let mut interest = Interest::Server;
         let mut incoming =
             Incoming { bytes: Vec::with_capacity(256), followed: 0, whole: true, keep };
-        self.server.expect(shape);
+        self.server.expect(shape, told);
         self.begin_response(shape, 1);
         loop {
             tokio::select! {

@@ -17,7 +17,9 @@ pub(crate) enum CommandAction {
     Forward(Option<Stream>),
     /// Keep it in the inbox: it is answered when the server owes nothing.
     Park,
-    /// Read it to its end without looking at it: an execution of this prepared statement.
+    /// Keep it in the inbox: it is looked at again when the server owes nothing and has this prepared statement.
+    Bring(u32),
+    /// Read it to its end without looking at it: it is for this prepared statement, and answered then.
     Drop(u32),
 }
 
@@ -35,6 +37,9 @@ pub(crate) trait Dispatch {
 
     /// A command waits to be answered: in the inbox, or as a packet that was dropped.
     fn waits(&mut self, dropped: Option<Dropped>);
+
+    /// A command waits for a prepared statement.
+    fn waits_for(&mut self, statement: u32);
 }
 
 impl Link {
@@ -103,7 +108,7 @@ impl Link {
     fn forward_all(
         &mut self,
         dispatch: &mut impl Dispatch,
-        buffer: &mut [u8],
+        buffer: &mut Vec<u8>,
         at: &mut usize,
     ) -> Result<(), CloseReason> {
         let mut from = 0;
@@ -132,6 +137,10 @@ impl Link {
                         dispatch.waits(None);
                         break;
                     }
+                    CommandAction::Bring(id) => {
+                        dispatch.waits_for(id);
+                        break;
+                    }
                     CommandAction::Drop(id) => {
                         self.send_server(&buffer[from..*at])?;
                         *at += self.start_dropping(id, &buffer[*at..]);
@@ -141,7 +150,7 @@ impl Link {
                     CommandAction::Forward(stream) => {
                         self.send_server(&buffer[from..*at])?;
                         from = *at;
-                        self.start_forwarding(dispatch, &buffer[*at..], stream)?
+                        self.start_forwarding(dispatch, buffer, *at, stream)?
                     }
                 },
             };
@@ -157,24 +166,26 @@ impl Link {
     fn start_forwarding(
         &mut self,
         dispatch: &mut impl Dispatch,
-        bytes: &[u8],
+        buffer: &mut Vec<u8>,
+        at: usize,
         stream: Option<Stream>,
     ) -> Result<usize, CloseReason> {
-        let Some(frame) = FrameHeader::peek(bytes) else {
+        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
             return Ok(0);
         };
-        let first = if frame.len == 0 { None } else { bytes.get(HEADER).copied() };
+        let first = if frame.len == 0 { None } else { buffer.get(at + HEADER).copied() };
         let command = Command(first.unwrap_or(0));
         self.note_command(command);
-        self.note_unanswered(bytes);
         let shape = command.response();
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }
         let recipient = dispatch.forwarded(self, command, shape);
+        let about = self.address(buffer, at);
         if shape != Shape::Nothing {
-            self.owe(Pending::new(shape, recipient));
+            self.owe_about(Pending::new(shape, recipient), about);
         }
+        let frame = FrameHeader::peek(&buffer[at..]).unwrap_or(frame);
         self.note_server_used();
         self.input = if frame.len == 0 {
             ClientInput::Command

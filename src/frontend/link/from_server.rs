@@ -137,6 +137,10 @@ impl Link {
     /// A response has ended.
     fn settle(&mut self, ending: Ending) -> Result<(), CloseReason> {
         let next = self.pending.pop_front();
+        if let (Some(seat), Some(asked)) = (&mut self.seat, next.as_ref().and_then(|n| n.statement))
+        {
+            seat.note_asked(asked, ending);
+        }
         if ending.is_error() && next.as_ref().is_some_and(|next| !next.undone) {
             self.note_perhaps_committed();
         }

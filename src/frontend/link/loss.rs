@@ -196,7 +196,7 @@ impl Link {
     /// The connection is gone.
     pub(crate) fn lose_server(&mut self) {
         self.begin_idle(self.server.used());
-        self.server.take();
+        self.take_server();
         if let Some(seat) = &mut self.seat {
             seat.leaves_connection();
         }

@@ -22,6 +22,7 @@ mod outgoing;
 pub(super) mod pooled;
 mod presence;
 mod server_side;
+mod statements;
 mod suspended;
 
 use std::collections::VecDeque;
@@ -50,6 +51,7 @@ use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Shape;
 use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::statement_ids::Naming;
 use crate::protocol::status::Status;
 
 /// Responses that may be owed before the client is no longer read.
@@ -177,9 +179,14 @@ impl Link {
     }
 
     /// A response will come.
-    fn owe(&mut self, mut pending: Pending) {
+    fn owe(&mut self, pending: Pending) {
+        self.owe_told(pending, Naming::Session);
+    }
+
+    /// The same where it may call a prepared statement by another id.
+    fn owe_told(&mut self, mut pending: Pending, told: Naming) {
         pending.undone = self.seat.as_ref().is_some_and(|seat| seat.if_lost.undone);
-        self.server.expect(pending.shape);
+        self.server.expect(pending.shape, told);
         self.pending.push_back(pending);
     }
 

@@ -41,26 +41,31 @@ impl Link {
     ) -> Result<(), CloseReason> {
         let command = Command(packet.get(HEADER).copied().unwrap_or(0));
         let shape = command.response();
-        if shape == Shape::Nothing {
-            self.note_unanswered(packet);
-        } else {
+        if shape != Shape::Nothing {
             self.replay_skipped()?;
-            self.owe(Pending::new(shape, recipient));
+        }
+        if shape == Shape::Prepare {
+            self.note_preparing(packet);
+        }
+        let (packet, about) = self.addressed(packet);
+        if shape != Shape::Nothing {
+            self.owe_about(Pending::new(shape, recipient), about);
         }
         self.note_server_used();
-        self.send_server(packet)
+        self.send_server(&packet)
     }
 
     /// Sends a command that has no response.
     pub(crate) fn send_unanswered(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
-        self.note_unanswered(packet);
-        self.send_server(packet)
+        let (packet, _) = self.addressed(packet);
+        self.send_server(&packet)
     }
 
     /// Sends a command whose response nobody sees.
     pub(crate) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
+        let (packet, _) = self.addressed(packet);
         self.owe(Pending::new(Shape::Results, Recipient::Nobody));
-        self.send_server(packet)
+        self.send_server(&packet)
     }
 
     /// Sends the release of a gate, which is repeated up to `again` times if it fails.
@@ -73,8 +78,9 @@ impl Link {
     /// Sends a statement that waits at a gate.
     pub(crate) fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.replay_skipped()?;
-        self.owe(Pending::new(Shape::Results, Recipient::Gate(Vec::new())));
-        self.send_server(packet)
+        let (packet, about) = self.addressed(packet);
+        self.owe_about(Pending::new(Shape::Results, Recipient::Gate(Vec::new())), about);
+        self.send_server(&packet)
     }
 
     /// What the server said to a statement that waited at a gate, once.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::observe::pending_response::Seen;
+use super::super::pooling::statements::Awaited;
 use crate::protocol::command::Shape;
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::response::Ending;
@@ -18,12 +19,14 @@ pub(crate) struct Pending {
     pub seq: u8,
     /// The command is undone with the transaction that it runs in, and ends it by a rollback only.
     pub undone: bool,
+    /// The prepared statement of a session that shares its connections, if the response may end its cursor.
+    pub statement: Option<(u32, Awaited)>,
 }
 
 impl Pending {
     /// To a command of one frame.
     pub(crate) fn new(shape: Shape, recipient: Recipient) -> Self {
-        Self { shape, recipient, seq: 1, undone: false }
+        Self { shape, recipient, seq: 1, undone: false, statement: None }
     }
 }
 

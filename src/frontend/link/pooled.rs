@@ -76,12 +76,12 @@ impl Link {
         packet.get(HEADER).map(|byte| Command(*byte))
     }
 
-    /// A statement is about to run.
-    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, whole: bool) {
+    /// A statement is about to run, or, unless it `runs`, to be prepared.
+    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, whole: bool, runs: bool) {
         let alone = !any_for_client(&self.pending);
         if let Some(seat) = &mut self.seat {
             seat.note_begin(alone);
-            if whole { seat.note_text(text, dialect) } else { seat.note_long(text, dialect) }
+            if whole { seat.note_text(text, dialect, runs) } else { seat.note_long(text, dialect) }
         }
     }
 
@@ -89,16 +89,6 @@ impl Link {
     pub(crate) fn note_several(&mut self, several: bool) {
         if let Some(seat) = &mut self.seat {
             seat.state.several = several;
-        }
-    }
-
-    /// A packet that has no response is sent: it may close a statement.
-    pub(super) fn note_unanswered(&mut self, packet: &[u8]) {
-        if let Some(seat) = &mut self.seat
-            && let Some(&[close, a, b, c, d]) = packet.get(HEADER..HEADER + 5)
-            && Command(close) == Command::STMT_CLOSE
-        {
-            seat.note_closed(u32::from_le_bytes([a, b, c, d]));
         }
     }
 
@@ -196,7 +186,7 @@ impl Link {
             self.server.take_reported();
         }
         self.begin_idle(self.server.used());
-        let (Some(seat), Some(backend)) = (&mut self.seat, self.server.take()) else {
+        let (Some(backend), Some(seat)) = (self.take_server(), &mut self.seat) else {
             return Ok(());
         };
         if seat.leaves_connection()
@@ -260,8 +250,9 @@ impl Link {
 
     /// Gives the connection back at the session's end, after a reset.
     pub(crate) fn leave_for_good(&mut self) {
+        let backend = self.take_server();
         let Some(seat) = &mut self.seat else { return };
-        if let Some(backend) = self.server.take()
+        if let Some(backend) = backend
             && seat.leaves_connection()
             && let Ok(backend) = backend.detach()
         {
@@ -322,7 +313,7 @@ impl Link {
         let deadline = Instant::now() + context.config.pooling.wait;
         loop {
             let Some(lent) = self.turn(deadline).await? else { return Ok(Arrival::TooLate) };
-            let backend = match lent {
+            let mut backend = match lent {
                 Lent::Open(backend) => match self.take_over(*backend) {
                     Some(backend) => backend,
                     // It has ended meanwhile.
@@ -340,6 +331,7 @@ impl Link {
             seat.current.set(backend.id(), backend.run());
             seat.take_hold();
             seat.idle_end = None;
+            backend.number_statements(seat.statement_numbers());
             self.server.put(backend);
             match self.restore().await {
                 Ok(_) if mutants::on(Mutant::GoOnHalfRestored) => return Ok(Arrival::Here),

@@ -16,6 +16,7 @@ use crate::net::leg::Leg;
 use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::{Progress, Tracker};
+use crate::protocol::statement_ids::Naming;
 use crate::types::ProxyId;
 
 /// The connection, while there is one.
@@ -98,9 +99,9 @@ impl ServerSide {
     }
 
     /// A response will come.
-    pub(super) fn expect(&mut self, shape: Shape) {
+    pub(super) fn expect(&mut self, shape: Shape, told: Naming) {
         if let Some(backend) = &mut self.0 {
-            backend.expect(shape);
+            backend.expect(shape, told);
         }
     }
 

@@ -203,6 +203,19 @@ impl CallContext<'_> {
         self.server.exchange(packet, shape, Keep::All).await
     }
 
+    /// Has the server prepare a statement for the client, after what is owed.
+    pub(crate) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
+        self.settle().await?;
+        self.server.exchange_prepare(packet).await
+    }
+
+    /// Has a prepared statement of the client's where the session is, after what is owed. If the server refuses: the
+    /// payload of its error packet.
+    pub(crate) async fn bring(&mut self, id: u32) -> Result<Option<Box<[u8]>>, CloseReason> {
+        self.settle().await?;
+        self.server.bring(id).await
+    }
+
     /// Runs a text and reads its whole response.
     pub(crate) async fn ask(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
         let packet = packet::query(text, self.capabilities());

@@ -17,7 +17,7 @@ use super::super::shared::context::Context;
 use crate::backend::pool::PoolKey;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
-use crate::protocol::command::Shape;
+use crate::protocol::command::{Command, Shape};
 use crate::protocol::status::Status;
 use crate::sql::find::words::Back;
 use crate::types::ProxyId;
@@ -34,6 +34,14 @@ pub(crate) trait Server: Send {
         shape: Shape,
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>>;
+    /// The same of a COM_STMT_PREPARE of the client's.
+    fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8])
+    -> Task<'a, Result<Reply, CloseReason>>;
+    /// Has a prepared statement on the session's connection. Nothing may be owed. If the server refuses: the payload
+    /// of its error packet.
+    fn bring(&mut self, id: u32) -> Task<'_, Result<Option<Box<[u8]>>, CloseReason>>;
+    /// What a command for a prepared statement is answered with that could not be prepared again.
+    fn take_refusal(&mut self, id: u32, command: Command) -> Option<Box<[u8]>>;
     /// Waits until something happens on the legs.
     fn next(&mut self, interest: Interest) -> Task<'_, Result<LinkEvent, CloseReason>>;
     /// Reads what the server sent.
@@ -111,6 +119,24 @@ impl Server for Link {
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>> {
         Box::pin(self.exchange(packet, shape, keep))
+    }
+
+    fn exchange_prepare<'a>(
+        &'a mut self,
+        packet: &'a [u8],
+    ) -> Task<'a, Result<Reply, CloseReason>> {
+        Box::pin(self.exchange_prepare(packet))
+    }
+
+    fn bring(&mut self, id: u32) -> Task<'_, Result<Option<Box<[u8]>>, CloseReason>> {
+        Box::pin(async move {
+            self.bring(id).await?;
+            Ok(self.take_refusal(id, Command::STMT_EXECUTE))
+        })
+    }
+
+    fn take_refusal(&mut self, id: u32, command: Command) -> Option<Box<[u8]>> {
+        self.take_refusal(id, command)
     }
 
     fn next(&mut self, interest: Interest) -> Task<'_, Result<LinkEvent, CloseReason>> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::capture::Doubts;
+use super::named::NamedTexts;
 use super::open::NewConnection;
 use super::pins::{Pin, Pins};
 use super::seat::Seat;
@@ -60,6 +61,9 @@ impl Seat {
         // A server may have kept something of the other account, which a login does not bring again.
         self.doubts = Doubts { login: false, ..Doubts::at_login() };
         self.pins = Pins::default();
+        self.statements.clear(self.state.schema.is_some());
+        self.show_statements();
+        self.named = NamedTexts::default();
         self.borrows_role = false;
         if !self.secrets.knows(&self.key.user) {
             self.pins.add(Pin::Auth);

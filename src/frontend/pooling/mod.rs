@@ -1,12 +1,18 @@
 //! What a session with shared server connections takes from one to the next, and what ties it to one.
 
 pub(crate) mod account;
+pub(crate) mod address;
+pub(crate) mod bound;
 pub(crate) mod capture;
 pub(crate) mod lost;
+pub(crate) mod named;
 pub(crate) mod open;
 pub(crate) mod pins;
+pub(crate) mod prepared;
 pub(crate) mod restore;
 pub(crate) mod results;
 pub(crate) mod seat;
 pub(crate) mod seated;
 pub(crate) mod state;
+pub(crate) mod statement;
+pub(crate) mod statements;

@@ -13,9 +13,14 @@ pub(crate) enum Pin {
     Handler,
     /// A temporary table: until the session resets its connection.
     TempTable,
-    /// A statement that was prepared by a command: until all are closed.
+    /// A statement that was prepared by a command and cannot be prepared again elsewhere: until all of these are
+    /// closed.
     Prepared,
-    /// A statement that was prepared in SQL: until the session resets its connection.
+    /// Values that were sent ahead of an execution: until it, or until they are dropped.
+    LongData,
+    /// A cursor: until its last row is fetched, or until it is closed.
+    Cursor,
+    /// A statement that was prepared in SQL: until all of these are deallocated.
     SqlPrepare,
     /// Warnings or an error, of which the client may ask: until the next statement.
     Diagnostics,
@@ -50,13 +55,15 @@ pub(crate) enum Pin {
 }
 
 /// All of them, and what metrics call them.
-pub(crate) const PINS: [(Pin, &str); 22] = [
+pub(crate) const PINS: [(Pin, &str); 24] = [
     (Pin::TableLocks, "table_locks"),
     (Pin::GlobalLock, "global_lock"),
     (Pin::BackupLock, "backup_lock"),
     (Pin::Handler, "handler"),
     (Pin::TempTable, "temp_table"),
     (Pin::Prepared, "prepared"),
+    (Pin::LongData, "long_data"),
+    (Pin::Cursor, "cursor"),
     (Pin::SqlPrepare, "sql_prepare"),
     (Pin::Diagnostics, "diagnostics"),
     (Pin::Xa, "xa"),
@@ -91,6 +98,11 @@ impl Pins {
     /// Without it.
     pub(crate) fn remove(&mut self, pin: Pin) {
         self.0 &= !(1 << pin as u32);
+    }
+
+    /// With it, or without it.
+    pub(crate) fn set(&mut self, pin: Pin, is: bool) {
+        if is { self.add(pin) } else { self.remove(pin) }
     }
 
     /// Whether it is among them.

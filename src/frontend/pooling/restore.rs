@@ -102,7 +102,7 @@ fn settings(state: &SessionState) -> Vec<u8> {
 }
 
 /// A variable's value, as servers report it, for SET.
-fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
+pub(super) fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
     if name == b"character_set_results" && value.is_empty() {
         return b"NULL".to_vec();
     }

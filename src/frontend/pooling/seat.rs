@@ -1,14 +1,16 @@
 //! A session's place in the pool: what it takes along, what ties it to its connection, and which
 //! connections it may have.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::bound::reads_variables;
 use super::capture::Doubts;
-use super::lost::{IfLost, is_undone, only_reads_variables};
+use super::lost::{IfLost, only_reads_variables};
+use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
 use super::state::{SessionState, VariableKind};
+use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -22,7 +24,6 @@ use crate::protocol::session_track::SessionChange;
 use crate::sql::find::words::Back;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::effects::{Mark, SessionEffects};
-use crate::sql::session::session_effects;
 use crate::types::Flavour;
 
 /// Ends a session that is idle for too long.
@@ -34,6 +35,10 @@ const MOST_NAMES: usize = 50;
 /// What ends with a statement of this kind.
 const ENDS: [(Mark, Pin); 2] =
     [(Mark::UnlocksTables, Pin::GlobalLock), (Mark::BackupUnlock, Pin::BackupLock)];
+
+/// What uses no table on MariaDB, though its text has such words.
+const KEEPS_WARNINGS: [Mark; 4] =
+    [Mark::PreparesLiteral, Mark::PreparesComputed, Mark::Deallocates, Mark::UnlocksTables];
 
 /// What begins with a statement of this kind.
 const BEGINS: [(Mark, Pin); 18] = [
@@ -97,18 +102,27 @@ pub(crate) struct Seat {
     /// The server may report what the last statement changed with a later reply only.
     pub reports_late: bool,
     /// Its last results.
-    results: LastResults,
+    pub(super) results: LastResults,
     /// Its connection was another account's before: it may have kept something of that one, and goes to nobody.
     pub(super) foreign: bool,
     /// It has a role of that account, which no other connection could be given.
     pub(super) borrows_role: bool,
     /// What is known for the case that its connection ends.
     pub if_lost: IfLost,
-    /// Ids of statements that were prepared by a command.
-    prepared: HashSet<u32>,
+    /// Those that were prepared by a command.
+    pub(super) statements: CarriedStatements,
+    /// Those that were prepared in SQL.
+    pub(super) named: NamedTexts,
+    /// How the last text was read.
+    pub(super) dialect: Dialect,
+    /// Prepared again, it would not be the same: it asks for something of the statement before it, or the types of
+    /// variables that it reads are bound to it.
+    pub(super) stays: bool,
     /// Shown in the metric of pinned sessions.
     shown: Pins,
-    metrics: Arc<Metrics>,
+    /// Shown in the metric of statements.
+    pub(super) shown_statements: i64,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 /// What a session has to share its connections with.
@@ -116,6 +130,8 @@ pub(crate) struct SeatOf {
     pub pool: Pool,
     pub key: Arc<PoolKey>,
     pub flavour: Flavour,
+    /// How its texts are read at first.
+    pub dialect: Dialect,
     /// The first collation of its login.
     pub collation: u8,
     /// The client hears what the server reports.
@@ -134,7 +150,7 @@ pub(crate) struct SeatOf {
 impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
-        let SeatOf { pool, key, flavour, collation, tracks, .. } = of;
+        let SeatOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
         let SeatOf { secrets, programs, state, current, nudge, goes_on, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
@@ -145,6 +161,7 @@ impl Seat {
         if key.capabilities.has(Capabilities::IGNORE_SPACE) {
             doubts.variables.insert((*b"sql_mode").into());
         }
+        let statements = CarriedStatements::new(flavour, state.schema.is_some());
         Self {
             pool,
             key,
@@ -171,24 +188,29 @@ impl Seat {
             if_lost: IfLost { goes_on, ..IfLost::default() },
             foreign: false,
             borrows_role: false,
-            prepared: HashSet::new(),
+            statements,
+            named: NamedTexts::default(),
+            dialect,
+            stays: false,
             shown: Pins::default(),
+            shown_statements: 0,
             metrics,
         }
     }
 
-    /// A statement is about to run. Its text is judged before its results are.
-    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect) {
-        self.if_lost.undone = is_undone(text);
+    /// What a statement names may be a stored program that changes the session.
+    pub(super) fn note_programs(&mut self, text: &[u8]) {
         if self.programs.names().are_named_in(text) {
             self.pins.add(Pin::Routine);
         }
-        self.note_effects(&session_effects(text, dialect), text);
     }
 
-    fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
+    pub(super) fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
-        if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text) {
+        self.stays =
+            looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
+        if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text, effects)
+        {
             self.pins.remove(Pin::Diagnostics);
         }
         self.explained = !effects.is_empty() || is_set(text);
@@ -219,7 +241,14 @@ impl Seat {
         self.doubts.insert_id |= mutants::or(Mutant::InsertIdByReplies, told, false);
         self.reports_late |= has(Mark::SetStatement);
         if !only_reads_variables(text) {
-            self.doubts.names.extend(effects.variables.iter().cloned());
+            self.note_variables(effects);
+        }
+    }
+
+    /// A statement may change the user variables that it names.
+    pub(super) fn note_variables(&mut self, effects: &SessionEffects) {
+        for name in &effects.variables {
+            self.doubts.names.insert(name.clone());
         }
         if effects.more_variables || self.doubts.names.len() > MOST_NAMES {
             self.pins.add(Pin::LargeVariable);
@@ -227,32 +256,17 @@ impl Seat {
     }
 
     /// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
-    fn clears(&self, text: &[u8]) -> bool {
+    fn clears(&self, text: &[u8], effects: &SessionEffects) -> bool {
         if self.flavour == Flavour::MySql {
             return true;
+        }
+        if KEEPS_WARNINGS.iter().any(|mark| effects.has(*mark)) {
+            return false;
         }
         let text = text.to_ascii_lowercase();
         [&b"from"[..], b"into", b"update", b"table"]
             .iter()
             .any(|word| memchr::memmem::find(&text, word).is_some())
-    }
-
-    /// A statement is too long to be judged as a whole; this is its beginning.
-    pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
-        self.note_text(head, dialect);
-        let lead = head.trim_ascii_start().get(..6).unwrap_or_default().to_ascii_lowercase();
-        let data = [&b"insert"[..], b"replac"].iter().any(|word| lead.starts_with(word));
-        if self.state.several || !data {
-            self.pins.add(Pin::LongStatement);
-        }
-    }
-
-    /// A statement that was prepared by a command is closed.
-    pub(crate) fn note_closed(&mut self, id: u32) {
-        self.prepared.remove(&id);
-        if self.prepared.is_empty() {
-            self.pins.remove(Pin::Prepared);
-        }
     }
 
     /// Takes in what the server has reported.
@@ -262,15 +276,12 @@ impl Seat {
             self.pins.add(Pin::Diagnostics);
         }
         self.results.take_in(reported.result);
-        if !reported.prepared.is_empty() {
-            self.prepared.extend(&reported.prepared);
-            self.pins.add(Pin::Prepared);
-        }
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
         let explained = self.explained || reported.changes.iter().any(named);
-        for change in &reported.changes {
+        for (nth, change) in reported.changes.iter().enumerate() {
+            self.take_in_prepared(reported, nth);
             self.state.take_in(change);
             match change {
                 SessionChange::Variable { name, .. } => {
@@ -284,17 +295,20 @@ impl Seat {
                     self.pins.add(Pin::TableLocks);
                 }
                 SessionChange::Transaction(_) => self.pins.remove(Pin::TableLocks),
-                SessionChange::Something
-                | SessionChange::Schema(_)
-                | SessionChange::Characteristics(_) => {}
+                SessionChange::Schema(_) => {
+                    self.statements.note_schema(self.state.schema.is_some());
+                }
+                SessionChange::Something | SessionChange::Characteristics(_) => {}
             }
         }
+        self.take_in_prepared(reported, reported.changes.len());
     }
 
     fn note_variable(&mut self, name: &[u8]) {
         match VariableKind::of(name) {
             VariableKind::Carried => {
                 if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
+                    self.statements.charsets_change();
                     self.doubts.charsets = true;
                     self.doubts.login = false;
                     self.doubts.handshake = self.collates;
@@ -348,7 +362,9 @@ impl Seat {
         self.state.reset();
         self.doubts = Doubts::after_reset(self.flavour);
         self.pins.reset();
-        self.prepared.clear();
+        self.statements.clear(self.state.schema.is_some());
+        self.show_statements();
+        self.named = NamedTexts::default();
     }
 
     /// Shows its pins in the metrics.
@@ -373,6 +389,8 @@ impl Drop for Seat {
     fn drop(&mut self) {
         self.pins = Pins::default();
         self.show_pins();
+        self.statements.clear(false);
+        self.show_statements();
     }
 }
 
@@ -385,4 +403,9 @@ fn is_set(text: &[u8]) -> bool {
 fn names_collation(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
     [&b"names"[..], b"collate"].iter().all(|word| memchr::memmem::find(&text, word).is_some())
+}
+
+/// Whether a statement asks about the one before it, of which nothing is left when it has been prepared again.
+fn looks_back(effects: &SessionEffects) -> bool {
+    [Mark::Diagnostics, Mark::RowCount, Mark::FoundRows].iter().any(|mark| effects.has(*mark))
 }

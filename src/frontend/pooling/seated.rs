@@ -11,6 +11,7 @@ use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::protocol::capabilities::Capabilities;
+use crate::sql::lexer::dialect::Dialect;
 use crate::types::ProxyId;
 
 /// What a login says, as far as other connections take it over.
@@ -49,10 +50,12 @@ pub(crate) fn seated(
         let _ = events.send(SessionEvent::GiveBack);
     });
     let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
+    let dialect = Dialect::by_default(flavour, server.version());
     let seat = Seat::new(SeatOf {
         pool: pool.clone(),
         key,
         flavour,
+        dialect,
         collation,
         tracks: capabilities.has(Capabilities::SESSION_TRACK),
         secrets: Arc::clone(secrets),

@@ -115,6 +115,11 @@ impl SessionState {
         Some(Duration::from_secs(seconds.parse().ok()?))
     }
 
+    /// A system variable's value as text, if it is known.
+    pub(crate) fn variable(&self, name: &[u8]) -> Option<&[u8]> {
+        self.variables.get(name).map(|value| &**value)
+    }
+
     /// What SET NAMES is to say, where one has said what is to be restored.
     pub(crate) fn names(&self) -> Option<&[u8]> {
         self.names.as_deref()

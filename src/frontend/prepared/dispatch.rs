@@ -13,13 +13,13 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::unsupported::refuse_unsupported;
-use crate::frontend::state::lock_statement::{Calls, wanted};
+use crate::frontend::state::lock_statement::Calls;
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
-use crate::protocol::params::Execute;
+use crate::protocol::params::{Execute, wants_cursor};
 use crate::protocol::reader::Reader;
 use crate::sql::expression::composite::Verb;
 
@@ -139,13 +139,13 @@ async fn execute_prepared(
             let context = statement.context.clone();
             cx.command.keep(&as_it_is, &text);
             // Of a DO, MySQL would show what is run in its place.
-            let cursor = wanted(execute.flags) && composite.verb != Verb::Do;
+            let cursor = wants_cursor(execute.flags) && composite.verb != Verb::Do;
             let values = Values { payload: &packet[HEADER..], execute: &execute, cursor };
             let bound =
                 Bound { id, text: &text, composite: &composite, columns: &columns, context, stale };
             if runs_as_it_is(cx, &bound, beyond).await? {
                 if let Some(statement) = cx.statements.get_mut(id) {
-                    statement.server_cursor = wanted(execute.flags);
+                    statement.server_cursor = wants_cursor(execute.flags);
                 }
                 return cx.forward(&as_it_is);
             }

@@ -10,14 +10,14 @@ use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reply::{empties_warnings, may_answer_alone};
 use crate::frontend::locks::unsupported::{Decision, UNJUDGED, note_unsupported, runs_uncovered};
 use crate::frontend::locks::visible_wait::WaitStatement;
-use crate::frontend::state::lock_statement::{Cursor, wanted};
+use crate::frontend::state::lock_statement::Cursor;
 use crate::frontend::state::server_view::AnswerSettings;
 use crate::lock::codes;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
-use crate::protocol::frame::HEADER;
+use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
-use crate::protocol::params::{Execute, Value};
+use crate::protocol::params::{Execute, Value, wants_cursor};
 use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok};
 use crate::protocol::response::Ending;
 use crate::sql::classify::BareCall;
@@ -67,7 +67,7 @@ pub(crate) async fn execute_bare(
     let Execution { id, text, name, bare, stale, as_it_is } = execution;
     // MySQL runs DO as a SELECT, and a cursor shows it.
     let is_do = bare.is_do;
-    let cursor = wanted(execute.flags) && (cx.flavour() == Flavour::MySql || !is_do);
+    let cursor = wants_cursor(execute.flags) && (cx.flavour() == Flavour::MySql || !is_do);
     cx.count(Command::STMT_EXECUTE);
     let given = bind(&bare, &text, &execute.values);
     let mut name = name;
@@ -119,6 +119,12 @@ pub(crate) async fn execute_bare(
             answer_binary(cx, &call, &answer, &pure).await
         }
         CallResult::Native => {
+            // It may have waited for a lock, and have another connection since.
+            if let Some(refusal) = cx.bring(id).await? {
+                let mut out = Vec::with_capacity(HEADER + refusal.len());
+                put_frame(&mut out, 1, &refusal);
+                return cx.send_client(&out);
+            }
             if let Some(statement) = cx.statements.get_mut(id) {
                 statement.server_cursor = cursor;
             }

@@ -9,7 +9,7 @@ use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::unsupported::{
     Decision, note_unsupported, refuse_unsupported, run_as_it_is,
 };
-use crate::frontend::state::lock_statement::{PrepareContext, READ_ONLY};
+use crate::frontend::state::lock_statement::PrepareContext;
 use crate::frontend::statements::composite::run_all_calls;
 use crate::frontend::statements::lock_tables::list_locks;
 use crate::frontend::statements::rewrite::{
@@ -20,7 +20,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::packet;
-use crate::protocol::params::{Execute, PARAMETER_COUNT_AVAILABLE, Value};
+use crate::protocol::params::{Execute, PARAMETER_COUNT_AVAILABLE, READ_ONLY, Value};
 use crate::protocol::reader::{put_lenenc, put_lenenc_bytes};
 use crate::protocol::response::PrepareOk;
 use crate::sql::expression::composite::{Composite, Verb};

@@ -8,7 +8,7 @@ use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::reading::classify_text;
 use crate::frontend::state::lock_statement::{Calls, LockStatement};
 use crate::frontend::statements::uncovered::pass_or_refuse;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::sql::classify::{BareCall, Statement};
 use crate::sql::expression::composite::Composite;
@@ -54,7 +54,7 @@ pub(crate) async fn prepare_statement(
         Either::Bare(_) => None,
         Either::Composite(composite) => context_of(cx, text, composite).await?,
     };
-    let reply = cx.exchange(&packet, Shape::Prepare).await?;
+    let reply = cx.exchange_prepare(&packet).await?;
     let first = reply.prepared();
     if let Some(ok) = first {
         // The result column's definition is the last packet that is one.

@@ -13,8 +13,8 @@ use crate::frontend::state::statements::Statements;
 use crate::lock::codes;
 use crate::net::buffers::BUFFER;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::command::Command;
-use crate::protocol::frame::HEADER;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::first_value;
 use crate::protocol::reply::ErrorReply;
 
@@ -87,12 +87,38 @@ pub(crate) async fn refuse_dropped(
     dropped: Dropped,
 ) -> Result<(), CloseReason> {
     cx.count(dropped.command);
+    if let Some(refusal) = cx.server.take_refusal(dropped.id, dropped.command) {
+        return refuse_away(cx, dropped, &refusal);
+    }
+    if !cx.statements.contains(dropped.id) {
+        let mut out = Vec::new();
+        codes::types_do_not_fit().encode(&mut out, dropped.seq.wrapping_add(1), false);
+        return cx.send_client(&out);
+    }
     let text = cx.statements.get(dropped.id).map(|s| s.text.clone()).unwrap_or_default();
     let why = "a long packet for a prepared lock call";
     note_unsupported(cx, why, &text, Decision::Refused);
     forget_long_data(cx, dropped.id).await?;
     let mut out = Vec::new();
     too_long(dropped.command).encode(&mut out, dropped.seq.wrapping_add(1), false);
+    cx.send_client(&out)
+}
+
+/// Answers what was for a statement that could not be prepared again, with the payload of the server's error packet.
+fn refuse_away(
+    cx: &mut CallContext<'_>,
+    dropped: Dropped,
+    refusal: &[u8],
+) -> Result<(), CloseReason> {
+    if dropped.command.response() == Shape::Nothing {
+        return Ok(());
+    }
+    if let Some(statement) = cx.statements.get_mut(dropped.id) {
+        // The server has none.
+        statement.forget_long_data();
+    }
+    let mut out = Vec::with_capacity(HEADER + refusal.len());
+    put_frame(&mut out, dropped.seq.wrapping_add(1), refusal);
     cx.send_client(&out)
 }
 

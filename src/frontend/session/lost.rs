@@ -47,7 +47,9 @@ impl Session {
     /// The connection that has ended, if the session can go on, after the server works for it no more.
     async fn lost(&mut self) -> Result<Option<LostBackend>, CloseReason> {
         let lost = match self.phase {
-            Phase::Relaying | Phase::Parked | Phase::Answering => self.link.judge_loss(),
+            Phase::Relaying | Phase::Parked | Phase::Bringing(_) | Phase::Answering => {
+                self.link.judge_loss()
+            }
             Phase::Refusing(_) | Phase::Several(_) | Phase::Settling(_) => None,
         };
         let Some(lost) = lost else { return Ok(None) };

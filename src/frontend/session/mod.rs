@@ -316,8 +316,10 @@ impl Session {
             }
             Phase::Parked => {
                 self.command = CurrentCommand::default();
-                if self.link.is_shared() {
-                    self.link.renew(&self.context).await?;
+                if !self.link.is_ready_for_next(&self.context).await? {
+                    // It is looked at again, and refused.
+                    self.phase = Phase::Relaying;
+                    return Ok(());
                 }
                 if let Some(packet) = self.link.answer_command()
                     && let Answered::Several(several) = self.run_command(packet).await?
@@ -328,6 +330,7 @@ impl Session {
                     return self.run_next().await;
                 }
             }
+            Phase::Bringing(id) => self.link.bring(id).await?,
             Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
         self.link.end_answer();

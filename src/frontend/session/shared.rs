@@ -26,6 +26,10 @@ impl Session {
     /// Gets a connection for the commands that are there, if there are any.
     pub(super) async fn run_without_server(&mut self) -> Result<(), CloseReason> {
         while !self.link.has_server() {
+            while let Some(id) = self.link.close_without_server() {
+                self.context.commands[usize::from(Command::STMT_CLOSE.0)].inc();
+                self.statements.remove(id);
+            }
             match self.link.next_command() {
                 None => return Ok(()),
                 Some(Command::QUIT) => {

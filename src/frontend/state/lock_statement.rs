@@ -10,14 +10,6 @@ use crate::sql::expression::composite::Composite;
 /// Long data kept for a parameter: more than any name or timeout needs.
 const MAX_LONG_DATA: usize = 64 * 1024;
 
-/// Bit of COM_STMT_EXECUTE that asks for one (CURSOR_TYPE_READ_ONLY); servers look at no other.
-pub(crate) const READ_ONLY: u8 = 1;
-
-/// Whether an execution asks for a cursor.
-pub(crate) fn wanted(flags: u8) -> bool {
-    flags & READ_ONLY != 0
-}
-
 /// An open cursor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor {
@@ -241,11 +233,5 @@ mod tests {
         assert_eq!(cursor.fetch(1), Fetched { row: None, ended: true });
         let mut cursor = Cursor::new(column, None);
         assert_eq!(cursor.fetch(2), Fetched { row: Some(OnlyRow(None)), ended: true });
-    }
-
-    #[test]
-    fn a_cursor_is_asked_for_by_one_bit() {
-        assert!(wanted(READ_ONLY) && wanted(READ_ONLY | 8));
-        assert!(!wanted(0) && !wanted(8));
     }
 }

@@ -12,6 +12,8 @@ pub(crate) enum Phase {
     Relaying,
     /// The command at the front of the inbox waits until the server owes nothing.
     Parked,
+    /// So does one for this prepared statement, which is to be on the session's connection then.
+    Bringing(u32),
     /// So does a packet that was dropped, and is to be answered.
     Refusing(Dropped),
     /// The proxy answers a command, or did when the session ended.
@@ -26,7 +28,7 @@ impl Phase {
     /// Whether something waits until the server owes nothing.
     pub(crate) fn waits(&self) -> bool {
         match self {
-            Self::Parked | Self::Refusing(_) | Self::Several(_) => true,
+            Self::Parked | Self::Bringing(_) | Self::Refusing(_) | Self::Several(_) => true,
             Self::Relaying | Self::Answering | Self::Settling(_) => false,
         }
     }
@@ -41,7 +43,7 @@ impl Phase {
         match self {
             Self::Answering | Self::Settling(_) => true,
             Self::Several(several) => several.has_begun(),
-            Self::Relaying | Self::Parked | Self::Refusing(_) => false,
+            Self::Relaying | Self::Parked | Self::Bringing(_) | Self::Refusing(_) => false,
         }
     }
 }
@@ -56,6 +58,7 @@ mod tests {
         for (phase, waits, answers) in [
             (Phase::Relaying, false, false),
             (Phase::Parked, true, false),
+            (Phase::Bringing(1), true, false),
             (Phase::Answering, false, true),
             (Phase::Settling(Vec::new()), false, true),
             (several(), true, false),

@@ -232,6 +232,18 @@ impl Dialect {
 }
 
 impl Dialect {
+    /// That of a server's sessions before they change anything.
+    pub fn by_default(flavour: Flavour, version: u32) -> Self {
+        Self {
+            flavour,
+            version,
+            ansi_quotes: false,
+            no_backslash_escapes: false,
+            brackets: false,
+            multibyte: Multibyte::Safe,
+        }
+    }
+
     /// Whether the server executes the content of `/*!<version>` (`mariadb_only`: `/*M!`).
     pub fn executes(&self, version: Option<u32>, mariadb_only: bool) -> bool {
         match (self.flavour, version) {

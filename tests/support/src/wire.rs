@@ -47,6 +47,8 @@ pub mod capability {
     pub const ZSTD: u32 = 1 << 26;
     pub const QUERY_ATTRIBUTES: u32 = 1 << 27;
     /// MariaDB's bit 36, which travels elsewhere, in place of a bit that nobody here needs.
+    /// One of MariaDB's extended capabilities, as a bit that has another meaning for drivers only.
+    pub const MARIADB_BULK: u32 = 1 << 30;
     pub const MARIADB_CACHE_METADATA: u32 = 1 << 31;
 
     /// What a plain libmysqlclient asks for, less TLS and compression.
@@ -83,6 +85,7 @@ pub mod capability {
             "SESSION_TRACK" => SESSION_TRACK,
             "DEPRECATE_EOF" => DEPRECATE_EOF,
             "OPTIONAL_RESULTSET_METADATA" => OPTIONAL_RESULTSET_METADATA,
+            "MARIADB_BULK" => MARIADB_BULK,
             "MARIADB_CACHE_METADATA" => MARIADB_CACHE_METADATA,
             "QUERY_ATTRIBUTES" => QUERY_ATTRIBUTES,
             _ => return None,

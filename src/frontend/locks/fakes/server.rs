@@ -142,6 +142,21 @@ impl Server for ScriptedServer {
         Box::pin(async move { Ok(reply) })
     }
 
+    fn exchange_prepare<'a>(
+        &'a mut self,
+        packet: &'a [u8],
+    ) -> Task<'a, Result<Reply, CloseReason>> {
+        self.exchange(packet, Shape::Prepare, Keep::All)
+    }
+
+    fn bring(&mut self, _: u32) -> Task<'_, Result<Option<Box<[u8]>>, CloseReason>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn take_refusal(&mut self, _: u32, _: Command) -> Option<Box<[u8]>> {
+        None
+    }
+
     fn next(&mut self, _: Interest) -> Task<'_, Result<LinkEvent, CloseReason>> {
         match self.events.pop_front() {
             Some(event) => Box::pin(async move { Ok(event) }),

@@ -62,17 +62,9 @@ b execute s keep 2 2 2
 b: DO 1
 b execute s keep 3 3 3
 = 3 | binary | 4
-b execute s 'a' 'a' 'a'
-[mysql] = 0 | binary | 1 W2
 b: SELECT GET_LOCK('$N.b', 0)
 = 1
-b execute s keep 'b' 'b' 'b'
-[mysql] = 0 | binary | 1 W2
 b execute s 1.5 1.5 1.5
-b execute s null null null
-= NULL | binary | NULL
-b execute s keep null null null
-= NULL | binary | NULL
 b execute s d:'1.25' b:'\xff' dt:2024-01-02T03:04:05
 [mysql] = 1.25 | binary | 20240102030406.000000
 [mariadb] = 1.25 | binary | 20240102030406

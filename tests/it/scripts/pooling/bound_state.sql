@@ -29,12 +29,6 @@ a execute s2
 a execute s
 = in the first | 1
 a: DEALLOCATE PREPARE q
-a: DROP DATABASE e_$N
-a execute s2
-[mysql] = ERR 1049/42000
-[mariadb] = ERR 1146/42S02
-a execute s
-= in the first | 1
 a closestmt s
 = empty
 a closestmt s2
@@ -144,19 +138,6 @@ e execute s 'a' 'y'
 [mysql] = 0 | 0 | utf8mb4_bin | utf8mb4_bin
 [mariadb] = 0 | 0 | utf8mb4_bin | utf8mb4_general_ci
 e: DO 1
-e prepare s2 : SELECT 'a' = 'A', ? = 'A', COLLATION('x'), COLLATION(?)
-e: SET collation_connection = utf8mb4_bin
-e execute s2 'a' 'y'
-= 1 | 1 | utf8mb4_general_ci | utf8mb4_general_ci
-e execute s 'a' 'y'
-[mysql] = 0 | 0 | utf8mb4_bin | utf8mb4_bin
-[mariadb] = 0 | 0 | utf8mb4_bin | utf8mb4_general_ci
-e: SELECT 'a' = 'A'
-= 0
-e closestmt s
-= empty
-e closestmt s2
-= empty
 
 # What is not bound: variables, time zone, user variables, warnings' limits.
 f: SET @x = 1, time_zone = '+00:00', div_precision_increment = 2
@@ -175,4 +156,20 @@ f: EXECUTE q
 f execute s
 f: DEALLOCATE PREPARE q
 f closestmt s
+= empty
+
+# MySQL goes on to name the collation of SET NAMES for results after collation_connection has changed.
+e prepare s2 : SELECT 'a' = 'A', ? = 'A', COLLATION('x'), COLLATION(?)
+@end shuffled mysql
+e: SET collation_connection = utf8mb4_bin
+e execute s2 'a' 'y'
+= 1 | 1 | utf8mb4_general_ci | utf8mb4_general_ci
+e execute s 'a' 'y'
+[mysql] = 0 | 0 | utf8mb4_bin | utf8mb4_bin
+[mariadb] = 0 | 0 | utf8mb4_bin | utf8mb4_general_ci
+e: SELECT 'a' = 'A'
+= 0
+e closestmt s
+= empty
+e closestmt s2
 = empty

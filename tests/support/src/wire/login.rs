@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use mysql_common::{crypto, scramble};
 
 use super::capability::{
-    COMPRESS, CONNECT_ATTRS, CONNECT_WITH_DB, LONG_PASSWORD, MARIADB_CACHE_METADATA, PLUGIN_AUTH,
-    SSL, ZSTD,
+    COMPRESS, CONNECT_ATTRS, CONNECT_WITH_DB, LONG_PASSWORD, MARIADB_BULK, MARIADB_CACHE_METADATA,
+    PLUGIN_AUTH, SSL, ZSTD,
 };
 use super::decode::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::frame::Frames;
@@ -20,6 +20,7 @@ const SHA256: &[u8] = b"sha256_password";
 const CLEAR: &[u8] = b"mysql_clear_password";
 /// Among MariaDB's extended capabilities.
 const CACHE_METADATA: u32 = 1 << 4;
+const BULK: u32 = 1 << 2;
 
 /// Who logs in, where to, and with which options.
 #[derive(Debug, Clone)]
@@ -98,9 +99,12 @@ impl Greeting {
         salt.extend_from_slice(c.take(salt_length.max(21) - 9)?);
         c.take(1)?;
         let mut capabilities = u32::from(low) | (u32::from(high) << 16);
-        capabilities &= !MARIADB_CACHE_METADATA;
+        capabilities &= !(MARIADB_CACHE_METADATA | MARIADB_BULK);
         if capabilities & LONG_PASSWORD == 0 && extended & CACHE_METADATA != 0 {
             capabilities |= MARIADB_CACHE_METADATA;
+        }
+        if capabilities & LONG_PASSWORD == 0 && extended & BULK != 0 {
+            capabilities |= MARIADB_BULK;
         }
         let plugin = c.nul_bytes().to_vec();
         Some(Greeting { version, connection_id, salt, capabilities, collation, status, plugin })
@@ -173,12 +177,13 @@ pub fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Log
 
 /// The login's payload, without what follows the attributes.
 pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32) -> Vec<u8> {
-    let mut out = (capabilities & !MARIADB_CACHE_METADATA).to_le_bytes().to_vec();
+    let mut out = (capabilities & !(MARIADB_CACHE_METADATA | MARIADB_BULK)).to_le_bytes().to_vec();
     out.extend_from_slice(&(1_u32 << 30).to_le_bytes());
     out.push(account.collation.to_le_bytes()[0]);
     out.extend_from_slice(&[0; 19]);
-    let caches = capabilities & MARIADB_CACHE_METADATA != 0;
-    out.extend_from_slice(&if caches { CACHE_METADATA } else { 0 }.to_le_bytes());
+    let caches = if capabilities & MARIADB_CACHE_METADATA != 0 { CACHE_METADATA } else { 0 };
+    let bulk = if capabilities & MARIADB_BULK != 0 { BULK } else { 0 };
+    out.extend_from_slice(&(caches | bulk).to_le_bytes());
     out.extend_from_slice(account.user.as_bytes());
     out.push(0);
     let (plugin, proof) = if account.clear_first {

@@ -1,0 +1,43 @@
+//! Commands for the prepared statements of a session that shares its connections: the statement may not be on the one
+//! that the session has now.
+
+use crate::frontend::link::Link;
+use crate::frontend::link::from_client::CommandAction;
+use crate::frontend::pooling::address::statement_of;
+use crate::frontend::pooling::statements::Whereabouts;
+use crate::net::buffers::BUFFER;
+use crate::protocol::command::Command;
+use crate::protocol::frame::HEADER;
+
+/// What an execution says of the types of its values stands within this many bytes, unless it binds those of more
+/// parameters than a statement has that can be prepared again.
+const HEAD: usize = 4096;
+
+/// What to do with the command at the start of `bytes`, of which the first frame has `len` bytes. `None`: the statement is
+/// where the session is, or the server needs none.
+pub(crate) fn decide_elsewhere(link: &mut Link, bytes: &[u8], len: usize) -> Option<CommandAction> {
+    let size = HEADER + len;
+    if bytes.len() < if size <= BUFFER { size } else { HEAD } {
+        return Some(CommandAction::Incomplete);
+    }
+    let (command, id) = statement_of(bytes)?;
+    if link.is_preparing() {
+        // What the id means is known when the server has answered.
+        return Some(CommandAction::Bring(id));
+    }
+    if matches!(command, Command::STMT_CLOSE | Command::STMT_RESET) {
+        return None;
+    }
+    match link.whereabouts(id) {
+        Whereabouts::Away => return Some(CommandAction::Bring(id)),
+        Whereabouts::Refused => return Some(CommandAction::Drop(id)),
+        Whereabouts::Here | Whereabouts::Unknown => {}
+    }
+    if matches!(command, Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE) {
+        if size > BUFFER && link.lacks_room(bytes) {
+            return Some(CommandAction::Drop(id));
+        }
+        link.note_execution(id);
+    }
+    None
+}

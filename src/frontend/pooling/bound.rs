@@ -1,0 +1,188 @@
+//! What a server binds to a statement that it prepares: the schema, the SQL mode, character sets and the collation
+//! of that moment.
+
+use super::restore::literal;
+use super::state::SessionState;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::Command;
+use crate::protocol::packet;
+use crate::sql::session::effects::SessionEffects;
+
+/// Variables that both servers bind, or MySQL does.
+const MODES: [&[u8]; 3] = [b"sql_mode", b"div_precision_increment", b"group_concat_max_len"];
+/// The character sets, in the order in which they are set: the collation changes with the character set.
+const CHARSETS: [&[u8]; 3] =
+    [b"character_set_client", b"character_set_connection", b"character_set_results"];
+
+/// A value; `None`: the server's default.
+type Setting = Option<Box<[u8]>>;
+
+/// The state of a session that is bound to a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BoundState {
+    schema: Option<Box<[u8]>>,
+    modes: [Setting; MODES.len()],
+    /// `None`: they are in doubt.
+    charsets: Option<Charsets>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Charsets {
+    values: [Setting; 3],
+    collation: Setting,
+    /// What SET NAMES says in their place.
+    names: Option<Box<[u8]>>,
+}
+
+impl Charsets {
+    fn of(state: &SessionState) -> Self {
+        Self {
+            values: CHARSETS.map(|name| state.variable(name).map(Into::into)),
+            collation: state.collation.clone(),
+            names: state.names().map(Into::into),
+        }
+    }
+}
+
+impl BoundState {
+    /// Of a statement that is prepared in this state. `doubt`: its character sets are not known.
+    pub(crate) fn of(state: &SessionState, doubt: bool) -> Self {
+        Self {
+            schema: state.schema.clone(),
+            modes: MODES.map(|name| state.variable(name).map(Into::into)),
+            charsets: (!doubt).then(|| Charsets::of(state)),
+        }
+    }
+
+    /// Whether a schema is selected.
+    pub(crate) fn has_schema(&self) -> bool {
+        self.schema.is_some()
+    }
+
+    /// Whether all of it is known.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.charsets.is_some()
+    }
+
+    /// The character sets, which were in doubt, are those of this state.
+    #[must_use]
+    pub(crate) fn with_charsets_of(&self, state: &SessionState) -> Self {
+        Self { charsets: Some(Charsets::of(state)), ..self.clone() }
+    }
+
+    /// Bytes that it takes, about.
+    pub(crate) fn size(&self) -> usize {
+        size_of::<Self>() + self.schema.as_ref().map_or(0, |name| name.len()) + 256
+    }
+
+    /// The packets, each answered by OK, that make it the state of a connection on which it may be another.
+    pub(crate) fn setting(&self, capabilities: Capabilities) -> Vec<Vec<u8>> {
+        let query = |text: &[u8]| packet::query(text, capabilities);
+        let mut text = b"SET SESSION ".to_vec();
+        let mut put = |name: &[u8], value: &Setting| {
+            if name != MODES[0] {
+                text.push(b',');
+            }
+            text.extend_from_slice(name);
+            text.push(b'=');
+            match value {
+                Some(value) => text.extend_from_slice(&literal(name, value)),
+                None => text.extend_from_slice(b"DEFAULT"),
+            }
+        };
+        for (name, value) in MODES.iter().zip(&self.modes) {
+            put(name, value);
+        }
+        let names = self.charsets.as_ref().and_then(|charsets| charsets.names.as_ref());
+        if let Some(charsets) = self.charsets.as_ref().filter(|_| names.is_none()) {
+            for (name, value) in CHARSETS.iter().zip(&charsets.values) {
+                put(name, value);
+            }
+            // Without one it is the character set's own.
+            if charsets.collation.is_some() {
+                put(b"collation_connection", &charsets.collation);
+            }
+        }
+        let mut packets = vec![query(&text)];
+        packets.extend(names.map(|names| query(&[b"SET NAMES ", &**names].concat())));
+        let schema = self.schema.as_ref();
+        packets.extend(schema.map(|name| packet::command(&[&[Command::INIT_DB.0], name])));
+        packets
+    }
+}
+
+/// Whether a text may read one of the user variables that it names. MySQL binds their types. One that is named
+/// after INTO at the end is not read.
+pub(super) fn reads_variables(text: &[u8], effects: &SessionEffects) -> bool {
+    if effects.variables.is_empty() && !effects.more_variables {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
+    let Some(into) = memchr::memmem::rfind(&lower, b"into ") else { return true };
+    let (before, after) = lower.split_at(into);
+    let is_variable = |name: &[u8]| {
+        let name = name.trim_ascii();
+        name.first() == Some(&b'@') && !name[1..].iter().any(u8::is_ascii_whitespace)
+    };
+    before.contains(&b'@') || !after[b"into ".len()..].split(|b| *b == b',').all(is_variable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::lexer::dialect::Dialect;
+    use crate::sql::session::session_effects;
+    use crate::types::Flavour;
+
+    #[test]
+    fn all_that_is_bound_is_set() {
+        let mut state = SessionState::default();
+        let text = |bound: &BoundState| {
+            let packets = bound.setting(Capabilities(0));
+            packets
+                .iter()
+                .map(|p| String::from_utf8_lossy(&p[5..]).into_owned())
+                .collect::<Vec<_>>()
+        };
+        let doubtful = BoundState::of(&state, true);
+        assert!(!doubtful.is_certain() && !doubtful.has_schema());
+        assert_eq!(
+            text(&doubtful),
+            [
+                "SET SESSION sql_mode=DEFAULT,div_precision_increment=DEFAULT,group_concat_max_len=DEFAULT"
+            ]
+        );
+        for name in CHARSETS {
+            state.set(name, b"latin1");
+        }
+        state.set(b"sql_mode", b"ANSI");
+        state.set(b"div_precision_increment", b"2");
+        state.collation = Some((*b"latin1_bin").into());
+        state.schema = Some((*b"db").into());
+        let set = "SET SESSION sql_mode='ANSI',div_precision_increment=2,group_concat_max_len=DEFAULT,\
+                   character_set_client='latin1',\
+                   character_set_connection='latin1',character_set_results='latin1',\
+                   collation_connection='latin1_bin'";
+        assert_eq!(text(&BoundState::of(&state, false)), [set, "db"]);
+        state.set_names();
+        let bound = BoundState::of(&state, false);
+        let modes =
+            "SET SESSION sql_mode='ANSI',div_precision_increment=2,group_concat_max_len=DEFAULT";
+        let set = [modes, "SET NAMES latin1 COLLATE latin1_bin", "db"];
+        assert_eq!(text(&bound), set);
+        assert_ne!(doubtful.with_charsets_of(&state), bound, "another schema");
+    }
+    #[test]
+    fn a_variable_after_into_is_not_read() {
+        let reads = |text: &str| {
+            let effects =
+                session_effects(text.as_bytes(), Dialect::by_default(Flavour::MySql, 90700));
+            reads_variables(text.as_bytes(), &effects)
+        };
+        assert!(
+            !reads("SELECT 1") && !reads("SELECT ? INTO @x") && !reads("SELECT 1, 2 INTO @a, @b ")
+        );
+        assert!(reads("SELECT @x") && reads("SELECT @x INTO @y") && reads("SET @x = ?"));
+        assert!(reads("SELECT 1 INTO @x FROM t WHERE v = @y"));
+    }
+}

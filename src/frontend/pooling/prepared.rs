@@ -1,0 +1,200 @@
+//! What a session's statements, and those that it has prepared, mean for its place in the pool.
+
+use std::sync::Arc;
+
+use super::address::{Addressed, statement_of};
+use super::lost::is_undone;
+use super::pins::Pin;
+use super::seat::Seat;
+use super::statement::Again;
+use super::statements::{Awaited, Preparing, Whereabouts};
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::cut::{LastResult, Preparation, PreparedStatement, Reported};
+use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::response::Ending;
+use crate::protocol::statement_ids::StatementNumbers;
+use crate::sql::lexer::dialect::Dialect;
+use crate::sql::session::session_effects;
+
+/// Bytes of a text that is kept.
+const LONGEST: usize = 64 * 1024;
+
+impl Seat {
+    /// A statement is about to run, or to be prepared by a command. Its text is judged before its results are.
+    pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, runs: bool) {
+        self.dialect = dialect;
+        self.if_lost.undone = is_undone(text);
+        self.note_programs(text);
+        let effects = session_effects(text, dialect);
+        let executed = if runs { self.named.take_in(text, dialect, &effects) } else { None };
+        match executed {
+            Some((text, dialect)) => {
+                self.if_lost.undone = false;
+                self.note_variables(&effects);
+                self.doubts.insert_id = true;
+                self.note_programs(&text);
+                self.note_effects(&session_effects(&text, dialect), &text);
+            }
+            None => self.note_effects(&effects, text),
+        }
+        if runs {
+            self.pins.set(Pin::SqlPrepare, !self.named.is_empty());
+        }
+    }
+
+    /// A statement is too long to be judged as a whole; this is its beginning.
+    pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
+        self.note_text(head, dialect, true);
+        let lead = head.trim_ascii_start().get(..6).unwrap_or_default().to_ascii_lowercase();
+        let data = [&b"insert"[..], b"replac"].iter().any(|word| lead.starts_with(word));
+        if self.state.several || !data {
+            self.pins.add(Pin::LongStatement);
+        }
+    }
+
+    /// The client's COM_STMT_PREPARE is sent, of which this is the beginning.
+    pub(crate) fn note_preparing(&mut self, packet: &[u8], capabilities: Capabilities) {
+        let whole = FrameHeader::peek(packet)
+            .filter(|frame| frame.len <= LONGEST)
+            .and_then(|frame| packet.get(HEADER + 1..HEADER + frame.len));
+        // Such a client would not get columns that have changed since the PREPARE that it knows.
+        let caches = capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
+        let movable = !caches && !self.stays;
+        let text = whole.filter(|_| movable).map(Arc::from);
+        self.statements.prepares(Preparing { text, dialect: self.dialect });
+    }
+
+    /// A statement is about to be executed: its text is judged as that of any other.
+    pub(crate) fn note_execution(&mut self, id: u32) {
+        let again = self.statements.again(self.statements.meant(id));
+        if let Some(Again { text, dialect, .. }) = again.cloned() {
+            self.note_text(&text, dialect, false);
+        }
+    }
+
+    /// Statements that were prepared after so many of the reported changes, and before the next.
+    pub(super) fn take_in_prepared(&mut self, reported: &Reported, changes: usize) {
+        for preparation in reported.prepared.iter().filter(|p| p.changes == changes) {
+            let Preparation { statement, hidden, .. } = *preparation;
+            if hidden {
+                if let Some(statement) = &statement {
+                    self.statements.hid(statement);
+                }
+                continue;
+            }
+            let doubt = self.doubts.charsets || !self.doubts.variables.is_empty();
+            if self.statements.answered(statement, &self.state, doubt) {
+                self.metrics.pool_statements_tied.inc();
+            }
+            if statement.is_some_and(|statement| statement.warns) {
+                self.pins.add(Pin::Diagnostics);
+            }
+        }
+        self.pin_statements();
+    }
+
+    /// What was captured tells the character sets, or it could not be captured.
+    pub(crate) fn note_captured(&mut self) {
+        if self.doubts.is_empty() {
+            self.statements.charsets_are_known(&self.state);
+            self.pin_statements();
+        }
+    }
+
+    /// Where a statement is.
+    pub(crate) fn whereabouts(&self, id: u32) -> Whereabouts {
+        self.statements.whereabouts(id)
+    }
+
+    /// Whether the server has not yet answered a PREPARE of the client's.
+    pub(crate) fn is_preparing(&self) -> bool {
+        self.statements.is_preparing()
+    }
+
+    /// Changes a command for a prepared statement, at `at` in `bytes`, into one for the session's connection. `None`: it
+    /// is another command.
+    pub(crate) fn address(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        at: usize,
+        capabilities: Capabilities,
+    ) -> Option<Addressed> {
+        statement_of(&bytes[at..])?;
+        let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        let about = self.statements.address(bytes, at, attributes);
+        self.pin_statements();
+        about
+    }
+
+    /// Whether an execution cannot be made one for the session's connection.
+    pub(crate) fn lacks_room(&self, packet: &[u8], capabilities: Capabilities) -> bool {
+        let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
+        self.statements.lacks_room_for_types(packet, attributes)
+    }
+
+    /// A statement is closed while the session has no connection.
+    pub(crate) fn note_closed(&mut self, id: u32) {
+        self.statements.remove(self.statements.meant(id));
+        self.pin_statements();
+    }
+
+    /// The response to a command for a statement has ended.
+    pub(crate) fn note_asked(&mut self, (id, asked): (u32, Awaited), ending: Ending) {
+        self.statements.ended(id, asked, ending);
+        self.pin_statements();
+    }
+
+    /// What it takes to prepare a statement again, if it must be.
+    pub(crate) fn away(&self, id: u32) -> Option<(u32, Again)> {
+        let id = self.statements.meant(id);
+        let away = self.statements.whereabouts(id) == Whereabouts::Away;
+        self.statements.again(id).filter(|_| away).map(|again| (id, again.clone()))
+    }
+
+    /// A statement was prepared again, or refused by an error packet with this payload.
+    pub(crate) fn note_brought(&mut self, id: u32, outcome: Result<PreparedStatement, Box<[u8]>>) {
+        let counter = match outcome {
+            Ok(_) => &self.metrics.pool_statements_again,
+            Err(_) => &self.metrics.pool_statements_refused,
+        };
+        counter.inc();
+        if outcome.is_err() {
+            self.results.take_in(Some(LastResult::Failed));
+            self.pins.add(Pin::Diagnostics);
+        }
+        self.statements.brought(id, outcome);
+        self.pin_statements();
+    }
+
+    /// The session has no connection any more, on which statements were numbered like this.
+    pub(crate) fn note_left(&mut self, numbers: Option<StatementNumbers>) {
+        self.statements.leave(numbers);
+        self.pin_statements();
+    }
+
+    /// How statements are numbered on the next connection.
+    pub(crate) fn statement_numbers(&self) -> StatementNumbers {
+        self.statements.numbers()
+    }
+
+    /// What a command for a statement is answered with that could not be prepared again. `keeps`: so is the next.
+    pub(crate) fn take_refusal(&mut self, id: u32, keeps: bool) -> Option<Box<[u8]>> {
+        self.statements.take_refusal(id, keeps)
+    }
+
+    pub(super) fn pin_statements(&mut self) {
+        self.pins.set(Pin::Prepared, self.statements.is_tied());
+        self.pins.set(Pin::LongData, self.statements.has_long_data());
+        self.pins.set(Pin::Cursor, self.statements.has_cursor());
+        self.show_statements();
+    }
+
+    /// Shows in the metrics how many statements it keeps.
+    pub(super) fn show_statements(&mut self) {
+        let kept = i64::try_from(self.statements.kept()).unwrap_or(i64::MAX);
+        let before = std::mem::replace(&mut self.shown_statements, kept);
+        if kept != before {
+            self.metrics.pool_statements.add(kept - before);
+        }
+    }
+}
