@@ -46,7 +46,7 @@ pub enum Mutant {
     ForgetCollation,
     /// Nor its roles.
     ForgetRole,
-    /// Of a response, only the last OK tells of changes in the session.
+    /// Of a response, only the last OK reports changes in the session.
     LastReportAlone,
     /// The flag that the session's state has changed stays in OK packets whose reports are cut.
     KeepChangedFlag,

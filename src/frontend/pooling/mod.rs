@@ -13,6 +13,7 @@ pub(crate) mod restore;
 pub(crate) mod results;
 pub(crate) mod seat;
 pub(crate) mod seated;
+mod shown;
 pub(crate) mod state;
 pub(crate) mod statement;
 pub(crate) mod statements;

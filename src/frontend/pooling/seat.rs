@@ -119,7 +119,7 @@ pub(crate) struct Seat {
     /// variables that it reads are bound to it.
     pub(super) stays: bool,
     /// Shown in the metric of pinned sessions.
-    shown: Pins,
+    pub(super) shown: Pins,
     /// Shown in the metric of statements.
     pub(super) shown_statements: i64,
     pub(super) metrics: Arc<Metrics>,
@@ -365,32 +365,6 @@ impl Seat {
         self.statements.clear(self.state.schema.is_some());
         self.show_statements();
         self.named = NamedTexts::default();
-    }
-
-    /// Shows its pins in the metrics.
-    pub(crate) fn show_pins(&mut self) {
-        if self.shown == self.pins {
-            return;
-        }
-        for name in self.shown.names() {
-            self.metrics.pinned_sessions.with_label_values(&[name]).dec();
-        }
-        for name in self.pins.names() {
-            self.metrics.pinned_sessions.with_label_values(&[name]).inc();
-        }
-        if let Some(hold) = &self.hold {
-            hold.note_reasons(self.pins.names());
-        }
-        self.shown = self.pins;
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.pins = Pins::default();
-        self.show_pins();
-        self.statements.clear(false);
-        self.show_statements();
     }
 }
 

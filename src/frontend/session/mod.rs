@@ -3,6 +3,7 @@
 pub mod change_user;
 pub mod close;
 mod lost;
+mod reset;
 pub mod shared;
 
 use std::sync::Arc;
@@ -18,7 +19,6 @@ use super::link::guard::LeaseGuard;
 use super::link::pending::Finished;
 use super::link::{Interest, Link, LinkEvent};
 use super::locks::call_context::CallContext;
-use super::locks::operations::release_held;
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
 use super::observe::need::{Need, Unsettled};
@@ -42,7 +42,7 @@ use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::sql::find::prefilter::scan;
@@ -372,30 +372,5 @@ impl Session {
         } else {
             self.cx().forward(&part.packet)
         }
-    }
-
-    /// COM_RESET_CONNECTION: the server's OK comes after its rollback; then the locks go, and
-    /// then the client hears.
-    async fn reset(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
-        let mut cx = self.cx();
-        cx.count(Command::RESET_CONNECTION);
-        let reply = cx.exchange(packet, Shape::Results).await?;
-        if !reply.is_error() {
-            self.begin_anew();
-            self.link.report_again()?;
-            release_held(&mut self.cx()).await?;
-        }
-        self.link.send_client(&reply.bytes)
-    }
-
-    /// Forgets what the server has forgotten.
-    fn begin_anew(&mut self) {
-        if let Some(seat) = self.link.seat() {
-            seat.reset();
-        }
-        self.link.forget_skipped();
-        self.view.reset();
-        self.statements.reset();
-        self.locks.ledger_mut().reset();
     }
 }
