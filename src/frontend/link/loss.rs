@@ -139,9 +139,8 @@ impl Link {
         Some(())
     }
 
-    /// The connection is gone, and the server works for it no more: the client is told what that means for it.
+    /// The server works for the connection no more, and the session has none: its client is told what that means.
     pub(crate) fn go_on_without(&mut self, ended: &LostBackend) -> Result<(), CloseReason> {
-        self.lose_server();
         self.pending.clear();
         self.amendment = None;
         self.status =

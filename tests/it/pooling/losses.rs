@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::endings::until_it_has_run_a_while;
-use super::ground::{Ground, Suited, options};
+use super::ground::{Ground, Suited, Tenant, options, pooling, teach};
+use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::script::Server;
 use crate::session::{Session, until_busy};
@@ -15,6 +16,7 @@ on_both! {
     a_transaction_that_ends_with_its_connection_is_told_at_the_next_statement
     a_rollback_after_the_end_of_the_connection_is_what_the_client_wants
     a_client_hears_what_became_of_what_was_under_way
+    a_client_is_answered_when_the_server_has_done_with_its_connection
     a_session_may_end_with_its_connection
     rows_that_a_restart_has_lost_end_their_sessions
 }
@@ -137,6 +139,40 @@ fn a_client_hears_what_became_of_what_was_under_way(server: &Server) {
         });
     }
     assert_lost(&ground, &[("rolled_back", 2.0), ("unknown", 2.0), ("closed", 2.0)]);
+}
+
+/// The network fails under a statement that waits for a row: the server does not notice.
+fn a_client_is_answered_when_the_server_has_done_with_its_connection(server: &Server) {
+    let suited = Suited::to(server);
+    let link = Link::to(suited.server().port);
+    let place = |port: u16| format!(":{port}");
+    let url = suited.server().url.replace(&place(suited.server().port), &place(link.port()));
+    let tenant = Tenant::create(suited.server(), "its password");
+    let proxy = pooling(&Server::parse(&url).expect("a server"), 1, &[]);
+    teach(&proxy, &tenant.account);
+    let mut root = suited.server().root();
+    let table = format!("{}.t", tenant.database.name);
+    root.run(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, n INT)"));
+    root.run(&format!("INSERT INTO {table} VALUES (1,0)"));
+    let [mut session, mut other] = [(); 2].map(|()| Session::of(proxy.port, &tenant.account));
+    session.lock("k");
+    // Its next connection tells the run of the server that its id belongs to.
+    other.run("DO 0");
+    session.run("BEGIN");
+    session.run("INSERT INTO t VALUES (2,0)");
+    root.run("BEGIN");
+    root.run(&format!("UPDATE {table} SET n=1 WHERE id=1"));
+    session.send("UPDATE t SET n=2 WHERE id=1");
+    let (processes, user) = (root.processes(), &tenant.name);
+    let find = format!("SELECT id FROM {processes} WHERE user='{user}' AND info LIKE 'UPDATE%'");
+    let id = eventually("it waits for the row", || root.column(&find).pop());
+    link.cut();
+    let response = session.client.read_response(Shape::Query);
+    assert!(!tenant.connections().contains(&id), "the server works for it still");
+    assert_eq!(error(&response), rolled_back());
+    root.run("ROLLBACK");
+    assert_eq!(session.value("SELECT COUNT(*) FROM t").as_deref(), Some("1"));
+    goes_on(&mut session, "k");
 }
 
 fn a_session_may_end_with_its_connection(server: &Server) {
