@@ -98,7 +98,7 @@ pub(crate) fn is_rollback(text: &[u8]) -> bool {
 }
 
 /// Whether a text cannot hold a second statement.
-fn is_single(text: &[u8]) -> bool {
+pub(super) fn is_single(text: &[u8]) -> bool {
     let end = text.iter().rposition(|b| *b != b';' && !b.is_ascii_whitespace());
     !text[..end.map_or(0, |end| end + 1)].contains(&b';')
 }

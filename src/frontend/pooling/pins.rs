@@ -3,7 +3,7 @@
 /// Why a session keeps its connection. Each has an end, or lasts as long as the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pin {
-    /// LOCK TABLES, FLUSH TABLES with names: until the server says that no table is locked.
+    /// LOCK TABLES, FLUSH TABLES with names: until UNLOCK TABLES or the begin of a transaction.
     TableLocks,
     /// FLUSH TABLES WITH READ LOCK: until UNLOCK TABLES.
     GlobalLock,

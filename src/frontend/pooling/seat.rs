@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::bound::reads_variables;
 use super::capture::Doubts;
-use super::lost::{IfLost, only_reads_variables};
+use super::lost::{IfLost, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
@@ -95,6 +95,8 @@ pub(crate) struct Seat {
     tracks: bool,
     /// The statement may be a SET NAMES with a collation.
     collates: bool,
+    /// The last statement may have unlocked tables.
+    unlocks: bool,
     /// A statement that may change stored programs is under way.
     changes_programs: bool,
     /// The client is about to change what the server reports.
@@ -181,6 +183,7 @@ impl Seat {
             explained: false,
             tracks,
             collates: false,
+            unlocks: false,
             changes_programs: false,
             leaves_reports: false,
             reports_late: false,
@@ -215,6 +218,7 @@ impl Seat {
         }
         self.explained = !effects.is_empty() || is_set(text);
         self.collates = is_set(text) && names_collation(text);
+        self.unlocks = is_single(text) && (has(Mark::UnlocksTables) || begins_transaction(text));
         if effects.is_empty() {
             return;
         }
@@ -294,7 +298,9 @@ impl Seat {
                 SessionChange::Transaction(state) if state[7] == b'L' => {
                     self.pins.add(Pin::TableLocks);
                 }
-                SessionChange::Transaction(_) => self.pins.remove(Pin::TableLocks),
+                // After ALTER TABLE MySQL reports none, though the table is still locked.
+                SessionChange::Transaction(_) if self.unlocks => self.pins.remove(Pin::TableLocks),
+                SessionChange::Transaction(_) => {}
                 SessionChange::Schema(_) => {
                     self.statements.note_schema(self.state.schema.is_some());
                 }
@@ -371,6 +377,14 @@ impl Seat {
 /// Whether a statement may set system variables, of which some servers report no name.
 fn is_set(text: &[u8]) -> bool {
     text.trim_ascii_start().get(..3).is_some_and(|lead| lead.eq_ignore_ascii_case(b"set"))
+}
+
+/// Whether a statement begins a transaction, which unlocks tables.
+fn begins_transaction(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    [&b"begin"[..], b"start"]
+        .iter()
+        .any(|word| text.get(..word.len()).is_some_and(|lead| lead.eq_ignore_ascii_case(word)))
 }
 
 /// Whether a SET NAMES may name a collation.
