@@ -85,6 +85,18 @@ impl Control {
         *started = Instant::now();
     }
 
+    /// What a session does, for a reader.
+    pub(crate) fn described(&self, id: &str) -> String {
+        let what = self.rows(&format!(
+            "SELECT CONCAT_WS(' ',command,time,state,info) FROM information_schema.processlist WHERE id={id}"
+        ));
+        let tags = self.rows(&format!(
+            "SELECT CONCAT_WS('=',attr_name,attr_value) FROM performance_schema.session_connect_attrs
+             WHERE processlist_id={id}"
+        ));
+        format!("{id}: {}; {}", what.concat(), tags.join(" "))
+    }
+
     /// Ids of the server's sessions, the stage's own left out.
     pub(crate) fn sessions(&self) -> Vec<String> {
         // MySQL's other table of connections hides those that still roll back.

@@ -49,7 +49,7 @@ pub(crate) fn settle(
         while now() < limit && left().is_some() {
             std::thread::park_timeout(Duration::from_millis(50));
         }
-        rest.sessions = control.sessions();
+        rest.sessions = control.sessions().iter().map(|id| control.described(id)).collect();
     }
     let rows = control.rows(&format!("SELECT CONCAT(id,' ',state) FROM {}.proxies", place.schema));
     rest.incarnations.extend(rows);

@@ -104,7 +104,7 @@ pub(super) fn is_single(text: &[u8]) -> bool {
 }
 
 /// Whether the first word is one of these, in small letters.
-fn begins_with(text: &[u8], words: &[&[u8]]) -> bool {
+pub(super) fn begins_with(text: &[u8], words: &[&[u8]]) -> bool {
     let text = after_comments(text);
     let end = text.iter().position(|b| !b.is_ascii_alphabetic()).unwrap_or(text.len());
     // A word goes on in bytes that are no letters of ASCII.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::bound::reads_variables;
 use super::capture::Doubts;
-use super::lost::{IfLost, is_single, only_reads_variables};
+use super::lost::{IfLost, begins_with, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
@@ -61,6 +61,9 @@ const BEGINS: [(Mark, Pin); 18] = [
     (Mark::Sequence, Pin::Sequence),
     (Mark::Xa, Pin::Xa),
 ];
+
+/// A transaction that begins unlocks tables.
+const UNLOCKING: [&[u8]; 2] = [b"begin", b"start"];
 
 /// A session's place in the pool.
 pub(crate) struct Seat {
@@ -218,7 +221,8 @@ impl Seat {
         }
         self.explained = !effects.is_empty() || is_set(text);
         self.collates = is_set(text) && names_collation(text);
-        self.unlocks = is_single(text) && (has(Mark::UnlocksTables) || begins_transaction(text));
+        self.unlocks =
+            is_single(text) && (has(Mark::UnlocksTables) || begins_with(text, &UNLOCKING));
         if effects.is_empty() {
             return;
         }
@@ -300,11 +304,12 @@ impl Seat {
                 }
                 // After ALTER TABLE MySQL reports none, though the table is still locked.
                 SessionChange::Transaction(_) if self.unlocks => self.pins.remove(Pin::TableLocks),
-                SessionChange::Transaction(_) => {}
                 SessionChange::Schema(_) => {
                     self.statements.note_schema(self.state.schema.is_some());
                 }
-                SessionChange::Something | SessionChange::Characteristics(_) => {}
+                SessionChange::Something
+                | SessionChange::Transaction(_)
+                | SessionChange::Characteristics(_) => {}
             }
         }
         self.take_in_prepared(reported, reported.changes.len());
@@ -377,14 +382,6 @@ impl Seat {
 /// Whether a statement may set system variables, of which some servers report no name.
 fn is_set(text: &[u8]) -> bool {
     text.trim_ascii_start().get(..3).is_some_and(|lead| lead.eq_ignore_ascii_case(b"set"))
-}
-
-/// Whether a statement begins a transaction, which unlocks tables.
-fn begins_transaction(text: &[u8]) -> bool {
-    let text = text.trim_ascii_start();
-    [&b"begin"[..], b"start"]
-        .iter()
-        .any(|word| text.get(..word.len()).is_some_and(|lead| lead.eq_ignore_ascii_case(word)))
 }
 
 /// Whether a SET NAMES may name a collation.
