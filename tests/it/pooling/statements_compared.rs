@@ -238,8 +238,10 @@ fn types_that_do_not_fit_into_a_packet_are_refused(server: &Server) {
 
 fn a_strange_id_means_nobody_s_statement(server: &Server) {
     let mut pair = Pair::new(server, 0);
-    pair.prepare("SELECT 1");
-    for id in [0, 2, 3, 7, 1 << 31, u32::MAX - 1] {
+    let own = pair.prepare("SELECT 1");
+    let ids = [0, 2, 3, 7, 1 << 31, u32::MAX - 1];
+    // MariaDB does not begin with 1 where others have prepared before.
+    for id in ids.into_iter().filter(|id| !own.contains(id)) {
         pair.move_on();
         pair.both(|session| session.client.execute(id, &Execute::default()));
         pair.both(|session| session.client.fetch(id, 1));
