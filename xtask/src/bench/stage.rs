@@ -13,8 +13,8 @@ use lockstead_support::patience::within;
 use lockstead_support::process::Group;
 use lockstead_support::{Flavour, Launch, PrivateServer, Proxy, free_port};
 
-use super::plan::Plan;
-use crate::workplace::{Workplace, last_lines, make_lockstead_account, store_url};
+use super::plan::{Plan, Section};
+use crate::workplace::{Workplace, last_lines, make_lockstead_account, sharing_options, store_url};
 
 /// How long a proxy may take until it lets a client in.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -63,7 +63,9 @@ impl<'a> Stage<'a> {
         flavour: Flavour,
     ) -> Result<Self> {
         let folder = place.file(&format!("server-{}", flavour.name()));
-        let server = PrivateServer::start_in(folder, flavour, &[])?;
+        let shares = plan.wants(Section::Pooling);
+        let options = if shares { sharing_options(flavour) } else { &[] };
+        let server = PrivateServer::start_in(folder, flavour, options)?;
         make_lockstead_account(&server, &[SCHEMA, EARLIER_SCHEMA])?;
         server.sql(
             "CREATE DATABASE bench;
@@ -242,6 +244,17 @@ impl<'a> Stage<'a> {
     fn ask(&self, name: &str, sql: &str) -> Result<String> {
         let port = format!("--port={}", self.port_of(name));
         self.server.sql_with(&["--user=bench", "--password=bench", &port], sql)
+    }
+
+    /// Shows a proxy whose sessions share connections the password of the benchmarks' account, over TLS.
+    pub(crate) fn teach(&self, name: &str) -> Result<()> {
+        let port = format!("--port={}", self.port_of(name));
+        let tls = match self.server.flavour() {
+            Flavour::MySql => "--ssl-mode=REQUIRED",
+            Flavour::MariaDb => "--ssl",
+        };
+        self.server.sql_with(&["--user=bench", "--password=bench", &port, tls], "DO 1")?;
+        Ok(())
     }
 
     fn until_let_in(&mut self, name: &str) -> Result<()> {

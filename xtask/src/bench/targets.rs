@@ -70,6 +70,8 @@ pub(crate) fn verdicts(group: &Group) -> Vec<Verdict> {
         "hot" => hot(group),
         "handover" => handover(group),
         "windows" => windows(group),
+        "pooling" => pooling(group),
+        "idle of shared" => idle_of_shared(group),
         // What a pair costs the server has no target.
         _ => Vec::new(),
     };
@@ -124,6 +126,37 @@ fn points(group: &Group) -> Vec<Verdict> {
         }
     }
     out
+}
+
+fn pooling(group: &Group) -> Vec<Verdict> {
+    let rate = |n| group.ratio("per_second", (n, "shared"), (n, "session"));
+    vec![
+        verdict(
+            "point selects, 16 clients, 16 shared/own connections",
+            rate(16),
+            Must::Reach,
+            0.95,
+        ),
+        verdict(
+            "point selects, 256 clients, 16 shared/own connections",
+            rate(256),
+            Must::Reach,
+            0.6,
+        ),
+    ]
+}
+
+fn idle_of_shared(group: &Group) -> Vec<Verdict> {
+    let one = |n| {
+        let kib = group.median((n, "shared"), "kib_per_session");
+        verdict(
+            format!("KiB for a session without connection, of {n}"),
+            kib,
+            Must::StayWithin,
+            16.0,
+        )
+    };
+    group.sizes().into_iter().map(one).collect()
 }
 
 fn tls(group: &Group) -> Vec<Verdict> {
