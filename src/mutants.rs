@@ -44,7 +44,7 @@ pub enum Mutant {
     StopAtEmpty,
     /// A session that moves does not take its collation along.
     ForgetCollation,
-    /// Nor its roles.
+    /// A session that moves does not take its roles along.
     ForgetRole,
     /// Of a response, only the last OK reports changes in the session.
     LastReportAlone,
@@ -54,8 +54,6 @@ pub enum Mutant {
     InsertIdByReplies,
     /// A session in a transaction may move.
     FreeInTransaction,
-    /// A statement runs though the session's state could not be restored.
-    GoOnHalfRestored,
     /// A connection goes on allowing several statements in one text.
     LeaveSeveralOn,
     /// A connection on which the user has changed is lent to the first user's sessions.

@@ -11,14 +11,13 @@ use crate::script::check::{Check, Recorded};
 use crate::script::{Flavour, Server};
 
 /// Rules, and the scripts in `scripts/pooling` of which one must notice.
-const RULES: [(&str, &[&str]); 10] = [
+const RULES: [(&str, &[&str]); 9] = [
     ("ForgetCollation", &["charsets_of_session", "charsets_of_login"]),
     ("ForgetRole", &["roles"]),
     ("LastReportAlone", &["variables_routines", "several_at_once", "variables_kinds"]),
     ("KeepChangedFlag", &["capabilities", "variables_kinds"]),
     ("InsertIdByReplies", &["insert_ids"]),
     ("FreeInTransaction", &["transactions_begun"]),
-    ("GoOnHalfRestored", &["schemas_dropped", "schemas"]),
     ("LeaveSeveralOn", &["capabilities", "several_at_once"]),
     ("LendAcrossAccounts", &["changes_of_user"]),
     ("ForwardFoundRows", &["counts_found"]),

@@ -334,7 +334,6 @@ impl Link {
             backend.number_statements(seat.statement_numbers());
             self.server.put(backend);
             match self.restore().await {
-                Ok(_) if mutants::on(Mutant::GoOnHalfRestored) => return Ok(Arrival::Here),
                 Ok(None) => match self.until_held(deadline).await {
                     Ok(true) => return Ok(Arrival::Here),
                     Ok(false) => {

@@ -9,6 +9,7 @@ use crate::wire::{Account, render};
 on_both! {
     the_next_session_finds_nothing_of_the_last_one
     sessions_find_their_own_state_on_a_shared_connection
+    nothing_runs_where_the_state_of_the_session_cannot_be_put
     a_reset_frees_locks_and_leaves_a_clean_session
     a_change_of_user_frees_locks_and_leaves_a_clean_session
     a_quit_frees_locks_and_leaves_a_clean_connection
@@ -52,6 +53,26 @@ fn ground(server: &Server, size: u32) -> Ground {
         ground.tenant.database.name
     ));
     ground
+}
+
+fn nothing_runs_where_the_state_of_the_session_cannot_be_put(server: &Server) {
+    let ground = Ground::new(server, 1, &["--idle-keep", "50ms"]);
+    ground.create_table("t (id INT)");
+    let home = &ground.tenant.database.name;
+    let gone = format!("{}_gone", ground.tenant.name);
+    let mut root = ground.server().root();
+    root.run(&format!("CREATE DATABASE {gone}"));
+    root.run(&format!("GRANT ALL ON {gone}.* TO {}@'%'", ground.tenant.name));
+    let mut session = ground.session();
+    session.run(&format!("USE {gone}"));
+    ground.until_all_have_left();
+    root.run(&format!("DROP DATABASE {gone}"));
+    let refused = session.client.query(format!("INSERT INTO {home}.t VALUES (1)").as_bytes());
+    assert_eq!(refused.error(), Some(1429), "{}", render::response(&refused));
+    assert_eq!(root.column(&format!("SELECT COUNT(*) FROM {home}.t")), ["0"]);
+    root.run(&format!("CREATE DATABASE {gone}"));
+    session.run(&format!("INSERT INTO {home}.t VALUES (1)"));
+    root.run(&format!("DROP DATABASE {gone}"));
 }
 
 /// Waits until a lock of the server itself is free.
