@@ -4,11 +4,12 @@
 //! its header names: `differential::mysql::waits`, `differential::mysql::waits::over_tls`. Those in
 //! `later/` say what the proxy does not cover yet, and run on the server alone.
 //! Those in `pooling/` are about what a session keeps, whichever server connection serves it:
-//! `differential::pooling::mysql::schemas`.
+//! `differential::pooling::mysql::schemas`. In the slow pass `shuffled` each of these is on one of
+//! the servers.
 //!
 //! `LOCKSTEAD_DIFF_SELF=1` compares the server with itself, which proves the scripts
 //! deterministic. `LOCKSTEAD_DIFF_EXTRA` holds further arguments for the proxy.
-//! `LOCKSTEAD_DIFF_EVERY=1` puts every script into every pass. `LOCKSTEAD_DIFF_LATER=proxy` sends
+//! `LOCKSTEAD_DIFF_EVERY=1` puts every script into every pass, on both servers. `LOCKSTEAD_DIFF_LATER=proxy` sends
 //! the later scripts through the proxy, and tells which of them could move up.
 //! `LOCKSTEAD_DIFF_SHOW=1` prints what the server says itself.
 

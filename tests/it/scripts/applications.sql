@@ -1,5 +1,4 @@
 # What well-known applications and libraries send, word for word as in their sources; docs/will-it-work.md lists them.
-@also over_zlib
 @session a
 @session b
 a prepare get : SELECT GET_LOCK(?,10)

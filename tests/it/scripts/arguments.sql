@@ -1,5 +1,5 @@
 # Wrong argument counts, unknown functions, names that are no calls.
-@also over_tls over_zlib
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix db=none
 a: SELECT GET_LOCK()

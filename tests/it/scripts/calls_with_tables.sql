@@ -1,6 +1,5 @@
 # Calls with constant arguments in statements over tables. Where the servers evaluate a call for
 # each row or once, a table has one row, so that both come to the same.
-@also over_zlib
 @setup CREATE TABLE $DB.one (id INT PRIMARY KEY, v INT)
 @setup INSERT INTO $DB.one VALUES (1,10)
 @setup CREATE TABLE $DB.three (id INT PRIMARY KEY, v INT)

@@ -1,5 +1,5 @@
 # A wait that closes a circle ends at once, in the server's own words.
-@also over_tls over_zlib
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 h: SELECT GET_LOCK('$Nk',0)

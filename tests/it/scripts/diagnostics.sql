@@ -1,5 +1,5 @@
 # What the session remembers after each kind of call: warnings, counts, ids.
-@also over_tls over_zlib
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+FOUND_ROWS
 a: CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)

@@ -1,5 +1,5 @@
 # KILL QUERY and time limits end a wait, in the server's own words.
-@also over_tls over_zlib over_both
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 h: SELECT GET_LOCK('$Nk',0)

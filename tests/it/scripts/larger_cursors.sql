@@ -1,5 +1,4 @@
 # Larger prepared statements with lock calls, executed with a cursor.
-@also over_zlib over_both
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

@@ -1,7 +1,7 @@
 # Tables of the server's own that list locks: values, definitions of columns, and what a statement
 # leaves behind. Conditions are such that the server finds no index for them: what reads the durable
 # locks never has one, which a status flag tells.
-@also over_tls over_zlib over_both
+@also over_tls
 @session a user=root
 @session b user=root
 @session c user=root

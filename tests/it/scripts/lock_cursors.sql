@@ -1,5 +1,5 @@
 # Lock calls executed with a cursor: the call is at the execution, the row at the fetch.
-@also over_tls over_zlib over_both
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 a prepare g : SELECT GET_LOCK(?,?)

@@ -1,5 +1,4 @@
 # Lock calls in statements that are prepared under a name.
-@also over_zlib over_both
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

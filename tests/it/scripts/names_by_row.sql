@@ -1,5 +1,4 @@
 # IS_FREE_LOCK and IS_USED_LOCK of names that depend on rows.
-@also over_zlib over_both
 @session a
 @session b
 @setup CREATE TABLE $DB.devices (device_id INT PRIMARY KEY, name VARCHAR(80), state VARCHAR(20))

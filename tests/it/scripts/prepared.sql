@@ -1,5 +1,5 @@
 # Prepared statements: metadata, every parameter type, long data, re-execution.
-@also over_tls over_zlib over_both
+@also over_tls over_zlib
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 @matrix caps=+QUERY_ATTRIBUTES,-DEPRECATE_EOF

@@ -1,5 +1,5 @@
 # Lock calls in larger prepared statements.
-@also over_zlib over_both observed
+@also observed
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

@@ -1,5 +1,4 @@
 # A statement that the server refuses before it runs takes no lock. Session b looks each time.
-@also over_zlib
 @matrix caps=-DEPRECATE_EOF
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY, v INT)
 @setup INSERT INTO $DB.t VALUES (1,1)

@@ -1,5 +1,4 @@
 # Several calls in one statement: evaluated from left to right, arguments first.
-@also over_zlib
 a: SELECT GET_LOCK('$Na',0), IS_USED_LOCK('$Na')
 = 1 | <a>
 a: SELECT IS_USED_LOCK('$Nb'), GET_LOCK('$Nb',0), IS_FREE_LOCK('$Nb')

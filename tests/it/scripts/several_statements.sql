@@ -1,5 +1,5 @@
 # Lock calls in texts of several statements.
-@also over_tls over_zlib over_both observed
+@also over_tls over_zlib observed
 @session a caps=+MULTI_STATEMENTS
 @session b caps=+MULTI_STATEMENTS,-DEPRECATE_EOF
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY, v INT)

@@ -1,5 +1,5 @@
 # The texts of one bare call: column names, white space, comments, aliases, tails.
-@also over_tls over_zlib observed
+@also over_tls observed
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
 @matrix charset=latin1

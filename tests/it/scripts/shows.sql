@@ -1,5 +1,4 @@
 # Lock calls in SHOW and HANDLER, and in statements with versioned comments.
-@also over_zlib
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

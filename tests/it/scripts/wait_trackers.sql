@@ -1,5 +1,5 @@
 # Session trackers in the reply to a call that waited.
-@also over_tls over_zlib over_both
+@also over_tls
 @matrix caps=-DEPRECATE_EOF
 h: SELECT GET_LOCK('$Nk',0)
 a: SET SESSION session_track_state_change = ON
