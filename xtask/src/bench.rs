@@ -11,6 +11,7 @@ mod idle;
 mod pairs;
 mod plan;
 mod points;
+mod pooling;
 mod record;
 mod report;
 mod samples;
@@ -90,7 +91,8 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
 fn programs(place: &Workplace, plan: &Plan, profile: &str) -> Result<Programs> {
     let mut needed: Vec<&str> = plan.flavours.iter().map(|flavour| flavour.name()).collect();
     needed.push("haproxy");
-    if plan.wants(Section::Points) || plan.wants(Section::Tls) {
+    let points = [Section::Points, Section::Tls, Section::Pooling];
+    if points.into_iter().any(|section| plan.wants(section)) {
         needed.push("sysbench");
         if plan.flavours.contains(&Flavour::MySql) {
             needed.push("router");
@@ -135,6 +137,7 @@ impl Run<'_> {
             Section::Handover => self.measure_handover(),
             Section::Cost => self.measure_cost(),
             Section::Windows => self.measure_windows(),
+            Section::Pooling => self.measure_pooling(),
             Section::All => Ok(()), // has become each of them
         }
     }

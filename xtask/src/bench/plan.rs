@@ -31,12 +31,16 @@ pub(crate) enum Section {
     /// Times of the status page, its status and /metrics with 2,000 sessions, 1,000 held locks and 500 waits; lock
     /// pairs of 16 clients while five browsers look, and alone
     Windows,
+    /// Point selects of 16 and 256 clients whose sessions share 16 connections (`pooling = "transaction"`), beside
+    /// sessions with connections of their own; of 1,000 clients that share 64, beside 1,000 direct connections; memory
+    /// of a session without a connection
+    Pooling,
     /// All of these
     All,
 }
 
 impl Section {
-    pub(crate) const EACH: [Section; 8] = [
+    pub(crate) const EACH: [Section; 9] = [
         Section::Points,
         Section::Tls,
         Section::Idle,
@@ -45,6 +49,7 @@ impl Section {
         Section::Handover,
         Section::Cost,
         Section::Windows,
+        Section::Pooling,
     ];
 }
 

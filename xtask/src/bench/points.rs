@@ -90,7 +90,7 @@ impl Run<'_> {
     }
 
     /// One run of sysbench; `variant` is the process whose time is taken.
-    fn point(
+    pub(super) fn point(
         &mut self,
         section: &'static str,
         threads: usize,
@@ -106,12 +106,15 @@ impl Run<'_> {
         let output = self.sysbench(
             port,
             certificates,
-            &[&threads_option, &time, "--report-interval=0", "run"],
+            &[&threads_option, &time, "--report-interval=0", "--percentile=99", "run"],
         )?;
         let used = processor(self)? - before;
         let (queries, rate) =
             rates(&output).with_context(|| format!("sysbench says no rate:\n{output}"))?;
         self.add(section, (threads, variant), "per_second", rate);
+        if let Some(p99) = p99(&output) {
+            self.add(section, (threads, variant), "p99_us", p99 * 1e3);
+        }
         if variant != "direct" {
             self.add(section, (threads, variant), "processor_us", used * 1e6 / queries);
         }
@@ -119,7 +122,12 @@ impl Run<'_> {
     }
 
     /// Runs sysbench at a port, with TLS if there are certificates; what it prints.
-    fn sysbench(&self, port: u16, certificates: Option<&Path>, options: &[&str]) -> Result<String> {
+    pub(super) fn sysbench(
+        &self,
+        port: u16,
+        certificates: Option<&Path>,
+        options: &[&str],
+    ) -> Result<String> {
         let mut sysbench = Command::new(self.stage.programs().cache.join("bin/sysbench"));
         let ssl = if certificates.is_some() { "on" } else { "off" };
         sysbench.args(["oltp_point_select", "--db-driver=mysql", "--mysql-host=127.0.0.1"]);
@@ -146,6 +154,13 @@ fn rates(output: &str) -> Option<(f64, f64)> {
     let line = output.lines().find_map(|line| line.trim_start().strip_prefix("queries:"))?;
     let (queries, rate) = line.split_once('(')?;
     Some((queries.trim().parse().ok()?, rate.split_whitespace().next()?.parse().ok()?))
+}
+
+/// Milliseconds, of `99th percentile:   1.23`.
+fn p99(output: &str) -> Option<f64> {
+    let line =
+        output.lines().find_map(|line| line.trim_start().strip_prefix("99th percentile:"))?;
+    line.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -25,7 +25,8 @@ fn head(section: &str) -> String {
         "points" | "tls" => {
             ("threads", &[("queries/s", 12), ("proxy us/query", 16), ("of HAProxy", 10)])
         }
-        "idle" => ("sessions", &[("KiB each", 12)]),
+        "pooling" => ("clients", &[("queries/s", 12), ("proxy us/query", 16), ("p99 us", 10)]),
+        "idle" | "idle of shared" => ("sessions", &[("KiB each", 12)]),
         "rest" => ("locks", &[("statements/s", 12), ("renewal us", 12)]),
         "locks" => (
             "clients",
@@ -72,7 +73,14 @@ fn row(group: &Group, of: Of) -> String {
             let share = group.ratio("per_second", of, (size, "haproxy"));
             format!("{:12.0} {processor:>16} {share:10.3}", median("per_second"))
         }
-        "idle" => format!("{:12.2}", median("kib_per_session")),
+        "pooling" => {
+            let processor = match variant {
+                "direct" => String::new(),
+                _ => format!("{:.2}", median("processor_us")),
+            };
+            format!("{:12.0} {processor:>16} {:10.0}", median("per_second"), median("p99_us"))
+        }
+        "idle" | "idle of shared" => format!("{:12.2}", median("kib_per_session")),
         "rest" => format!("{:12.2} {:12.0}", median("statements_per_second"), median("renewal_us")),
         "locks" => format!(
             "{:12.0} {:10.0} {:10.0} {:10.3} {:10.3} {:10.1}",

@@ -13,8 +13,8 @@ use lockstead_support::patience::within;
 use lockstead_support::process::Group;
 use lockstead_support::{Flavour, Launch, PrivateServer, Proxy, free_port};
 
-use super::plan::Plan;
-use crate::workplace::{Workplace, last_lines, make_lockstead_account, store_url};
+use super::plan::{Plan, Section};
+use crate::workplace::{Workplace, last_lines, make_lockstead_account, sharing_options, store_url};
 
 /// How long a proxy may take until it lets a client in.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -63,7 +63,9 @@ impl<'a> Stage<'a> {
         flavour: Flavour,
     ) -> Result<Self> {
         let folder = place.file(&format!("server-{}", flavour.name()));
-        let server = PrivateServer::start_in(folder, flavour, &[])?;
+        let shares = plan.wants(Section::Pooling);
+        let options = if shares { sharing_options(flavour) } else { &[] };
+        let server = PrivateServer::start_in(folder, flavour, options)?;
         make_lockstead_account(&server, &[SCHEMA, EARLIER_SCHEMA])?;
         server.sql(
             "CREATE DATABASE bench;
@@ -180,24 +182,40 @@ impl<'a> Stage<'a> {
 
     /// Starts MySQL Router so that it forwards bytes and does not look into the protocol, its fastest way.
     pub(crate) fn start_router(&mut self) -> Result<()> {
-        let (port, folder) = (lasting_port(), self.place.file("router"));
+        self.start_router_as(
+            "router",
+            "client_ssl_mode=PASSTHROUGH\nserver_ssl_mode=AS_CLIENT\nconnection_sharing=0\n",
+        )
+    }
+
+    /// Starts MySQL Router so that clients share connections: each gives its own away after every statement outside a
+    /// transaction. Router has no limit on them; it keeps as many as `idle` open that nobody uses.
+    pub(crate) fn start_sharing_router(&mut self, name: &'static str, idle: usize) -> Result<()> {
+        let sharing = format!(
+            "client_ssl_mode=DISABLED\nserver_ssl_mode=DISABLED\nconnection_sharing=1\n\
+             connection_sharing_delay=0\n[connection_pool]\nmax_idle_server_connections={idle}\n"
+        );
+        self.start_router_as(name, &sharing)
+    }
+
+    fn start_router_as(&mut self, name: &'static str, settings: &str) -> Result<()> {
+        let (port, folder) = (lasting_port(), self.place.file(name));
         fs::create_dir_all(&folder)?;
         let shown = folder.display();
         let settings = format!(
             "[DEFAULT]\nlogging_folder={shown}\nruntime_folder={shown}\ndata_folder={shown}\n\
              max_total_connections=4096\n[logger]\nlevel=WARNING\n[io]\nthreads={}\n[routing:server]\n\
              bind_address=127.0.0.1\nbind_port={port}\ndestinations=127.0.0.1:{}\n\
-             routing_strategy=first-available\nprotocol=classic\nclient_ssl_mode=PASSTHROUGH\n\
-             server_ssl_mode=AS_CLIENT\nconnection_sharing=0\nmax_connections=4096\n\
-             max_connect_errors=4294967295\n",
+             routing_strategy=first-available\nprotocol=classic\nmax_connections=4096\n\
+             max_connect_errors=4294967295\n{settings}",
             Plan::THREADS,
             self.server.port()
         );
         fs::write(folder.join("router.conf"), settings)?;
         let mut command = Command::new(self.programs.cache.join("bin/mysqlrouter"));
         command.arg("-c").arg(folder.join("router.conf"));
-        self.run("router", port, &mut command)?;
-        self.until_let_in("router")
+        self.run(name, port, &mut command)?;
+        self.until_let_in(name)
     }
 
     fn run(&mut self, name: &'static str, port: u16, command: &mut Command) -> Result<()> {
@@ -242,6 +260,17 @@ impl<'a> Stage<'a> {
     fn ask(&self, name: &str, sql: &str) -> Result<String> {
         let port = format!("--port={}", self.port_of(name));
         self.server.sql_with(&["--user=bench", "--password=bench", &port], sql)
+    }
+
+    /// Shows a proxy whose sessions share connections the password of the benchmarks' account, over TLS.
+    pub(crate) fn teach(&self, name: &str) -> Result<()> {
+        let port = format!("--port={}", self.port_of(name));
+        let tls = match self.server.flavour() {
+            Flavour::MySql => "--ssl-mode=REQUIRED",
+            Flavour::MariaDb => "--ssl",
+        };
+        self.server.sql_with(&["--user=bench", "--password=bench", &port, tls], "DO 1")?;
+        Ok(())
     }
 
     fn until_let_in(&mut self, name: &str) -> Result<()> {

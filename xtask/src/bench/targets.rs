@@ -70,6 +70,8 @@ pub(crate) fn verdicts(group: &Group) -> Vec<Verdict> {
         "hot" => hot(group),
         "handover" => handover(group),
         "windows" => windows(group),
+        "pooling" => pooling(group),
+        "idle of shared" => idle_of_shared(group),
         // What a pair costs the server has no target.
         _ => Vec::new(),
     };
@@ -124,6 +126,34 @@ fn points(group: &Group) -> Vec<Verdict> {
         }
     }
     out
+}
+
+fn pooling(group: &Group) -> Vec<Verdict> {
+    let rate = |n, other| group.ratio("per_second", (n, "shared"), (n, other));
+    let own = |n| format!("point selects, {n} clients, 16 shared/own connections");
+    let mut out = vec![
+        verdict(own(16), rate(16, "session"), Must::Reach, 0.95),
+        verdict(own(256), rate(256, "session"), Must::Reach, 0.6),
+    ];
+    let router = "sharing router";
+    if group.median((256, router), "per_second") > 0.0 {
+        let what = "point selects, 256 clients, 16 shared connections/MySQL Router's";
+        out.push(verdict(what, rate(256, router), Must::Reach, 2.0));
+    }
+    out
+}
+
+fn idle_of_shared(group: &Group) -> Vec<Verdict> {
+    let one = |n| {
+        let kib = group.median((n, "shared"), "kib_per_session");
+        verdict(
+            format!("KiB for a session without connection, of {n}"),
+            kib,
+            Must::StayWithin,
+            16.0,
+        )
+    };
+    group.sizes().into_iter().map(one).collect()
 }
 
 fn tls(group: &Group) -> Vec<Verdict> {
