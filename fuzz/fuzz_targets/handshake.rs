@@ -48,7 +48,7 @@ fn login(packet: &[u8], server: Capabilities, proof: Option<&[u8]>, tag: Option<
         assert_eq!(again.attribute(TAG_ATTRIBUTE), tag);
     }
     // What the proxy has written, it does not change again.
-    // A level of zstd takes the place of what else may follow.
+    // A level of zstd replaces anything else that may follow.
     if !hops.has(Capabilities::ZSTD) {
         assert_eq!(again.for_server(server, hops, None, tag), out);
     }

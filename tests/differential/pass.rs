@@ -14,7 +14,7 @@ use crate::wire::wrap::Wrap;
 /// What is around the connections of both sides, and what the proxy is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pass {
-    /// As everybody starts it.
+    /// With the default settings.
     Plain,
     /// Over TLS; and the server is asked for the reply to every lock call.
     OverTls,

@@ -27,7 +27,7 @@ struct Case {
     script: Arc<Found>,
     flavour: Flavour,
     pass: Pass,
-    /// Of the script at this server: its passes have turns, since names that are its own are then nobody else's.
+    /// Of the script at this server. Its passes run one after the other, so that no other pass uses its lock names.
     recorded: Arc<Mutex<Recorded>>,
     proxies: Arc<Proxies>,
 }

@@ -114,7 +114,7 @@ impl Drop for Running {
 }
 
 fn a_cut_report_says_so_and_counts_are_whole(server: &Server) {
-    // Rows of nobody's that live are looked for with each renewal.
+    // Each renewal looks for lock rows whose holder has no live proxy.
     let desk = Desk::with(server, "lease = '1h'\n", &[]);
     let mut holder = Session::at(desk.proxy.port);
     holder.lock("a lock");
@@ -234,8 +234,8 @@ fn the_audit_tells_what_became_of_an_order(server: &Server) {
     std::fs::write(desk.folder.file("settings.toml"), "max_waiters = 7\n").expect("written");
     desk.rows(&["reload"]);
     let reloaded = |l: &str| l.contains("\"RELOAD\"") && l.contains("max_waiters 7, was 0");
-    // Its lines come by another way than its answers.
-    let log = eventually("the log tells of the order", || {
+    // The log reaches the test on another way than the answers.
+    let log = eventually("the log has the order", || {
         Some(desk.proxy.log()).filter(|log| log.lines().any(reloaded))
     });
     let who = rustix::process::geteuid().as_raw();

@@ -194,7 +194,7 @@ fn an_old_copy_is_adopted_above_what_proxies_know(server: &Server) {
     holder.last_words();
     let needless = store.adopt(server.port, &["--yes"]);
     assert_eq!(needless.status.code(), Some(3), "{}", text(&needless));
-    // Its clock is behind.
+    // Its clock is slow.
     let above = (epoch + 1_000_000_000).to_string();
     let next = store.adopted(server.port, &["--above", &above]);
     assert_eq!(next, epoch + 1_000_000_001);
@@ -287,7 +287,7 @@ fn an_address_that_moves_for_a_moment_ends_nothing(server: &Server) {
         let sql = format!("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE {waits}");
         (root.column(&sql) == ["1"]).then_some(())
     });
-    // Whoever connects now gets to the replica, which has all rows.
+    // New connections now reach the replica, which has all rows.
     way.lead_to(second.server.port);
     client_way.cut();
     let mut holder = Session::at(proxy.port);
@@ -406,7 +406,7 @@ fn the_locks_move_with_the_primary_and_not_back(server: &Server) {
     next.ask_for("k");
     next.gets_it();
     assert!(number("SELECT tok FROM $.locks WHERE name='k'") > token);
-    // A session that has stayed behind is nobody there.
+    // The new primary does not know the session that has stayed.
     bystander.send("SELECT GET_LOCK('of the former', 0)");
     let words = bystander.last_words().expect("a reason").message;
     assert!(String::from_utf8_lossy(&words).contains("another server"), "{words:?}");

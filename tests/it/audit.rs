@@ -162,7 +162,7 @@ fn locks_of_a_proxy_whose_row_is_gone_pass_on(server: &Server) {
         let asked = next.client.query(b"SELECT GET_LOCK('idle', 1)");
         (asked.error().is_none() && !next.is_free("idle")).then_some(())
     });
-    eventually("nobody else's rows are left", || {
+    eventually("only rows of known proxies are left", || {
         let sql = format!(
             "SELECT COUNT(*) FROM {0}.locks WHERE holder NOT IN (SELECT id FROM {0}.proxies) AND holder<>0",
             other.schema

@@ -127,7 +127,7 @@ fn a_server_that_lets_nobody_in_without_tls_is_told_too(server: &Server) {
     assert!(proxy.log().contains("require_secure_transport"), "{}", proxy.log());
 }
 
-/// A certificate that vouches for itself, with its key: good between so many days from now.
+/// A self-signed certificate with its key, valid between these days, counted from today.
 fn make(folder: &Folder, name: &str, (begin, end): (i64, i64)) -> [String; 2] {
     let moment = |days: i64| {
         let today = Duration::from_secs(UnixTime::now().as_secs());

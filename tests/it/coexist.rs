@@ -1,4 +1,4 @@
-//! Mode coexist: the server's own lock first, and the row before the client hears of it.
+//! Mode coexist: the server's own lock first, then the row, then the reply to the client.
 
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};

@@ -59,7 +59,7 @@ fn a_circle_inside_a_proxy_ends_as_it_closes(server: &Server) {
     assert!(proxy.metric("lockstead_deadlocks_total{found=\"here\"}") >= 3.0);
 }
 
-/// A circle of sessions at the proxies in turn; whoever gives up lets the others go on.
+/// A circle of sessions at the proxies in turn; the one that gets the error lets the others go on.
 fn circle(server: &Server, proxies: &[&Proxy], length: usize) {
     let mut sessions: Vec<Session> =
         (0..length).map(|n| Session::at(proxies[n * proxies.len() / length].port)).collect();

@@ -124,7 +124,7 @@ fn a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s(server: 
     let refused = "PREPARE s FROM 'CREATE TABLE mysql.t SELECT GET_LOCK(''k'',0)'";
     assert_eq!(error(&mut session, refused), Some(1235));
     session.run("EXECUTE s");
-    check(&mut session, "behind a refusal", mine);
+    check(&mut session, "after a refusal", mine);
     if flavour_of(server) == Flavour::MariaDb {
         let compound = "BEGIN NOT ATOMIC EXECUTE s; END";
         assert_eq!(error(&mut session, compound), Some(1235));
@@ -138,7 +138,7 @@ fn a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s(server: 
         assert_eq!(error(&mut session, "PREPARE s FROM @none"), Some(1064));
     }
     assert_eq!(error(&mut session, "EXECUTE s"), Some(1243));
-    check(&mut session, "behind an error", None);
+    check(&mut session, "after an error", None);
 }
 
 fn named_statements_that_are_not_allowed_are_refused(server: &Server) {
@@ -285,7 +285,7 @@ fn lock_tables_that_do_not_answer_are_an_error(server: &Server) {
     }
     let responses: Vec<Response> =
         sessions.iter_mut().map(|s| s.client.read_response(Shape::Query)).collect();
-    assert_eq!(responses[0].error(), Some(1105), "a lock that is to be had at once");
+    assert_eq!(responses[0].error(), Some(1105), "a lock that is free");
     assert!(responses[0].took.as_secs() >= 9, "{:?}", responses[0].took);
     assert_eq!(responses[1].error(), Some(1105), "a question");
     assert_eq!(responses[2].error(), None, "a wait that is over");

@@ -200,7 +200,7 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
         assert_eq!(proxied.packets, direct.packets);
     }
     holder.last_words();
-    // And when it is back, the lock is to be had again, though others now have the ids of before.
+    // When it is back, the lock is free again, though other connections now have the earlier ids.
     own.restart();
     let others: Vec<Client> = (0..50).map(|_| connect(own.server.port)).collect();
     // The proxy's own connections may have some of them.

@@ -1,5 +1,5 @@
 //! Clients that send what no client should, at every stage of a connection: the proxy answers with
-//! an error or closes, and nobody else notices.
+//! an error or closes, and no other client notices.
 //!
 //! A run prints its seed. `LOCKSTEAD_HOSTILE_SEED=seed` draws the same again,
 //! `LOCKSTEAD_HOSTILE_COUNT=n` more or less of it; `LOCKSTEAD_HOSTILE_TRACE=1` prints what is sent.

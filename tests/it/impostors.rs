@@ -130,7 +130,7 @@ fn hear(
 
 /// Asks for the password in full, and for it under a key.
 fn ask(stream: &mut (impl Read + Write), seq: u8, key: &[u8], said: &mut Said) -> io::Result<()> {
-    // Whoever has named another plugin is asked for this one.
+    // A client that has named another plugin is asked for this one.
     let switch = b"\xfecaching_sha2_password\0abcdefghijklmnopqrst\0";
     send(stream, seq + 1, switch)?;
     let (seq, proof) = receive(stream)?;
@@ -199,7 +199,7 @@ fn assert_says_nothing(said: &Said, case: &dyn Debug) {
         assert!(!has(packet, PASSWORD), "{case:?}: its password is told: {said:?}");
     }
     // A proof is something to try passwords on.
-    assert!(has(&said[0], "lockstead_probe\0\0"), "{case:?}: a login of nobody's: {said:?}");
+    assert!(has(&said[0], "lockstead_probe\0\0"), "{case:?}: not the login of the probe: {said:?}");
     assert!(said[1..].iter().all(|packet| packet.len() <= 1), "{case:?}: {said:?}");
 }
 

@@ -77,7 +77,7 @@ impl Stage {
     }
 
     /// The last packet is the proxy's refusal, numbered as the server's was; no lock was taken
-    /// from anybody, and the next statement is answered.
+    /// from any session, and the next statement is answered.
     fn assert_refused(&mut self, what: &str, response: &Response) {
         assert_eq!(response.end, End::Complete, "{what}");
         let last = response.packets.last().expect("a packet");
@@ -199,7 +199,7 @@ fn a_garbled_text_is_refused_in_whatever_state_the_server_reads_it(server: &Serv
                     let expected = if line_comment && length < 3 { 0 } else { 1064 };
                     assert_eq!(got, expected, "{what}");
                     let got = code(&session.client.prepare(&text));
-                    // MySQL and MariaDB prepare nothing of what is behind this.
+                    // Both servers prepare only the text before this.
                     let expected = if prefix.ends_with(";\0") { 0 } else { expected };
                     assert_eq!(got, expected, "{what}, prepared");
                 }

@@ -59,7 +59,7 @@ fn clocks_and_zones_of_sessions_change_nothing(server: &Server) {
     for session in &mut sessions {
         session.lock("k");
         let now = token(server, &proxy, "k");
-        assert!(now > last, "{now} behind {last}");
+        assert!(now > last, "{now} after {last}");
         last = now;
         let recent = format!(
             "SELECT ABS(TIMESTAMPDIFF(SECOND,since_utc,UTC_TIMESTAMP()))<600 FROM {}.held_locks",
@@ -92,7 +92,7 @@ fn a_token_grows_with_every_grant(server: &Server) {
         let session = &mut sessions[turn % 2];
         session.lock("t");
         let now = token(server, &proxy, "t");
-        assert!(now > last, "{now} behind {last}");
+        assert!(now > last, "{now} after {last}");
         last = now;
         session.lock("t");
         assert_eq!(token(server, &proxy, "t"), now, "taking it again is no new grant");
@@ -111,7 +111,7 @@ fn a_row_that_is_not_used_is_deleted_and_tokens_grow_all_the_same(server: &Serve
         let session = if round % 2 == 0 { &mut one } else { &mut two };
         session.run("SELECT GET_LOCK('seldom', 60)");
         let now = token(server, &a, "seldom");
-        assert!(now > last, "{now} behind {last}");
+        assert!(now > last, "{now} after {last}");
         last = now;
         session.unlock("seldom");
         eventually("the row of the free lock is gone", || {
@@ -156,7 +156,7 @@ fn waiters_are_served_in_the_order_they_came(server: &Server) {
     let mut last = token(server, &proxy, "queue");
     holder.unlock("queue");
     for waiter in &mut waiters {
-        // Whoever else were served before this one would keep the lock, and this one would wait.
+        // If another session were served before this one, it would keep the lock, and this one would wait.
         waiter.gets_it();
         let now = token(server, &proxy, "queue");
         assert!(now > last);

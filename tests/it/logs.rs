@@ -1,4 +1,4 @@
-//! What the log tells of clients: who came and why it ended, never what was said.
+//! The log says which client came and why it left, but never what it sent.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn events(proxy: &Proxy) -> Vec<Value> {
     events.filter(|event| event["target"] == "lockstead::sessions").collect()
 }
 
-/// What is told of a connection, each time with who it is: the message, and why it ended.
+/// Log lines of a connection: the message, and the reason of its end. Each line must name the client.
 fn told(proxy: &Proxy, connection: u64, peer: &str) -> Vec<(String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let id = connection.to_string();

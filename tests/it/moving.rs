@@ -211,7 +211,7 @@ fn check_and_doctor_say_whether_it_is_time_for_the_next_step(server: &Server) {
     let (said, codes) = advice(own, &desk, "durable");
     assert!(said.contains("not yet") && said.contains("1 statements that lock"), "{said}");
     assert_eq!(codes, ["problem not-yet", "note mixed-modes"]);
-    // A server that lists its locks tells of direct clients.
+    // A server that lists its locks shows those of direct clients.
     let own = OwnServer::start(
         flavour_of(server),
         match flavour_of(server) {

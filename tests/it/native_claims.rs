@@ -189,7 +189,7 @@ fn a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other(server: &Se
     a.lock(k);
     let back = claim_after(token, k, 40, &a);
     assert!(won(store.run_one(&one, back.clone()), &one, &back).token > other.token);
-    // A proxy that waits is told of.
+    // The outcome names the proxy that waits.
     let waits = with_turn(acquire(k, 50, FLOOR + 500), Precedence::Queue(5));
     store.run_among(&two, std::slice::from_ref(&waits), &live(&[1]));
     let last = claim_after(store.token(k), k, 60, &a);

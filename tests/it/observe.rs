@@ -201,7 +201,7 @@ fn locks_are_the_server_s_own(server: &Server) {
     assert!(!holder.is_free(&name));
 }
 
-/// A session of somebody's with a program's name.
+/// A session of this account, with the name of a program.
 fn as_person(port: u16, person: &Person, program: &str, schema: Option<&str>) -> Session {
     let attributes = vec![(program.to_owned(), "biller".to_owned())];
     let (user, database) = (person.name.clone(), schema.map(str::to_owned));

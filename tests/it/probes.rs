@@ -169,7 +169,7 @@ fn probe_and_leave(port: u16) -> u64 {
     u64::from(u32::from_le_bytes(id))
 }
 
-// For a server of its own: the values are everybody's.
+// On a server of its own, since the values apply to every session.
 fn state_left_by_a_probe_has_the_globals_of_its_time(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     let server = &own.server;

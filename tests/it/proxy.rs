@@ -24,7 +24,7 @@ pub(crate) struct Proxy {
     running: lockstead_support::Proxy,
 }
 
-/// A schema name nobody else has.
+/// A schema name that no other test has.
 pub(crate) fn fresh_schema() -> String {
     format!("lockstead_t{:012x}", rand::random::<u64>() >> 16)
 }

@@ -64,9 +64,10 @@ fn errors_before_a_login_reach_every_client(server: &Server) {
     let unreachable = (1429, "Lockstead can't connect to the MySQL server");
     assert_told(proxy.port, root, WITHOUT_TLS, unreachable);
     let plain = Proxy::start(&server.url, &["--tls", "off"]);
-    let behind = format!("127.0.0.1:{}", plain.port);
+    let backend = format!("127.0.0.1:{}", plain.port);
     let store = format!("{}{}", server.url, fresh_schema());
-    let proxy = Launched::start(&behind, &store, &["--create-schema", "--backend-tls", "required"]);
+    let proxy =
+        Launched::start(&backend, &store, &["--create-schema", "--backend-tls", "required"]);
     assert_told(proxy.port, root, WITHOUT_TLS, (1429, "the server offers none"));
 }
 

@@ -1,4 +1,4 @@
-//! What stands in the way of a start or of a login is said, and counted as what it is.
+//! A start or a login that fails says why, and is counted under its reason.
 
 use std::path::PathBuf;
 
@@ -118,7 +118,7 @@ fn a_server_without_room_is_no_failed_login(server: &Server) {
     eventually("it is counted", || {
         (closed("refused_by_server") + closed("login_failed") > 0.0).then_some(())
     });
-    assert!(closed("login_failed").abs() < f64::EPSILON, "nobody's password was wrong");
+    assert!(closed("login_failed").abs() < f64::EPSILON, "no password was wrong");
 }
 
 fn where_the_state_is_kept_is_told(server: &Server) {

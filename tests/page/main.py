@@ -75,7 +75,7 @@ class Load:
 
 
 class Watched:
-    """A page of a browser of its own, which must be silent and ask nobody else."""
+    """A page in a browser of its own, which must log nothing and send requests only to the proxy."""
 
     def __init__(self, browser, base, view):
         self.base, self.said, self.foreign = base, [], []

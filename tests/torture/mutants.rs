@@ -1,13 +1,13 @@
 //! Each rule of the engine is left out once, and a checker must notice; with the rule in force the
 //! same scenario passes.
 //!
-//! | Rule left out | Who notices |
+//! | Rule left out | Noticed by |
 //! |---|---|
 //! | `TokenByCounter` | tokens grow |
 //! | `DeleteWithoutFloor` | tokens grow |
 //! | `StealBeforeGone` | no lost update |
 //! | `ReleaseBeforeRollback` | no lost update |
-//! | `ReleaseOnEof` | nobody's transaction has the row |
+//! | `ReleaseOnEof` | no transaction has locked the row |
 //! | `UnsortedBatch` | batches do not deadlock |
 //! | `OwnLease` | a lease is a promise |
 //! | `StopAtEmpty` | a lease is a promise |
@@ -17,9 +17,9 @@
 //! | `NoCheckAfterReply` | the model, and `the_deadline_is_checked_between_the_stores_reply_and_the_answer`: the session checks again |
 //! | `ClaimWithoutProof` | `a_session_without_the_servers_lock_changes_nothing` in tests/it/native_claims.rs |
 //! | `ProofBeforeRow` | `a_claim_is_judged_when_it_has_the_row` in tests/it/native_claims.rs |
-//! | `ReleaseWithoutGuard` | whoever holds the lock has its row |
-//! | `AnswerBeforeRow` | whoever holds the lock has its row |
-//! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client hears more |
+//! | `ReleaseWithoutGuard` | the holder of the lock has its row |
+//! | `AnswerBeforeRow` | the holder of the lock has its row |
+//! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client gets another reply |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
 //!
 //! Rules of sessions that move between shared connections are left out in tests/differential/mutants.rs.
@@ -155,7 +155,7 @@ impl Stage {
         session
     }
 
-    /// Whoever holds the lock has its row.
+    /// The holder of the lock has its row.
     fn look_for_row_of(&self, conn: u64) {
         let sql = format!(
             "SELECT COUNT(*) FROM {}.held_locks WHERE name='counter 0' AND connection_id={conn}",

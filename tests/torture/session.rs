@@ -51,7 +51,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// `None` when there is no login to be had.
+    /// `None`: the login failed.
     pub(crate) fn open(place: &Place, proxy: usize, port: u16) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let client = Client::connect("127.0.0.1", port, &account()).ok()?;

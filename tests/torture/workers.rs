@@ -209,7 +209,7 @@ impl Worker {
         session.release(&key)
     }
 
-    /// 3572 and 1205: somebody's transaction has the row. After a restart it may be one that the
+    /// 3572 and 1205: another transaction has locked the row. After a restart it may be one that the
     /// server found in its log.
     fn blocked(&self, session: &Session, key: &str, e: Broken) {
         if let Broken::Error(code @ (1205 | 3572)) = e {

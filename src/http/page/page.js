@@ -231,7 +231,7 @@ const show = (status) => {
   for (const element of document.querySelectorAll(".spark")) spark(element, cluster.rates[element.dataset.series]);
   const locks = mine(status.locks), waits = mine(status.waiters);
   graph(mine(status.contended), waits);
-  // Whoever observes keeps no locks, and those of the server's own are not listed.
+  // A proxy that observes keeps no locks, and the server's own locks are not listed.
   const here = (text) => (cluster.observes ? "Not known: this proxy observes, and locks are the server's own. See lockstead report." : text);
   fill("locks", locks, here(none("No lock is held.")));
   by("locks-more").textContent = cluster.held > locks.length ? `the ${locks.length} held longest, of ${count(cluster.held)}` : "";

@@ -128,14 +128,14 @@ fn for_tls(random: &mut StdRng, login: &[u8]) -> Vec<u8> {
     let mut hello = Vec::new();
     let mut tls = tls();
     tls.write_tls(&mut hello).expect("a hello");
-    let behind = match random.random_range(0..5) {
+    let rest = match random.random_range(0..5) {
         0 => noise(random, 500),
         1 => hello[..random.random_range(0..hello.len())].to_vec(),
         2 => mutated(random, &hello),
         3 => packet(2, login),
         _ => [hello, noise(random, 500)].concat(),
     };
-    [packet(1, &question), behind].concat()
+    [packet(1, &question), rest].concat()
 }
 
 fn tls() -> ClientConnection {

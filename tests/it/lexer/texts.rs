@@ -58,7 +58,7 @@ const ODD_SPACE: [&[u8]; 12] = [
     b"#\"\r\n",
 ];
 
-/// What stands in strings, quoted names and comments.
+/// The contents of strings, quoted names and comments.
 const INSIDE: [&[u8]; 18] = [
     b"a",
     b" ",
@@ -113,7 +113,7 @@ const ODD_INSIDE: [&[u8]; 29] = [
     b"@",
 ];
 
-/// What else may stand in a list.
+/// Other items of a list.
 const ITEMS: [&[u8]; 28] = [
     b"1",
     b"1.5",

@@ -233,7 +233,7 @@ fn windows(group: &Group) -> Vec<Verdict> {
     let watched = group.median((16, "watched"), "of_alone");
     vec![
         verdict("ms of the page, p99", p99("page"), Must::StayWithin, 200.0),
-        verdict("ms of a status that is made anew, p99", p99("anew"), Must::StayWithin, 200.0),
+        verdict("ms of a status that is made again, p99", p99("made"), Must::StayWithin, 200.0),
         verdict("ms of a scrape, p99", p99("metrics"), Must::StayWithin, 50.0),
         verdict("time of a lock pair, watched/alone", watched, Must::StayWithin, 1.05),
     ]

@@ -120,7 +120,7 @@ pub enum Piece {
     /// Names with types, where the client tells them even if there is no row.
     Columns(String),
     Row(Vec<(String, Value)>),
-    /// The end of a result, with what the client tells of it.
+    /// The end of a result, with what the client reports about it.
     Done(String),
 }
 
