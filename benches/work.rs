@@ -1,4 +1,4 @@
-//! What the longest statements cost that are looked at in one piece, in milliseconds: `cargo bench --bench work`.
+//! The cost of the longest statements that are read in one piece, in milliseconds: `cargo bench --bench work`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -230,7 +230,7 @@ servers() {
     # shellcheck disable=SC2153 # of server.env
     accounts "$FLAVOUR" | sql --batch
     sql -e 'CREATE DATABASE test'
-    # What the proxy would make, to have it on both sides.
+    # The proxy's tables, so that both sides have them.
     "$bin" schema install --backend "127.0.0.1:$PORT" --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" >/dev/null
     "$2_prepare" "$1" "$tmp/server-$side"
     # A client that asks for @@socket would go past the proxy.

@@ -405,7 +405,7 @@ fn no_file_names_a_path_of_one_machine() {
     let places = ["work", "root"].map(|name| format!("/{name}/"));
     let mut findings = Findings::default();
     for path in files() {
-        // What is not UTF-8 is no text.
+        // A file that is not UTF-8 is no text.
         let Ok(text) = fs::read_to_string(root().join(&path)) else { continue };
         for (n, line) in text.lines().enumerate() {
             if places.iter().any(|place| names_place(line, place)) {

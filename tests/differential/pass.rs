@@ -112,7 +112,7 @@ impl Running {
         let extra = std::env::var("LOCKSTEAD_DIFF_EXTRA").unwrap_or_default();
         let mut arguments = pass.arguments();
         arguments.extend(extra.split_whitespace());
-        // Who observes needs a place for it.
+        // A proxy that observes needs a folder for its file.
         let directory = (pass == Pass::Observed).then(|| std::env::temp_dir().join(fresh_schema()));
         if let Some(directory) = &directory {
             arguments.extend(["--state-dir", directory.to_str().expect("a plain path")]);

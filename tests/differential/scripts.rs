@@ -129,7 +129,7 @@ impl Case {
         if is_alone {
             return Ok(self.check(&Server::from_env(self.flavour), None, &mut recorded)?);
         }
-        // What was recorded is another server's.
+        // The recorded answers are those of another server.
         let mut own = Recorded::default();
         let of_all = self.pass.server_options(self.flavour).is_none();
         let recorded = if of_all { &mut *recorded } else { &mut own };
@@ -142,7 +142,7 @@ impl Case {
         })
     }
 
-    /// What the proxy does not cover is a matter of the server alone.
+    /// Whether the script runs on the server alone, because the proxy does not cover it.
     fn is_alone(&self) -> bool {
         let later = self.script.later && self.pass == Pass::Plain;
         later && !is_set("LOCKSTEAD_DIFF_LATER", "proxy")

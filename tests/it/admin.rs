@@ -395,7 +395,7 @@ fn top_shows_locks_as_they_come_and_go(server: &Server) {
     shows("first job");
     holder.lock("second job");
     shows("second job");
-    // What cannot be shown is not shown as it was.
+    // If the locks cannot be read, an earlier answer is not shown in their place.
     let locks = format!("{}.locks", desk.proxy.schema);
     server.root().run(&format!("RENAME TABLE {locks} TO {locks}_away"));
     shows("(the lock tables do not answer");

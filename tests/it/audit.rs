@@ -1,16 +1,17 @@
-//! What an administrator does to the lock tables by hand is noticed.
+//! The proxy notices changes to the lock tables by hand.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+
+use lockstead_support::patience::within;
 
 use crate::cli::install;
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::session::{Session, until_busy};
-use crate::stage::{eventually, is_at_server, join, on_both};
+use crate::stage::{PATIENCE, eventually, is_at_server, join, on_both};
 use crate::wire::Shape;
 
 on_both! {
@@ -123,8 +124,14 @@ fn sessions_at_work_keep_their_locks_under_many_audits(server: &Server) {
                 session.unlock(&format!("own{n}"));
             });
         }
-        thread::park_timeout(Duration::from_secs(6));
+        // A lease has fifteen renewals and three audits.
+        let worked = [&a, &b].map(|proxy| {
+            let renewals = || proxy.metric("lockstead_lease_renewal_seconds_count");
+            let enough = renewals() + 18.0;
+            within(PATIENCE, || (renewals() >= enough).then_some(())).is_some()
+        });
         over.store(true, Ordering::Relaxed);
+        assert_eq!(worked, [true; 2], "both proxies renew for longer than a lease");
     });
     for proxy in [&a, &b] {
         assert!(proxy.metric("lockstead_lost_rows_total") < 1.0);

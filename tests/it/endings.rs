@@ -281,7 +281,7 @@ fn a_proxy_s_row_names_its_own_connections_after_a_restart(server: &Server) {
     });
 }
 
-/// What runs at the server counts, in whichever run of it the session began.
+/// A session that the server still works for counts, even if it began in an earlier run of the server.
 fn after_a_restart_a_takeover_still_waits_for_sessions(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     until_it_has_run_a_while(&own.server);

@@ -293,6 +293,7 @@ fn a_grant_that_meets_a_kill_is_answered_or_given_back(server: &Server) {
         until_busy(&mut root, waiter.id());
         let kill = format!("KILL QUERY {}", waiter.id());
         std::thread::scope(|scope| {
+            // Time itself is tested: the kill must meet the grant. Each round moves the kill a little towards it.
             scope.spawn(|| {
                 std::thread::park_timeout(before);
                 killer.run(&kill)

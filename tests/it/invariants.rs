@@ -601,7 +601,7 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
     assert_eq!(store.sql("SELECT ttl_ms FROM {}.meta"), ["1000"]);
 }
 
-/// What is not as it was seen is not adopted.
+/// Tables that have changed since they were read are not adopted.
 fn i14_an_epoch_is_opened_only_on_what_has_stood_still(server: &Server) {
     let mut store = Store::new(server);
     store.join(1);

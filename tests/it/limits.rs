@@ -93,7 +93,7 @@ fn prepared_lock_calls_take_so_much_memory_and_no_more(server: &Server) {
     assert_eq!(session.value(kept), Some(ids.len().to_string()));
     let named = error(&mut session, &format!("PREPARE s FROM \"{sql}{}\"", " ".repeat(1000)));
     assert!(named.contains("'max_session_memory'"), "{named}");
-    // What has no lock call is the server's.
+    // Statements without a lock call have no such limit.
     assert!(prepare(&mut session, "SELECT ?").is_ok());
     let first = ids.remove(0);
     session.client.send_long_data(first, 0, &[b'a'; 5000]);

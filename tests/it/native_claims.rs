@@ -177,7 +177,7 @@ fn a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other(server: &Se
         assert_eq!(store.sql(sql), [format!("{} 1 {run} {token}", b.id())]);
         std::mem::swap(&mut a, &mut b);
     }
-    // Who does not have it changes nothing.
+    // A session that does not have the lock changes nothing.
     let vain = store.run_one(&one, claim_after(token, k, 20, &b));
     assert_eq!(vain.unproven, HashSet::from([key(k)]));
     // Another proxy's session has had it since, and the claim knows nothing of that.
@@ -295,7 +295,7 @@ fn claims_of_any_number_tell_what_became_of_each_key(server: &Server) {
                     assert!(!grant.native, "size {size}");
                 }
             }
-            // What is kept by rows alone is held by nobody afterwards.
+            // Locks that only a row keeps are free for the next round.
             store.sql("UPDATE {}.locks SET holder=0 WHERE proof<>sess");
         }
         a.run("DO RELEASE_ALL_LOCKS()");

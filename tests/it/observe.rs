@@ -358,7 +358,7 @@ fn the_report_is_kept_over_restarts(server: &Server) {
     let seen = lock(&report, &name);
     assert_eq!((&report["since"], &seen["calls"]["get_lock"]["one"]), (&since, &2.into()));
     assert_eq!(seen["holds"]["count"], 1);
-    // What cannot be read is renamed.
+    // A file that cannot be read is renamed.
     let file = observing.dir.join("observed.json");
     std::fs::write(&file, b"{\"format\": 1, ").expect("written");
     let path = observing.dir.to_str().expect("plain").to_owned();

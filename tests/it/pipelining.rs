@@ -147,7 +147,7 @@ fn statements_after_a_wait_are_run_when_it_is_over(server: &Server) {
 fn an_empty_packet_does_no_harm(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let mut waiter = Session::at(proxy.port);
-    // What follows an empty packet must not be taken for its command byte.
+    // The byte after an empty packet must not be taken for its command.
     for next in [0x03_u8, 0x16, 0x17, 0x1f, 0x11, 0x01] {
         let mut raw = Raw::at(proxy.port);
         raw.command(&[&[QUERY][..], b"SELECT GET_LOCK('k', 600)"].concat());

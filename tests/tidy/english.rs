@@ -254,6 +254,15 @@ fn remarks(text: &str) -> String {
     text.lines().map(said).collect::<Vec<_>>().join("\n")
 }
 
+/// The comments between the statements of a source, as paragraphs: those that document no item.
+fn asides(text: &str) -> String {
+    let said = |line: &str| {
+        let line = line.trim().strip_prefix("//").unwrap_or_default();
+        if line.starts_with(['/', '!']) { String::new() } else { line.trim().to_owned() }
+    };
+    text.lines().map(said).collect::<Vec<_>>().join("\n")
+}
+
 /// The messages among the string literals of a source: literals of several words, as the compiler joins their lines.
 fn messages(strings: &str) -> Vec<String> {
     let joined = strings.replace("\\\n", " ");
@@ -263,9 +272,12 @@ fn messages(strings: &str) -> Vec<String> {
 
 #[test]
 fn comments_and_messages_of_code_are_read() {
-    let code = "//! A row, as it\n//! stands.\nlet a = 1; // not this\n    /// Somebody else.\n";
+    let code = "//! A row, as it\n//! stands.\nlet a = 1; // not this\n    /// Somebody else.\n\
+                /// What a row holds.\n    // What is held is kept.\n";
     let found: Vec<_> = passages(&remarks(code)).iter().flat_map(|p| phrases(p)).collect();
     assert_eq!(found.len(), 2, "{found:?}");
+    let found: Vec<_> = passages(&asides(code)).iter().flat_map(|p| clauses(p)).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(messages("one word\nthree words \\\n   here\n"), ["three words here"]);
 }
 
@@ -275,9 +287,10 @@ fn comments_and_messages_are_in_plain_english() {
     for path in files().into_iter().filter(|path| is_rust(path) && path != LISTS) {
         let text = read(&path);
         let (_, strings) = split(&text);
-        // A comment may begin with "what" as a heading does: "What a session holds."
-        let comments = passages(&remarks(&text));
-        let said = comments.iter().flat_map(|passage| phrases(passage));
+        // The comment of an item may begin with "what" as a heading does: "What a session holds."
+        let (all, between) = (passages(&remarks(&text)), passages(&asides(&text)));
+        let said = all.iter().flat_map(|passage| phrases(passage));
+        let said = said.chain(between.iter().flat_map(|passage| clauses(passage)));
         let told = messages(&strings);
         for phrase in said.chain(told.iter().flat_map(|message| refused(message))) {
             findings.add(&path, phrase);

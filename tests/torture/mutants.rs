@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use lockstead_support::Way;
+use lockstead_support::patience::within;
 
 use crate::check::{Absence, Violation, check, deadlocks, early_losses, hanged};
 use crate::control::Control;
@@ -166,7 +167,8 @@ impl Stage {
         }
     }
 
-    /// The same, for as long as what was on its way may take. A sweep puts such a row right after a second.
+    /// The same for two seconds, since a late change is looked for that must not come. A sweep repairs such a row after a
+    /// second.
     fn watch_row_of(&self, conn: u64) {
         let end = Instant::now() + Duration::from_secs(2);
         while Instant::now() < end {
@@ -285,7 +287,15 @@ fn mutant_release_on_eof(server: &Server) {
     });
 }
 
-/// On a server of its own, whose deadlocks are these batches'.
+/// Takes and releases one of a few locks.
+fn take_any(session: &mut Session) {
+    let key = format!("k{}", rand::random_range(0..20));
+    if session.get(&key, 0) == Ok(true) {
+        session.release(&key).expect("a release");
+    }
+}
+
+/// On a server of its own, where only these batches can deadlock.
 fn mutant_unsorted_batch(server: &Server) {
     let control = Control::start(flavour_of(server));
     prove(&control.own.server, "UnsortedBatch", |server, mutant| {
@@ -296,7 +306,8 @@ fn mutant_unsorted_batch(server: &Server) {
             server.root().column(sql).concat().parse().expect("a count")
         };
         let before = count();
-        // Without the rule, until a deadlock is seen: a busy machine runs few batches.
+        // Without the rule, work goes on until there is a deadlock: a busy machine runs few batches. With it, none may
+        // come in this time.
         let most = Duration::from_secs(if mutant.is_some() { LIMIT } else { 6 });
         let end = Instant::now() + most;
         let over = AtomicBool::new(false);
@@ -305,16 +316,11 @@ fn mutant_unsorted_batch(server: &Server) {
                 let (mut session, over) = (stage.session(n % 2), &over);
                 scope.spawn(move || {
                     while Instant::now() < end && !over.load(Ordering::Relaxed) {
-                        let key = format!("k{}", rand::random_range(0..20));
-                        if session.get(&key, 0) == Ok(true) {
-                            session.release(&key).expect("a release");
-                        }
+                        take_any(&mut session);
                     }
                 });
             }
-            while Instant::now() < end && count() == before {
-                std::thread::park_timeout(Duration::from_millis(100));
-            }
+            within(most, || (count() != before).then_some(()));
             over.store(true, Ordering::Relaxed);
         });
         deadlocks(before, count())
@@ -340,6 +346,7 @@ fn mutant_own_lease(server: &Server) {
             for way in [Way::ToServer, Way::ToClient] {
                 stage.nodes[0].hold(way);
             }
+            // Time itself is tested: three leases of the other proxy, and less than this one's.
             std::thread::park_timeout(Duration::from_secs(6));
             stage.nodes[0].heal();
         })
@@ -357,6 +364,7 @@ fn mutant_stop_at_empty(server: &Server) {
                 root.run(&format!("ALTER TABLE {table} RENAME COLUMN {from} TO {to}"));
             };
             rename("addr", "hidden");
+            // Time itself is tested: some renewals fail and some succeed, in less than half a lease.
             std::thread::park_timeout(Duration::from_secs(4));
             rename("hidden", "addr");
             std::thread::park_timeout(Duration::from_secs(2));
@@ -369,8 +377,10 @@ fn mutant_trust_rows(server: &Server) {
         let stage = Stage::set(server, mutant, &[3, 3]);
         let mut before = stage.holder(0);
         server.root().run(&format!("DELETE FROM {}.locks", stage.place.schema));
-        // More than a third of the lease.
-        std::thread::park_timeout(Duration::from_secs(3));
+        // The audit of held locks ends the session. Without it, the session stays for many audits.
+        let (mut root, flavour) = (server.root(), flavour_of(server));
+        let gone = || (!is_at_server(&mut root, flavour, before.conn)).then_some(());
+        within(Duration::from_secs(8), gone);
         let next = stage.holder(1);
         let _ = before.ask("DO 1");
         before.hang_up();
@@ -393,6 +403,7 @@ fn mutant_count_in_silence(server: &Server) {
         stage.nodes[0].store.stall();
         control.own.signal("STOP");
         let began = now();
+        // Time itself is tested: the server is silent for longer than a lease.
         std::thread::park_timeout(Duration::from_millis(4500));
         control.own.signal("CONT");
         for _ in 0..2 {
@@ -431,6 +442,7 @@ fn mutant_answer_before_row(server: &Server) {
         stage.nodes[0].store.stall();
         std::thread::scope(|scope| {
             scope.spawn(|| {
+                // Time itself is tested: an answer before the row would come in these two seconds.
                 std::thread::park_timeout(Duration::from_secs(2));
                 stage.nodes[0].store.heal();
             });

@@ -269,7 +269,7 @@ impl Session {
         Ok(())
     }
 
-    /// What IS_FREE_LOCK says must fit what this session, and any other, holds.
+    /// IS_FREE_LOCK must not contradict the locks that this session, and any other, holds.
     pub(crate) fn is_free(&mut self, key: &str) -> Result<(), Broken> {
         let from = now();
         let value = self.ask_proxy(&format!("SELECT IS_FREE_LOCK('{key}')"))?;

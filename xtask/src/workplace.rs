@@ -35,7 +35,7 @@ struct Remains {
 }
 
 impl Workplace {
-    /// Goes to the checkout's root, makes the temporary folder, and makes sure that a signal leaves nothing behind.
+    /// Goes to the checkout's root, makes the temporary folder, and cleans up when a signal arrives.
     pub(crate) fn new(name: &'static str, parent: &Path) -> Result<Self> {
         let dev = dev_folder();
         let root = dev.parent().context("dev/ is in the checkout")?.canonicalize()?;

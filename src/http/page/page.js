@@ -14,7 +14,7 @@ const svg = (name, attributes) => {
   return element;
 };
 
-// What would move the cursor or turn the line around is shown by its number.
+// Characters that move the cursor or reverse a line are shown by their number.
 const plain = (text) =>
   String(text).replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb]|\udb40[\udc00-\udfff]/g,
     (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));

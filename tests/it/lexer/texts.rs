@@ -324,7 +324,7 @@ impl Drawing<'_> {
         self.put(&[b",", b" ", b"+"]);
     }
 
-    /// What has a call where no code is, unless modes say so.
+    /// A call in a string or a comment, which some modes turn into code.
     fn seeming_call(&mut self) {
         self.put(&[b"1/*", b"'", b"'", b"\"", b"1 `", b"1/*!999999 ", b"1--\x01"]);
         let opened = self.out.clone();

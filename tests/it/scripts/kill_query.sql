@@ -118,7 +118,7 @@ c?
 c: SELECT RELEASE_LOCK('$Nk')
 d?
 = 1
-# What is killed between two statements is not remembered: holder and former waiter.
+# A KILL QUERY between two statements is not remembered: holder and former waiter.
 h: KILL QUERY $ID(d)
 h: KILL QUERY $ID(b)
 d: SELECT IS_USED_LOCK('$Nk')

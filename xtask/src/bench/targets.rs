@@ -70,7 +70,7 @@ pub(crate) fn verdicts(group: &Group) -> Vec<Verdict> {
         "hot" => hot(group),
         "handover" => handover(group),
         "windows" => windows(group),
-        // What a pair costs the server has no target.
+        // The cost of a pair to the server has no target.
         _ => Vec::new(),
     };
     of_section.extend(against_before(group));

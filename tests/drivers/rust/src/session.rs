@@ -23,7 +23,7 @@ pub fn mariadb() -> bool {
     setting("DB_FLAVOUR") == "mariadb"
 }
 
-/// What a case wants of its connection, apart from what is usual.
+/// How the connection of a case differs from the usual.
 #[derive(Default)]
 pub struct Options {
     pub user: Option<&'static str>,
