@@ -190,7 +190,9 @@ impl Sections {
                 _ => {
                     let name = text(&mut table, "cluster").map_err(wrong)?;
                     let found = named.iter_mut().find(|(n, ..)| n.as_deref() == Some(&name));
-                    found.ok_or_else(|| wrong(format!("cluster = {name:?}: there is no such cluster")))?
+                    found.ok_or_else(|| {
+                        wrong(format!("cluster = {name:?}: there is no such cluster"))
+                    })?
                 }
             };
             if !table.contains_key("listen") {
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn listeners_alone_share_what_stands_above_them() {
+    fn listeners_without_clusters_share_the_keys_above_them() {
         let plan = load(
             "backend = 'db:1'\nstore = 'mysql://a:b@db/x'\n[[listener]]\nlisten = '127.0.0.1:1'\n\
              [[listener]]\nlisten = '127.0.0.1:2'\ntls = 'off'\n",

@@ -195,7 +195,9 @@ async fn accept(
                 Ok(Ok(stream)) => {
                     let _ = ready.send((stream, peer)).await;
                 }
-                Ok(Err(e)) => tracing::debug!(%peer, error = %e, "a client of http could not set up TLS"),
+                Ok(Err(e)) => {
+                    tracing::debug!(%peer, error = %e, "a client of http could not set up TLS")
+                }
                 Err(_) => tracing::debug!(%peer, "a client of http did not set up TLS in time"),
             }
         });

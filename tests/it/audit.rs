@@ -17,10 +17,10 @@ use crate::wire::Shape;
 on_both! {
     a_session_whose_lock_s_row_is_gone_is_closed
     a_lock_whose_row_was_gone_is_granted_above_its_last_token
-    a_release_tells_that_the_row_was_gone
+    a_release_reports_that_the_row_was_gone
     sessions_at_work_keep_their_locks_under_many_audits
     locks_of_a_proxy_whose_row_is_gone_pass_on
-    a_start_waits_for_who_has_locked_the_tables
+    a_start_waits_for_the_session_that_has_locked_the_tables
 }
 
 const LEASE: [&str; 2] = ["--lease", "2s"];
@@ -89,7 +89,7 @@ fn a_lock_whose_row_was_gone_is_granted_above_its_last_token(server: &Server) {
     assert!(token("k") > before, "{} is not above {before}", token("k"));
 }
 
-fn a_release_tells_that_the_row_was_gone(server: &Server) {
+fn a_release_reports_that_the_row_was_gone(server: &Server) {
     let proxy = Proxy::start(&server.url, &ENDLESS);
     for call in ["RELEASE_LOCK('k')", "RELEASE_ALL_LOCKS()"] {
         let mut holder = Session::at(proxy.port);
@@ -178,7 +178,7 @@ fn locks_of_a_proxy_whose_row_is_gone_pass_on(server: &Server) {
     });
 }
 
-fn a_start_waits_for_who_has_locked_the_tables(server: &Server) {
+fn a_start_waits_for_the_session_that_has_locked_the_tables(server: &Server) {
     let schema = fresh_schema();
     install(server, &schema);
     let mut other = Session::at(server.port);

@@ -15,7 +15,7 @@ on_both! {
     a_circle_over_three_proxies_and_local_waits_ends
     waits_in_a_row_are_no_deadlock
     waits_that_only_look_like_a_circle_go_on
-    a_proxy_takes_back_what_it_told
+    a_proxy_takes_back_a_wait_that_is_over
 }
 
 fn code(server: &Server) -> u16 {
@@ -143,7 +143,7 @@ fn waits_that_only_look_like_a_circle_go_on(server: &Server) {
     assert_eq!(outcome(&mut three), 1);
 }
 
-fn a_proxy_takes_back_what_it_told(server: &Server) {
+fn a_proxy_takes_back_a_wait_that_is_over(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
     let b = join(server, &a, &[]);
     let (mut one, mut two) = (Session::at(a.port), Session::at(b.port));

@@ -20,8 +20,8 @@ on_both! {
     named_statements_that_are_not_allowed_are_refused
     larger_statements_that_are_not_allowed_are_refused
     a_call_whose_argument_fails_takes_nothing
-    a_waiter_of_a_proxy_that_shuts_down_hears_of_it
-    a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had
+    a_waiter_of_a_proxy_that_shuts_down_gets_an_error
+    a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_available
     lock_tables_that_do_not_answer_are_an_error
     lock_tables_that_refuse_are_an_error
 }
@@ -243,7 +243,7 @@ fn a_call_whose_argument_fails_takes_nothing(server: &Server) {
     assert!(session.is_free(&name), "at the proxy");
 }
 
-fn a_waiter_of_a_proxy_that_shuts_down_hears_of_it(server: &Server) {
+fn a_waiter_of_a_proxy_that_shuts_down_gets_an_error(server: &Server) {
     let mut proxy = Proxy::start(&server.url, &[]);
     let mut holder = Session::at(proxy.port);
     let mut waiter = Session::at(proxy.port);
@@ -259,7 +259,7 @@ fn a_waiter_of_a_proxy_that_shuts_down_hears_of_it(server: &Server) {
     assert_eq!(proxy.wait(), Some(0));
 }
 
-fn a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had(server: &Server) {
+fn a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_available(server: &Server) {
     let mut dead = Proxy::start(&server.url, &[]);
     dead.signal("KILL");
     dead.wait();

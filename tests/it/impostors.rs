@@ -21,9 +21,9 @@ use crate::wire::capability::{
 };
 
 on_both! {
-    an_impostor_hears_nothing_of_the_store_s_account
+    an_impostor_learns_nothing_of_the_store_s_account
     without_tls_anywhere_no_password_leaves_for_a_probe_s_sake
-    the_lock_tables_account_is_told_to_no_impostor
+    no_impostor_learns_the_lock_tables_account
 }
 
 /// What the peer has for TLS.
@@ -207,7 +207,7 @@ fn ca(server: &Server) -> String {
     server.root().column("SELECT @@ssl_ca").concat()
 }
 
-fn an_impostor_hears_nothing_of_the_store_s_account(server: &Server) {
+fn an_impostor_learns_nothing_of_the_store_s_account(server: &Server) {
     let (keeper, ca) = (Keeper::create(server), ca(server));
     for offers in [Offers::Nothing, Offers::Tls] {
         for demands in [
@@ -254,7 +254,7 @@ fn without_tls_anywhere_no_password_leaves_for_a_probe_s_sake(server: &Server) {
 }
 
 /// Whichever command it is that logs in.
-fn the_lock_tables_account_is_told_to_no_impostor(server: &Server) {
+fn no_impostor_learns_the_lock_tables_account(server: &Server) {
     let (keeper, ca) = (Keeper::create(server), ca(server));
     for offers in [Offers::Nothing, Offers::Tls] {
         for mode in ["verify-ca", "verify-identity"] {

@@ -40,8 +40,8 @@ on_both! {
     a_session_that_holds_nothing_any_more_closes_no_circle
     nobody_waits_for_a_proxy_that_is_not_live
     i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server
-    i14_an_epoch_is_opened_only_on_what_has_stood_still
-    a_batch_of_any_size_tells_what_became_of_each_key
+    i14_an_epoch_is_opened_only_on_tables_that_have_not_changed
+    a_batch_of_any_size_reports_the_outcome_for_each_key
     a_name_of_any_bytes_arrives_as_it_is
     a_batch_does_without_prepared_statements
 }
@@ -602,7 +602,7 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
 }
 
 /// Tables that have changed since they were read are not adopted.
-fn i14_an_epoch_is_opened_only_on_what_has_stood_still(server: &Server) {
+fn i14_an_epoch_is_opened_only_on_tables_that_have_not_changed(server: &Server) {
     let mut store = Store::new(server);
     store.join(1);
     let schema = store.url.schema.clone();
@@ -659,7 +659,7 @@ fn i14_nothing_is_written_in_another_epoch_or_on_another_server(server: &Server)
 
 /// Won, lost, released, missing and handed over, mixed in batches of all sizes: what is reported
 /// is what the rows say.
-fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
+fn a_batch_of_any_size_reports_the_outcome_for_each_key(server: &Server) {
     let mut store = Store::new(server);
     let (one, two) = (store.join(1), store.join(2));
     let mut id = 100;

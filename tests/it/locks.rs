@@ -14,7 +14,7 @@ on_both! {
     waiters_are_served_in_the_order_they_came
     two_proxies_exclude_each_other
     a_waiter_gets_a_lock_that_is_released_at_another_proxy
-    the_holder_at_another_proxy_is_told_by_its_connection_id
+    the_holder_at_another_proxy_is_shown_by_its_connection_id
     a_waiter_that_gave_up_is_passed_over
     a_waiter_that_left_is_passed_over
     one_session_holds_two_hundred_locks
@@ -194,7 +194,7 @@ fn a_waiter_gets_a_lock_that_is_released_at_another_proxy(server: &Server) {
     assert!(token(server, &b, "x") > before);
 }
 
-fn the_holder_at_another_proxy_is_told_by_its_connection_id(server: &Server) {
+fn the_holder_at_another_proxy_is_shown_by_its_connection_id(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
     let b = Proxy::start_on(&server.url, &a.schema, &[]);
     let mut at_a = Session::at(a.port);

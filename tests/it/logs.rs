@@ -11,7 +11,7 @@ use crate::wire::{Account, Client, Shape};
 
 on_both! {
     each_connection_has_a_line_when_it_opens_and_one_when_it_ends
-    connections_are_not_told_at_info
+    connections_are_not_logged_at_info
     statements_of_clients_are_not_logged
 }
 
@@ -85,7 +85,7 @@ fn each_connection_has_a_line_when_it_opens_and_one_when_it_ends(server: &Server
     assert_eq!(events(&desk.proxy).len(), 2 * all.len() + 1, "{}", desk.proxy.log());
 }
 
-fn connections_are_not_told_at_info(server: &Server) {
+fn connections_are_not_logged_at_info(server: &Server) {
     let mut proxy = Proxy::start(&server.url, &JSON);
     for n in 0..3 {
         Session::at(proxy.port).lock(&format!("job{n}"));

@@ -25,7 +25,7 @@ on_both! {
     a_session_without_the_servers_lock_changes_nothing
     a_claim_is_judged_when_it_has_the_row
     a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other
-    claims_of_any_number_tell_what_became_of_each_key
+    claims_of_any_number_report_the_outcome_for_each_key
     a_name_reaches_the_server_as_its_client_gave_it
     a_row_that_is_kept_without_the_server_is_waited_for
     a_native_lock_is_not_taken_by_a_proxy_that_keeps_rows_alone
@@ -257,7 +257,7 @@ fn late_claim(server: &Server, kind: Option<&str>) {
 }
 
 /// Proven and not, in rows that are there and not, beside releases and grants of other kinds.
-fn claims_of_any_number_tell_what_became_of_each_key(server: &Server) {
+fn claims_of_any_number_report_the_outcome_for_each_key(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
     let (mut a, b) = (Session::at(server.port), Session::at(server.port));

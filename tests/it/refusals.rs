@@ -13,7 +13,7 @@ use crate::wire::Account;
 
 on_both! {
     errors_before_a_login_reach_every_client
-    a_password_under_another_key_is_told_as_a_wrong_one
+    a_password_under_another_key_is_reported_as_wrong
 }
 
 const WITHOUT_TLS: [&str; 2] = ["--ssl-mode=DISABLED", "--skip-ssl"];
@@ -71,7 +71,7 @@ fn errors_before_a_login_reach_every_client(server: &Server) {
     assert_told(proxy.port, root, WITHOUT_TLS, (1429, "the server offers none"));
 }
 
-fn a_password_under_another_key_is_told_as_a_wrong_one(server: &Server) {
+fn a_password_under_another_key_is_reported_as_wrong(server: &Server) {
     if flavour_of(server) == Flavour::MariaDb {
         return;
     }

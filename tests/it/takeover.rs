@@ -21,7 +21,7 @@ on_both! {
     a_proxy_without_its_store_makes_no_further_files
     a_frozen_proxy_finds_its_sessions_fenced
     a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock
-    a_grant_is_not_told_when_its_lease_is_over
+    a_grant_gets_no_answer_when_its_lease_is_over
     a_proxy_that_lost_its_store_keeps_sessions_without_locks
     a_proxy_that_lost_its_store_is_part_of_no_deadlock
     one_long_lease_is_not_waited_for_ever_after
@@ -307,7 +307,7 @@ fn statements_of(root: &mut Root, id: u64) -> u64 {
 }
 
 /// The server says the answer, with the lock's value in it. It says so in time and is heard late.
-fn a_grant_is_not_told_when_its_lease_is_over(server: &Server) {
+fn a_grant_gets_no_answer_when_its_lease_is_over(server: &Server) {
     let b = Proxy::start(&server.url, &LEASE);
     let links = [(); 2].map(|()| Link::start(server.port, Ipv4Addr::LOCALHOST));
     let [backend, store] = &links;

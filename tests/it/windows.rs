@@ -28,7 +28,7 @@ on_both! {
     a_request_that_does_not_end_is_cut
     idle_connections_give_way_to_requests
     metrics_that_name_locks_are_for_this_machine
-    a_server_that_cannot_be_reached_is_told
+    a_server_that_cannot_be_reached_is_reported
     a_hung_server_blinds_nobody
 }
 
@@ -339,7 +339,7 @@ impl Drop for Ended {
     }
 }
 
-fn a_server_that_cannot_be_reached_is_told(server: &Server) {
+fn a_server_that_cannot_be_reached_is_reported(server: &Server) {
     let to_server = Link::start(free_port(), Ipv4Addr::LOCALHOST);
     let (backend, http) = (format!("127.0.0.1:{}", to_server.port()), free_port());
     let (store, windows) =
@@ -379,7 +379,7 @@ fn a_page_of_another_site_gets_no_answer(server: &Server) {
 }
 
 #[test]
-fn a_store_that_does_not_answer_is_told() {
+fn a_store_that_does_not_answer_is_reported() {
     let own = OwnServer::start(Flavour::MariaDb, &[]);
     let proxy = Proxy::start(&own.server.url, &["--lease", "3s", "--connect-timeout", "1s"]);
     own.kill();

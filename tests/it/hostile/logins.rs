@@ -27,7 +27,7 @@ const PLUGINS: [&[u8]; 9] = [
     b"",
 ];
 
-pub(super) fn in_the_place_of_a_login(server: &Server) {
+pub(super) fn bytes_in_place_of_a_login(server: &Server) {
     let stage = Stage::start(server, &["--login-timeout", "2s"]);
     stage.attack(700, instead_of_a_login);
     stage.assert_unharmed(64 << 20);
