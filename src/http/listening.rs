@@ -195,10 +195,8 @@ async fn accept(
                 Ok(Ok(stream)) => {
                     let _ = ready.send((stream, peer)).await;
                 }
-                Ok(Err(e)) => {
-                    tracing::debug!(%peer, error = %e, "a client of http could not set up TLS")
-                }
-                Err(_) => tracing::debug!(%peer, "a client of http did not set up TLS in time"),
+                Ok(Err(e)) => tracing::debug!(%peer, error = %e, "a client of http failed at TLS"),
+                Err(_) => tracing::debug!(%peer, "a client of http did not finish TLS in time"),
             }
         });
     }
