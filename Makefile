@@ -1,4 +1,4 @@
-# One entry for people and for CI; the work is in dev/, xtask/ and .ci/.
+# The same targets serve developers and CI; the work is done in dev/, xtask/ and .ci/.
 FLAVOUR ?= mysql
 ARGS ?=
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use lockstead::sql::classify::named::may_be_named;
 use lockstead::sql::find::prefilter::{Found, scan};
 
-/// What of each text a round may take.
+/// The time that a round may take for each text.
 const ROUND: Duration = Duration::from_millis(60);
 /// The best round counts: everything else is the machine's other work.
 const ROUNDS: usize = 15;

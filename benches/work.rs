@@ -1,4 +1,4 @@
-//! What the longest statements cost that are looked at in one piece, in milliseconds: `cargo bench --bench work`.
+//! The cost of the longest statements that are read in one piece, in milliseconds: `cargo bench --bench work`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -77,9 +77,9 @@ fn time(mut run: impl FnMut()) -> Duration {
 }
 
 /// `item` as often as it fits.
-fn fill(before: &[u8], item: &[u8], behind: &[u8]) -> Vec<u8> {
-    let times = (SIZE - before.len() - behind.len()) / item.len();
-    [before, &item.repeat(times), behind].concat()
+fn fill(before: &[u8], item: &[u8], after: &[u8]) -> Vec<u8> {
+    let times = (SIZE - before.len() - after.len()) / item.len();
+    [before, &item.repeat(times), after].concat()
 }
 
 fn texts() -> Vec<(&'static str, Vec<u8>)> {
@@ -103,7 +103,7 @@ fn texts() -> Vec<(&'static str, Vec<u8>)> {
             "a text that is prepared",
             fill(b"PREPARE s FROM 'SELECT \"\", GET_LOCK(1,0)", b",a", b"'"),
         ),
-        ("calls behind items", fill(b"SELECT ", b"a,", &[&calls[..], b"1"].concat())),
+        ("calls after items", fill(b"SELECT ", b"a,", &[&calls[..], b"1"].concat())),
         ("parentheses in SET", deep),
         ("half comments", fill(b"SELECT GET_LOCK(", b"x'',", &marks)),
     ]

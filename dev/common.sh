@@ -47,7 +47,7 @@ leave() {
   trap - EXIT
   # Once begun, it is done to the end.
   trap '' HUP INT TERM PIPE
-  # What was started last depends on what was started first.
+  # Later processes depend on earlier ones, so the last one ends first.
   for ((i = ${#groups[@]} - 1; i >= 0; i--)); do end "${groups[i]}"; done
   [ "$status" -ne 1 ] || tail -n 8 "$tmp"/proxy-*.log >&2 2>/dev/null || true
   # Those that tests started as well, which are in $TMPDIR too. A clean shutdown

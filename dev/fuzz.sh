@@ -5,8 +5,8 @@
 #
 # The seconds are split among all targets, unless one is named. It needs a nightly
 # toolchain and a C++ compiler. fuzz/ is laid out for cargo-fuzz too, which is not
-# needed. What was interesting stays in fuzz/corpus for the next run; what fails, in
-# fuzz/artifacts, and is run again by its path as an argument.
+# needed. Interesting inputs stay in fuzz/corpus for the next run; failing ones, in
+# fuzz/artifacts, can be run again by their path as an argument.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

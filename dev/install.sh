@@ -208,7 +208,7 @@ wrap() {
         [ "$program" = sysbench ] &&
           printf 'export LUA_PATH=%q\n' "./?.lua;$root/usr/share/sysbench/?.lua"
         printf 'exec %q --inhibit-cache --library-path %q %q "$@"' "$loader" "$libs" "$file"
-        # The router is told of its plugins as if in its configuration file.
+        # The option replaces the line of the configuration file that names the folder of plugins.
         [ "$program" = mysqlrouter ] && printf ' --DEFAULT.plugin_folder=%q' \
           "$(find "$root/usr/lib" -path '*router*/plugin' -type d -print -quit)"
         echo

@@ -16,7 +16,7 @@ cat <<TEXT
 
 Lockstead, before a private $flavour on port $PORT. Connect as the application:
   ${CLIENT%% *} -h 127.0.0.1 -P $port -u app -papp app
-and lock as ever:
+and lock as usual:
   SELECT GET_LOCK('x', 10);
 See who holds what, straight on the server:
   $CLIENT -e 'SELECT * FROM lockstead.held_locks'

@@ -90,7 +90,7 @@ test_haproxy() {
   end "$pid"
   [[ $(client "$front" "SHOW STATUS LIKE 'Ssl_cipher'") == Ssl_cipher$'\t'?* ]] || die 'the TLS of a client did not arrive'
 
-  say 'a proxy that stands still is taken out, and comes back'
+  say 'a stopped proxy is taken out, and comes back'
   kill -STOP "$proxy_b"
   until_state lockstead lockstead2 DOWN
   [ "$(client "$front" "SELECT GET_LOCK('still', 10)")" = 1 ] || die 'no lock through the other proxy'

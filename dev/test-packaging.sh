@@ -269,7 +269,7 @@ test_systemd() {
   # The image has a server of its own.
   "$dev/server.sh" stop "$tmp/server"
   rm -rf "$tmp/server"
-  say "systemd: installed, started, reloaded, upgraded three times behind $answers clients, stopped, purged"
+  say "systemd: installed, started, reloaded, upgraded three times while $answers clients were served, stopped, purged"
 }
 
 # --- the image -----------------------------------------------------------------------

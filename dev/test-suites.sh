@@ -148,7 +148,7 @@ too_large() {
     mib=$(memory "$side" VmRSS)
     [ "${mib:-0}" -gt "$most" ] || continue
     [ "$side" != proxy ] || die "the proxy has grown to $mib MiB"
-    say "  $(who "$side") has grown to $mib MiB: they are started anew"
+    say "  $(who "$side") has grown to $mib MiB: they are started again"
     large=0
   done
   return $large
@@ -212,7 +212,7 @@ versions() {
   say "$1: its tests $tests"
   tests=${tests#*:}
   [[ $server = *"${tests%%[-+]*}"* ]] ||
-    say "$1: the tests are not of this server's version; to have both anew, remove $2 and suites/$2 from the cache"
+    say "$1: the tests are not of this server's version; to install both again, remove $2 and suites/$2 from the cache"
 }
 
 # servers FLAVOUR SUITE: two alike, and a proxy before one of them.
@@ -230,7 +230,7 @@ servers() {
     # shellcheck disable=SC2153 # of server.env
     accounts "$FLAVOUR" | sql --batch
     sql -e 'CREATE DATABASE test'
-    # What the proxy would make, to have it on both sides.
+    # The proxy's tables, so that both sides have them.
     "$bin" schema install --backend "127.0.0.1:$PORT" --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" >/dev/null
     "$2_prepare" "$1" "$tmp/server-$side"
     # A client that asks for @@socket would go past the proxy.

@@ -41,7 +41,7 @@ if [ $# -gt 0 ] || [ -n "${LOCKSTEAD_TEST_ARGS:-}" ]; then
   exit
 fi
 
-# What needs no server first, since it computes, and some of it compares times.
+# Tests without a server come first, since they compute, and some of them compare times.
 group cargo test --lib --bins --test tidy
 wait "$pid"
 group cargo test --package lockstead-model

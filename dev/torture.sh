@@ -4,7 +4,7 @@
 #
 #   dev/torture.sh [SECONDS [SEED]]    240 for each server; a seed draws its faults again
 #
-# What is found is printed with its seed. Exits with the test runner's status.
+# A violation is printed with its seed. Exits with the test runner's status.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"

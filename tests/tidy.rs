@@ -400,12 +400,12 @@ fn scripts_can_be_run_and_stop_at_errors() {
 }
 
 #[test]
-fn no_file_names_a_place_on_somebodys_machine() {
+fn no_file_names_a_path_of_one_machine() {
     // Put together here, or this file would be found.
     let places = ["work", "root"].map(|name| format!("/{name}/"));
     let mut findings = Findings::default();
     for path in files() {
-        // What is not UTF-8 is no text.
+        // A file that is not UTF-8 is no text.
         let Ok(text) = fs::read_to_string(root().join(&path)) else { continue };
         for (n, line) in text.lines().enumerate() {
             if places.iter().any(|place| names_place(line, place)) {
@@ -413,7 +413,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
             }
         }
     }
-    findings.check("No file names a place on somebody's machine");
+    findings.check("No file names a path of one machine");
 }
 
 /// Whether a path begins with `place`; after a name or a variable it is but a part of one.

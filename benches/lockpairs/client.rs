@@ -35,7 +35,7 @@ const CAPABILITIES: u32 = 1 | 1 << 3 | PROTOCOL_41 | 1 << 13 | 1 << 15 | 1 << 19
 pub(crate) struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// What of the buffer is not yet looked at.
+    /// The part of the buffer that is not yet read.
     unread: Range<usize>,
     /// A command packet, built once.
     out: Vec<u8>,

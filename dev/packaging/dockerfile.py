@@ -46,7 +46,7 @@ def allowed(context):
     lines = (context / ".dockerignore").read_text().splitlines()
     lines = [line for line in lines if line and not line.startswith("#")]
     if not lines or lines[0] != "*" or not all(line.startswith("!") for line in lines[1:]):
-        fail(".dockerignore is not `*` and then names behind `!`")
+        fail(".dockerignore is not `*`, followed by names with `!`")
     return {line[1:] for line in lines[1:]}
 
 

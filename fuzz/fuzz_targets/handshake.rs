@@ -47,8 +47,8 @@ fn login(packet: &[u8], server: Capabilities, proof: Option<&[u8]>, tag: Option<
     if tag.is_some() {
         assert_eq!(again.attribute(TAG_ATTRIBUTE), tag);
     }
-    // What the proxy has written, it does not change again.
-    // A level of zstd takes the place of what else may follow.
+    // The proxy does not change a login that it has written itself.
+    // A level of zstd replaces anything else that may follow.
     if !hops.has(Capabilities::ZSTD) {
         assert_eq!(again.for_server(server, hops, None, tag), out);
     }

@@ -50,7 +50,7 @@ fn check(text: &[u8], dialect: Dialect, size: usize) {
     let whole = Finder::of(text, dialect);
     if !scan(text).call {
         assert_eq!(whole.calls(), [], "a call that the prefilter does not see");
-        // What else is looked at: the call may be in a text that is prepared.
+        // Other texts are looked at because the call may be in a text that is prepared.
         let named = may_be_named(text, true);
         assert!(named || verdict == Statement::NoCall, "a verdict that the prefilter does not see");
     }

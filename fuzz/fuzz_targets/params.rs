@@ -1,4 +1,4 @@
-//! What must hold of any bytes as COM_STMT_EXECUTE: no panic, values that stand in the packet, and
+//! What must hold of any bytes as COM_STMT_EXECUTE: no panic, values that lie within the packet, and
 //! the same values once the types are bound in it.
 
 #![no_main]

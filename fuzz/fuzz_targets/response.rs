@@ -62,7 +62,7 @@ fn follow<'a>(
             at += n;
             rest = &rest[n..];
             match progress {
-                Progress::Continue => assert!(rest.is_empty(), "bytes that are nobody's"),
+                Progress::Continue => assert!(rest.is_empty(), "bytes after the end of the packet"),
                 Progress::NextResult => {}
                 Progress::WantsFile => {
                     ends.push((at, progress));

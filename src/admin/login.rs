@@ -227,7 +227,7 @@ impl LoginExchange<'_> {
             Ok(role) => Ok(role),
             Err(e) => {
                 if let Some(Turn { left_out }) = self.slots.failures.turn() {
-                    tracing::error!(error = e, left_out, "no administrator gets in over TCP");
+                    tracing::error!(error = e, left_out, "administrators cannot log in over TCP");
                 }
                 Ok(None)
             }

@@ -25,7 +25,7 @@ pub(super) async fn tend(url: StoreUrl, limit: Duration, known: KnownPrograms) {
         if let Err(e) = read(&url, limit, &mut link, &known).await {
             link = None;
             if !std::mem::replace(&mut said, true) {
-                tracing::warn!(error = %e, "stored programs cannot be read: what they do to sessions goes unnoticed");
+                tracing::warn!(error = %e, "stored programs cannot be read: their effects on sessions go unnoticed");
             }
         }
         sleep(PAUSE).await;

@@ -43,7 +43,10 @@ impl Sockets {
     /// Ends what the process before listened on and this one does not: clients must not wait there.
     pub(super) fn close_rest(&mut self) {
         for (name, _) in self.inherited.drain(..) {
-            tracing::info!(socket = name, "this address is closed");
+            tracing::info!(
+                socket = name,
+                "an address is closed, because no listener has it any more"
+            );
             if let Some((_, path)) = name.split_once(" unix:") {
                 // Somebody may have removed it.
                 let _ = fs::remove_file(path);

@@ -77,16 +77,16 @@ pub enum NotOpened {
     },
     /// The server has forgotten the account, and asks for the password itself: not before a client has
     /// logged in can another login succeed.
-    #[error("the server asks for the password, of which only a hash is known")]
+    #[error("the server asks for the password, but only its hash is known")]
     NeedsClear,
     /// Nothing is known of the account, or nothing that suits the plugin by which the server asks.
-    #[error("nothing is known to answer the server's plugin with")]
+    #[error("no password or hash is known that answers the server's plugin")]
     NothingKnown,
     /// The connection.
     #[error("{0}")]
     Obstacle(#[from] Obstacle),
     /// It took too long.
-    #[error("no end of the login within {0:?}")]
+    #[error("the login did not end within {0:?}")]
     TooSlow(Duration),
 }
 

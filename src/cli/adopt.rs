@@ -104,7 +104,7 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     check(&mut conn, schema, &from, above).await?;
     let addresses: Vec<&str> = from.alive().map(|p| p.addr.as_str()).collect();
     say(format_args!(
-        "proxies there   {} alive at the last: {}",
+        "proxies there   {} last seen alive: {}",
         addresses.len(),
         addresses.join(" ")
     ))?;

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_that_do_not_exclude_each_other_are_told() {
+    fn modes_that_do_not_exclude_each_other_are_reported() {
         let [durable, coexist] = [false, true].map(|native| proxy(native, LIVE));
         let dead = proxy(false, 2);
         for (mode, proxies, told) in [

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_told_of_whom_they_are_and_once() {
+    fn differences_are_listed_once_with_their_listener() {
         assert_eq!(over(TWO, TWO).1, [""; 0]);
         let new = format!("login_timeout = '1s'\n{TWO}");
         let new = new.replace("name = 'shop'", "name = 'shop'\nfast_path = false");

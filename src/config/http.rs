@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_for_this_machine_or_for_who_has_the_token() {
+    fn the_page_needs_this_machine_or_the_token() {
         let page = |http: &str, page: &str, guarded: bool| {
             let given = |file: &str| guarded.then(|| file.to_owned());
             let raw = Raw {

@@ -175,7 +175,7 @@ impl Sections {
                 return Err(wrong(format!("name = {name:?}: give letters, digits, - and _")));
             }
             if named.iter().any(|(other, ..)| other.as_deref() == Some(&name)) {
-                return Err(wrong(format!("name = {name:?} is there twice")));
+                return Err(wrong(format!("name = {name:?} is used twice")));
             }
             let own = read(table, Owner::Cluster, &raw).map_err(wrong)?;
             named.push((Some(name), own, Vec::new()));
@@ -190,7 +190,9 @@ impl Sections {
                 _ => {
                     let name = text(&mut table, "cluster").map_err(wrong)?;
                     let found = named.iter_mut().find(|(n, ..)| n.as_deref() == Some(&name));
-                    found.ok_or_else(|| wrong(format!("cluster = {name:?}: there is no such")))?
+                    found.ok_or_else(|| {
+                        wrong(format!("cluster = {name:?}: there is no such cluster"))
+                    })?
                 }
             };
             if !table.contains_key("listen") {
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn listeners_alone_share_what_stands_above_them() {
+    fn listeners_without_clusters_share_the_keys_above_them() {
         let plan = load(
             "backend = 'db:1'\nstore = 'mysql://a:b@db/x'\n[[listener]]\nlisten = '127.0.0.1:1'\n\
              [[listener]]\nlisten = '127.0.0.1:2'\ntls = 'off'\n",
@@ -328,8 +330,8 @@ mod tests {
         for (text, says) in [
             (TWO.replace("workers", "lease = '1s'\nworkers"), "`lease`: belongs in a [[cluster]]"),
             (TWO.replace("workers", "tls = 'off'\nworkers"), "`tls`: belongs in a [[listener]]"),
-            (TWO.replace("\"wiki\"", "\"shop\""), "is there twice"),
-            (TWO.replace("cluster = \"wiki\"", "cluster = \"blog\""), "there is no such"),
+            (TWO.replace("\"wiki\"", "\"shop\""), "is used twice"),
+            (TWO.replace("cluster = \"wiki\"", "cluster = \"blog\""), "there is no such cluster"),
             (TWO.replace("cluster = \"wiki\"", "cluster = \"shop\""), "no [[listener]] names it"),
             (TWO.replace("tls = ", "workers = 1\ntls = "), "workers does not belong here"),
             (TWO.replace("name = \"wiki\"", "name = \"a b\""), "letters, digits"),

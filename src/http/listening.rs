@@ -195,8 +195,8 @@ async fn accept(
                 Ok(Ok(stream)) => {
                     let _ = ready.send((stream, peer)).await;
                 }
-                Ok(Err(e)) => tracing::debug!(%peer, error = %e, "no TLS for http"),
-                Err(_) => tracing::debug!(%peer, "no TLS for http in time"),
+                Ok(Err(e)) => tracing::debug!(%peer, error = %e, "a client of http failed at TLS"),
+                Err(_) => tracing::debug!(%peer, "a client of http did not finish TLS in time"),
             }
         });
     }

@@ -49,7 +49,7 @@ impl NamedLocks {
             )?,
             waited: seconds(
                 "named_lock_wait_seconds_total",
-                "Time that sessions waited for locks named by metrics_locks that they got.",
+                "Time that sessions waited for locks named by metrics_locks before they got them.",
             )?,
             kept: seconds(
                 "named_lock_hold_seconds_total",

@@ -55,13 +55,13 @@ impl Observed {
             wait_seconds: histogram(
                 r,
                 "observed_wait_seconds",
-                "Time clients were seen to wait in GET_LOCK.",
+                "Duration of observed waits in GET_LOCK.",
                 &SECONDS,
             )?,
             hold_seconds: histogram(
                 r,
                 "observed_hold_seconds",
-                "Time locks of the server's own were seen held.",
+                "Duration of observed holds of the server's own locks.",
                 &SECONDS,
             )?,
             overflow: counter_vec(

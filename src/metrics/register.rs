@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_that_end_with_their_timeout_are_told_by_a_quantile() {
+    fn waits_that_end_with_their_timeout_show_in_a_quantile() {
         for timeout in
             [1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0, 3600.0]
         {

@@ -42,7 +42,7 @@ metrics! {
     // The process.
     pub certificate_end: IntGaugeVec = gauge_vec(
         "certificate_end_seconds",
-        "When the certificate that a setting names expires, in seconds since 1970; of several, the first to expire.",
+        "End of validity of the certificate in a setting, in seconds since 1970: the first end in a chain, the last of several authorities.",
         &["setting"]
     );
     pub server_info: IntGaugeVec = gauge_vec(
@@ -172,11 +172,11 @@ metrics! {
     );
     pub longest_hold: Gauge = float_gauge(
         "lock_longest_hold_seconds",
-        "How long the longest-held lock has been held so far, 0 without any."
+        "Age of the oldest held lock, 0 if none is held."
     );
     pub longest_wait: Gauge = float_gauge(
         "lock_longest_wait_seconds",
-        "How long the longest-waiting session has waited so far, 0 without any."
+        "Duration of the longest current wait, 0 if no session waits."
     );
     pub held: IntGauge = gauge("locks_held", "Locks held by sessions of this proxy.");
     pub waiting: IntGauge = gauge(
@@ -189,7 +189,7 @@ metrics! {
     );
     pub gate_failures: IntCounter = counter(
         "gate_failures_total",
-        "Waits that could not be shown to the server, or that suddenly no longer were."
+        "Waits that could not be shown to the server, or no longer."
     );
     pub deadlocks: IntCounterVec = counter_vec(
         "deadlocks_total",
@@ -206,7 +206,7 @@ metrics! {
     );
     pub suspensions: IntCounterVec = counter_vec(
         "suspensions_total",
-        "Times in which sessions that hold locks were suspended, by how they ended.",
+        "Times that sessions with locks were suspended, by the end of the suspension.",
         &["result"]
     );
     pub lost_rows: IntCounter = counter(
@@ -258,11 +258,11 @@ metrics! {
     );
     pub direct_locks: IntGauge = gauge(
         "direct_locks",
-        "Locks of the server held now by clients that do not come through a proxy."
+        "The server's own locks that are held now by clients that do not come through a proxy."
     );
     pub direct_locks_seen: IntCounter = counter(
         "direct_locks_seen_total",
-        "Locks of the server that were seen with clients that do not come through a proxy."
+        "The server's own locks that were seen at clients that do not come through a proxy."
     );
     pub yields: IntCounter = counter(
         "yields_total",
@@ -272,7 +272,7 @@ metrics! {
     // The servers.
     pub backend_up: IntGauge = gauge(
         "backend_up",
-        "1 if the last connection to the server that was made for a client succeeded."
+        "1 if clients can log in at the server, according to the last connection."
     );
     pub store_up: IntGauge = gauge(
         "store_up",

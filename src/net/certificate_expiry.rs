@@ -58,7 +58,7 @@ impl Ends {
                 setting = key,
                 path = %path.display(),
                 days = days(now, end),
-                "a certificate has expired so many days ago: peers that check it refuse it; renew it, then reload"
+                "a certificate has expired: peers that check it refuse it; renew it, then reload"
             ),
             Validity::EndsSoon(_) => tracing::warn!(
                 setting = key,

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn users_of_a_lock_and_locks_of_a_statement_are_told_up_to_some() {
+    fn users_of_a_lock_and_locks_of_a_statement_are_reported_up_to_a_limit() {
         let mut record = Record::new(None);
         for n in 0..100 {
             record.count(&ran(&format!("u{n}"), "s", "x"));

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_hears_of_what_it_asked_for() {
+    fn a_client_gets_the_reports_that_it_asked_for() {
         let zone = variable(b"time_zone", b"+01:00");
         let mode = variable(b"sql_mode", b"ANSI");
         let schema = b"\x01\x03\x02db".as_slice();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn mysql_tells_of_explicit_transactions_unasked() {
+    fn mysql_reports_explicit_transactions_unasked() {
         let mut told = told(TRACKS);
         let mut heard = |state: &[u8]| {
             let sent = ok(b"", &[&[b"\x05\x09\x08", state].concat()]);

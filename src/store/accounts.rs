@@ -86,7 +86,7 @@ const MYSQL: [Privilege; 10] = [
     read(
         "performance_schema.threads",
         "see a killed session to the end of its rollback, and replicas",
-        "it looks sessions up one by one, a start waits one lease, and `lockstead adopt` does not work",
+        "it looks up sessions one by one, a start waits one lease, and `lockstead adopt` does not work",
     ),
     read(
         "performance_schema.session_connect_attrs",
@@ -96,7 +96,7 @@ const MYSQL: [Privilege; 10] = [
     read(
         "performance_schema.metadata_locks",
         "see which of the server's own locks a session holds, with `mode = \"coexist\"`",
-        "in that mode, locks that a statement's text does not name have no rows",
+        "in that mode, locks whose names are not in a statement's text have no rows",
     ),
     read(
         "performance_schema.replication_connection_configuration",

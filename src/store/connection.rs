@@ -216,7 +216,7 @@ impl StoreConnection {
         let start = rows[0].first().and_then(|r| r.get_opt::<i64, usize>(0)?.ok());
         start.ok_or_else(|| StoreError::Refused {
             code: 1105,
-            message: "the server does not tell its uptime".to_owned(),
+            message: "the server does not report its uptime".to_owned(),
         })
     }
 

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_judged_by_name_and_by_the_epochs_that_were_heard_of() {
+    fn a_server_is_judged_by_name_and_by_the_epochs_that_are_known() {
         assert_eq!(meta().judge(100), Ok(()));
         assert_eq!(meta().judge(0), Ok(()));
         let refused = meta().judge(101).expect_err("an earlier epoch");

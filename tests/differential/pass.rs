@@ -14,7 +14,7 @@ use crate::wire::wrap::Wrap;
 /// What is around the connections of both sides, and what the proxy is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pass {
-    /// As everybody starts it.
+    /// With the default settings.
     Plain,
     /// Over TLS; and the server is asked for the reply to every lock call.
     OverTls,
@@ -112,7 +112,7 @@ impl Running {
         let extra = std::env::var("LOCKSTEAD_DIFF_EXTRA").unwrap_or_default();
         let mut arguments = pass.arguments();
         arguments.extend(extra.split_whitespace());
-        // Who observes needs a place for it.
+        // A proxy that observes needs a folder for its file.
         let directory = (pass == Pass::Observed).then(|| std::env::temp_dir().join(fresh_schema()));
         if let Some(directory) = &directory {
             arguments.extend(["--state-dir", directory.to_str().expect("a plain path")]);

@@ -27,7 +27,7 @@ struct Case {
     script: Arc<Found>,
     flavour: Flavour,
     pass: Pass,
-    /// Of the script at this server: its passes have turns, since names that are its own are then nobody else's.
+    /// Of the script at this server. Its passes run one after the other, so that no other pass uses its lock names.
     recorded: Arc<Mutex<Recorded>>,
     proxies: Arc<Proxies>,
 }
@@ -132,7 +132,7 @@ impl Case {
         if is_alone {
             return Ok(self.check(&Server::from_env(self.flavour), None, &mut recorded)?);
         }
-        // What was recorded is another server's.
+        // The recorded answers are those of another server.
         let mut own = Recorded::default();
         let of_all = self.pass.server_options(self.flavour).is_none();
         let recorded = if of_all { &mut *recorded } else { &mut own };
@@ -145,7 +145,7 @@ impl Case {
         })
     }
 
-    /// What the proxy does not cover is a matter of the server alone.
+    /// Whether the script runs on the server alone, because the proxy does not cover it.
     fn is_alone(&self) -> bool {
         let later = self.script.later && self.pass == Pass::Plain;
         later && !is_set("LOCKSTEAD_DIFF_LATER", "proxy")

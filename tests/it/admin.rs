@@ -257,7 +257,7 @@ fn a_lock_is_released_by_force_at_whatever_proxy(server: &Server) {
         let last = holder.last_words().expect("an error");
         assert!(
             last.code == 4031 && String::from_utf8_lossy(&last.message).contains(&format!("lock '{name}'"))
-                // MySQL and MariaDB tell of the KILL, which may come first.
+                // Both servers send an error for the KILL, which may come first.
                 || [1927, 3169].contains(&last.code),
             "{last:?}"
         );
@@ -309,7 +309,7 @@ fn a_forced_release_of_a_silent_proxys_lock_frees_nothing(server: &Server) {
     assert!(!Session::at(desk.proxy.port).is_free("job"), "nobody may free it but its proxy");
     second.signal("CONT");
     let mut next = Session::at(desk.proxy.port);
-    eventually("its proxy has heard of it", || next.is_free("job").then_some(()));
+    eventually("its proxy learns of it", || next.is_free("job").then_some(()));
     assert!(holder.last_words().is_some());
 }
 
@@ -395,7 +395,7 @@ fn top_shows_locks_as_they_come_and_go(server: &Server) {
     shows("first job");
     holder.lock("second job");
     shows("second job");
-    // What cannot be shown is not shown as it was.
+    // If the locks cannot be read, an earlier answer is not shown in their place.
     let locks = format!("{}.locks", desk.proxy.schema);
     server.root().run(&format!("RENAME TABLE {locks} TO {locks}_away"));
     shows("(the lock tables do not answer");

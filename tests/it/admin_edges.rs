@@ -20,7 +20,7 @@ on_both! {
     a_cut_report_says_so_and_counts_are_whole
     clients_ask_what_they_ask_of_servers
     a_command_that_is_too_long_is_answered
-    the_audit_tells_what_became_of_an_order
+    the_audit_has_the_result_of_an_order
     a_proxy_is_found_by_a_file_that_it_will_refuse
     a_store_that_is_gone_is_named_once
     a_proxy_whose_orders_would_reach_another_is_refused
@@ -114,7 +114,7 @@ impl Drop for Running {
 }
 
 fn a_cut_report_says_so_and_counts_are_whole(server: &Server) {
-    // Rows of nobody's that live are looked for with each renewal.
+    // Each renewal looks for lock rows whose holder has no live proxy.
     let desk = Desk::with(server, "lease = '1h'\n", &[]);
     let mut holder = Session::at(desk.proxy.port);
     holder.lock("a lock");
@@ -223,7 +223,7 @@ fn a_command_that_is_too_long_is_answered(server: &Server) {
     assert!(complaint.contains("ERROR 1153 (08S01)"), "{complaint}");
 }
 
-fn the_audit_tells_what_became_of_an_order(server: &Server) {
+fn the_audit_has_the_result_of_an_order(server: &Server) {
     let desk = Desk::with(server, "", &[]);
     let mut holder = Session::at(desk.proxy.port);
     holder.lock("k");
@@ -234,8 +234,8 @@ fn the_audit_tells_what_became_of_an_order(server: &Server) {
     std::fs::write(desk.folder.file("settings.toml"), "max_waiters = 7\n").expect("written");
     desk.rows(&["reload"]);
     let reloaded = |l: &str| l.contains("\"RELOAD\"") && l.contains("max_waiters 7, was 0");
-    // Its lines come by another way than its answers.
-    let log = eventually("the log tells of the order", || {
+    // The log reaches the test on another way than the answers.
+    let log = eventually("the log has the order", || {
         Some(desk.proxy.log()).filter(|log| log.lines().any(reloaded))
     });
     let who = rustix::process::geteuid().as_raw();
@@ -307,7 +307,7 @@ fn without_a_home_the_socket_is_not_known() {
 
 /// What is printed to nobody, and onto a full disk.
 #[test]
-fn output_that_is_lost_is_told_and_a_closed_pipe_is_no_failure() {
+fn lost_output_is_reported_and_a_closed_pipe_is_no_failure() {
     for words in [
         &["schema", "print"][..],
         &["grants", "--flavour", "mysql"],

@@ -18,12 +18,12 @@ use crate::wire::render::summary;
 use crate::wire::{Account, Client};
 
 on_both! {
-    accounts_get_in_and_nobody_else
+    only_accounts_get_in
     viewers_ask_and_operators_act
     two_greetings_differ
     an_empty_query_is_answered_as_by_a_server
-    silent_connections_and_many_administrators_keep_nobody_else_out
-    a_login_that_is_none_is_told
+    silent_connections_and_many_administrators_keep_no_one_out
+    bytes_that_are_no_login_get_an_error
     a_port_without_accounts_or_with_open_ones_is_refused
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn client(
         .expect("the client runs")
 }
 
-fn accounts_get_in_and_nobody_else(server: &Server) {
+fn only_accounts_get_in(server: &Server) {
     let accounts = Accounts::new();
     let (proxy, port) = proxy(server, &accounts);
     for (name, more) in [
@@ -178,7 +178,7 @@ fn an_empty_query_is_answered_as_by_a_server(server: &Server) {
     }
 }
 
-fn silent_connections_and_many_administrators_keep_nobody_else_out(server: &Server) {
+fn silent_connections_and_many_administrators_keep_no_one_out(server: &Server) {
     let accounts = Accounts::new();
     let folder = Folder::new();
     let (port, file) = (free_port(), accounts.0.display().to_string());
@@ -208,7 +208,7 @@ fn silent_connections_and_many_administrators_keep_nobody_else_out(server: &Serv
     drop(silent);
 }
 
-fn a_login_that_is_none_is_told(server: &Server) {
+fn bytes_that_are_no_login_get_an_error(server: &Server) {
     let accounts = Accounts::new();
     let (proxy, port) = proxy(server, &accounts);
     let too_long = [&[0x70, 0x11, 1, 1][..], &vec![b'x'; 70_000]].concat();

@@ -29,7 +29,7 @@ on_both! {
 const ENDLESS: [&str; 2] = ["--lease", "10m"];
 const SHORT: [&str; 2] = ["--lease", "2s"];
 
-/// What has happened shows within this time.
+/// A change shows within this time.
 const AT_ONCE: Duration = Duration::from_millis(300);
 
 /// The lock tables of a server, and an account that has no more rights than it needs.
@@ -194,7 +194,7 @@ fn an_old_copy_is_adopted_above_what_proxies_know(server: &Server) {
     holder.last_words();
     let needless = store.adopt(server.port, &["--yes"]);
     assert_eq!(needless.status.code(), Some(3), "{}", text(&needless));
-    // Its clock is behind.
+    // Its clock is slow.
     let above = (epoch + 1_000_000_000).to_string();
     let next = store.adopted(server.port, &["--above", &above]);
     assert_eq!(next, epoch + 1_000_000_001);
@@ -287,7 +287,7 @@ fn an_address_that_moves_for_a_moment_ends_nothing(server: &Server) {
         let sql = format!("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE {waits}");
         (root.column(&sql) == ["1"]).then_some(())
     });
-    // Whoever connects now gets to the replica, which has all rows.
+    // New connections now reach the replica, which has all rows.
     way.lead_to(second.server.port);
     client_way.cut();
     let mut holder = Session::at(proxy.port);
@@ -374,39 +374,21 @@ fn the_locks_move_with_the_primary_and_not_back(server: &Server) {
     for proxy in &proxies {
         until_refused(proxy, "identity", "run `lockstead adopt`");
     }
-    // Not yet what it is to be.
     let port = second.server.port;
-    let refused = |extra: &[&str], code, words: &str| {
-        let output = store.adopt(port, extra);
-        let said = text(&output);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains(words), "{words}: {said}");
-    };
-    refused(&["--yes"], 1, "replicates from another");
-    let stop = match flavour {
-        Flavour::MySql => ["STOP REPLICA", "RESET REPLICA ALL"],
-        Flavour::MariaDb => ["STOP SLAVE", "RESET SLAVE ALL"],
-    };
-    for sql in stop {
-        second.server.root().run(sql);
-    }
-    read_only(&second.server, true);
-    refused(&["--yes"], 1, "read-only");
-    read_only(&second.server, false);
-    refused(&[], 2, "--yes");
+    promote(&store, &second.server);
     let old = number("SELECT epoch FROM $.meta");
     let mut next = Session::at(proxies[1].port);
     assert_eq!(next.value("SELECT GET_LOCK('k', 1)").as_deref(), Some("0"));
     let output = store.adopt(port, &["--yes"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    refused(&["--yes"], 3, "nothing to adopt");
+    assert_adoption_refused(&store, port, &["--yes"], (3, "nothing to adopt"));
     assert!(number("SELECT epoch FROM $.meta") > old);
     assert_eq!(there("SELECT old_epoch FROM $.adoptions"), [old.to_string()]);
     // They go there by themselves.
     next.ask_for("k");
     next.gets_it();
     assert!(number("SELECT tok FROM $.locks WHERE name='k'") > token);
-    // A session that has stayed behind is nobody there.
+    // The new primary does not know the session that has stayed.
     bystander.send("SELECT GET_LOCK('of the former', 0)");
     let words = bystander.last_words().expect("a reason").message;
     assert!(String::from_utf8_lossy(&words).contains("another server"), "{words:?}");
@@ -415,23 +397,56 @@ fn the_locks_move_with_the_primary_and_not_back(server: &Server) {
     eventually("only what lives is left", || {
         (there("SELECT COUNT(*) FROM $.proxies") == ["2"]).then_some(())
     });
-    // The old one comes back.
-    read_only(&first.server, false);
-    let before = state(&first.server, &store.schema);
-    way.lead_to(first.server.port);
-    way.cut();
-    for proxy in &proxies {
-        until_refused(proxy, "epoch", "an earlier epoch");
-    }
-    let mut fooled = Session::at(proxies[0].port);
-    assert_eq!(fooled.value("SELECT GET_LOCK('k', 3)").as_deref(), Some("0"));
-    assert_eq!(state(&first.server, &store.schema), before, "written on the former primary");
+    the_former_primary_gets_nothing(&first.server, &store, &way, &proxies);
     way.lead_to(second.server.port);
     way.cut();
     let mut home = Session::at(proxies[0].port);
     home.ask_for("k");
     home.gets_it();
     drop(proxies);
+}
+
+/// Makes a primary of a replica. Until then it cannot be adopted, and every refusal says why.
+fn promote(store: &Store, replica: &Server) {
+    let refused = |extra: &[&str], why| assert_adoption_refused(store, replica.port, extra, why);
+    refused(&["--yes"], (1, "replicates from another"));
+    let stop = match flavour_of(replica) {
+        Flavour::MySql => ["STOP REPLICA", "RESET REPLICA ALL"],
+        Flavour::MariaDb => ["STOP SLAVE", "RESET SLAVE ALL"],
+    };
+    for sql in stop {
+        replica.root().run(sql);
+    }
+    read_only(replica, true);
+    refused(&["--yes"], (1, "read-only"));
+    read_only(replica, false);
+    refused(&[], (2, "--yes"));
+}
+
+fn assert_adoption_refused(store: &Store, port: u16, extra: &[&str], (code, words): (i32, &str)) {
+    let output = store.adopt(port, extra);
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(said.contains(words), "{words}: {said}");
+}
+
+/// The former primary can be written on again, and the proxies' way leads to it.
+fn the_former_primary_gets_nothing(
+    former: &Server,
+    store: &Store,
+    way: &Link,
+    proxies: &[Proxy; 2],
+) {
+    read_only(former, false);
+    let before = state(former, &store.schema);
+    way.lead_to(former.port);
+    way.cut();
+    for proxy in proxies {
+        until_refused(proxy, "epoch", "an earlier epoch");
+    }
+    let mut fooled = Session::at(proxies[0].port);
+    assert_eq!(fooled.value("SELECT GET_LOCK('k', 3)").as_deref(), Some("0"));
+    assert_eq!(state(former, &store.schema), before, "written on the former primary");
 }
 
 fn a_copy_s_holders_end_and_sessions_of_this_server_do_not(server: &Server) {

@@ -1,25 +1,26 @@
-//! What an administrator does to the lock tables by hand is noticed.
+//! The proxy notices changes to the lock tables by hand.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+
+use lockstead_support::patience::within;
 
 use crate::cli::install;
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::session::{Session, until_busy};
-use crate::stage::{eventually, is_at_server, join, on_both};
+use crate::stage::{PATIENCE, eventually, is_at_server, join, on_both};
 use crate::wire::Shape;
 
 on_both! {
     a_session_whose_lock_s_row_is_gone_is_closed
     a_lock_whose_row_was_gone_is_granted_above_its_last_token
-    a_release_tells_that_the_row_was_gone
+    a_release_reports_that_the_row_was_gone
     sessions_at_work_keep_their_locks_under_many_audits
     locks_of_a_proxy_whose_row_is_gone_pass_on
-    a_start_waits_for_who_has_locked_the_tables
+    a_start_waits_for_the_session_that_has_locked_the_tables
 }
 
 const LEASE: [&str; 2] = ["--lease", "2s"];
@@ -88,7 +89,7 @@ fn a_lock_whose_row_was_gone_is_granted_above_its_last_token(server: &Server) {
     assert!(token("k") > before, "{} is not above {before}", token("k"));
 }
 
-fn a_release_tells_that_the_row_was_gone(server: &Server) {
+fn a_release_reports_that_the_row_was_gone(server: &Server) {
     let proxy = Proxy::start(&server.url, &ENDLESS);
     for call in ["RELEASE_LOCK('k')", "RELEASE_ALL_LOCKS()"] {
         let mut holder = Session::at(proxy.port);
@@ -123,8 +124,14 @@ fn sessions_at_work_keep_their_locks_under_many_audits(server: &Server) {
                 session.unlock(&format!("own{n}"));
             });
         }
-        thread::park_timeout(Duration::from_secs(6));
+        // A lease has fifteen renewals and three audits.
+        let worked = [&a, &b].map(|proxy| {
+            let renewals = || proxy.metric("lockstead_lease_renewal_seconds_count");
+            let enough = renewals() + 18.0;
+            within(PATIENCE, || (renewals() >= enough).then_some(())).is_some()
+        });
         over.store(true, Ordering::Relaxed);
+        assert_eq!(worked, [true; 2], "both proxies renew for longer than a lease");
     });
     for proxy in [&a, &b] {
         assert!(proxy.metric("lockstead_lost_rows_total") < 1.0);
@@ -162,7 +169,7 @@ fn locks_of_a_proxy_whose_row_is_gone_pass_on(server: &Server) {
         let asked = next.client.query(b"SELECT GET_LOCK('idle', 1)");
         (asked.error().is_none() && !next.is_free("idle")).then_some(())
     });
-    eventually("nobody else's rows are left", || {
+    eventually("only rows of known proxies are left", || {
         let sql = format!(
             "SELECT COUNT(*) FROM {0}.locks WHERE holder NOT IN (SELECT id FROM {0}.proxies) AND holder<>0",
             other.schema
@@ -171,7 +178,7 @@ fn locks_of_a_proxy_whose_row_is_gone_pass_on(server: &Server) {
     });
 }
 
-fn a_start_waits_for_who_has_locked_the_tables(server: &Server) {
+fn a_start_waits_for_the_session_that_has_locked_the_tables(server: &Server) {
     let schema = fresh_schema();
     install(server, &schema);
     let mut other = Session::at(server.port);

@@ -18,10 +18,10 @@ use crate::stage::{eventually, on_both};
 use crate::wire::Client;
 
 on_both! {
-    a_server_that_is_not_trusted_is_told_by_check_and_readyz
-    a_server_that_lets_nobody_in_without_tls_is_told_too
-    certificates_out_of_their_time_are_told
-    a_state_directory_that_cannot_be_written_is_told
+    a_server_that_is_not_trusted_is_reported_by_check_and_readyz
+    a_server_that_requires_tls_is_reported_too
+    certificates_outside_their_validity_are_reported
+    a_state_directory_that_cannot_be_written_is_reported
 }
 
 /// A folder of a test's own; removed when dropped.
@@ -80,7 +80,7 @@ fn assert_passes(checked: &Output, what: &str) {
     assert!(said.contains(what), "{what} in: {said}");
 }
 
-fn a_server_that_is_not_trusted_is_told_by_check_and_readyz(server: &Server) {
+fn a_server_that_is_not_trusted_is_reported_by_check_and_readyz(server: &Server) {
     let good = server.root().column("SELECT @@ssl_ca").concat();
     let bad = good.replace("/ca.pem", "/client-cert.pem");
     let folder = Folder::new();
@@ -118,7 +118,7 @@ fn a_server_that_is_not_trusted_is_told_by_check_and_readyz(server: &Server) {
     assert_passes(&check(server, &["--backend-tls-ca", &good]), "backend login   ok: TLS");
 }
 
-fn a_server_that_lets_nobody_in_without_tls_is_told_too(server: &Server) {
+fn a_server_that_requires_tls_is_reported_too(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &["--require-secure-transport=ON"]);
     let mode = |mode| ["--store-tls", "required", "--backend-tls", mode];
     assert_fails(&check_made(&own.server, &mode("off")), "require_secure_transport");
@@ -127,7 +127,7 @@ fn a_server_that_lets_nobody_in_without_tls_is_told_too(server: &Server) {
     assert!(proxy.log().contains("require_secure_transport"), "{}", proxy.log());
 }
 
-/// A certificate that vouches for itself, with its key: good between so many days from now.
+/// A self-signed certificate with its key, valid between these days, counted from today.
 fn make(folder: &Folder, name: &str, (begin, end): (i64, i64)) -> [String; 2] {
     let moment = |days: i64| {
         let today = Duration::from_secs(UnixTime::now().as_secs());
@@ -151,7 +151,7 @@ fn make(folder: &Folder, name: &str, (begin, end): (i64, i64)) -> [String; 2] {
     ]
 }
 
-fn certificates_out_of_their_time_are_told(server: &Server) {
+fn certificates_outside_their_validity_are_reported(server: &Server) {
     let folder = Folder::new();
     let good = make(&folder, "good", (-1, 400));
     let soon = make(&folder, "soon", (-1, 10));
@@ -181,7 +181,7 @@ fn certificates_out_of_their_time_are_told(server: &Server) {
     assert_passes(&vouched(&both), "expired at");
 }
 
-fn a_state_directory_that_cannot_be_written_is_told(server: &Server) {
+fn a_state_directory_that_cannot_be_written_is_reported(server: &Server) {
     let folder = Folder::new();
     let file = folder.file("file");
     std::fs::write(&file, "").expect("written");

@@ -178,7 +178,7 @@ fn a_missing_setting_is_refused_with_an_example() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_and_check_fails() {
+fn a_missing_server_is_reported_and_check_fails() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let place = listener.local_addr().expect("bound").to_string();
     drop(listener);
@@ -429,7 +429,7 @@ fn a_proxy_that_is_told_to_stop_while_it_starts_stops() {
 }
 
 #[test]
-fn too_few_open_files_are_told() {
+fn too_few_open_files_are_reported() {
     let server = Server::from_env(Flavour::MySql);
     let proxy = format!(
         "ulimit -n 300 && exec {} serve --mode durable --create-schema --state-dir off --http off --listen 127.0.0.1:0 \

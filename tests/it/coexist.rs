@@ -1,4 +1,4 @@
-//! Mode coexist: the server's own lock first, and the row before the client hears of it.
+//! Mode coexist: the server's own lock first, then the row, then the reply to the client.
 
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
@@ -7,7 +7,7 @@ use crate::session::{Session, until_busy};
 use crate::stage::{Database, eventually, join, on_both};
 
 on_both! {
-    a_lock_has_its_row_when_the_client_hears_of_it
+    a_lock_has_its_row_before_the_client_gets_the_answer
     a_direct_client_and_one_through_the_proxy_exclude_each_other
     a_lock_of_a_killed_proxy_is_taken_at_once_at_another
     locks_that_the_text_does_not_tell_have_rows
@@ -33,7 +33,7 @@ fn until_free(server: &Server, proxy: &Proxy, name: &str) {
     eventually("the row is free", || holder(server, proxy, name).is_none().then_some(()));
 }
 
-fn a_lock_has_its_row_when_the_client_hears_of_it(server: &Server) {
+fn a_lock_has_its_row_before_the_client_gets_the_answer(server: &Server) {
     let proxy = Proxy::start(&server.url, &COEXIST);
     let mut a = Session::at(proxy.port);
     let token = format!("SELECT tok FROM {}.locks WHERE k='Lcx1'", proxy.schema);

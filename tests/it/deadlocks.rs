@@ -15,7 +15,7 @@ on_both! {
     a_circle_over_three_proxies_and_local_waits_ends
     waits_in_a_row_are_no_deadlock
     waits_that_only_look_like_a_circle_go_on
-    a_proxy_takes_back_what_it_told
+    a_proxy_takes_back_a_wait_that_is_over
 }
 
 fn code(server: &Server) -> u16 {
@@ -59,7 +59,7 @@ fn a_circle_inside_a_proxy_ends_as_it_closes(server: &Server) {
     assert!(proxy.metric("lockstead_deadlocks_total{found=\"here\"}") >= 3.0);
 }
 
-/// A circle of sessions at the proxies in turn; whoever gives up lets the others go on.
+/// A circle of sessions at the proxies in turn; the one that gets the error lets the others go on.
 fn circle(server: &Server, proxies: &[&Proxy], length: usize) {
     let mut sessions: Vec<Session> =
         (0..length).map(|n| Session::at(proxies[n * proxies.len() / length].port)).collect();
@@ -143,7 +143,7 @@ fn waits_that_only_look_like_a_circle_go_on(server: &Server) {
     assert_eq!(outcome(&mut three), 1);
 }
 
-fn a_proxy_takes_back_what_it_told(server: &Server) {
+fn a_proxy_takes_back_a_wait_that_is_over(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
     let b = join(server, &a, &[]);
     let (mut one, mut two) = (Session::at(a.port), Session::at(b.port));

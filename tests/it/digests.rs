@@ -86,7 +86,7 @@ fn digests_are_off_until_they_are_asked_for(server: &Server) {
     assert!(text(&output).contains("digests are off: set digests = 200"), "{}", text(&output));
     std::fs::write(desk.folder.file("settings.toml"), "digests = 5\n").expect("written");
     desk.rows(&["reload"]);
-    let mut behind = Session::at(desk.proxy.port);
-    behind.lock("b");
+    let mut later = Session::at(desk.proxy.port);
+    later.lock("b");
     assert_eq!(counted(&desk.rows(&["digests"])[0]).1, [1, 1, 0, 0, 0]);
 }

@@ -16,7 +16,7 @@ on_both! {
     calls_in_programs_are_no_problem_in_mode_coexist
     a_name_in_a_string_a_comment_or_another_mode_is_no_call
     definitions_that_the_account_may_not_see_are_reported_with_the_privilege
-    a_wrong_password_is_told_and_never_shown
+    a_wrong_password_is_reported_and_never_shown
     a_sound_server_has_no_problem_and_each_unsafe_setting_is_one
 }
 
@@ -217,7 +217,7 @@ fn definitions_that_the_account_may_not_see_are_reported_with_the_privilege(serv
     assert!(codes.contains(&"calls".to_owned()), "{codes:?}");
 }
 
-fn a_wrong_password_is_told_and_never_shown(server: &Server) {
+fn a_wrong_password_is_reported_and_never_shown(server: &Server) {
     let doctor = Doctor::of(server, &fresh_schema());
     let person = Person::create(server, "", &[]);
     let place = format!("{}@127.0.0.1:{}", person.name, server.port);

@@ -20,8 +20,8 @@ on_both! {
     named_statements_that_are_not_allowed_are_refused
     larger_statements_that_are_not_allowed_are_refused
     a_call_whose_argument_fails_takes_nothing
-    a_waiter_of_a_proxy_that_shuts_down_hears_of_it
-    a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had
+    a_waiter_of_a_proxy_that_shuts_down_gets_an_error
+    a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_available
     lock_tables_that_do_not_answer_are_an_error
     lock_tables_that_refuse_are_an_error
 }
@@ -124,7 +124,7 @@ fn a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s(server: 
     let refused = "PREPARE s FROM 'CREATE TABLE mysql.t SELECT GET_LOCK(''k'',0)'";
     assert_eq!(error(&mut session, refused), Some(1235));
     session.run("EXECUTE s");
-    check(&mut session, "behind a refusal", mine);
+    check(&mut session, "after a refusal", mine);
     if flavour_of(server) == Flavour::MariaDb {
         let compound = "BEGIN NOT ATOMIC EXECUTE s; END";
         assert_eq!(error(&mut session, compound), Some(1235));
@@ -138,7 +138,7 @@ fn a_name_that_could_not_be_prepared_anew_takes_no_lock_of_the_server_s(server: 
         assert_eq!(error(&mut session, "PREPARE s FROM @none"), Some(1064));
     }
     assert_eq!(error(&mut session, "EXECUTE s"), Some(1243));
-    check(&mut session, "behind an error", None);
+    check(&mut session, "after an error", None);
 }
 
 fn named_statements_that_are_not_allowed_are_refused(server: &Server) {
@@ -243,7 +243,7 @@ fn a_call_whose_argument_fails_takes_nothing(server: &Server) {
     assert!(session.is_free(&name), "at the proxy");
 }
 
-fn a_waiter_of_a_proxy_that_shuts_down_hears_of_it(server: &Server) {
+fn a_waiter_of_a_proxy_that_shuts_down_gets_an_error(server: &Server) {
     let mut proxy = Proxy::start(&server.url, &[]);
     let mut holder = Session::at(proxy.port);
     let mut waiter = Session::at(proxy.port);
@@ -259,7 +259,7 @@ fn a_waiter_of_a_proxy_that_shuts_down_hears_of_it(server: &Server) {
     assert_eq!(proxy.wait(), Some(0));
 }
 
-fn a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_to_be_had(server: &Server) {
+fn a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_available(server: &Server) {
     let mut dead = Proxy::start(&server.url, &[]);
     dead.signal("KILL");
     dead.wait();
@@ -285,7 +285,7 @@ fn lock_tables_that_do_not_answer_are_an_error(server: &Server) {
     }
     let responses: Vec<Response> =
         sessions.iter_mut().map(|s| s.client.read_response(Shape::Query)).collect();
-    assert_eq!(responses[0].error(), Some(1105), "a lock that is to be had at once");
+    assert_eq!(responses[0].error(), Some(1105), "a lock that is free");
     assert!(responses[0].took.as_secs() >= 9, "{:?}", responses[0].took);
     assert_eq!(responses[1].error(), Some(1105), "a question");
     assert_eq!(responses[2].error(), None, "a wait that is over");

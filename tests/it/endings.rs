@@ -15,9 +15,9 @@ on_both! {
     a_dead_clients_transaction_is_rolled_back_before_its_lock_passes_on
     a_killed_sessions_lock_passes_on_when_its_rollback_is_over
     a_client_that_dies_inside_a_packet_leaves_no_lock
-    a_session_that_the_server_gives_up_hears_why_and_leaves_no_lock
+    a_session_that_the_server_ends_learns_why_and_leaves_no_lock
     a_session_killed_while_it_waits_leaves_the_queue
-    a_server_that_shuts_down_says_goodbye_in_its_own_words
+    a_server_that_shuts_down_sends_its_own_last_error
     an_idle_proxy_grants_again_after_a_restart
     a_proxy_s_row_names_its_own_connections_after_a_restart
     after_a_restart_a_takeover_still_waits_for_sessions
@@ -139,7 +139,7 @@ fn a_client_that_dies_inside_a_packet_leaves_no_lock(server: &Server) {
     }
 }
 
-fn a_session_that_the_server_gives_up_hears_why_and_leaves_no_lock(server: &Server) {
+fn a_session_that_the_server_ends_learns_why_and_leaves_no_lock(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let mut waiter = Session::at(proxy.port);
     let mut direct = Session::at(server.port);
@@ -174,7 +174,7 @@ fn a_session_killed_while_it_waits_leaves_the_queue(server: &Server) {
     waiter.run("SELECT GET_LOCK('other', 600)");
 }
 
-fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
+fn a_server_that_shuts_down_sends_its_own_last_error(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     let proxy = Proxy::start(&own.server.url, &[]);
     let connect = |port| {
@@ -200,7 +200,7 @@ fn a_server_that_shuts_down_says_goodbye_in_its_own_words(server: &Server) {
         assert_eq!(proxied.packets, direct.packets);
     }
     holder.last_words();
-    // And when it is back, the lock is to be had again, though others now have the ids of before.
+    // When it is back, the lock is free again, though other connections now have the earlier ids.
     own.restart();
     let others: Vec<Client> = (0..50).map(|_| connect(own.server.port)).collect();
     // The proxy's own connections may have some of them.
@@ -281,7 +281,7 @@ fn a_proxy_s_row_names_its_own_connections_after_a_restart(server: &Server) {
     });
 }
 
-/// What runs at the server counts, in whichever run of it the session began.
+/// A session that the server still works for counts, even if it began in an earlier run of the server.
 fn after_a_restart_a_takeover_still_waits_for_sessions(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     until_it_has_run_a_while(&own.server);

@@ -129,7 +129,7 @@ fn prepare(database: &Database, server: &Server) {
     ));
 }
 
-/// Compares the outcomes of forms; `calls` take the place of `$C`.
+/// Compares the outcomes of forms; `calls` replace `$C`.
 fn compare(server: &Server, forms: &[Form], calls: &[&str]) {
     let database = Database::create(server);
     prepare(&database, server);
@@ -159,7 +159,7 @@ fn compare(server: &Server, forms: &[Form], calls: &[&str]) {
             if error == Some(1235) && native_error != error {
                 refused += 1;
                 if form.covered {
-                    wrong.push(format!("{sql}\n  refused, natively {native:?}"));
+                    wrong.push(format!("{sql}\n  refused, the server says {native:?}"));
                 } else if through.held != untouched {
                     wrong.push(format!("{sql}\n  refused, but {through:?}"));
                 }
@@ -169,7 +169,7 @@ fn compare(server: &Server, forms: &[Form], calls: &[&str]) {
             {
                 equal += 1;
             } else {
-                wrong.push(format!("{sql}\n  natively {native:?}\n  through  {through:?}"));
+                wrong.push(format!("{sql}\n  directly {native:?}\n  through  {through:?}"));
             }
         }
     }

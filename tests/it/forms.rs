@@ -72,10 +72,10 @@ fn no_form_takes_the_server_s_own_lock(server: &Server) {
             let call = format!("GET_LOCK('{name}',0)");
             session.send(&statement.replace("{call}", &call).replace("{name}", &name));
             session.client.read_response(Shape::Query);
-            let natively = root.column(&format!(
+            let holder = root.column(&format!(
                 "SELECT COALESCE(IS_USED_LOCK('{name}'),IS_USED_LOCK('{name}2'),'nobody')"
             ));
-            assert_eq!(natively, ["nobody"], "{statement}");
+            assert_eq!(holder, ["nobody"], "{statement}");
         }
     }
 }

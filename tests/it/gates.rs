@@ -1,4 +1,4 @@
-//! Waits as the server sees them, and that nothing of that stays behind.
+//! Waits are shown to the server, and nothing of them is left when they end.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ fn gates(proxy: &Proxy) -> (String, String) {
     (shown("lockstead_gates"), shown("lockstead_gate_failures_total"))
 }
 
-/// Whether a reply tells of KILL QUERY; otherwise it is 1.
+/// Whether a reply is that of a killed wait; otherwise it is 1.
 fn was_killed(server: &Server, reply: &Response) -> bool {
     match flavour_of(server) {
         Flavour::MySql if reply.error().is_some() => {
@@ -293,6 +293,7 @@ fn a_grant_that_meets_a_kill_is_answered_or_given_back(server: &Server) {
         until_busy(&mut root, waiter.id());
         let kill = format!("KILL QUERY {}", waiter.id());
         std::thread::scope(|scope| {
+            // Time itself is tested: the kill must meet the grant. Each round moves the kill a little towards it.
             scope.spawn(|| {
                 std::thread::park_timeout(before);
                 killer.run(&kill)
@@ -383,7 +384,7 @@ fn a_session_goes_on_when_its_gate_can_be_opened_again(server: &Server) {
     waiter.send("SELECT GET_LOCK('k', 2)");
     let gate = gate_of(&mut root, &waiter);
     link.stall();
-    assert_eq!(waiter.reply().as_deref(), Some("0"), "the time is over all the same");
+    assert_eq!(waiter.reply().as_deref(), Some("0"), "its time is over nevertheless");
     waiter.send("SELECT 7");
     link.heal();
     assert_eq!(waiter.reply().as_deref(), Some("7"));

@@ -2,8 +2,8 @@
 //!
 //! A run prints its seed. `LOCKSTEAD_GENERATED_SEED=seed` draws the same statements again,
 //! `LOCKSTEAD_GENERATED_COUNT=n` says how many a flavour, and `LOCKSTEAD_GENERATED_ODD=1` sends
-//! also those through the proxy whose calls the server evaluates out of order or not once. What
-//! the proxy refuses is counted and ends its script.
+//! also those through the proxy whose calls the server evaluates out of order or not once. A
+//! refusal by the proxy is counted and ends its script.
 
 mod grammar;
 

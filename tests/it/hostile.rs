@@ -1,5 +1,5 @@
 //! Clients that send what no client should, at every stage of a connection: the proxy answers with
-//! an error or closes, and nobody else notices.
+//! an error or closes, and no other client notices.
 //!
 //! A run prints its seed. `LOCKSTEAD_HOSTILE_SEED=seed` draws the same again,
 //! `LOCKSTEAD_HOSTILE_COUNT=n` more or less of it; `LOCKSTEAD_HOSTILE_TRACE=1` prints what is sent.
@@ -18,11 +18,11 @@ use commands::{
     commands, executions_that_cannot_be_read_take_no_lock, short_packets_close_the_session,
 };
 use files::a_proxy_without_free_files_serves_those_it_has;
-use logins::{in_the_place_of_a_login, logins_byte_by_byte};
+use logins::{bytes_in_place_of_a_login, logins_byte_by_byte};
 use pieces::compressed_pieces;
 
 on_both! {
-    in_the_place_of_a_login
+    bytes_in_place_of_a_login
     logins_byte_by_byte
     answers_in_a_login
     answers_in_a_change_of_user

@@ -63,7 +63,7 @@ fn names(flavour: Flavour) -> Vec<Name> {
     // MySQL refuses what its utf8mb3 has not.
     if flavour == Flavour::MariaDb {
         names.push(Name::new(&"\u{1f512}".repeat(48)));
-        // What is no text is shown in hexadecimal digits, so that it can be told from others.
+        // A name that is no text is shown in hexadecimal digits, so that it differs from others.
         for digits in ["41FF1B5B33316DFE", "41FE1B5B33316DFF"] {
             names.push(Name { sql: format!("X'{digits}'"), ..Name::new(digits) });
         }

@@ -21,9 +21,9 @@ use crate::wire::capability::{
 };
 
 on_both! {
-    an_impostor_hears_nothing_of_the_store_s_account
+    an_impostor_learns_nothing_of_the_store_s_account
     without_tls_anywhere_no_password_leaves_for_a_probe_s_sake
-    the_lock_tables_account_is_told_to_no_impostor
+    no_impostor_learns_the_lock_tables_account
 }
 
 /// What the peer has for TLS.
@@ -130,7 +130,7 @@ fn hear(
 
 /// Asks for the password in full, and for it under a key.
 fn ask(stream: &mut (impl Read + Write), seq: u8, key: &[u8], said: &mut Said) -> io::Result<()> {
-    // Whoever has named another plugin is asked for this one.
+    // A client that has named another plugin is asked for this one.
     let switch = b"\xfecaching_sha2_password\0abcdefghijklmnopqrst\0";
     send(stream, seq + 1, switch)?;
     let (seq, proof) = receive(stream)?;
@@ -199,7 +199,7 @@ fn assert_says_nothing(said: &Said, case: &dyn Debug) {
         assert!(!has(packet, PASSWORD), "{case:?}: its password is told: {said:?}");
     }
     // A proof is something to try passwords on.
-    assert!(has(&said[0], "lockstead_probe\0\0"), "{case:?}: a login of nobody's: {said:?}");
+    assert!(has(&said[0], "lockstead_probe\0\0"), "{case:?}: not the login of the probe: {said:?}");
     assert!(said[1..].iter().all(|packet| packet.len() <= 1), "{case:?}: {said:?}");
 }
 
@@ -207,7 +207,7 @@ fn ca(server: &Server) -> String {
     server.root().column("SELECT @@ssl_ca").concat()
 }
 
-fn an_impostor_hears_nothing_of_the_store_s_account(server: &Server) {
+fn an_impostor_learns_nothing_of_the_store_s_account(server: &Server) {
     let (keeper, ca) = (Keeper::create(server), ca(server));
     for offers in [Offers::Nothing, Offers::Tls] {
         for demands in [
@@ -254,7 +254,7 @@ fn without_tls_anywhere_no_password_leaves_for_a_probe_s_sake(server: &Server) {
 }
 
 /// Whichever command it is that logs in.
-fn the_lock_tables_account_is_told_to_no_impostor(server: &Server) {
+fn no_impostor_learns_the_lock_tables_account(server: &Server) {
     let (keeper, ca) = (Keeper::create(server), ca(server));
     for offers in [Offers::Nothing, Offers::Tls] {
         for mode in ["verify-ca", "verify-identity"] {

@@ -40,8 +40,8 @@ on_both! {
     a_session_that_holds_nothing_any_more_closes_no_circle
     nobody_waits_for_a_proxy_that_is_not_live
     i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server
-    i14_an_epoch_is_opened_only_on_what_has_stood_still
-    a_batch_of_any_size_tells_what_became_of_each_key
+    i14_an_epoch_is_opened_only_on_tables_that_have_not_changed
+    a_batch_of_any_size_reports_the_outcome_for_each_key
     a_name_of_any_bytes_arrives_as_it_is
     a_batch_does_without_prepared_statements
 }
@@ -239,7 +239,7 @@ fn a_free_row_is_left_to_the_proxy_that_waits_longest(server: &Server) {
         let token = store.token(&name);
         assert_eq!(run(&mut store, &three, release(&name, token), &[1, 2]), (0, 2));
         let take = acquire_as(Precedence::Take, &name, 13);
-        assert_eq!(run(&mut store, &one, take, &[2, 3]), (1, 2), "whoever waits");
+        assert_eq!(run(&mut store, &one, take, &[2, 3]), (1, 2), "though another waits");
     }
 }
 
@@ -342,7 +342,7 @@ fn nobody_waits_for_a_proxy_that_is_not_live(server: &Server) {
     assert_eq!(result.rows[0].holder, 1, "proxy 2 is not among the live ones");
     let three = store.join(3);
     store.run_one(&three, acquire_as(Precedence::Queue(9), "k", 30));
-    assert_eq!(store.want("k"), "3", "its place goes to whoever comes");
+    assert_eq!(store.want("k"), "3", "its place goes to the next proxy that asks");
 }
 
 pub(crate) fn release(name: &str, token: u64) -> LockChange {
@@ -496,7 +496,7 @@ fn i9_tokens_grow_whatever_is_proposed(server: &Server) {
         let row = result.rows.iter().find(|r| r.key == b"Lk").expect("the row").clone();
         let at_store = store.sql("SELECT tok FROM {}.locks WHERE k='Lk'").concat();
         assert_eq!(row.token.to_string(), at_store);
-        assert!(row.token > last, "{} behind {last}", row.token);
+        assert!(row.token > last, "{} after {last}", row.token);
         last = row.token;
         let mut releases = vec![release("k", last)];
         if let Some(beside) = result.rows.iter().find(|r| r.key == b"Lj") {
@@ -520,7 +520,7 @@ fn i9_a_batch_on_a_base_that_has_moved_on_does_nothing(server: &Server) {
         store.runtime.block_on(moved).expect("move")
     };
     assert!(moved(&mut store, one.base, next));
-    assert!(!moved(&mut store, one.base, next + 1), "moved by somebody else");
+    assert!(!moved(&mut store, one.base, next + 1), "moved by another proxy");
     for batch in [vec![acquire("k", 2, 5)], vec![acquire("k", 2, 5), hand_over("l", 3, 4)]] {
         let result = store.run(&one, &batch, &[]);
         assert_eq!((result.guarded, result.base), (false, Some(next)));
@@ -550,8 +550,8 @@ fn i9_a_collected_row_comes_back_above_its_last_token(server: &Server) {
     let mut collect = |base| {
         let page = store.conn.collect(&schema, base, None);
         let page = store.runtime.block_on(page).expect("collect").expect("a page");
-        let behind = store.conn.collect(&schema, base, Some(&page.to));
-        assert!(store.runtime.block_on(behind).expect("collect").is_none());
+        let next = store.conn.collect(&schema, base, Some(&page.to));
+        assert!(store.runtime.block_on(next).expect("collect").is_none());
         page.rows
     };
     assert_eq!(collect(FLOOR), 0, "none is below");
@@ -568,7 +568,7 @@ fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
         store.runtime.block_on(renewal).expect("renew").renewed
     };
     assert!(!renew(epoch + 1, &[1], 2), "another epoch");
-    assert!(!renew(epoch, &[5, 6], 2), "a version that is not the row's: somebody else renewed");
+    assert!(!renew(epoch, &[5, 6], 2), "a version that is not the row's: another process renewed");
     assert!(renew(epoch, &[5, 1], 2));
     assert!(renew(epoch, &[2], 3));
     assert_eq!(store.sql("SELECT conns FROM {}.proxies"), ["7"]);
@@ -601,8 +601,8 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
     assert_eq!(store.sql("SELECT ttl_ms FROM {}.meta"), ["1000"]);
 }
 
-/// What is not as it was seen is not adopted.
-fn i14_an_epoch_is_opened_only_on_what_has_stood_still(server: &Server) {
+/// Tables that have changed since they were read are not adopted.
+fn i14_an_epoch_is_opened_only_on_tables_that_have_not_changed(server: &Server) {
     let mut store = Store::new(server);
     store.join(1);
     let schema = store.url.schema.clone();
@@ -627,7 +627,7 @@ fn i14_an_epoch_is_opened_only_on_what_has_stood_still(server: &Server) {
     }
     assert_eq!(store.state(1), "1");
     assert!(open(&mut store));
-    assert!(!open(&mut store), "done by somebody else");
+    assert!(!open(&mut store), "done by another process");
     assert_eq!(store.state(1), "2");
     let meta = store.runtime.block_on(store.conn.read_meta(&schema)).expect("meta");
     assert!(meta.here && meta.epoch == epoch && meta.base == epoch << 31);
@@ -659,7 +659,7 @@ fn i14_nothing_is_written_in_another_epoch_or_on_another_server(server: &Server)
 
 /// Won, lost, released, missing and handed over, mixed in batches of all sizes: what is reported
 /// is what the rows say.
-fn a_batch_of_any_size_tells_what_became_of_each_key(server: &Server) {
+fn a_batch_of_any_size_reports_the_outcome_for_each_key(server: &Server) {
     let mut store = Store::new(server);
     let (one, two) = (store.join(1), store.join(2));
     let mut id = 100;

@@ -77,7 +77,7 @@ impl Stage {
     }
 
     /// The last packet is the proxy's refusal, numbered as the server's was; no lock was taken
-    /// from anybody, and the next statement is answered.
+    /// from any session, and the next statement is answered.
     fn assert_refused(&mut self, what: &str, response: &Response) {
         assert_eq!(response.end, End::Complete, "{what}");
         let last = response.packets.last().expect("a packet");
@@ -103,108 +103,120 @@ impl Stage {
     }
 }
 
+/// Beginnings of statements, each of which leaves the server's lexer in another state.
+const PREFIXES: [&str; 76] = [
+    "SELECT GET_LOCK(",
+    "SELECT 1+GET_LOCK(",
+    "DO GET_LOCK(",
+    "SET @a=GET_LOCK(",
+    "SELECT `GET_LOCK`",
+    "SELECT GET_LOCK /* */ ",
+    "SELECT GET_LOCK -- x\n",
+    "SELECT @a:=GET_LOCK(",
+    "SELECT {fn GET_LOCK(",
+    "SELECT (SELECT (GET_LOCK(",
+    "SELECT * FROM (SELECT GET_LOCK(",
+    "VALUES (GET_LOCK(",
+    "INSERT INTO mysql.nothing VALUES (GET_LOCK(",
+    "EXPLAIN SELECT GET_LOCK(",
+    "CREATE PROCEDURE p() BEGIN DO GET_LOCK(",
+    "SELECT 1; SELECT GET_LOCK(",
+    "SELECT 1;",
+    "SELECT /*!50000 GET_LOCK(",
+    "SELECT /*! GET_LOCK(",
+    "SELECT /*!50000 GET_LOCK*/",
+    "SELECT /*!50000 1, GET_LOCK */ ",
+    "SELECT /*+ SET_VAR(sql_mode='') */ GET_LOCK(",
+    "/*!SELECT GET_LOCK(",
+    "/*!99999 SELECT GET_LOCK(",
+    "/*M!SELECT GET_LOCK(",
+    "/*M!100000 SELECT GET_LOCK(",
+    "/*!100100 SELECT GET_LOCK(",
+    "SELECT 1 -- ",
+    "SELECT 1 --",
+    "SELECT 1 # ",
+    "SELECT 1 /* ",
+    "SELECT 1 /* *",
+    "SELECT /*+ ",
+    "SELECT /*+ SET_VAR(sql_mode='') ",
+    "SELECT 1 /*",
+    "SELECT 1 /*!",
+    "SELECT 1 /*!99999 /* */ ",
+    "SELECT 1 /",
+    "SELECT '",
+    "SELECT 'x\\",
+    "SELECT 'x'",
+    "SELECT \"",
+    "SELECT \"x\\",
+    "SELECT `",
+    "SELECT [",
+    "SELECT x'",
+    "SELECT b'0",
+    "SELECT N'",
+    "SELECT _utf8mb4'",
+    "SELECT @",
+    "SELECT @'",
+    "SELECT @`",
+    "SELECT @@",
+    "SELECT 0x",
+    "SELECT 0b",
+    "SELECT 1",
+    "SELECT 1.",
+    "SELECT 1e",
+    "SELECT 1e+",
+    "SELECT .",
+    "SELECT :",
+    "SELECT <",
+    "SELECT &",
+    "SELECT \\",
+    "SELECT \\N",
+    "SELECT mysql.",
+    "SELECT 1 \0",
+    "SELECT 1;\0",
+    "SELECT é",
+    "SELECT $$ x",
+    "SELECT $a$ x",
+    "PREPARE s FROM 'SELECT GET_LOCK(",
+    "PREPARE s FROM \"SELECT GET_LOCK(",
+    "EXECUTE IMMEDIATE 'SELECT GET_LOCK(",
+    "BEGIN NOT ATOMIC DO GET_LOCK(",
+    "",
+];
+
 fn a_garbled_text_is_refused_in_whatever_state_the_server_reads_it(server: &Server) {
     let mut session = Session::at(server.port);
     session.run("USE mysql");
     let mariadb = flavour_of(server) == Flavour::MariaDb;
     let modes = ["", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", if mariadb { "MSSQL" } else { "" }];
-    for prefix in [
-        "SELECT GET_LOCK(",
-        "SELECT 1+GET_LOCK(",
-        "DO GET_LOCK(",
-        "SET @a=GET_LOCK(",
-        "SELECT `GET_LOCK`",
-        "SELECT GET_LOCK /* */ ",
-        "SELECT GET_LOCK -- x\n",
-        "SELECT @a:=GET_LOCK(",
-        "SELECT {fn GET_LOCK(",
-        "SELECT (SELECT (GET_LOCK(",
-        "SELECT * FROM (SELECT GET_LOCK(",
-        "VALUES (GET_LOCK(",
-        "INSERT INTO mysql.nothing VALUES (GET_LOCK(",
-        "EXPLAIN SELECT GET_LOCK(",
-        "CREATE PROCEDURE p() BEGIN DO GET_LOCK(",
-        "SELECT 1; SELECT GET_LOCK(",
-        "SELECT 1;",
-        "SELECT /*!50000 GET_LOCK(",
-        "SELECT /*! GET_LOCK(",
-        "SELECT /*!50000 GET_LOCK*/",
-        "SELECT /*!50000 1, GET_LOCK */ ",
-        "SELECT /*+ SET_VAR(sql_mode='') */ GET_LOCK(",
-        "/*!SELECT GET_LOCK(",
-        "/*!99999 SELECT GET_LOCK(",
-        "/*M!SELECT GET_LOCK(",
-        "/*M!100000 SELECT GET_LOCK(",
-        "/*!100100 SELECT GET_LOCK(",
-        "SELECT 1 -- ",
-        "SELECT 1 --",
-        "SELECT 1 # ",
-        "SELECT 1 /* ",
-        "SELECT 1 /* *",
-        "SELECT /*+ ",
-        "SELECT /*+ SET_VAR(sql_mode='') ",
-        "SELECT 1 /*",
-        "SELECT 1 /*!",
-        "SELECT 1 /*!99999 /* */ ",
-        "SELECT 1 /",
-        "SELECT '",
-        "SELECT 'x\\",
-        "SELECT 'x'",
-        "SELECT \"",
-        "SELECT \"x\\",
-        "SELECT `",
-        "SELECT [",
-        "SELECT x'",
-        "SELECT b'0",
-        "SELECT N'",
-        "SELECT _utf8mb4'",
-        "SELECT @",
-        "SELECT @'",
-        "SELECT @`",
-        "SELECT @@",
-        "SELECT 0x",
-        "SELECT 0b",
-        "SELECT 1",
-        "SELECT 1.",
-        "SELECT 1e",
-        "SELECT 1e+",
-        "SELECT .",
-        "SELECT :",
-        "SELECT <",
-        "SELECT &",
-        "SELECT \\",
-        "SELECT \\N",
-        "SELECT mysql.",
-        "SELECT 1 \0",
-        "SELECT 1;\0",
-        "SELECT é",
-        "SELECT $$ x",
-        "SELECT $a$ x",
-        "PREPARE s FROM 'SELECT GET_LOCK(",
-        "PREPARE s FROM \"SELECT GET_LOCK(",
-        "EXECUTE IMMEDIATE 'SELECT GET_LOCK(",
-        "BEGIN NOT ATOMIC DO GET_LOCK(",
-        "",
-    ] {
-        let line_comment = ["-- ", "--", "# "].iter().any(|c| prefix.ends_with(c));
+    for prefix in PREFIXES {
         for mode in modes {
             for charset in ["utf8mb4", "gbk", "sjis"] {
                 session.run(&format!("SET sql_mode='{mode}', NAMES {charset}"));
-                for length in [1, 2, 3, 4, 9] {
-                    let text = garbled(prefix, length);
-                    let what = format!("{prefix:?} and {length} in mode '{mode}' and {charset}");
-                    session.client.send_query(&text, &[]);
-                    let got = code(&session.client.read_response(Shape::Query));
-                    // Two bytes fit into a comment up to the end of the line: nothing is lost.
-                    let expected = if line_comment && length < 3 { 0 } else { 1064 };
-                    assert_eq!(got, expected, "{what}");
-                    let got = code(&session.client.prepare(&text));
-                    // MySQL and MariaDB prepare nothing of what is behind this.
-                    let expected = if prefix.ends_with(";\0") { 0 } else { expected };
-                    assert_eq!(got, expected, "{what}, prepared");
-                }
+                assert_garbled_is_refused(
+                    &mut session,
+                    prefix,
+                    &format!("in mode '{mode}' and {charset}"),
+                );
             }
         }
+    }
+}
+
+/// The server refuses this prefix with garbage of several lengths, as a text and to prepare.
+fn assert_garbled_is_refused(session: &mut Session, prefix: &str, setting: &str) {
+    let line_comment = ["-- ", "--", "# "].iter().any(|c| prefix.ends_with(c));
+    for length in [1, 2, 3, 4, 9] {
+        let text = garbled(prefix, length);
+        let what = format!("{prefix:?} and {length} {setting}");
+        session.client.send_query(&text, &[]);
+        let got = code(&session.client.read_response(Shape::Query));
+        // Two bytes fit into a comment up to the end of the line: nothing is lost.
+        let expected = if line_comment && length < 3 { 0 } else { 1064 };
+        assert_eq!(got, expected, "{what}");
+        let got = code(&session.client.prepare(&text));
+        // Both servers prepare only the text before this.
+        let expected = if prefix.ends_with(";\0") { 0 } else { expected };
+        assert_eq!(got, expected, "{what}, prepared");
     }
 }
 
@@ -365,7 +377,7 @@ fn long_parameters_of_a_prepared_lock_call_are_refused_and_the_session_lives_on(
         let long = execution(vec![name(), Param::LongData(253)]);
         let response = stage.session.client.execute(id, &long);
         stage.assert_refused(&format!("long data in pieces of {piece}"), &response);
-        // What was sent is forgotten, by the server too.
+        // Proxy and server have forgotten the long data.
         let plain = execution(vec![name(), Param::Long(0)]);
         assert_eq!(code(&stage.session.client.execute(id, &plain)), 0);
         stage.session.unlock("k");

@@ -425,9 +425,7 @@ fn certificates_are_read_again_without_a_connection_lost(server: &Server) {
     let _ = std::fs::remove_dir_all(&dir);
 }
 
-/// By the certificate that the client shows: what the server says directly, it says through every
-/// combination of legs, if the proxy has that certificate's key, and never lets in anybody else.
-/// MariaDB's server does not tell.
+/// MariaDB's server does not report the name that it was called.
 fn the_server_is_called_as_the_client_called_the_proxy(server: &Server) {
     if flavour_of(server) == Flavour::MariaDb {
         return;
@@ -447,6 +445,8 @@ fn the_server_is_called_as_the_client_called_the_proxy(server: &Server) {
     }
 }
 
+/// If the proxy has the key of the client's certificate, the server accepts and refuses logins through every
+/// combination of legs as it does directly. With another certificate no client gets in.
 fn accounts_that_require_a_certificate(server: &Server) {
     let (dir, flavour) = (certificates(server), flavour_of(server));
     let file = |name: &str| format!("{dir}/{name}.pem");
@@ -580,7 +580,7 @@ fn results_over_a_compressed_leg_are_numbered_as_by_the_server(server: &Server) 
         })
     });
     assert_eq!(told[1], told[0]);
-    assert!(!told[0][0].is_sorted(), "the server does not count anew: {:?}", told[0]);
+    assert!(!told[0][0].is_sorted(), "the server does not restart its count: {:?}", told[0]);
 }
 
 /// The same with files in between, which the client counts, too.

@@ -1,6 +1,6 @@
 //! What the servers' own lexers take for a lock call, and what the proxy does.
 //!
-//! Each text is run on the server, where a lock that is held after it tells of a call. A run
+//! Each text is run on the server, and a lock that is held after it shows that there was a call. A run
 //! prints its seed. `LOCKSTEAD_LEXER_SEED=seed` draws the same texts again,
 //! `LOCKSTEAD_LEXER_COUNT=n` says how many a flavour; each has a seed of its own.
 
@@ -71,7 +71,7 @@ fn calls_are_what_the_server_s_lexer_takes_for_calls(server: &Server) {
         let through = run(&mut proxied, &case, &attributes_of(seed));
         let mut wrong: Vec<String> = judge(&case, dialect(&case, flavour, version), &truth, seed);
         wrong.extend(meets(&case, &truth, &through));
-        if natively_held(&mut root, &names) {
+        if held_at_server(&mut root, &names) {
             wrong.push("through the proxy it took the server's own lock".to_owned());
             proxied = Session::of(proxy.port, &attributes);
         }
@@ -113,7 +113,7 @@ fn version(root: &mut Root) -> u32 {
     next() * 10_000 + next() * 100 + next()
 }
 
-/// Nobody else's: two that strings name, and two that numbers do.
+/// Names of this text alone: two that strings name, and two that numbers do.
 fn names() -> [String; 4] {
     let own = rand::random::<u32>();
     [format!("la{own:08x}"), format!("lb{own:08x}"), format!("1{own:010}"), format!("2{own:010}")]
@@ -135,7 +135,7 @@ fn dialect(case: &Case, flavour: Flavour, version: u32) -> Dialect {
     }
 }
 
-/// Query attributes, whose bytes are nobody's text.
+/// Query attributes, whose bytes belong to no text.
 fn attributes_of(seed: u64) -> Vec<(String, Param)> {
     let text = Param::Text(b"'; SELECT GET_LOCK(1,0) /*".to_vec());
     let all = [("a".to_owned(), text), ("'`\"".to_owned(), Param::Long(0x5c27_2260))];
@@ -150,8 +150,8 @@ fn run(session: &mut Session, case: &Case, attributes: &[(String, Param)]) -> Tr
     Truth { taken: taken.expect("a count"), error: answer.error() }
 }
 
-/// Whether the server itself has one of the locks, for anybody.
-fn natively_held(root: &mut Root, names: &[String; 4]) -> bool {
+/// Whether any session holds one of the locks at the server.
+fn held_at_server(root: &mut Root, names: &[String; 4]) -> bool {
     let all: Vec<String> = names.iter().map(|n| format!("IS_USED_LOCK('{n}')")).collect();
     !root.column(&format!("SELECT COALESCE({})", all.join(","))).is_empty()
 }

@@ -15,7 +15,7 @@ on_both! {
     a_session_holds_so_many_locks_and_no_more
     prepared_lock_calls_take_so_much_memory_and_no_more
     so_many_sessions_wait_and_no_more
-    one_client_too_many_is_told_so
+    one_client_too_many_gets_an_error
     so_many_logins_are_begun_in_a_second
     named_locks_have_metrics_of_their_own
     a_text_that_reads_in_many_ways_keeps_nobody_waiting
@@ -93,7 +93,7 @@ fn prepared_lock_calls_take_so_much_memory_and_no_more(server: &Server) {
     assert_eq!(session.value(kept), Some(ids.len().to_string()));
     let named = error(&mut session, &format!("PREPARE s FROM \"{sql}{}\"", " ".repeat(1000)));
     assert!(named.contains("'max_session_memory'"), "{named}");
-    // What has no lock call is the server's.
+    // Statements without a lock call have no such limit.
     assert!(prepare(&mut session, "SELECT ?").is_ok());
     let first = ids.remove(0);
     session.client.send_long_data(first, 0, &[b'a'; 5000]);
@@ -136,7 +136,7 @@ fn greeted(port: u16) -> String {
     String::from_utf8_lossy(&payload).into_owned()
 }
 
-fn one_client_too_many_is_told_so(server: &Server) {
+fn one_client_too_many_gets_an_error(server: &Server) {
     let proxy = Proxy::start(&server.url, &["--max-connections", "1"]);
     let first = Session::at(proxy.port);
     for _ in 0..5 {

@@ -164,7 +164,7 @@ fn an_abandoned_socket_is_taken_over_and_one_in_use_is_not(server: &Server) {
     assert!(client(server, &by_socket, "SELECT 'well'").contains("well"));
     first.kill().expect("killed");
     first.wait().expect("it ends");
-    // A file that is no socket is nobody's to remove.
+    // No proxy may remove a file that is no socket.
     std::fs::remove_file(&socket).expect("left behind by the kill");
     std::fs::write(&socket, "precious").expect("written");
     let third = start().wait_with_output().expect("it ends");
@@ -172,7 +172,7 @@ fn an_abandoned_socket_is_taken_over_and_one_in_use_is_not(server: &Server) {
     assert_eq!(std::fs::read_to_string(&socket).expect("there"), "precious");
 }
 
-/// Headers that tell of 203.0.113.7, port 4711.
+/// Headers that name 203.0.113.7, port 4711.
 fn headers() -> [Vec<u8>; 2] {
     let old = b"PROXY TCP4 203.0.113.7 192.0.2.1 4711 3306\r\n".to_vec();
     let mut new = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c".to_vec();

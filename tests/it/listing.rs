@@ -172,7 +172,7 @@ fn a_listing_leaves_no_lock_on_the_lock_tables(server: &Server) {
     reader.run("BEGIN");
     assert_eq!(listed(&mut reader, "k"), [format!("GRANTED {}", holder.id())]);
     reader.run("SET @n=(SELECT COUNT(*) FROM performance_schema.metadata_locks)");
-    // What has happened since is listed, too.
+    // Later changes are listed, too.
     holder.unlock("k");
     assert!(listed(&mut reader, "k").is_empty());
     holder.lock("k");

@@ -14,7 +14,7 @@ on_both! {
     waiters_are_served_in_the_order_they_came
     two_proxies_exclude_each_other
     a_waiter_gets_a_lock_that_is_released_at_another_proxy
-    the_holder_at_another_proxy_is_told_by_its_connection_id
+    the_holder_at_another_proxy_is_shown_by_its_connection_id
     a_waiter_that_gave_up_is_passed_over
     a_waiter_that_left_is_passed_over
     one_session_holds_two_hundred_locks
@@ -59,7 +59,7 @@ fn clocks_and_zones_of_sessions_change_nothing(server: &Server) {
     for session in &mut sessions {
         session.lock("k");
         let now = token(server, &proxy, "k");
-        assert!(now > last, "{now} behind {last}");
+        assert!(now > last, "{now} after {last}");
         last = now;
         let recent = format!(
             "SELECT ABS(TIMESTAMPDIFF(SECOND,since_utc,UTC_TIMESTAMP()))<600 FROM {}.held_locks",
@@ -92,7 +92,7 @@ fn a_token_grows_with_every_grant(server: &Server) {
         let session = &mut sessions[turn % 2];
         session.lock("t");
         let now = token(server, &proxy, "t");
-        assert!(now > last, "{now} behind {last}");
+        assert!(now > last, "{now} after {last}");
         last = now;
         session.lock("t");
         assert_eq!(token(server, &proxy, "t"), now, "taking it again is no new grant");
@@ -111,7 +111,7 @@ fn a_row_that_is_not_used_is_deleted_and_tokens_grow_all_the_same(server: &Serve
         let session = if round % 2 == 0 { &mut one } else { &mut two };
         session.run("SELECT GET_LOCK('seldom', 60)");
         let now = token(server, &a, "seldom");
-        assert!(now > last, "{now} behind {last}");
+        assert!(now > last, "{now} after {last}");
         last = now;
         session.unlock("seldom");
         eventually("the row of the free lock is gone", || {
@@ -156,7 +156,7 @@ fn waiters_are_served_in_the_order_they_came(server: &Server) {
     let mut last = token(server, &proxy, "queue");
     holder.unlock("queue");
     for waiter in &mut waiters {
-        // Whoever else were served before this one would keep the lock, and this one would wait.
+        // If another session were served before this one, it would keep the lock, and this one would wait.
         waiter.gets_it();
         let now = token(server, &proxy, "queue");
         assert!(now > last);
@@ -194,7 +194,7 @@ fn a_waiter_gets_a_lock_that_is_released_at_another_proxy(server: &Server) {
     assert!(token(server, &b, "x") > before);
 }
 
-fn the_holder_at_another_proxy_is_told_by_its_connection_id(server: &Server) {
+fn the_holder_at_another_proxy_is_shown_by_its_connection_id(server: &Server) {
     let a = Proxy::start(&server.url, &[]);
     let b = Proxy::start_on(&server.url, &a.schema, &[]);
     let mut at_a = Session::at(a.port);

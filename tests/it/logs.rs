@@ -1,4 +1,4 @@
-//! What the log tells of clients: who came and why it ended, never what was said.
+//! The log says which client came and why it left, but never what it sent.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::wire::{Account, Client, Shape};
 
 on_both! {
     each_connection_has_a_line_when_it_opens_and_one_when_it_ends
-    connections_are_not_told_at_info
+    connections_are_not_logged_at_info
     statements_of_clients_are_not_logged
 }
 
@@ -24,7 +24,7 @@ fn events(proxy: &Proxy) -> Vec<Value> {
     events.filter(|event| event["target"] == "lockstead::sessions").collect()
 }
 
-/// What is told of a connection, each time with who it is: the message, and why it ended.
+/// Log lines of a connection: the message, and the reason of its end. Each line must name the client.
 fn told(proxy: &Proxy, connection: u64, peer: &str) -> Vec<(String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let id = connection.to_string();
@@ -85,7 +85,7 @@ fn each_connection_has_a_line_when_it_opens_and_one_when_it_ends(server: &Server
     assert_eq!(events(&desk.proxy).len(), 2 * all.len() + 1, "{}", desk.proxy.log());
 }
 
-fn connections_are_not_told_at_info(server: &Server) {
+fn connections_are_not_logged_at_info(server: &Server) {
     let mut proxy = Proxy::start(&server.url, &JSON);
     for n in 0..3 {
         Session::at(proxy.port).lock(&format!("job{n}"));

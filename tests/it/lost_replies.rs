@@ -11,10 +11,10 @@ use crate::session::Session;
 use crate::stage::on_both;
 
 on_both! {
-    a_lock_whose_grant_was_not_heard_of_is_held
-    a_lock_whose_release_was_not_heard_of_is_free
-    a_lock_whose_hand_over_was_not_heard_of_has_its_new_holder
-    of_many_changes_not_heard_of_none_is_lost
+    a_lock_whose_grant_got_no_reply_is_held
+    a_lock_whose_release_got_no_reply_is_free
+    a_lock_whose_hand_over_got_no_reply_has_its_new_holder
+    many_changes_without_a_reply_are_not_lost
 }
 
 /// A proxy, the network to its store, and the schema there.
@@ -55,7 +55,7 @@ impl Drop for Stage {
     }
 }
 
-fn a_lock_whose_grant_was_not_heard_of_is_held(server: &Server) {
+fn a_lock_whose_grant_got_no_reply_is_held(server: &Server) {
     let stage = Stage::set(server);
     // A name that is new, and one that has a row; without and with patience.
     for timeout in ["0", "0", "600", "600"] {
@@ -70,7 +70,7 @@ fn a_lock_whose_grant_was_not_heard_of_is_held(server: &Server) {
     }
 }
 
-fn a_lock_whose_release_was_not_heard_of_is_free(server: &Server) {
+fn a_lock_whose_release_got_no_reply_is_free(server: &Server) {
     let stage = Stage::set(server);
     let mut session = stage.session();
     session.lock("name");
@@ -82,7 +82,7 @@ fn a_lock_whose_release_was_not_heard_of_is_free(server: &Server) {
     session.unlock("name");
 }
 
-fn a_lock_whose_hand_over_was_not_heard_of_has_its_new_holder(server: &Server) {
+fn a_lock_whose_hand_over_got_no_reply_has_its_new_holder(server: &Server) {
     let stage = Stage::set(server);
     let mut holder = stage.session();
     let mut waiter = stage.session();
@@ -100,7 +100,7 @@ fn a_lock_whose_hand_over_was_not_heard_of_has_its_new_holder(server: &Server) {
     waiter.unlock("name");
 }
 
-fn of_many_changes_not_heard_of_none_is_lost(server: &Server) {
+fn many_changes_without_a_reply_are_not_lost(server: &Server) {
     let stage = Stage::set(server);
     let mut sessions: Vec<Session> = (0..20).map(|_| stage.session()).collect();
     for round in 0..6 {

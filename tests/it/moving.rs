@@ -18,7 +18,7 @@ on_both! {
     a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart
     statements_whose_locks_only_the_server_knows_are_counted_and_logged_once
     check_and_doctor_say_whether_it_is_time_for_the_next_step
-    modes_that_do_not_exclude_each_other_are_told
+    modes_that_do_not_exclude_each_other_are_reported
 }
 
 const COEXIST: [&str; 2] = ["--mode", "coexist"];
@@ -211,7 +211,7 @@ fn check_and_doctor_say_whether_it_is_time_for_the_next_step(server: &Server) {
     let (said, codes) = advice(own, &desk, "durable");
     assert!(said.contains("not yet") && said.contains("1 statements that lock"), "{said}");
     assert_eq!(codes, ["problem not-yet", "note mixed-modes"]);
-    // A server that lists its locks tells of direct clients.
+    // A server that lists its locks shows those of direct clients.
     let own = OwnServer::start(
         flavour_of(server),
         match flavour_of(server) {
@@ -232,7 +232,7 @@ fn check_and_doctor_say_whether_it_is_time_for_the_next_step(server: &Server) {
     assert_eq!(codes, ["note not-yet"]);
 }
 
-fn modes_that_do_not_exclude_each_other_are_told(server: &Server) {
+fn modes_that_do_not_exclude_each_other_are_reported(server: &Server) {
     let desk = Desk::with(server, "", &["--mode", "durable"]);
     assert_eq!(advice(server, &desk, "durable").1, [""; 0]);
     let doctor = |mode| advice(server, &desk, mode).1;
@@ -241,7 +241,7 @@ fn modes_that_do_not_exclude_each_other_are_told(server: &Server) {
 }
 
 #[test]
-fn clusters_that_do_not_exclude_each_other_are_told() {
+fn clusters_that_do_not_exclude_each_other_are_reported() {
     let server = Server::from_env(Flavour::MySql);
     let (folder, backend) = (Folder::new(), format!("127.0.0.1:{}", server.port));
     let check = |second: &str| {

@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+
+use lockstead_support::patience::within;
 
 use crate::proxy::Proxy;
 use crate::script::Server;
@@ -17,7 +18,9 @@ on_both! {
 
 const NAMES: usize = 4;
 const CLIENTS: usize = 8;
-const RUN: Duration = Duration::from_secs(10);
+/// Grants of each name, and kills, that make a run.
+const GRANTS: usize = 60;
+const KILLS: usize = 100;
 
 /// What was done under the lock of each name: the token of each grant, in order.
 type Grants = Arc<[Mutex<Vec<u64>>; NAMES]>;
@@ -47,13 +50,13 @@ fn no_change_is_lost_while_engine_connections_are_killed(server: &Server) {
             std::thread::spawn(move || worker.work(&end))
         })
         .collect();
-    let killed = kill_for_a_while(server, &a.schema);
+    let killed = kill_until_enough(server, &a.schema, &grants);
     end.store(true, Ordering::SeqCst);
     let refused: usize = clients.into_iter().map(|c| c.join().expect("a client's thread")).sum();
     let done: Vec<usize> = grants.iter().map(|g| g.lock().expect("grants").len()).collect();
     println!("{done:?} grants, {refused} refused, {killed} connections killed");
-    assert!(done.iter().all(|n| *n > 10), "hardly any grants: {done:?}");
-    assert!(killed > 5, "hardly any connections were killed");
+    assert!(done.iter().all(|n| *n >= GRANTS), "hardly any grants: {done:?}");
+    assert!(killed >= KILLS, "hardly any connections were killed");
     let values = root.column(&format!("SELECT v FROM {table} ORDER BY name"));
     let expected: Vec<String> = done.iter().map(usize::to_string).collect();
     assert_eq!(values, expected, "changes got lost");
@@ -67,13 +70,13 @@ fn no_change_is_lost_while_engine_connections_are_killed(server: &Server) {
     });
 }
 
-/// Kills store connections, at random and one at a time; how many.
-fn kill_for_a_while(server: &Server, schema: &str) -> usize {
-    let began = Instant::now();
+/// Kills store connections, at random and one at a time, until every lock was granted often enough; how many.
+fn kill_until_enough(server: &Server, schema: &str, grants: &Grants) -> usize {
     let mut session = Session::at(server.port);
     let mut root = server.root();
     let mut killed = 0;
-    while began.elapsed() < RUN {
+    // `within` pauses after each kill, or no batch would ever succeed.
+    within(PATIENCE, || {
         let rows = root.column(&format!("SELECT conns FROM {schema}.proxies"));
         let ids: Vec<&str> = rows.iter().flat_map(|r| r.split(',')).collect();
         if let Some(id) = ids.get(rand::random_range(0..ids.len().max(1))) {
@@ -82,8 +85,9 @@ fn kill_for_a_while(server: &Server, schema: &str) -> usize {
                 session.client.query(format!("KILL {id}").as_bytes()).error().is_none(),
             );
         }
-        session.run("DO SLEEP(0.03)");
-    }
+        let granted = |n: &Mutex<Vec<u64>>| n.lock().expect("grants").len() >= GRANTS;
+        (killed >= KILLS && grants.iter().all(granted)).then_some(())
+    });
     killed
 }
 

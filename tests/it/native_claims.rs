@@ -25,7 +25,7 @@ on_both! {
     a_session_without_the_servers_lock_changes_nothing
     a_claim_is_judged_when_it_has_the_row
     a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other
-    claims_of_any_number_tell_what_became_of_each_key
+    claims_of_any_number_report_the_outcome_for_each_key
     a_name_reaches_the_server_as_its_client_gave_it
     a_row_that_is_kept_without_the_server_is_waited_for
     a_native_lock_is_not_taken_by_a_proxy_that_keeps_rows_alone
@@ -177,7 +177,7 @@ fn a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other(server: &Se
         assert_eq!(store.sql(sql), [format!("{} 1 {run} {token}", b.id())]);
         std::mem::swap(&mut a, &mut b);
     }
-    // Who does not have it changes nothing.
+    // A session that does not have the lock changes nothing.
     let vain = store.run_one(&one, claim_after(token, k, 20, &b));
     assert_eq!(vain.unproven, HashSet::from([key(k)]));
     // Another proxy's session has had it since, and the claim knows nothing of that.
@@ -189,7 +189,7 @@ fn a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other(server: &Se
     a.lock(k);
     let back = claim_after(token, k, 40, &a);
     assert!(won(store.run_one(&one, back.clone()), &one, &back).token > other.token);
-    // A proxy that waits is told of.
+    // The outcome names the proxy that waits.
     let waits = with_turn(acquire(k, 50, FLOOR + 500), Precedence::Queue(5));
     store.run_among(&two, std::slice::from_ref(&waits), &live(&[1]));
     let last = claim_after(store.token(k), k, 60, &a);
@@ -257,7 +257,7 @@ fn late_claim(server: &Server, kind: Option<&str>) {
 }
 
 /// Proven and not, in rows that are there and not, beside releases and grants of other kinds.
-fn claims_of_any_number_tell_what_became_of_each_key(server: &Server) {
+fn claims_of_any_number_report_the_outcome_for_each_key(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
     let (mut a, b) = (Session::at(server.port), Session::at(server.port));
@@ -295,7 +295,7 @@ fn claims_of_any_number_tell_what_became_of_each_key(server: &Server) {
                     assert!(!grant.native, "size {size}");
                 }
             }
-            // What is kept by rows alone is held by nobody afterwards.
+            // Locks that only a row keeps are free for the next round.
             store.sql("UPDATE {}.locks SET holder=0 WHERE proof<>sess");
         }
         a.run("DO RELEASE_ALL_LOCKS()");

@@ -24,11 +24,11 @@ on_both! {
     every_answer_is_the_server_s
     logins_and_commands_arrive_byte_for_byte
     locks_are_the_server_s_own
-    the_report_tells_who_waits_and_who_holds
+    the_report_shows_who_waits_and_who_holds
     statements_that_the_report_calls_refused_are_refused
     the_report_is_kept_over_restarts
     names_beyond_the_most_are_counted_together
-    prepared_statements_are_told_with_their_parameters
+    prepared_statements_are_reported_with_their_parameters
     calls_that_cannot_be_observed_are_counted
     double_quotes_are_names_where_the_server_says_so
     holds_end_with_whatever_releases
@@ -201,14 +201,14 @@ fn locks_are_the_server_s_own(server: &Server) {
     assert!(!holder.is_free(&name));
 }
 
-/// A session of somebody's with a program's name.
+/// A session of this account, with the name of a program.
 fn as_person(port: u16, person: &Person, program: &str, schema: Option<&str>) -> Session {
     let attributes = vec![(program.to_owned(), "biller".to_owned())];
     let (user, database) = (person.name.clone(), schema.map(str::to_owned));
     Session::of(port, &Account { user, password: "pw".into(), attributes, database, ..account() })
 }
 
-fn the_report_tells_who_waits_and_who_holds(server: &Server) {
+fn the_report_shows_who_waits_and_who_holds(server: &Server) {
     let mut observing = Observing::start(server);
     let database = Database::create(server);
     let rights = ["ALL ON $.*"];
@@ -358,7 +358,7 @@ fn the_report_is_kept_over_restarts(server: &Server) {
     let seen = lock(&report, &name);
     assert_eq!((&report["since"], &seen["calls"]["get_lock"]["one"]), (&since, &2.into()));
     assert_eq!(seen["holds"]["count"], 1);
-    // What cannot be read is renamed.
+    // A file that cannot be read is renamed.
     let file = observing.dir.join("observed.json");
     std::fs::write(&file, b"{\"format\": 1, ").expect("written");
     let path = observing.dir.to_str().expect("plain").to_owned();
@@ -404,7 +404,7 @@ fn execute(session: &mut Session, id: u32, params: Vec<Param>, keep_types: bool)
     assert_eq!(response.error(), None);
 }
 
-fn prepared_statements_are_told_with_their_parameters(server: &Server) {
+fn prepared_statements_are_reported_with_their_parameters(server: &Server) {
     let mut observing = Observing::start(server);
     let [a, b, c] = [fresh("oa"), fresh("ob"), fresh("oc")];
     let bytes = |name: &str| Param::Text(name.as_bytes().to_vec());

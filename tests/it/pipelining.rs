@@ -36,7 +36,7 @@ fn answers(port: u16, bytes: &[u8]) -> Vec<([u8; 4], Vec<u8>)> {
         match raw.frames.read(deadline) {
             Ok(frame) => frames.push(frame),
             Err(Missing::Closed) => return frames,
-            Err(Missing::TimedOut) => panic!("open still behind {frames:?}"),
+            Err(Missing::TimedOut) => panic!("still open after {frames:?}"),
         }
     }
 }
@@ -147,8 +147,8 @@ fn statements_after_a_wait_are_run_when_it_is_over(server: &Server) {
 fn an_empty_packet_does_no_harm(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let mut waiter = Session::at(proxy.port);
-    // What follows an empty packet must not be taken for its command byte.
-    for behind in [0x03_u8, 0x16, 0x17, 0x1f, 0x11, 0x01] {
+    // The byte after an empty packet must not be taken for its command.
+    for next in [0x03_u8, 0x16, 0x17, 0x1f, 0x11, 0x01] {
         let mut raw = Raw::at(proxy.port);
         raw.command(&[&[QUERY][..], b"SELECT GET_LOCK('k', 600)"].concat());
         crate::stage::eventually("the lock is held", || {
@@ -156,8 +156,8 @@ fn an_empty_packet_does_no_harm(server: &Server) {
         });
         waiter.ask_for("k");
         let mut bytes = packet(&[]);
-        bytes.extend_from_slice(&[behind, 0, 0, 0]);
-        bytes.extend_from_slice(&vec![0; usize::from(behind)]);
+        bytes.extend_from_slice(&[next, 0, 0, 0]);
+        bytes.extend_from_slice(&vec![0; usize::from(next)]);
         raw.bytes(&bytes);
         drop(raw);
         waiter.gets_it();

@@ -142,12 +142,13 @@ fn probes_that_stay_as_long_as_they_may_are_no_errors(server: &Server) {
     // By default, the proxy would wait as long as the server does.
     let seen = Seen::start(server, &[]);
     let mut probes: Vec<TcpStream> = (0..20).map(|_| greet(seen.probe())).collect();
-    // Halfway, some leave: what they leave behind is no younger for that.
+    // Time itself is tested: a login may take ten seconds. Some probes leave after more than half of them; the
+    // connections that they used keep their age, and must not reach the server's limit with another client.
     std::thread::park_timeout(Duration::from_secs(6));
     probes.truncate(10);
     for (nth, probe) in probes.iter_mut().enumerate() {
         assert_eq!(probe.read(&mut [0; 64]).expect("the proxy's end"), 0);
-        // What time a probe has used up is not taken from the next client.
+        // The time that a probe has used is not taken from the next client.
         if nth == 0 {
             let mut next = greet(seen.probe());
             next.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
@@ -169,7 +170,7 @@ fn probe_and_leave(port: u16) -> u64 {
     u64::from(u32::from_le_bytes(id))
 }
 
-// For a server of its own: the values are everybody's.
+// On a server of its own, since the values apply to every session.
 fn state_left_by_a_probe_has_the_globals_of_its_time(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &[]);
     let server = &own.server;

@@ -24,7 +24,7 @@ pub(crate) struct Proxy {
     running: lockstead_support::Proxy,
 }
 
-/// A schema name nobody else has.
+/// A schema name that no other test has.
 pub(crate) fn fresh_schema() -> String {
     format!("lockstead_t{:012x}", rand::random::<u64>() >> 16)
 }
@@ -59,7 +59,7 @@ impl Proxy {
     fn launch(launch: Launch<'_>, url: &str, schema: &str, extra: &[&str]) -> Self {
         let backend = url.trim_end_matches('/').rsplit('@').next().expect("user@host").to_owned();
         let store = format!("{}/{schema}", url.trim_end_matches('/'));
-        // Who observes needs no store.
+        // A proxy that observes needs no store.
         let keeps_locks = ["--create-schema", "--store", &store];
         let observes = extra.contains(&"observe");
         let has_state = extra.contains(&"--state-dir");

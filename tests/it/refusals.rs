@@ -13,7 +13,7 @@ use crate::wire::Account;
 
 on_both! {
     errors_before_a_login_reach_every_client
-    a_password_under_another_key_is_told_as_a_wrong_one
+    a_password_under_another_key_is_reported_as_wrong
 }
 
 const WITHOUT_TLS: [&str; 2] = ["--ssl-mode=DISABLED", "--skip-ssl"];
@@ -64,13 +64,14 @@ fn errors_before_a_login_reach_every_client(server: &Server) {
     let unreachable = (1429, "Lockstead can't connect to the MySQL server");
     assert_told(proxy.port, root, WITHOUT_TLS, unreachable);
     let plain = Proxy::start(&server.url, &["--tls", "off"]);
-    let behind = format!("127.0.0.1:{}", plain.port);
+    let backend = format!("127.0.0.1:{}", plain.port);
     let store = format!("{}{}", server.url, fresh_schema());
-    let proxy = Launched::start(&behind, &store, &["--create-schema", "--backend-tls", "required"]);
+    let proxy =
+        Launched::start(&backend, &store, &["--create-schema", "--backend-tls", "required"]);
     assert_told(proxy.port, root, WITHOUT_TLS, (1429, "the server offers none"));
 }
 
-fn a_password_under_another_key_is_told_as_a_wrong_one(server: &Server) {
+fn a_password_under_another_key_is_reported_as_wrong(server: &Server) {
     if flavour_of(server) == Flavour::MariaDb {
         return;
     }

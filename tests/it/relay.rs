@@ -170,7 +170,7 @@ fn packets_of_sixteen_mebibytes_pass(store: &Server) {
     for size in [0x00ff_fffe, 0x00ff_ffff, 0x0100_0000, 2 * 0x00ff_ffff] {
         let there: Vec<u8> = (0..size - 1).map(|n| b"abcdefg "[n % 8]).collect();
         let command = query(&there);
-        // A row's length stands in 4 or 9 bytes in front of it.
+        // The length of a row's value takes 4 or 9 bytes before it.
         let value = vec![b'v'; size - if size > 0x0100_0000 { 9 } else { 4 }];
         let back = [result(&[&value, b"next"]), ok(1)].concat();
         let (length, answer) = (command.len(), back.clone());
@@ -187,7 +187,7 @@ fn packets_of_sixteen_mebibytes_pass(store: &Server) {
         client.send(&command);
         assert!(client.receive(back.len() - 11) == back[..back.len() - 11], "{size} bytes");
         client.send(&query(b"next"));
-        assert_eq!(client.frame(), ok(1), "behind {size} bytes");
+        assert_eq!(client.frame(), ok(1), "after {size} bytes");
     }
 }
 

@@ -107,7 +107,7 @@ fn settings_that_need_a_restart_are_named_and_stay(server: &Server) {
     assert_eq!(desk.rows(&["lease"])[0]["lease_seconds"].as_f64(), Some(10.0));
     desk.write("lease = '10s'\nlogin_timeout = '3s'\n");
     assert_eq!(desk.reload(), UNCHANGED);
-    // Flags go over the file.
+    // Flags override the file.
     desk.write("workers = 4\n");
     assert!(!desk.reload().iter().any(|row| row.starts_with("workers")));
 }

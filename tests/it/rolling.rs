@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
@@ -51,6 +50,17 @@ impl Site {
             }
         }
         added
+    }
+
+    /// Waits until every client has had some more turns where it is.
+    fn let_all_work(&self) {
+        for turns in &self.turns {
+            let enough = turns.load(Ordering::SeqCst) + 5;
+            eventually("the client works on", || {
+                assert!(!self.end.load(Ordering::SeqCst), "a client has failed");
+                (turns.load(Ordering::SeqCst) >= enough).then_some(())
+            });
+        }
     }
 
     /// Moves the clients to a port, one after the other, while all of them work.
@@ -108,7 +118,7 @@ fn a_site_moves_to_rows_and_back_under_load(server: &Server) {
         // Never from the server to rows alone, or back, at once: nothing excludes those two.
         for port in [coexist.port, durable.port, coexist.port, server.port] {
             site.move_to(port);
-            std::thread::park_timeout(Duration::from_millis(300));
+            site.let_all_work();
         }
         drop(ends);
         clients.into_iter().map(|client| client.join().expect("a client")).sum()

@@ -180,7 +180,7 @@ impl Scripted {
         Self { proxy, schema }
     }
 
-    /// A server that lets everybody in and then plays.
+    /// A server that accepts every login and then plays.
     pub(crate) fn start(store: &Server, play: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
         let hello = greeting(version_like(store), PLAIN);
         Self::greeting(store, &hello, move |peer| {

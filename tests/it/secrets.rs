@@ -14,7 +14,7 @@ use crate::stage::on_both;
 on_both! {
     the_state_directory_is_its_users_alone
     a_key_that_others_may_have_written_is_refused
-    a_password_that_everybody_may_read_is_told
+    a_password_that_every_user_may_read_is_reported
 }
 
 fn set(path: &Path, mode: u32) {
@@ -67,7 +67,7 @@ fn a_key_that_others_may_have_written_is_refused(server: &Server) {
     }
 }
 
-fn a_password_that_everybody_may_read_is_told(server: &Server) {
+fn a_password_that_every_user_may_read_is_reported(server: &Server) {
     let folder = Folder::new();
     let file = folder.file("settings.toml");
     let argument = file.display().to_string();

@@ -1,4 +1,4 @@
-//! What stands in the way of a start or of a login is said, and counted as what it is.
+//! A start or a login that fails says why, and is counted under its reason.
 
 use std::path::PathBuf;
 
@@ -15,12 +15,12 @@ use crate::wire::{Account, Client, Shape};
 
 on_both! {
     a_server_that_takes_small_packets_only_is_refused
-    an_unknown_account_of_the_store_is_told
+    an_unknown_account_of_the_store_is_reported
     a_server_without_room_is_no_failed_login
-    where_the_state_is_kept_is_told
+    the_place_of_the_state_is_reported
     a_proxy_without_a_mode_is_in_coexist
     requirements_that_the_server_lacks_for_a_mode_are_reported
-    ends_of_certificates_are_told
+    ends_of_certificates_are_reported
 }
 
 /// What a start says that is refused, and its exit status.
@@ -65,7 +65,7 @@ fn a_server_that_takes_small_packets_only_is_refused(server: &Server) {
     eventually("it is ready again", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
 }
 
-fn an_unknown_account_of_the_store_is_told(server: &Server) {
+fn an_unknown_account_of_the_store_is_reported(server: &Server) {
     let schema = fresh_schema();
     // MySQL pretends of each that it has one of several methods.
     for user in ["nobody", "somebody", "lockstead_typo", "a", "b", "c", "d", "e"] {
@@ -118,10 +118,10 @@ fn a_server_without_room_is_no_failed_login(server: &Server) {
     eventually("it is counted", || {
         (closed("refused_by_server") + closed("login_failed") > 0.0).then_some(())
     });
-    assert!(closed("login_failed").abs() < f64::EPSILON, "nobody's password was wrong");
+    assert!(closed("login_failed").abs() < f64::EPSILON, "no password was wrong");
 }
 
-fn where_the_state_is_kept_is_told(server: &Server) {
+fn the_place_of_the_state_is_reported(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let said = "no state directory: `state_dir` is off, or none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is set";
     assert!(proxy.log().contains(said), "{}", proxy.log());
@@ -222,7 +222,7 @@ impl Drop for Scratch {
     }
 }
 
-fn ends_of_certificates_are_told(server: &Server) {
+fn ends_of_certificates_are_reported(server: &Server) {
     let dir = Scratch::new();
     dir.certificate(2001);
     let (cert, key) = (dir.path("cert.pem"), dir.path("key.pem"));

@@ -149,7 +149,7 @@ fn a_server_that_cannot_be_reached_does_not_fill_the_log(server: &Server) {
     let to_server = Link::start(server.port, Ipv4Addr::LOCALHOST);
     let url = server.url.replace(&format!(":{}", server.port), &format!(":{}", to_server.port()));
     let proxy = Proxy::start(&url, &[]);
-    // Where it was there is something else, which hangs up.
+    // Another program now listens in its place, and closes every connection.
     let other = TcpListener::bind("127.0.0.1:0").expect("a free port");
     to_server.lead_to(other.local_addr().expect("bound").port());
     std::thread::spawn(move || other.incoming().for_each(drop));

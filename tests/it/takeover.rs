@@ -1,5 +1,5 @@
-//! Proxies that die, freeze or lose their store: nobody else has their locks before they are
-//! certainly lost, and then everybody may.
+//! Proxies that die, freeze or lose their store: no other proxy takes their locks before they are
+//! certainly lost, and then any may.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ on_both! {
     a_proxy_without_its_store_makes_no_further_files
     a_frozen_proxy_finds_its_sessions_fenced
     a_proxy_that_lost_its_store_lets_go_before_another_has_the_lock
-    a_grant_is_not_told_when_its_lease_is_over
+    a_grant_gets_no_answer_when_its_lease_is_over
     a_proxy_that_lost_its_store_keeps_sessions_without_locks
     a_proxy_that_lost_its_store_is_part_of_no_deadlock
     one_long_lease_is_not_waited_for_ever_after
@@ -31,7 +31,7 @@ on_both! {
 }
 
 const LEASE: [&str; 2] = ["--lease", "3s"];
-/// After a renewal, nobody else has the locks before this.
+/// After a renewal, no other proxy takes the locks for this long.
 const NOT_BEFORE: Duration = Duration::from_secs(3);
 /// A lease and generous time for everything else.
 const NOT_AFTER: Duration = Duration::from_secs(13);
@@ -307,7 +307,7 @@ fn statements_of(root: &mut Root, id: u64) -> u64 {
 }
 
 /// The server says the answer, with the lock's value in it. It says so in time and is heard late.
-fn a_grant_is_not_told_when_its_lease_is_over(server: &Server) {
+fn a_grant_gets_no_answer_when_its_lease_is_over(server: &Server) {
     let b = Proxy::start(&server.url, &LEASE);
     let links = [(); 2].map(|()| Link::start(server.port, Ipv4Addr::LOCALHOST));
     let [backend, store] = &links;
@@ -340,7 +340,7 @@ fn a_grant_is_not_told_when_its_lease_is_over(server: &Server) {
     assert_eq!(heard.error(), Some(4031), "{}", render::response(&heard));
 }
 
-/// Its row tells of a wait that is over, which it cannot take back.
+/// Its row still shows a wait that is over, and it cannot remove that.
 fn a_proxy_that_lost_its_store_is_part_of_no_deadlock(server: &Server) {
     let b = Proxy::start(&server.url, &LEASE);
     let (a, link) = start_on_a_thread(server, &b.schema);

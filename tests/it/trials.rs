@@ -39,7 +39,7 @@ fn kill_query_ends_a_trial_and_nothing_is_taken(server: &Server) {
     root.run(&format!("KILL QUERY {}", session.id()));
     assert_eq!(session.client.read_response(Shape::Query).error(), Some(1317));
     assert!(other.is_free(&name));
-    // What is the server's own is counted where the proxy does not look.
+    // The server's own locks are counted in a way that bypasses the proxy.
     let native = match flavour_of(server) {
         Flavour::MySql => {
             let sql = "SELECT COUNT(*) FROM performance_schema.metadata_locks l \

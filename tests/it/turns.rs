@@ -21,9 +21,9 @@ on_both! {
 /// Hand-overs inside a proxy that may pass a waiting one by, as documented.
 const PASSES: usize = 16;
 
-/// Until this proxy, or another, stands in the lock's row.
+/// Until the lock's row names this proxy, or another, as the next.
 fn until_placed(server: &Server, schema: &str) {
-    eventually("a proxy stands in the row", || {
+    eventually("the row names a proxy", || {
         let wants = server.root().column(&format!("SELECT want FROM {schema}.locks"));
         (wants.concat() != "0").then_some(())
     });
@@ -120,7 +120,7 @@ fn a_lock_goes_round_after_a_bounded_number_of_hand_overs(server: &Server) {
     for round in 0..10 {
         waiter.ask_for("k");
         let mut before = crowd.turns();
-        eventually("the other proxy stands in the row", || {
+        eventually("the row names the other proxy", || {
             let now = crowd.turns();
             let row = format!(
                 "SELECT want<>0 OR holder=(SELECT id FROM {0}.proxies WHERE addr LIKE '%:{1}') FROM {0}.locks",

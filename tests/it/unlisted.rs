@@ -50,7 +50,7 @@ fn many_rows(server: &Server, database: &Database) -> String {
     table
 }
 
-/// Nobody's transaction has the rows.
+/// No transaction has locked the rows.
 fn assert_untouched(session: &mut Session, table: &str) {
     session.run("BEGIN");
     let sql = format!("SELECT v FROM {table} WHERE id=1 FOR UPDATE NOWAIT");

@@ -70,7 +70,7 @@ fn native_statements_run_with_the_server_s_own_locks(server: &Server) {
         assert_eq!(session.client.execute(id, &execute).error(), None);
         taken("prepared", &mut session);
     }
-    // What is covered is not left to the server.
+    // Calls that are covered are not left to the server.
     session.lock(&name);
     assert!(!other.is_free(&name));
     assert_eq!(root.column(&format!("SELECT IS_FREE_LOCK('{name}')")), ["1"]);

@@ -34,11 +34,11 @@ on_both! {
     a_new_process_that_dies_before_it_serves_costs_no_client
 }
 
-/// A process that nobody else ends, killed when dropped.
+/// A process that nothing else ends; killed when dropped.
 pub(crate) struct Process(pub(crate) u64);
 
 impl Process {
-    /// The one that the log tells of as the `nth` that has taken over.
+    /// The `nth` process that the log reports to have taken over.
     pub(crate) fn taken(nth: usize, log: impl Fn() -> String) -> Self {
         eventually("a process has taken over", || {
             let log = log();
@@ -103,14 +103,20 @@ impl Clients {
                 let mut answers = 0u64;
                 while !stop.load(Ordering::Relaxed) {
                     let mut client =
-                        connect().map_err(|e| format!("refused behind {answers}: {e}"))?;
+                        connect().map_err(|e| format!("refused after {answers} answers: {e}"))?;
                     client.patience = PATIENCE;
                     if !client.login.succeeded() {
-                        return Err(format!("not let in behind {answers}: {:?}", client.login));
+                        return Err(format!(
+                            "not let in after {answers} answers: {:?}",
+                            client.login
+                        ));
                     }
                     let answer = client.query(b"SELECT 1");
                     if !is_good(&answer) {
-                        return Err(format!("behind {answers}: {}", render::response(&answer)));
+                        return Err(format!(
+                            "after {answers} answers: {}",
+                            render::response(&answer)
+                        ));
                     }
                     client.quit();
                     answers += 1;
@@ -152,8 +158,8 @@ fn no_client_is_refused_while_a_new_process_takes_over(server: &Server) {
         })
     };
     let new = desk.upgrade();
-    let mut behind = Session::at(port);
-    assert_eq!(behind.value("SELECT 2").as_deref(), Some("2"));
+    let mut later = Session::at(port);
+    assert_eq!(later.value("SELECT 2").as_deref(), Some("2"));
     eventually("the old process ends by itself", || {
         desk.proxy.log().contains("stopped").then_some(())
     });
@@ -162,7 +168,7 @@ fn no_client_is_refused_while_a_new_process_takes_over(server: &Server) {
     stop.store(true, Ordering::Relaxed);
     pages.join().expect("a thread").expect("pages");
     // The file is the new process's, and so is the administrators' socket.
-    assert_eq!(desk.rows(&["sessions"])[0]["connection_id"], behind.id());
+    assert_eq!(desk.rows(&["sessions"])[0]["connection_id"], later.id());
 }
 
 fn a_proxy_set_aside_stays_so_and_its_pages_are_the_new_ones(server: &Server) {
@@ -309,21 +315,21 @@ fn a_new_process_may_be_replaced_in_its_turn(server: &Server) {
     let mut session = Session::at(port);
     session.lock("kept");
     first.signal("USR2");
-    // Each of the two is told of by the one before it.
+    // Each of the two is announced by the process before it.
     let last = Process::taken(2, || desk.proxy.log());
     let serving =
         |log: String| log.matches("serving, with the sockets of the previous process").count() == 2;
     eventually("the next one serves", || serving(desk.proxy.log()).then_some(()));
     assert!(last.0 != first.0 && last.is_there());
-    let mut behind = Session::at(port);
-    assert!(!behind.is_free("kept"));
+    let mut later = Session::at(port);
+    assert!(!later.is_free("kept"));
     session.send("SELECT RELEASE_LOCK('kept')");
     assert!(session.client.read_response(Shape::Query).error().is_none());
-    behind.lock("kept");
+    later.lock("kept");
     drop(session);
     eventually("the first new process ends", || (!first.is_there()).then_some(()));
     last.signal("TERM");
-    assert_eq!(behind.last_words().map(|e| e.code), Some(1053));
+    assert_eq!(later.last_words().map(|e| e.code), Some(1053));
     eventually("the last one ends", || (!last.is_there()).then_some(()));
     assert!(!desk.folder.file("admin.sock").exists(), "whose socket it was removes the file");
 }

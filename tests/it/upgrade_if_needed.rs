@@ -21,7 +21,7 @@ on_both! {
     a_setting_that_needs_a_start_gets_a_new_process
     a_newer_program_gets_a_new_process
     a_wrong_setting_is_refused_and_nothing_changes
-    an_upgrade_that_fails_is_told_of_and_the_old_process_serves
+    an_upgrade_that_fails_is_reported_and_the_old_process_serves
 }
 
 /// A proxy with a program, a configuration file and a log of its own, and an administrators' socket.
@@ -243,7 +243,7 @@ fn a_wrong_setting_is_refused_and_nothing_changes(server: &Server) {
     assert!(!own.log().contains("starting a new process"));
 }
 
-fn an_upgrade_that_fails_is_told_of_and_the_old_process_serves(server: &Server) {
+fn an_upgrade_that_fails_is_reported_and_the_old_process_serves(server: &Server) {
     let own = Own::start(server, copied, "");
     let mut open = Session::at(own.port);
     open.lock("kept");

@@ -93,7 +93,7 @@ fn the_first_process_of_a_container_refuses(server: &Server) {
         assert!(text(&said).contains(says), "{}", text(&said));
     }
     assert!(!own.log().contains("starting a new process"));
-    // What needs no start is reloaded there too.
+    // Settings that need no restart are reloaded by it, too.
     own.write("max_connections = 48\n");
     let said = own.ask(&["upgrade", "--if-needed"]);
     assert!(text(&said).contains("48, was 49"), "{}", text(&said));

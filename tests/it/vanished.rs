@@ -28,7 +28,7 @@ fn until_waiting(proxy: &Proxy, sessions: f64) {
 
 /// The server works for it.
 fn until_running(server: &Server, session: &Session) {
-    // MySQL's process list in information_schema is an error while anybody runs a text that is no UTF-8.
+    // MySQL's process list in information_schema fails while any session runs a text that is not UTF-8.
     let sql = match flavour_of(server) {
         Flavour::MySql => format!(
             "SELECT COUNT(*) FROM performance_schema.threads \

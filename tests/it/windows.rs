@@ -28,7 +28,7 @@ on_both! {
     a_request_that_does_not_end_is_cut
     idle_connections_give_way_to_requests
     metrics_that_name_locks_are_for_this_machine
-    a_server_that_cannot_be_reached_is_told
+    a_server_that_cannot_be_reached_is_reported
     a_hung_server_blinds_nobody
 }
 
@@ -233,7 +233,7 @@ fn others_than_this_machine_need_token_and_tls(server: &Server) {
         assert_eq!(said.head.contains("www-authenticate: basic"), code == 401);
     }
     assert!(!proxy.log().contains(TOKEN));
-    // Both are read again. The old certificate is nobody's whom the new files trust.
+    // Both are read again. The new files do not trust the old certificate.
     let other: String = TOKEN.chars().rev().collect();
     let dev = std::env::var("LOCKSTEAD_DEV_DIR").expect("LOCKSTEAD_DEV_DIR");
     let made = Command::new(format!("{dev}/certificates.sh")).arg(&files.0).status();
@@ -339,7 +339,7 @@ impl Drop for Ended {
     }
 }
 
-fn a_server_that_cannot_be_reached_is_told(server: &Server) {
+fn a_server_that_cannot_be_reached_is_reported(server: &Server) {
     let to_server = Link::start(free_port(), Ipv4Addr::LOCALHOST);
     let (backend, http) = (format!("127.0.0.1:{}", to_server.port()), free_port());
     let (store, windows) =
@@ -379,7 +379,7 @@ fn a_page_of_another_site_gets_no_answer(server: &Server) {
 }
 
 #[test]
-fn a_store_that_does_not_answer_is_told() {
+fn a_store_that_does_not_answer_is_reported() {
     let own = OwnServer::start(Flavour::MariaDb, &[]);
     let proxy = Proxy::start(&own.server.url, &["--lease", "3s", "--connect-timeout", "1s"]);
     own.kill();
@@ -397,7 +397,7 @@ fn a_store_that_does_not_answer_is_told() {
     assert_eq!(get(proxy.http, "/").code, 200);
 }
 
-/// The server stands still, and says nothing.
+/// The server is suspended, and answers nothing.
 fn a_hung_server_blinds_nobody(server: &Server) {
     let to_server = Link::start(server.port, Ipv4Addr::LOCALHOST);
     let url = server.url.replace(&format!(":{}", server.port), &format!(":{}", to_server.port()));
@@ -441,7 +441,7 @@ fn a_hung_server_blinds_nobody(server: &Server) {
     assert_eq!(status["backends"][0]["store_answers"], "no");
     let (out, _) = desk.client("mysql", "SHOW LOCKS; SHOW WARNINGS");
     assert!(out.contains("theirs") && out.contains("the lock tables do not answer"), "{out}");
-    // And it is seen that it is back, whoever asks.
+    // Every question shows that it is back.
     to_server.heal();
     eventually("all is of this moment", || {
         let rows = desk.rows(&["locks"]);

@@ -26,7 +26,7 @@ PANELS_OF_FAULTS = {}
 # Alerts that no fault here sets off, and why. config/alerts_test.yml has them all.
 NOT_PROVOKED = {
     "LocksteadSessionsSuspended": "needs a session with a lock at a primary that hangs; tests/it/suspended.rs has that",
-    "LocksteadOtherServer": "needs a second server in the place of the first; tests/it/adopt.rs has that",
+    "LocksteadOtherServer": "needs a second server in place of the first; tests/it/adopt.rs has that",
     "LocksteadLocksStuck": "needs an account without a privilege; tests/it/stuck.rs has those",
     "LocksteadWaitsSlow": "needs ten minutes of waits",
     "LocksteadLockHeldTooLong": "needs an hour",
@@ -98,7 +98,7 @@ def rules():
 def alerts():
     all_rules = rules()
     for rule in all_rules:
-        # With `bool` a comparison tells of every series instead of keeping those that are in a bad way.
+        # With `bool`, a comparison returns every series, not only those for which it holds.
         compared = re.sub(r"(==|<|>) (?=[\w.])", r"\1 bool ", rule["query"])
         if compared == rule["query"]:
             problems.append(f"{rule['name']}: compares nothing: {rule['query']}")

@@ -105,7 +105,7 @@ def check_metrics(pages):
     shown = "".join(path.read_text() for path in (ROOT / "grafana/dashboards").glob("*.json"))
     for name in sorted(there):
         check(re.search(rf"{name}(_bucket|_sum|_count)?\b", shown), "grafana/dashboards", f"{name} is on none")
-    # What other documents name. Whatever begins so and is no metric is something else's name.
+    # Names in other documents. Those with one of these endings must be metrics.
     ends = "total|seconds|info|held|waiting|good|up|foreign|rights|gates"
     for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "config").glob("*.toml")]:
         for name in set(re.findall(rf"\blockstead_(?:[a-z_]+_)?(?:{ends})\b", path.read_text())):

@@ -75,7 +75,7 @@ class Load:
 
 
 class Watched:
-    """A page of a browser of its own, which must be silent and ask nobody else."""
+    """A page in a browser of its own, which must log nothing and send requests only to the proxy."""
 
     def __init__(self, browser, base, view):
         self.base, self.said, self.foreign = base, [], []
@@ -218,7 +218,7 @@ def check_accessible(watched):
         roles.setdefault(role, []).append(name)
     pictures_named = roles.get("image", []) + roles.get("img", [])
     assert len(pictures_named) == 7 and len(roles.get("table", [])) == 5, roles
-    # What can be scrolled can be reached by the keyboard.
+    # Areas that scroll can be reached by the keyboard.
     unreached = watched.page.evaluate("[...document.querySelectorAll('.scroll')].filter(e => e.tabIndex < 0).length")
     assert unreached == 0, f"{unreached} parts cannot be reached by the keyboard"
 

@@ -64,7 +64,7 @@ client_run() {
     --user=root --password=rootpw --vardir="$PWD" ${first[@]+"${first[@]}"} "$3"
 }
 
-# One case prints what it has not set, and bash tells of a crash.
+# One case prints memory that it has not set, and bash reports a crash.
 client_mask() {
   LC_ALL=C sed -E -e 's/^( row [0-9]+: [0-9]+, [a-z]+, ).*/\1…/' -e '/Segmentation fault/d' -e '/Total execution time/d' -e 's/(KILL) [0-9]+/\1 N/' \
     -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}/DATE/g' -e 's/[0-9]{2}:[0-9]{2}:[0-9]{2}/TIME/g'

@@ -53,7 +53,7 @@ go_test() {
     MYSQL_TEST_CONCURRENT=1 within "$go_programs/$2" -test.v -test.timeout=50s -test.run "^$3\$"
 }
 
-# What passed, failed or was left out; not what else a test tells, nor how long it took.
+# Keeps which tests passed, failed or were left out; removes their other output and their times.
 go_mask() {
   sed -nE -e 's/^( *--- (PASS|FAIL|SKIP): .*) \([0-9.]+s\)$/\1/p' -e '/^(PASS|FAIL|panic: .*|status [0-9]+)$/p'
 }

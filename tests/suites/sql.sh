@@ -4,7 +4,7 @@
 # server, or want it with other options, are left out. Sourced by dev/test-suites.sh,
 # which says what is defined here.
 #
-# What a file prints at the server is the measure, not the result that comes with it:
+# The output of a file at the server is the measure, not the result file that comes with it:
 # many want their own runner. In the way ps, statements are prepared where they can
 # be, and there is no TLS.
 

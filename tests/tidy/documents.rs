@@ -1,4 +1,4 @@
-//! What documents say of the code must be there.
+//! Names and messages that documents repeat are in the code.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ const WITH_TESTS: [&str; 2] = ["docs/how-it-works.md", "docs/differences.md"];
 /// How metrics and variables of servers begin, which are as long.
 const NO_TESTS: [&str; 2] = ["lockstead_", "innodb_"];
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }

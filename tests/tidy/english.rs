@@ -1,10 +1,12 @@
 //! Phrases that pages, samples and code must not use: plain English is subject, verb, object, in the field's words.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::documents::is_rust;
 use super::pages::{markdown, prose};
-use super::{Findings, files, read, sources};
+use super::{Findings, files, read, split};
 
 /// What not to write, and what to write instead.
 const REFUSED: [(&str, &str); 52] = [
@@ -80,6 +82,29 @@ const BEHIND: [&str; 12] = [
 
 /// How a clause begins that must not be a sentence's subject; a question may.
 const CLAUSES: [&str; 5] = ["who", "whoever", "what", "whatever", "whose"];
+
+/// This file, which lists what it refuses.
+const LISTS: &str = "tests/tidy/english.rs";
+
+/// How a language begins a comment line.
+#[derive(Debug, PartialEq)]
+enum Comments {
+    Hash,
+    Slashes,
+}
+
+/// How comments begin in a file that is neither Rust nor a page. `None`: the file has none.
+fn kind(path: &str) -> Option<Comments> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match Path::new(name).extension().and_then(OsStr::to_str) {
+        Some(
+            "sh" | "py" | "sql" | "toml" | "yml" | "yaml" | "conf" | "cfg" | "rb" | "pl" | "sed",
+        ) => Some(Comments::Hash),
+        Some("c" | "h" | "go" | "java" | "js" | "ts" | "php") => Some(Comments::Slashes),
+        None if matches!(name, "run" | "list" | "install" | "Makefile") => Some(Comments::Hash),
+        _ => None,
+    }
+}
 
 /// Files with comments that users read.
 const COMMENTED: [&str; 11] = [
@@ -229,6 +254,15 @@ fn remarks(text: &str) -> String {
     text.lines().map(said).collect::<Vec<_>>().join("\n")
 }
 
+/// The comments between the statements of a source, as paragraphs: those that document no item.
+fn asides(text: &str) -> String {
+    let said = |line: &str| {
+        let line = line.trim().strip_prefix("//").unwrap_or_default();
+        if line.starts_with(['/', '!']) { String::new() } else { line.trim().to_owned() }
+    };
+    text.lines().map(said).collect::<Vec<_>>().join("\n")
+}
+
 /// The messages among the string literals of a source: literals of several words, as the compiler joins their lines.
 fn messages(strings: &str) -> Vec<String> {
     let joined = strings.replace("\\\n", " ");
@@ -238,25 +272,47 @@ fn messages(strings: &str) -> Vec<String> {
 
 #[test]
 fn comments_and_messages_of_code_are_read() {
-    let code = "//! A row, as it\n//! stands.\nlet a = 1; // not this\n    /// Somebody else.\n";
+    let code = "//! A row, as it\n//! stands.\nlet a = 1; // not this\n    /// Somebody else.\n\
+                /// What a row holds.\n    // What is held is kept.\n";
     let found: Vec<_> = passages(&remarks(code)).iter().flat_map(|p| phrases(p)).collect();
     assert_eq!(found.len(), 2, "{found:?}");
+    let found: Vec<_> = passages(&asides(code)).iter().flat_map(|p| clauses(p)).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(messages("one word\nthree words \\\n   here\n"), ["three words here"]);
 }
 
 #[test]
 fn comments_and_messages_are_in_plain_english() {
     let mut findings = Findings::default();
-    for source in sources() {
-        // A comment may begin with "what" as a heading does: "What a session holds."
-        let comments = passages(&remarks(&source.text));
-        let said = comments.iter().flat_map(|passage| phrases(passage));
-        let told = messages(&source.strings);
+    for path in files().into_iter().filter(|path| is_rust(path) && path != LISTS) {
+        let text = read(&path);
+        let (_, strings) = split(&text);
+        // The comment of an item may begin with "what" as a heading does: "What a session holds."
+        let (all, between) = (passages(&remarks(&text)), passages(&asides(&text)));
+        let said = all.iter().flat_map(|passage| phrases(passage));
+        let said = said.chain(between.iter().flat_map(|passage| clauses(passage)));
+        let told = messages(&strings);
         for phrase in said.chain(told.iter().flat_map(|message| refused(message))) {
-            findings.add(&source.path, phrase);
+            findings.add(&path, phrase);
         }
     }
-    findings.check("Comments, errors, log lines and help texts in src/ are in plain English");
+    findings.check("Comments, errors, log lines and help texts are in plain English");
+}
+
+#[test]
+fn comments_of_scripts_are_in_plain_english() {
+    let mut findings = Findings::default();
+    for path in files() {
+        let read_comments = match kind(&path) {
+            Some(Comments::Hash) => comments,
+            Some(Comments::Slashes) => remarks,
+            None => continue,
+        };
+        for phrase in passages(&read_comments(&read(&path))).iter().flat_map(|p| phrases(p)) {
+            findings.add(&path, phrase);
+        }
+    }
+    findings.check("Comments of scripts and settings are in plain English");
 }
 
 /// How the name of a test must not begin.

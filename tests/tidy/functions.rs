@@ -1,6 +1,7 @@
 //! Functions are short and flat.
 
-use super::{Findings, sources};
+use super::documents::is_rust;
+use super::{Findings, files, read, split};
 
 /// Lines of a function from `fn` to its last brace; blank lines and comments are not counted.
 const LINES: usize = 80;
@@ -61,13 +62,14 @@ fn functions_are_measured() {
 #[test]
 fn functions_are_short_and_flat() {
     let mut findings = Findings::default();
-    for source in sources() {
-        for Function { name, lines, depth } in functions(&source.code) {
+    for path in files().iter().filter(|path| is_rust(path)) {
+        let (code, _) = split(&read(path));
+        for Function { name, lines, depth } in functions(&code) {
             if lines > LINES {
-                findings.add(&source.path, format!("{name} has {lines} lines"));
+                findings.add(path, format!("{name} has {lines} lines"));
             }
             if depth > DEPTH {
-                findings.add(&source.path, format!("{name} is {depth} deep"));
+                findings.add(path, format!("{name} is {depth} deep"));
             }
         }
     }

@@ -79,7 +79,7 @@ fn branches(text: &str) -> Vec<Vec<&str>> {
     }
 }
 
-/// What stands in braces after `head`.
+/// The paths in braces after `head`.
 fn group<'a>(head: &[&'a str], text: &'a str) -> Vec<Vec<&'a str>> {
     let mut depth = 0;
     let mut from = 1;

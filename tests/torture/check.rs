@@ -126,7 +126,7 @@ pub(crate) fn regressions(holds: &[Hold]) -> Vec<Violation> {
                     key: key.clone(),
                     from: before.granted,
                     to: after.granted,
-                    what: format!("token {new} was granted behind {old}"),
+                    what: format!("token {new} was granted after {old}"),
                 });
             }
         }
@@ -292,7 +292,7 @@ pub(crate) fn leaks(rest: &Rest, at: Duration) -> Vec<Violation> {
         ("a row stays held", &rest.held),
         ("a server session is left", &rest.sessions),
         ("an incarnation is left", &rest.incarnations),
-        ("a lock is not to be had", &rest.refused),
+        ("a lock is not free", &rest.refused),
         ("a proxy is broken", &rest.broken),
     ];
     let mut found = Vec::new();
@@ -337,7 +337,7 @@ pub(crate) fn deadlocks(before: u64, after: u64) -> Vec<Violation> {
     (after > before).then_some(one).into_iter().collect()
 }
 
-/// How often each thing stands in a list, for the summary.
+/// How often each item is in a list, for the summary.
 pub(crate) fn tally<'a>(all: impl Iterator<Item = &'a str>) -> String {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for one in all {

@@ -77,7 +77,7 @@ fn a_lost_update_is_caught() {
     let late =
         [grown(1, 1, 0), increment(2, 2, 1, false), grown(3, 3, 1), grown(3, 4, 2), grown(1, 5, 2)];
     assert_eq!(lost_updates(&late, &[]).len(), 1);
-    // Whatever is in doubt may be there or not.
+    // An increment in doubt may be there or not.
     assert_eq!(lost_updates(&[increment(1, 1, 0, false), grown(2, 2, 1)], &[]), []);
     assert_eq!(lost_updates(&[increment(1, 1, 0, false), grown(2, 2, 0)], &[]), []);
     assert_eq!(lost_updates(&[increment(1, 1, 0, false), grown(2, 2, 2)], &[]).len(), 1);

@@ -164,7 +164,7 @@ impl Node {
         self.store.hold(way);
     }
 
-    /// Whatever passes this way takes so much longer from now on.
+    /// Bytes that go this way take so much longer from now on.
     pub(crate) fn delay(&self, way: Way, delay: Duration) {
         self.link.delay(way, delay);
         self.store.delay(way, delay);

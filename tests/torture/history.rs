@@ -19,8 +19,8 @@ pub(crate) struct Hold {
     pub(crate) proxy: usize,
     /// When the reply to GET_LOCK was there.
     pub(crate) granted: Duration,
-    /// When the last statement that succeeded was sent, the release included. A client that hears
-    /// of no error is certain of no more.
+    /// When the last statement that succeeded was sent, the release included. A client that gets no
+    /// error cannot be certain of more.
     pub(crate) until: Duration,
     pub(crate) token: Option<u64>,
     pub(crate) end: &'static str,
@@ -117,7 +117,7 @@ pub(crate) struct Events {
     pub(crate) sessions: u64,
 }
 
-/// Everybody writes here.
+/// Every worker writes here.
 #[derive(Debug, Default)]
 pub(crate) struct History(Mutex<Events>);
 

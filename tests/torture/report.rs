@@ -1,4 +1,4 @@
-//! What is printed: a summary, and whatever surrounds a violation.
+//! The printed report: a summary, and the events around a violation.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One run: the stage is set, everybody works, faults are made, and then it is judged.
+//! One run: servers and proxies start, clients work while faults are made, and the result is judged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ fn faults_break_no_promise_while_a_site_moves_on_mariadb() {
     torture(Flavour::MariaDb, &MOVING, None);
 }
 
-/// Sessions share so few connections that most of them have none: it is killed under whoever has it.
+/// Sessions share so few connections that most of them have none: connections are killed under the sessions that have them.
 #[test]
 #[ignore = "make torture runs it"]
 fn faults_break_no_promise_on_shared_connections_of_mysql() {

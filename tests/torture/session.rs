@@ -51,7 +51,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// `None` when there is no login to be had.
+    /// `None`: the login failed.
     pub(crate) fn open(place: &Place, proxy: usize, port: u16) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let client = Client::connect("127.0.0.1", port, &account()).ok()?;
@@ -269,7 +269,7 @@ impl Session {
         Ok(())
     }
 
-    /// What IS_FREE_LOCK says must fit what this session, and any other, holds.
+    /// IS_FREE_LOCK must not contradict the locks that this session, and any other, holds.
     pub(crate) fn is_free(&mut self, key: &str) -> Result<(), Broken> {
         let from = now();
         let value = self.ask_proxy(&format!("SELECT IS_FREE_LOCK('{key}')"))?;

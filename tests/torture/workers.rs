@@ -209,7 +209,7 @@ impl Worker {
         session.release(&key)
     }
 
-    /// 3572 and 1205: somebody's transaction has the row. After a restart it may be one that the
+    /// 3572 and 1205: another transaction has locked the row. After a restart it may be one that the
     /// server found in its log.
     fn blocked(&self, session: &Session, key: &str, e: Broken) {
         if let Broken::Error(code @ (1205 | 3572)) = e {
@@ -352,7 +352,8 @@ impl Worker {
                 let _ = session.ask(&format!("KILL {id}"));
             }
             1 => {
-                // Half open: nothing more is learned of it, until the server has had enough.
+                // Half open: the client sends nothing more until the server's wait_timeout, a second, has ended the
+                // session. Time itself is meant: under faults nothing says that it has.
                 let _ = session.ask("SET SESSION wait_timeout=1");
                 std::thread::park_timeout(Duration::from_millis(2500));
             }

@@ -1,7 +1,7 @@
 //! Runs every command that the documents show.
 //!
 //! The `sh` and `sql` blocks of README.md and docs/*.md are run, in order, in front of a private server; `sh` by bash,
-//! which ends at the first error, `sql` as root through the proxy that was started last. What a reader replaces is
+//! which ends at the first error, `sql` as root through the proxy that was started last. Values that a reader would replace are
 //! replaced: addresses, ports, passwords and places (see [`Scene::adapt`]). `lockstead serve` keeps running after its
 //! block.
 //!
@@ -40,7 +40,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
-    // What the documents call beside Lockstead and the servers' clients.
+    // The documents call these programs, beside Lockstead and the servers' clients.
     place.need("curl", "curl")?;
     place.need("openssl", "openssl")?;
     let program = workplace::lockstead()?;

@@ -35,7 +35,7 @@ struct Remains {
 }
 
 impl Workplace {
-    /// Goes to the checkout's root, makes the temporary folder, and sees to it that a signal leaves nothing behind.
+    /// Goes to the checkout's root, makes the temporary folder, and cleans up when a signal arrives.
     pub(crate) fn new(name: &'static str, parent: &Path) -> Result<Self> {
         let dev = dev_folder();
         let root = dev.parent().context("dev/ is in the checkout")?.canonicalize()?;
@@ -106,7 +106,7 @@ impl Remains {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         std::thread::spawn(move || {
             if let Some(number) = signals.forever().next() {
-                // The main thread, whose processes are ended under it, waits for this when it comes to its own end.
+                // The main thread, whose processes are ended under it, waits for this lock before it ends.
                 let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
                 self.clear();
                 std::process::exit(128 + number);

@@ -254,8 +254,8 @@ impl Pool {
             let (old, young) =
                 std::mem::take(&mut state.free).into_iter().partition(|b| self.0.is_old(b));
             state.free = young;
-            // What tied a session to its connection may have ended without its doing: a login has shown how
-            // others are opened.
+            // A session may no longer need its connection though it has done nothing: another login has shown how
+            // connections are opened.
             let wanted = !state.queue.is_empty();
             for holder in state.holders.values() {
                 let idle = holder.idle_since().map(|since| now.saturating_sub(since));

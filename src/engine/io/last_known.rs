@@ -68,7 +68,7 @@ impl LastKnown {
         let known = last.lock().is_some();
         let why = match why {
             Some((since, why)) if known => {
-                format!("{why}, {}s ago for the first time", since.elapsed().as_secs())
+                format!("{why}; this began {}s ago", since.elapsed().as_secs())
             }
             _ => {
                 // If nothing is known, there is nothing to show meanwhile.

@@ -115,7 +115,7 @@ impl Complaint {
         if let Some(why) = unlisted.filter(|_| !before) {
             tracing::warn!(
                 why,
-                "the server does not list its own locks: those that a statement's text does not name have no rows"
+                "the server does not list its own locks: locks whose names are not in a statement's text have no rows"
             );
         }
     }

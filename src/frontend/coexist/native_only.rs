@@ -5,7 +5,7 @@ use crate::frontend::observe::need::UntoldStatement;
 use crate::frontend::shared::shapes::News;
 
 /// Why the server's list does not help.
-const NO_NAME: &str = "the server's list does not tell the name of every lock of this session";
+const NO_NAME: &str = "the server's list does not have the name of every lock of this session";
 
 /// Counts a statement whose locks are perhaps the server's alone; each shape is logged once.
 pub(super) fn note_native_only(

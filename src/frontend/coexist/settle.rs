@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_hears_of_a_lock_when_its_row_is_written() {
+    fn the_client_gets_the_answer_when_the_row_is_written() {
         let mut stage = Stage::new(Flavour::MySql);
         stage.grants(5);
         settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");

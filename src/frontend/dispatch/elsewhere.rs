@@ -22,7 +22,7 @@ pub(crate) fn decide_elsewhere(link: &mut Link, bytes: &[u8], len: usize) -> Opt
     }
     let (command, id) = statement_of(bytes)?;
     if link.is_preparing() {
-        // What the id means is known when the server has answered.
+        // The meaning of the id is known when the server has answered.
         return Some(CommandAction::Bring(id));
     }
     if matches!(command, Command::STMT_CLOSE | Command::STMT_RESET) {

@@ -71,7 +71,7 @@ async fn idle_connection(
     match open_as(context, &wanted, capabilities, shared.pool.adopt()).await {
         Ok(backend) => backend.detach().ok(),
         Err(why) => {
-            tracing::debug!(why, "no connection tells who may end a session");
+            tracing::debug!(why, "no connection to ask the server whether a session may be ended");
             None
         }
     }

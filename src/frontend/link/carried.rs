@@ -31,7 +31,7 @@ impl Link {
             let values = replies.get(question).and_then(Reply::values).unwrap_or_default();
             match to_start(values.first().and_then(|value| value.as_deref())) {
                 Some(run) => self.server.note_run(run),
-                None => return Ok(Some("the server does not tell its uptime".to_owned())),
+                None => return Ok(Some("the server does not report its uptime".to_owned())),
             }
         }
         // Of the proxy's own making.

@@ -36,7 +36,7 @@ impl Link {
         shape: Shape,
         keep: Keep,
     ) -> Result<Reply, CloseReason> {
-        // What is prepared is the proxy's own.
+        // The proxy prepares its own statements only.
         self.exchange_told(packet, (shape, Naming::Hidden), keep).await
     }
 

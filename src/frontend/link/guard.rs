@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_whose_locks_are_lost_is_told_so_at_once() {
+    async fn a_session_whose_locks_are_lost_learns_it_at_once() {
         let guard = LeaseGuard::new(Arc::default());
         assert!(guard.certainty().await.is_ok());
         guard.arm(ProxyId(7));

@@ -361,7 +361,7 @@ impl Link {
     /// A connection, or leave to open one, when it is this session's turn. `None`: not in time.
     async fn turn(&mut self, deadline: Instant) -> Result<Option<Lent>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
-        // What another login brings again is not known.
+        // It is not known which state another login sets.
         let wish = Wish { schemaless: seat.state.schema.is_none(), fresh: seat.doubts.login };
         let mut later = match seat.pool.take(&seat.key, wish) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),

@@ -123,7 +123,7 @@ impl Link {
         let Some(seat) = &self.seat else { return Ok(()) };
         let Some((id, again)) = seat.away(id) else { return Ok(()) };
         if seat.doubts.charsets || !seat.doubts.variables.is_empty() {
-            // What is set back must be known.
+            // The state that is set back afterwards must be known.
             self.capture().await?;
         }
         let Some(seat) = &self.seat else { return Ok(()) };

@@ -236,7 +236,7 @@ impl CallContext<'_> {
         &mut self,
         text: &[u8],
     ) -> Result<Option<Vec<Option<Vec<u8>>>>, CloseReason> {
-        // Whatever sql_select_limit says.
+        // LIMIT overrides sql_select_limit.
         let reply = self.ask(&[text, b" LIMIT 1"].concat()).await?;
         if reply.is_error() {
             return Ok(None);

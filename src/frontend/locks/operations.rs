@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn holders_are_told_by_their_connection() {
+    fn holders_are_identified_by_their_connection() {
         let mut stage = Stage::new(Flavour::MariaDb);
         stage.holds("mine", 3).locks.looks.extend([
             Look::Used(ConnectionId(9)),
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_whose_lease_is_over_is_not_told() {
+    fn a_grant_whose_lease_is_over_gets_no_answer() {
         let mut stage = Stage::new(Flavour::MySql);
         stage.grants(1);
         stage.locks.lease.run_out();
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_holds_as_many_as_it_may_is_told_so() {
+    fn a_session_at_its_limit_of_locks_gets_an_error() {
         let mut stage = Stage::with(Flavour::MySql, |raw| raw.max_session_locks = Some(1));
         stage.holds("a", 1);
         let Ok(CallResult::Error(error)) = call(&mut stage, "SELECT GET_LOCK('b', 0)") else {

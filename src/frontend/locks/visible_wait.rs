@@ -313,7 +313,7 @@ fn tracked(
             if name.is_some() {
                 payload = Function::GetLock.column(cx.flavour()).binary_row(value);
             } else if value == Some(0) {
-                // Whatever the character set, it opened with 1.
+                // Every character set writes 1 with this byte.
                 payload.iter_mut().filter(|b| **b == b'1').for_each(|b| *b = b'0');
             }
         }
@@ -328,7 +328,7 @@ fn release_gate(cx: &mut CallContext<'_>, wait: &mut VisibleWait<'_>) -> Result<
     let State::Shown(gate) = std::mem::replace(&mut wait.state, State::Never) else {
         return Ok(());
     };
-    // Whatever sql_select_limit says.
+    // LIMIT overrides sql_select_limit.
     let (verb, one) = if wait.shown.call.bare.is_do { ("DO", "") } else { ("SELECT", " LIMIT 1") };
     let text = format!("{verb} RELEASE_LOCK({}){one}", literal(&gate));
     drop(gate);

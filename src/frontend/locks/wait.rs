@@ -110,7 +110,7 @@ async fn come_back(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseRea
         return Ok(None);
     }
     let arrival = cx.server.arrive(cx.context).await?;
-    // What was said of the session's locks before the connection may be used.
+    // News of the session's locks comes first: the connection may be used only after it.
     while let Some(event) = cx.locks.told_now() {
         cx.hear(event)?;
     }

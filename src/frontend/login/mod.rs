@@ -263,7 +263,7 @@ async fn authenticated(
         None => ok,
     };
     if let Err(e) = compress(&mut client.leg, &ok, &mut server, hops, login, context) {
-        tracing::debug!(%peer, error = %e, "a client left at its login");
+        tracing::debug!(%peer, error = %e, "a client left during its login");
         return Err(RefusedLogin { client, refusal: TurnedAway::silent("left_before_login") });
     }
     Ok(Authenticated {

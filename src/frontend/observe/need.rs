@@ -101,7 +101,7 @@ mod tests {
     use crate::types::Flavour;
 
     #[test]
-    fn a_response_that_tells_is_followed_and_any_other_makes_the_locks_be_read() {
+    fn a_response_that_shows_the_value_is_followed_and_any_other_makes_the_locks_be_read() {
         let a = || plain(b"a", Flavour::MySql);
         let read = || Some(Need::Read(a().into_iter().collect()));
         let claim = || a().map(|name| Need::Claim(name, Timeout::Once));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_told_makes_the_locks_be_read() {
+    fn a_name_that_the_text_does_not_show_makes_the_locks_be_read() {
         for sql in ["SELECT GET_LOCK(CONCAT('a'), 1)", "SELECT RELEASE_LOCK(@a)"] {
             let uses = uses(sql.as_bytes(), Dialect::of(Flavour::MySql));
             let needed = need(&uses, vec![None], Timeout::Once, Outcome::One);

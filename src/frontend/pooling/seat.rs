@@ -226,7 +226,7 @@ impl Seat {
         if effects.is_empty() {
             return;
         }
-        // What a text takes and gives back it may end with: it counts as taken.
+        // A text that takes something and gives it back may end while it has it, so it counts as taken.
         for (mark, pin) in ENDS {
             if has(mark) {
                 self.pins.remove(pin);

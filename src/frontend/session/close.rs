@@ -57,7 +57,7 @@ impl Session {
                     let _ = release_held(&mut self.cx()).await;
                 }
                 self.locks.abandon();
-                // What the server said last still goes out, to a client that reads.
+                // The server's last packets still go out, to a client that reads.
                 let limit = self.context.config.login_timeout;
                 let _ = timeout(limit, self.link.drain_to_client()).await;
             }

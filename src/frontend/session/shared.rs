@@ -61,7 +61,7 @@ impl Session {
             _ => false,
         };
         if !ends && command.response() == Shape::Nothing {
-            // What it is for went with the connection.
+            // The object of the command is gone with the connection.
             self.link.drop_command();
             return Ok(());
         }

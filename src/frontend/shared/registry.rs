@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_enters_during_a_drain_hears_of_it() {
+    fn a_session_that_enters_during_a_drain_learns_of_it() {
         let registry = Registry::default();
         let (events, mut heard) = mpsc::unbounded_channel();
         let early = registry.enter(events.clone(), 9);

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_is_told_once_and_not_too_many_are() {
+    fn a_shape_is_logged_once_and_their_number_is_limited() {
         let shapes = Shapes::default();
         assert_eq!(shapes.hear("a", "x"), News::New);
         assert_eq!(shapes.hear("a", "x"), News::Known);

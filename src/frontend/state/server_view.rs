@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_mariadb_tells_of_double_quotes_by_a_flag() {
+    fn only_mariadb_reports_double_quotes_by_a_flag() {
         let status = Status(Status::ANSI_QUOTES);
         assert!(view(Flavour::MariaDb).dialect(status).ansi_quotes);
         assert!(!view(Flavour::MySql).dialect(status).ansi_quotes);

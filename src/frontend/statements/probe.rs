@@ -62,7 +62,7 @@ pub(crate) async fn next_call(
         });
     }
     let sql = if let Some(span) = scope {
-        // Whatever sql_select_limit says.
+        // LIMIT overrides sql_select_limit.
         let part = spliced(text, span, &trial, Which::Trial);
         [b"SELECT ", part.as_slice(), b" LIMIT 1"].concat()
     } else {

@@ -79,7 +79,7 @@ async fn judge_calls<'a>(
             return Ok(JudgedCalls::Uncovered(why));
         }
         for part in &call.arguments {
-            // What can be evaluated without the statement's tables means the same before it.
+            // An argument that needs no table of the statement has the same value before the statement.
             let may_differ = part.literal.is_none() && (composite.reads || !part.repeatable);
             if !may_differ || !needs_tables(cx, &statement.text[part.span.clone()]).await? {
                 continue;
@@ -226,7 +226,7 @@ async fn run_call(
         let is_name = given.is_empty();
         let judged = argument_of(cx, statement, part, is_name, edits).await?;
         if is_name && !part.repeatable {
-            // What it came to, not what it would come to another time.
+            // Its value of this evaluation, which another evaluation might not repeat.
             let sql = match &judged {
                 Given::Expression { sql, .. } => sql.clone(),
                 _ => b"NULL".to_vec(),

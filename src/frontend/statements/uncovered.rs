@@ -19,7 +19,7 @@ pub(crate) async fn pass_or_refuse(
 ) -> Result<(), CloseReason> {
     match statement {
         Statement::Definition => {
-            // What seems to be the end of its body may be followed by another statement.
+            // Another statement may follow what looks like the end of its body.
             if cx.view.several() && !classify::is_single(text, cx.dialect()) {
                 let reply = cx.prepare_and_close(text).await?;
                 if matches!(reply.ending, Ending::Err { code: 1064 }) {
@@ -42,7 +42,7 @@ pub(crate) async fn pass_or_refuse(
         | Statement::Composite(_)
         | Statement::Several(_)
         | Statement::Ambiguous => {
-            // What the server refuses anyway it refuses with its own error: nothing is taken.
+            // If the server refuses the text anyway, the client gets that error. No lock is taken.
             let prepares = packet.get(HEADER) == Some(&Command::STMT_PREPARE.0);
             if (prepares || !cx.view.several() || classify::is_single(text, cx.dialect()))
                 && let Some(refusal) = try_prepare(cx, text).await?

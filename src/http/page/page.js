@@ -14,7 +14,7 @@ const svg = (name, attributes) => {
   return element;
 };
 
-// What would move the cursor or turn the line around is shown by its number.
+// Characters that move the cursor or reverse a line are shown by their number.
 const plain = (text) =>
   String(text).replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb]|\udb40[\udc00-\udfff]/g,
     (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
@@ -231,7 +231,7 @@ const show = (status) => {
   for (const element of document.querySelectorAll(".spark")) spark(element, cluster.rates[element.dataset.series]);
   const locks = mine(status.locks), waits = mine(status.waiters);
   graph(mine(status.contended), waits);
-  // Whoever observes keeps no locks, and those of the server's own are not listed.
+  // A proxy that observes keeps no locks, and the server's own locks are not listed.
   const here = (text) => (cluster.observes ? "Not known: this proxy observes, and locks are the server's own. See lockstead report." : text);
   fill("locks", locks, here(none("No lock is held.")));
   by("locks-more").textContent = cluster.held > locks.length ? `the ${locks.length} held longest, of ${count(cluster.held)}` : "";

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_that_is_one_call_tells_its_value() {
+    fn a_statement_that_is_one_call_shows_its_value() {
         for (sql, alone) in [
             ("SELECT GET_LOCK('a', 1)", Some(Alone::Row)),
             ("select `get_lock` (CONCAT('a', (?)), 1) AS `from` FROM DUAL;", Some(Alone::Row)),

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_judged_by_what_would_become_of_them() {
+    fn statements_are_judged_by_what_would_happen_to_them() {
         assert_eq!(judge("SELECT 'GET_LOCK(1,0)'"), None);
         for sql in [
             "SELECT GET_LOCK('k', 1)",

@@ -114,7 +114,7 @@ mod tests {
         ("", ""),
         (";;", ""),
         ("\0", ""),
-        // What a statement leaves behind.
+        // The last insert id.
         ("SELECT LAST_INSERT_ID()", "LastInsertId"),
         ("INSERT INTO t VALUES (last_insert_id ( 44 ))", "LastInsertId"),
         ("SELECT `Last_Insert_Id`()", "LastInsertId"),

@@ -22,7 +22,7 @@ pub struct StatefulNames(HashSet<Vec<u8>>);
 impl StatefulNames {
     /// Of these programs: those whose own text may do something, and those that name one of them.
     pub fn of(programs: &[StoredProgram], dialect: Dialect) -> Self {
-        // Who names whom: each name is followed once.
+        // Names, and the programs that name them. Each name is followed once.
         let mut named_by: HashMap<Vec<u8>, Vec<Vec<u8>>> = HashMap::new();
         let names: HashSet<Vec<u8>> =
             programs.iter().map(|p| p.name.to_ascii_lowercase()).collect();

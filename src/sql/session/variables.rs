@@ -29,7 +29,7 @@ impl VariableNames {
     pub(super) fn add_quoted(&mut self, quoted: &[u8]) {
         let Some((quote, rest)) = quoted.split_first() else { return };
         let inner = rest.split_last().map_or(rest, |(_, inner)| inner);
-        // What a backslash means depends on modes.
+        // The meaning of a backslash depends on modes.
         if *quote != b'`' && memchr::memchr(b'\\', inner).is_some() {
             self.more = true;
             return;

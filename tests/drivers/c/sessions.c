@@ -1,4 +1,4 @@
-// Sessions: prepared statements and cursors, beginning anew, locks, lesser commands.
+// Sessions: prepared statements and cursors, resets, locks, other commands.
 #include "cases.h"
 
 #include <poll.h>
@@ -99,9 +99,9 @@ void cursor(void) {
   mysql_close(m);
 }
 
-// --- beginning anew -------------------------------------------------------------
+// --- resets ---------------------------------------------------------------------
 
-// State of all kinds, which is gone when the session begins anew.
+// State of all kinds, which a reset of the session clears.
 static MYSQL_STMT *state(MYSQL *m) {
   quiet(m, "SET @mine = 1, SESSION sql_mode = 'ANSI_QUOTES', SESSION wait_timeout = 1234");
   quiet(m, "CREATE TEMPORARY TABLE mine (n INT)");
@@ -165,7 +165,7 @@ void change_user(void) {
   if (!(m = open_connection())) return;
   run(m, "SELECT GET_LOCK('before', 0)");
   if (mysql_change_user(m, user, "wrong", schema)) failed(m, "wrong password");
-  // After a wrong proof by parsec over TLS, MariaDB closes the connection or replies once more, as time will have it.
+  // After a wrong proof by parsec over TLS, MariaDB either closes the connection or replies again: it depends on timing.
   if (strcmp(user, "app_parsec") || strcmp(getenv("DB_TLS"), "on"))
     line("alive: %s", mysql_query(m, "DO 1") ? "no" : "yes");
   mysql_close(m);
@@ -303,7 +303,7 @@ void commands(void) {
   run(m, "SELECT RELEASE_LOCK('tracked')");
   mysql_close(m);
 #ifndef LIBMARIADB
-  // Query attributes stand in front of the text.
+  // Query attributes are sent before the text.
   if (!(m = open_connection())) return;
   MYSQL_BIND b[2];
   const char *names[] = {"trace", "n"};

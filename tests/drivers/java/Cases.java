@@ -430,8 +430,8 @@ public final class Cases {
     }
   }
 
-  /** A session begins anew: what it had is gone. */
-  static void anew(Connection s, Callable<Boolean> begin) throws Exception {
+  /** A reset of the session clears its state. */
+  static void resetBy(Connection s, Callable<Boolean> begin) throws Exception {
     String name = SCHEMA + ".r";
     try (Connection other = client.open()) {
       Object id = value(s, "SELECT CONNECTION_ID()");
@@ -451,7 +451,7 @@ public final class Cases {
   }
 
   static void reset(Connection c) throws Exception {
-    anew(c, () -> {
+    resetBy(c, () -> {
       client.reset(c);
       return true;
     });
@@ -461,7 +461,7 @@ public final class Cases {
     if (!(client instanceof ConnectorJ)) {
       return;
     }
-    anew(c, () -> client.changeUser(c, Client.PASSWORD));
+    resetBy(c, () -> client.changeUser(c, Client.PASSWORD));
     tell("wrong", () -> client.changeUser(c, "wrong"));
   }
 

@@ -232,8 +232,8 @@ async function reconnect() {
   await using({}, (s) => tell('again', value(s, 'SELECT 1')));
 }
 
-// A session begins anew: what it had is gone.
-async function anew(s, begin) {
+// A reset of the session clears its state.
+async function resetBy(s, begin) {
   const name = `${env.DB_SCHEMA}.r`;
   await using({}, async (other) => {
     const id = await value(s, 'SELECT CONNECTION_ID()');
@@ -251,8 +251,8 @@ async function anew(s, begin) {
     await tell('lock', value(s, `SELECT GET_LOCK('${name}', 0)`));
   });
 }
-const reset = (s) => anew(s, () => s.reset());
-const changeUser = (s) => anew(s, () => s.changeUser({})).then(() => tell('wrong', s.changeUser({ password: 'wrong' })));
+const reset = (s) => resetBy(s, () => s.reset());
+const changeUser = (s) => resetBy(s, () => s.changeUser({})).then(() => tell('wrong', s.changeUser({ password: 'wrong' })));
 
 async function lock(a) {
   const name = `${env.DB_SCHEMA}.lock`;

@@ -290,24 +290,24 @@ class Cases:
 
     def reset(self):
         if hasattr(self.client, "reset"):
-            self.anew(lambda a: self.client.reset(a))
+            self.reset_by(lambda a: self.client.reset(a))
 
     def change_user(self):
         if not hasattr(self.client, "change_user"):
             return
-        self.anew(lambda a: self.client.change_user(a, show.USER, show.PASSWORD, show.SCHEMA))
+        self.reset_by(lambda a: self.client.change_user(a, show.USER, show.PASSWORD, show.SCHEMA))
         a = self.open()
         attempt("wrong password", self.client.change_user, a, show.USER, "wrong", show.SCHEMA)
         self.over(a)
 
-    def anew(self, begin):
+    def reset_by(self, begin):
         a, b = self.open(), self.open()
         self.do(a, "SET @a = 1")
         self.do(a, "CREATE TEMPORARY TABLE mine (n INT)")
         # One of its own: that of a closed session is free a moment later.
-        get = f"SELECT GET_LOCK('anew {show.running}', 0)"
+        get = f"SELECT GET_LOCK('reset {show.running}', 0)"
         line("lock", self.one(a, get), self.one(b, get))
-        attempt("anew", begin, a)
+        attempt("reset", begin, a)
         self.show(a, "SELECT @a, DATABASE()")
         self.show(a, "SELECT * FROM mine")
         line("lock", self.one(b, get), self.one(a, "SELECT RELEASE_ALL_LOCKS()"))

@@ -66,7 +66,7 @@ fn without_proof(random: &mut StdRng, login: &[u8], account: &Account) -> Vec<u8
     login
 }
 
-/// Answers what comes, in no way that anybody expects.
+/// Answers each packet in a way that no client expects.
 fn converse(mut enemy: Enemy, random: &mut StdRng) {
     for _ in 0..4 {
         let Some(frame) = enemy.frame() else { return };

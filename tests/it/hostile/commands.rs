@@ -86,9 +86,9 @@ pub(super) fn executions_that_cannot_be_read_take_no_lock(server: &Server) {
     // A name in characters and a timeout in eight bytes.
     let types = [1, 253, 0, 8, 0];
     let broken = [
-        // What MySQL takes for bound types.
+        // MySQL takes this for bound types.
         execution(&[], &[2, 253, 0, 8, 0], &whole),
-        // What MariaDB reads as far as it comes, a TIME in place of the timeout.
+        // A TIME in place of the timeout, which is cut short; MariaDB reads what there is of it.
         execution(&[], &[1, 253, 0, 11, 0], &[&first[..], &[8, 0, 0]].concat()),
         execution(&[], &[1, 253, 0, 99, 0], &whole),
         execution(&[], &[0], &whole),
@@ -171,7 +171,7 @@ fn prepared(enemy: &mut Enemy, random: &mut StdRng, attributes: bool) -> Vec<u8>
     packet(0, &whole)
 }
 
-/// What goes on for longer than it ever comes.
+/// A command whose length promises more than ever arrives.
 fn unfinished(random: &mut StdRng) -> Vec<u8> {
     let bytes = [
         command::QUERY,

@@ -27,7 +27,7 @@ const PLUGINS: [&[u8]; 9] = [
     b"",
 ];
 
-pub(super) fn in_the_place_of_a_login(server: &Server) {
+pub(super) fn bytes_in_place_of_a_login(server: &Server) {
     let stage = Stage::start(server, &["--login-timeout", "2s"]);
     stage.attack(700, instead_of_a_login);
     stage.assert_unharmed(64 << 20);
@@ -128,14 +128,14 @@ fn for_tls(random: &mut StdRng, login: &[u8]) -> Vec<u8> {
     let mut hello = Vec::new();
     let mut tls = tls();
     tls.write_tls(&mut hello).expect("a hello");
-    let behind = match random.random_range(0..5) {
+    let rest = match random.random_range(0..5) {
         0 => noise(random, 500),
         1 => hello[..random.random_range(0..hello.len())].to_vec(),
         2 => mutated(random, &hello),
         3 => packet(2, login),
         _ => [hello, noise(random, 500)].concat(),
     };
-    [packet(1, &question), behind].concat()
+    [packet(1, &question), rest].concat()
 }
 
 fn tls() -> ClientConnection {

@@ -76,7 +76,7 @@ impl Stage {
         });
     }
 
-    /// Nothing has happened to anybody else.
+    /// No other client was harmed.
     pub(super) fn assert_unharmed(self, grown_at_most: u64) {
         let statements = self.witness.stop();
         assert!(statements > 0, "the witness has not said anything");

@@ -58,7 +58,7 @@ const ODD_SPACE: [&[u8]; 12] = [
     b"#\"\r\n",
 ];
 
-/// What stands in strings, quoted names and comments.
+/// The contents of strings, quoted names and comments.
 const INSIDE: [&[u8]; 18] = [
     b"a",
     b" ",
@@ -113,7 +113,7 @@ const ODD_INSIDE: [&[u8]; 29] = [
     b"@",
 ];
 
-/// What else may stand in a list.
+/// Other items of a list.
 const ITEMS: [&[u8]; 28] = [
     b"1",
     b"1.5",
@@ -324,7 +324,7 @@ impl Drawing<'_> {
         self.put(&[b",", b" ", b"+"]);
     }
 
-    /// What has a call where no code is, unless modes say so.
+    /// A call in a string or a comment, which some modes turn into code.
     fn seeming_call(&mut self) {
         self.put(&[b"1/*", b"'", b"'", b"\"", b"1 `", b"1/*!999999 ", b"1--\x01"]);
         let opened = self.out.clone();

@@ -41,7 +41,7 @@ fn an_idle_session_without_a_connection_ends_by_its_own_wait_timeout(server: &Se
     session.lock("k");
     session.run("SET SESSION wait_timeout = 1");
     ground.until_all_have_left();
-    // What it says counts from the moment in which it says it.
+    // A new timeout counts from the moment it is set.
     patient.run("SET SESSION wait_timeout = 3600");
     let direct = last_words_at(ground.server(), account, "SET SESSION wait_timeout = 1");
     assert_eq!(last_words(&mut session), direct);

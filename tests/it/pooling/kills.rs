@@ -79,7 +79,7 @@ const WAITS: [&str; 5] = [
     "SET @got = GET_LOCK('%', 600)",
 ];
 
-/// What sessions hear whose waits for a lock were ended by KILL QUERY, as texts and as prepared statements.
+/// The replies of sessions whose waits for a lock KILL QUERY has ended, as texts and as prepared statements.
 fn killed_waits(port: u16, tenant: &Tenant, until_waiting: impl Fn(&Session)) -> Vec<String> {
     let mut sessions: Vec<Session> = (0..3).map(|_| Session::of(port, &tenant.account)).collect();
     let lock = format!("wait {}", tenant.name);

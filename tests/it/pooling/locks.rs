@@ -114,7 +114,7 @@ fn a_session_has_one_id_everywhere(server: &Server) {
     }
 }
 
-/// The session has not been on another connection yet: what its login left is to be known all the same.
+/// The session has not been on another connection yet: its state after the login must be known nevertheless.
 fn a_lock_outlives_the_first_connection_of_its_session(server: &Server) {
     let ground = Ground::new(server, 20, &["--idle-keep", "1h"]);
     let mut sessions: Vec<Session> = (0..4).map(|_| ground.session()).collect();
@@ -144,7 +144,7 @@ fn a_lock_outlives_a_connection_with_a_variable(server: &Server) {
     all_go_on(&ground, &mut sessions);
 }
 
-/// The lock comes while all connections are taken. The client hears of that, or gets its answer.
+/// The lock comes while all connections are taken. The client gets an error, or its answer.
 fn a_waiter_that_gets_no_connection_in_time_goes_on(server: &Server) {
     let ground = Ground::new(server, 1, &["--pool-wait", "300ms"]);
     let (mut holder, mut waiter) = (ground.session(), ground.session());

@@ -1,4 +1,4 @@
-//! The end of a session's connection: what its client hears, and what becomes of its locks.
+//! The end of a session's connection: the reply to its client, and whether its locks are kept.
 
 use std::sync::Arc;
 

@@ -31,8 +31,8 @@ pub(crate) struct Check<'a> {
 #[derive(Default)]
 pub(crate) struct Recorded(Vec<Recording>);
 
-/// The answers to one variant, and the accounts that were asked with. What is around a connection changes no answer:
-/// one that it does change is asked for again.
+/// The answers to one variant, and the accounts that were asked with. TLS and compression change no answer:
+/// one that they do change is asked for again.
 struct Recording {
     variant: String,
     accounts: Accounts,

@@ -114,7 +114,7 @@ pub(crate) fn with_names(said: &str, direct: &Transcript) -> String {
     said.split("; ").map(row).collect::<Vec<_>>().join("; ")
 }
 
-/// The whole run in words, for whoever writes a script.
+/// The whole run in words, for the author of a script.
 pub(crate) fn shown_whole(transcript: &Transcript) -> String {
     transcript.entries.iter().fold(String::new(), |mut out, entry| {
         let summary = entry.response().map(render::summary).unwrap_or_default();

@@ -45,7 +45,7 @@ impl<'a> Performance<'a> {
         }
     }
 
-    /// Hangs up on all sessions; what they said and which connections they were.
+    /// Closes all sessions. Returns what they said, and their connections.
     pub(crate) fn end(self) -> (Vec<Entry>, Vec<(String, usize, u32)>) {
         for (_, client) in self.clients {
             client.hang_up();

@@ -51,7 +51,7 @@ pub(crate) enum Reply {
 pub(crate) struct Entry {
     pub(crate) step: Step,
     pub(crate) reply: Reply,
-    /// Whether connection ids may stand in the reply, so that they are compared by session name.
+    /// Whether the reply may have connection ids, which are then compared by session name.
     pub(crate) shows_ids: bool,
 }
 

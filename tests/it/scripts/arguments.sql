@@ -43,7 +43,7 @@ a: SELECT RELEASE_ALL_LOCKS
 = ERR 1054/42S22
 a: DO RELEASE_ALL_LOCKS
 = ERR 1054/42S22
-# What is said without the right to run procedures of that schema.
+# The error without the privilege to run procedures of that schema.
 a: SELECT mysql.GET_LOCK('$Nk',0)
 = ERR 1370/42000
 @session r user=root

@@ -1,4 +1,4 @@
-# Timeouts bound as text with a fraction or an exponent, on a lock held by somebody else.
+# Timeouts bound as text with a fraction or an exponent, on a lock that another session holds.
 a prepare g : SELECT GET_LOCK(?,?)
 a prepare f : SELECT GET_LOCK(?,?)
 a prepare l : SELECT GET_LOCK(?,?), 2

@@ -92,7 +92,7 @@ a: SHOW WARNINGS
 = Warning | 1365 | Division by 0
 a: SELECT RELEASE_ALL_LOCKS()
 = 1
-# What changes with every call is computed once.
+# An argument that changes with every evaluation is computed once.
 a: SELECT GET_LOCK(UUID(),0), GET_LOCK(CONCAT('$N',RAND()),0), GET_LOCK(CONCAT('$N',UUID_SHORT()),0)
 [mysql] = 1 | 1 | 1
 [mariadb] = ERR 4079/HY000

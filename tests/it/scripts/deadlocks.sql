@@ -72,7 +72,7 @@ h?
 = 1
 h: SELECT RELEASE_ALL_LOCKS()
 = 2
-# Whoever gave up more often than the other goes on: MariaDB counts, MySQL does not.
+# The session that has got the error more often goes on: MariaDB counts, MySQL does not.
 c connect
 d connect
 c: SELECT GET_LOCK('$Nc',0)

@@ -17,7 +17,7 @@ a?
 = ERR 1213/40001
 ~ 2
 a: DO RELEASE_ALL_LOCKS()
-# What a question of the proxy's leaves behind.
+# State that a question of the proxy changes.
 [mariadb] a: SELECT 1 UNION SELECT 2
 [mariadb] a: DO GET_LOCK('$N\xc3\xa9',0)
 [mariadb] a: SELECT FOUND_ROWS()

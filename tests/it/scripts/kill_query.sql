@@ -118,7 +118,7 @@ c?
 c: SELECT RELEASE_LOCK('$Nk')
 d?
 = 1
-# What is killed between two statements is not remembered: holder and former waiter.
+# A KILL QUERY between two statements is not remembered: holder and former waiter.
 h: KILL QUERY $ID(d)
 h: KILL QUERY $ID(b)
 d: SELECT IS_USED_LOCK('$Nk')
@@ -131,7 +131,7 @@ d: SELECT RELEASE_LOCK('$Nk')
 b~0?
 = 1
 b: SELECT ROW_COUNT(), FOUND_ROWS()
-# The process list tells of the wait.
+# The process list shows the wait.
 a!: SELECT GET_LOCK('$Nk',20)
 h: SELECT COMMAND, STATE FROM information_schema.PROCESSLIST WHERE ID=$ID(a)
 # The connection killed: closed without a word, and its locks are free.

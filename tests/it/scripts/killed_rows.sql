@@ -1,4 +1,4 @@
-# A KILL QUERY that ends a wait in MariaDB ends the statement too, if it comes to a row after it.
+# A KILL QUERY that ends a wait in MariaDB ends the statement too, if the statement reaches another row.
 @only mariadb
 @matrix caps=-DEPRECATE_EOF
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY, v INT)

@@ -26,7 +26,7 @@ a changeuser user=$USER2 attributes=none
 a: SELECT CURRENT_USER()
 b?
 = 1
-# Denied: locks gone on both, and only MySQL hangs up.
+# Denied: both free the locks, and only MySQL closes the connection.
 a!: SELECT GET_LOCK('$Nk',20)
 b changeuser password=wrong
 = ERR 1045/28000
@@ -126,7 +126,7 @@ a~1000?
 = 1
 b gone
 b close
-# A kill of somebody else's session needs the right.
+# KILL of another user's session needs a privilege.
 @session r user=root
 r: SELECT GET_LOCK('$Nroot',0)
 a: KILL $ID(r)

@@ -21,7 +21,7 @@ a: \x0bPREPARE s FROM 'SELECT IS_USED_LOCK(?)=CONNECTION_ID()'
 a: SET @dots.k = '$Ndots'
 a: \x0bEXECUTE s USING @dots.k
 = 1
-# What is behind USING is a variable, or the server says so.
+# After USING only a variable may follow; the server refuses anything else.
 [mysql] a: EXECUTE s USING @dots.k + 1
 [mysql] = ERR 1064/42000
 [mysql] a: EXECUTE s USING @@version

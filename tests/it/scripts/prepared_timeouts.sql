@@ -1,4 +1,4 @@
-# Timeout parameters of each type, on a lock held by somebody else.
+# Timeout parameters of each type, on a lock that another session holds.
 a prepare g : SELECT GET_LOCK(?,?)
 = prepared
 b: SELECT GET_LOCK('$Nk',0)

@@ -49,13 +49,13 @@ b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb')
 = <a> | NULL
 a: ; SELECT GET_LOCK('$Na',0)
 = ERR 1064/42000
-a: SELECT GET_LOCK('$Na',0); -- behind
+a: SELECT GET_LOCK('$Na',0); -- after
 = 1; OK
-a: SELECT GET_LOCK('$Na',0); /* between */ SELECT 1 /* behind */;
+a: SELECT GET_LOCK('$Na',0); /* between */ SELECT 1 /* after */;
 = 1; 1
 a: SELECT GET_LOCK('$Na',0);;\x20
 = 1
-a: SELECT GET_LOCK('$Na',0); # behind
+a: SELECT GET_LOCK('$Na',0); # after
 = 1; OK
 b: SELECT IS_USED_LOCK('$Na'), IS_USED_LOCK('$Nb')
 = <a> | NULL
@@ -100,7 +100,7 @@ c: SELECT GET_LOCK('$Na',0); SELECT GET_LOCK('$Nb',0)
 = ERR 1064/42000
 c: SELECT 1; SELECT GET_LOCK('$Na',0)
 = ERR 1064/42000
-c: SELECT GET_LOCK('$Na',0); -- behind
+c: SELECT GET_LOCK('$Na',0); -- after
 = 1
 c: SELECT GET_LOCK('$Nb',0);; SELECT 1
 = ERR 1064/42000

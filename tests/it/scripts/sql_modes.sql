@@ -1,4 +1,4 @@
-# Modes of the session that change what a text means, and the flags that tell of them.
+# Modes of the session that change what a text means, and the flags that report them.
 @also over_tls
 @matrix caps=-DEPRECATE_EOF
 a: SELECT GET_LOCK("$Nk",0)

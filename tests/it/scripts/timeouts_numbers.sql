@@ -1,5 +1,5 @@
-# The timeout argument, on a lock that somebody else holds. 0 is tried once, so the reply is at
-# once; what waits is the server's rounding of the argument.
+# The timeout argument, on a lock that another session holds. 0 is tried once, so the reply is at
+# once; a statement waits if the server rounds its argument up.
 h: SELECT GET_LOCK('$Nk',0)
 = 1
 a~0: SELECT GET_LOCK('$Nk',0)

@@ -1,4 +1,4 @@
-# Timeouts given as strings and in other ways, on a lock that somebody else holds.
+# Timeouts given as strings and in other ways, on a lock that another session holds.
 h: SELECT GET_LOCK('$Nk',0)
 = 1
 a~1000: SELECT GET_LOCK('$Nk','1')

@@ -95,7 +95,7 @@ const HANDOVER: World = World { claims: [1, 1, 1, 0], ..SHORT };
 /// Free rows are deleted, the base of tokens moves.
 const COLLECTION: World = World { claims: [2, 0, 1, 0], collects: true, ..SHORT };
 
-/// The store stands still, and goes on.
+/// The store is stopped, and goes on.
 const HANG: World =
     World { renewals: [1, 0], writes: [false; 2], releases: false, hangs: 1, ..SHORT };
 
@@ -269,8 +269,8 @@ fn a_session_that_does_not_look_at_the_deadline_works_for_the_dead() {
     breaks(Weak::NoForwardCheck, SHORT, &[Broken::SentWhenRevoked]);
 }
 
-/// The grant is given back as one that no client was told of, while its waiter asks again with the
-/// same id, finds the row its own, and is told. Then the release arrives.
+/// The proxy gives a grant back, because no client got it. Meanwhile its waiter asks again with the
+/// same id, finds that the row is its own, and gets the lock. Then the release arrives.
 #[test]
 fn a_late_grant_must_go_back_before_its_waiter_asks_again() {
     breaks(Weak::StrayWhileCurrent, LEASE, &[Broken::LateWrite, Broken::TwoHolders]);

@@ -265,7 +265,7 @@ impl<'a> Launch<'a> {
         match ended {
             Some(false) => Ok(Some(proxy)),
             Some(true) => {
-                // What is still in the pipe.
+                // The rest of the log is still in the pipe.
                 let _ = reader.map(JoinHandle::join);
                 let log = proxy.log();
                 let log = log.get(before..).unwrap_or_default();

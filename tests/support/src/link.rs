@@ -145,12 +145,12 @@ impl Link {
         self.change(|lanes| lanes[Way::ToClient as usize].mute = true);
     }
 
-    /// Whatever passes this way takes so much longer from now on.
+    /// Bytes that go this way take so much longer from now on.
     pub fn delay(&self, way: Way, delay: Duration) {
         self.change(|lanes| lanes[way as usize].delay = delay);
     }
 
-    /// Ends all of these faults. What was held back arrives, and what comes next.
+    /// Ends all of these faults. Bytes that were held back arrive, and then the later ones.
     pub fn heal(&self) {
         self.change(|lanes| *lanes = Default::default());
     }

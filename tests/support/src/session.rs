@@ -29,7 +29,7 @@ impl Session {
         Self::of(port, &account())
     }
 
-    /// A session of somebody's.
+    /// A session of this account.
     pub fn of(port: u16, account: &Account) -> Self {
         let client = Client::connect("127.0.0.1", port, account);
         let mut client = client.unwrap_or_else(|e| panic!("no connection to port {port}: {e}"));

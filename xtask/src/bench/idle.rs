@@ -68,7 +68,7 @@ impl Run<'_> {
                 "haproxy" => self.stage.start_haproxy(None)?,
                 _ => self.stage.start_lockstead(variant, &[])?,
             }
-            // What the start has touched is settled.
+            // The start may still be using memory.
             pause(Duration::from_secs(1));
             let before = self.stage.memory(variant)?;
             let open = self.open_sessions(variant, &[("--clients", sessions)])?;
@@ -101,7 +101,7 @@ impl Run<'_> {
 
     /// Watches for a while. `own`: statements of one look.
     fn rest(&mut self, locks: usize, own: f64) -> Result<()> {
-        // What was done before has its echo: connections that are opened again, rows that are compared.
+        // Earlier work has effects a moment later: connections are opened again, rows are compared.
         pause(Duration::from_secs(3));
         let before = self.look()?;
         pause(Duration::from_secs(self.plan.idle_seconds));

@@ -139,7 +139,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Between two proxies, and natively; and the time of one commit, busy and as rarely as here.
+    /// A hand-over between two proxies and on the server alone; and the time of one commit, under load and as rare as here.
     pub(super) fn measure_handover(&mut self) -> Result<()> {
         self.stage.start_lockstead("lockstead", &["--mode", "durable"])?;
         self.stage.start_lockstead("second", &["--mode", "durable"])?;

@@ -345,7 +345,7 @@ impl Counters {
         Ok(counters)
     }
 
-    /// Statements of one [`Counters::read`]. Nobody else may be connected.
+    /// Statements of one [`Counters::read`]. No other client may be connected.
     pub(crate) fn own_statements(server: &PrivateServer) -> Result<f64> {
         let before = Self::read(server)?;
         Ok(Self::read(server)?.statements - before.statements)

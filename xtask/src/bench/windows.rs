@@ -32,7 +32,7 @@ impl Run<'_> {
         self.look_at("page", "/", looks, Duration::ZERO)?;
         // A status is made once a second: a client that asks at once gets the same again.
         self.look_at("kept", "/api/v1/status", looks, Duration::ZERO)?;
-        self.look_at("anew", "/api/v1/status", looks / 5, Duration::from_millis(1050))?;
+        self.look_at("made", "/api/v1/status", looks / 5, Duration::from_millis(1050))?;
         self.look_at("metrics", "/metrics", looks, Duration::ZERO)?;
         for round in 1..=self.plan.window_rounds {
             self.say(&format!("lock pairs, alone and watched, round {round}"));

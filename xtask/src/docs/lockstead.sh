@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The program as the documents call it: `serve` returns when the proxy is ready, which takes the place of one that
-# runs, and a finding of the doctor is no failure. DOCS_PROGRAM is the real one, DOCS_PORT and DOCS_HTTP are where it
+# The program as the documents call it: `serve` replaces a running proxy and returns when the new one is ready, and a
+# finding of the doctor is no failure. DOCS_PROGRAM is the real one, DOCS_PORT and DOCS_HTTP are where it
 # serves, DOCS_SERVED is a file with the id of the process that does, DOCS_LOG its log.
 set -euo pipefail
 

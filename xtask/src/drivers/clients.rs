@@ -41,8 +41,8 @@ fn program(language: &str, name: &str) -> PathBuf {
     Path::new("tests/drivers").join(language).join(name)
 }
 
-/// The clients of `LANGUAGE[:CLIENT]...`, or all of them; with `quick`, the first of each language. What they need
-/// is installed.
+/// The clients of `LANGUAGE[:CLIENT]...`, or all of them; with `quick`, the first of each language. Their libraries
+/// are installed.
 pub(super) fn choose(place: &Workplace, chosen: &str, quick: bool) -> Result<Vec<Client>> {
     let mut clients = Vec::new();
     let words: Vec<String> = chosen.split_whitespace().map(str::to_owned).collect();

@@ -211,7 +211,7 @@ fn multi_results(client: &Client) {
         &[],
     );
     s.listed("error between", "SELECT 1 AS a; SELECT nosuch; SELECT 3", &[]);
-    // Some tell of the error only now.
+    // Some clients report the error only now.
     s.told("afterwards", "SELECT 1", &[]);
     let locks = format!(
         "SELECT GET_LOCK({lock}, 0) AS a; SELECT IS_USED_LOCK({lock}) = CONNECTION_ID() AS b; SELECT RELEASE_LOCK({lock}) AS c"
@@ -269,7 +269,7 @@ fn reconnect(client: &Client) {
         let mut first = pool.take().expect("a connection");
         let id = first.number("SELECT CONNECTION_ID()", &[]);
         first.close();
-        // Some give it back behind our back, with COM_RESET_CONNECTION, during which a server forgets a KILL.
+        // Some pools reset it unasked, with COM_RESET_CONNECTION, during which a server forgets a KILL.
         nap(300);
         s.listed("kill", &format!("KILL {id}"), &[]);
         nap(100);

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clients::Client;
 use session::{Options, mariadb, say};
 
-/// What tests/drivers/setup.sql wants to be there.
+/// Runs tests/drivers/setup.sql.
 fn set_up(client: &Client) {
     let mut s = (client.open)(&Options::default()).expect("the first connection");
     let (ours, other) = if mariadb() { ("mariadb: ", "mysql: ") } else { ("mysql: ", "mariadb: ") };

@@ -23,7 +23,7 @@ pub fn mariadb() -> bool {
     setting("DB_FLAVOUR") == "mariadb"
 }
 
-/// What a case wants of its connection, apart from what is usual.
+/// How the connection of a case differs from the usual.
 #[derive(Default)]
 pub struct Options {
     pub user: Option<&'static str>,
@@ -120,7 +120,7 @@ pub enum Piece {
     /// Names with types, where the client tells them even if there is no row.
     Columns(String),
     Row(Vec<(String, Value)>),
-    /// The end of a result, with what the client tells of it.
+    /// The end of a result, with what the client reports about it.
     Done(String),
 }
 

@@ -1,4 +1,4 @@
-# What is evaluated after a call that fails on MySQL, and gives NULL on MariaDB: MySQL stops, but
+# Evaluation after a call that fails on MySQL, and gives NULL on MariaDB: MySQL stops, but
 # not everywhere. After each, whether the lock is held, and the count.
 @also observed
 a: SELECT RELEASE_LOCK('') AND GET_LOCK('$Na',0)

@@ -1,4 +1,4 @@
-# A limit of rows that no statement of the client's names: natively, no row and no call.
+# A limit of rows that no statement of the client has set. On the server: no row and no call.
 @own
 @first SET GLOBAL init_connect='SET sql_select_limit=0'
 a: SELECT GET_LOCK('$Nk',0)

@@ -1,4 +1,4 @@
-# A prepared statement whose schema is dropped. After a move MariaDB cannot be told of a schema that is not there.
+# A prepared statement whose schema is dropped. After a move, MariaDB cannot be given a schema that no longer exists.
 @not shuffled
 @matrix caps=+QUERY_ATTRIBUTES
 @setup DROP DATABASE IF EXISTS e_$N

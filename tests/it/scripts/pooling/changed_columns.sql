@@ -1,4 +1,4 @@
-# A table changes beneath prepared statements: what the client hears of other columns, where each packet has a status.
+# A table changes under prepared statements: how the client learns of other columns, if each result ends with a status.
 @matrix caps=-DEPRECATE_EOF
 @setup CREATE TABLE $DB.t (a INT PRIMARY KEY, b VARCHAR(10))
 @setup INSERT INTO $DB.t VALUES (1, 'one'), (2, 'two'), (3, 'three')

@@ -88,7 +88,7 @@ d changeuser db=nosuch_$N
 [mariadb] d: SELECT CURRENT_USER() = '$USER@%'
 [mariadb] = 1
 
-# Refused: one server hangs up, on the other the session goes on.
+# Refused: one server closes the connection, on the other the session goes on.
 e: SET @x = 1
 e: SELECT GET_LOCK('$N.e', 0)
 = 1

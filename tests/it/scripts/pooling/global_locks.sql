@@ -67,7 +67,7 @@ r: SELECT v FROM t
 [mariadb] r: BACKUP UNLOCK
 [mariadb] r: UPDATE t SET v = 7
 
-# What init_connect set is there, and gone after a reset.
+# State that init_connect has set is there, and gone after a reset.
 a: SELECT @of_login
 = 1
 a: SELECT GET_LOCK('$N.a', 0)
@@ -110,7 +110,7 @@ c: SELECT @@max_sp_recursion_depth = @@global.max_sp_recursion_depth
 = 1
 r: SET GLOBAL init_connect = 'SET @of_login = 1'
 
-# What an interactive client gets as its timeout, which a reset keeps on one server only.
+# The timeout of an interactive client, which a reset keeps on one server only.
 r: SET GLOBAL interactive_timeout = 1111
 i: SELECT @@wait_timeout
 = 1111

@@ -3,7 +3,7 @@
 @session r user=root
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)
 
-# A session whose time stands still.
+# A session with a fixed time.
 a: SET time_zone = '+00:00'
 a: SET timestamp = 1000000000
 a: SELECT NOW(), UNIX_TIMESTAMP(), @@timestamp

@@ -1,4 +1,4 @@
-# COM_RESET_CONNECTION in the middle: what goes, what stays, and what is made anew.
+# COM_RESET_CONNECTION in the middle: which state is cleared, which is kept, and which is set again.
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=-SESSION_TRACK
 @matrix charset=latin1
@@ -45,7 +45,7 @@ b reset
 b: SELECT @x
 = NULL
 
-# Set anew after it.
+# Set again after it.
 c: SET NAMES latin1
 c reset
 c: SET SESSION max_sp_recursion_depth = 6, sql_mode = 'PIPES_AS_CONCAT'

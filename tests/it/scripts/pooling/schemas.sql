@@ -47,7 +47,7 @@ r: USE nosuch_$N
 r: SELECT DATABASE() = '$DB'
 = 1
 
-# Everybody's.
+# A schema that every user may see.
 a: USE information_schema
 a: SELECT RELEASE_LOCK('$N.a')
 = 1

@@ -52,7 +52,7 @@ b reset
 a: SELECT RELEASE_ALL_LOCKS()
 = 0
 
-# SET STATEMENT: for one statement, whatever becomes of it.
+# SET STATEMENT: for one statement, whether it succeeds or not.
 c: SET SESSION max_sp_recursion_depth = 3
 c: SET STATEMENT max_sp_recursion_depth = 7 FOR SELECT @@max_sp_recursion_depth
 = 7

@@ -211,7 +211,7 @@ impl Client {
         self.command(command::QUIT, &[], Shape::UntilClosed)
     }
 
-    /// Says COM_QUIT and hangs up without waiting for anything.
+    /// Sends COM_QUIT and closes the connection without waiting for anything.
     pub fn say_quit(mut self) {
         self.send(&[command::QUIT]);
     }

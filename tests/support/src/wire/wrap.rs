@@ -42,14 +42,14 @@ impl Wrapped {
         Self { stream, tls: None, packing: None }
     }
 
-    /// Goes over to TLS with whoever answers.
+    /// Begins TLS, with whichever server answers.
     pub fn encrypt(&mut self) -> io::Result<()> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .expect("versions")
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+            .with_custom_certificate_verifier(Arc::new(TrustAny(provider)))
             .with_no_client_auth();
         let name = ServerName::try_from("localhost").expect("a name");
         let mut tls = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
@@ -60,7 +60,7 @@ impl Wrapped {
         Ok(())
     }
 
-    /// Goes over to packed pieces.
+    /// Begins compression.
     pub fn pack(&mut self, zstd: bool) {
         self.packing = Some(Packing { zstd, raw: Vec::new(), plain: Vec::new(), next: 0 });
     }
@@ -203,11 +203,11 @@ impl std::fmt::Debug for Wrapped {
     }
 }
 
-/// Trusts anybody.
+/// Trusts any server.
 #[derive(Debug)]
-struct Anybody(Arc<rustls::crypto::CryptoProvider>);
+struct TrustAny(Arc<rustls::crypto::CryptoProvider>);
 
-impl rustls::client::danger::ServerCertVerifier for Anybody {
+impl rustls::client::danger::ServerCertVerifier for TrustAny {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

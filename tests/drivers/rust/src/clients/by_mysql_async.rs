@@ -318,7 +318,7 @@ fn compression(_: &Client) {
     s.close();
 }
 
-/// What a session has is gone, its locks above all.
+/// The state of the session is gone, above all its locks.
 async fn gone(conn: &mut Conn, other: &mut Conn) -> mysql_async::Result<()> {
     let lock = format!("{}.gone", schema());
     let left: (Option<i64>, Option<String>) =
@@ -373,7 +373,7 @@ fn change_user(_: &Client) {
     tell("wrong password", wrong.map(|()| "ok").map_err(fault));
 }
 
-/// What returns to the pool is reset, so its lock is free.
+/// A connection that returns to the pool is reset, so its lock is free.
 fn pool(client: &Client) {
     let (pool, lock) = ((client.pool)(1), [Arg::Text(format!("{}.back", schema()))]);
     let mut other = client.session();

@@ -23,7 +23,7 @@ pub struct Client {
     pub lacks: &'static [&'static str],
     /// An expression that gives a parameter back.
     pub echo: &'static str,
-    /// What to select of a table that holds types which it cannot read, at the cost of its own sanity.
+    /// The columns to select from a table with types that it cannot read.
     pub columns: fn(table: &str) -> &'static str,
 }
 
@@ -47,7 +47,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         .expect("a runtime")
 });
 
-/// What is asynchronous is waited for.
+/// Waits for an asynchronous call.
 fn wait<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(future)
 }
