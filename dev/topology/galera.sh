@@ -3,15 +3,18 @@
 #
 # The nodes find the lost one's successor themselves. A node that comes back fetches what it
 # lacks from another one's cache (IST). Copies of a whole data folder (SST) are not used: the
-# scripts for them refuse a server that runs as root, or want programs beside the server. All nodes begin with the data of one
-# that has bootstrapped the cluster and was stopped, and so does a node that is filled anew; caches of 64 MB
-# hold all that tests write.
+# scripts for them refuse a server that runs as root, or want programs beside the server. All
+# nodes begin with the data of one that has bootstrapped the cluster and was stopped, and so does
+# a node that is filled anew; caches of 64 MB hold all that tests write. A script is needed all
+# the same: wsrep_sst_cache, which the servers find in PATH.
+
+export PATH=$dev/topology:$PATH
 
 own_options() {
   local n all=''
   for n in $nodes; do all+=,$(galera_address "$n" group); done
   members=gcomm://${all#,}
-  own=(--wsrep-on=ON "--wsrep-provider=$cache/mariadb/usr/lib/galera/libgalera_smm.so" --wsrep-cluster-name=lockstead
+  own=(--wsrep-on=ON "--wsrep-provider=$cache/mariadb/usr/lib/galera/libgalera_smm.so" --wsrep-cluster-name=lockstead --wsrep-sst-method=cache
     "--wsrep-cluster-address=$members" "--wsrep-node-name=node$1" "--wsrep-node-address=$(address "$1")"
     "--wsrep-provider-options=gmcast.listen_addr=tcp://$(galera_address "$1" group);ist.recv_addr=$(galera_address "$1" ist);gcache.size=64M"
     --log-slave-updates=ON --innodb-autoinc-lock-mode=2)
