@@ -174,9 +174,10 @@ test_cut() {
   lose_writer 'cut off' cut_and_failover
   takes "$WRITER_NODE"
   topology heal
-  say "    after the heal: write: $(hear idle 30); COMMIT of an open transaction: $(hear open 30)"
-  end_clients
+  say "    after the heal: write: $(hear idle 15); COMMIT of an open transaction: $(hear open 1)"
   topology rejoin
+  say "    after it has rejoined: write: $(hear idle 5); COMMIT of an open transaction: $(hear open 1)"
+  end_clients
   whole
   [ "$WRITER_NODE" != "$old" ] || die 'the healed node should not be the writer'
 }

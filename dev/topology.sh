@@ -48,6 +48,8 @@ usage() {
 
 topology_up() {
   if [ -e "$folder/ready" ]; then
+    [ "$(cat "$folder/kind")" = "$kind" ] || die "the topology in $folder is $(cat "$folder/kind")"
+    [ "$quick" = "$(cat "$folder/quick")" ] || die "$kind is there with another expel timeout: take it down first"
     say "$kind is there; its nodes are in $folder/topology.env"
     return
   fi
@@ -55,8 +57,9 @@ topology_up() {
   [ ! -e "$folder" ] || [ -z "$(ls -A "$folder")" ] || die "$folder is something else"
   if [ "$kind" = galera ]; then "$dev/install.sh" mariadb galera; else "$dev/install.sh" "$flavour"; fi
   mkdir -p "$folder"
+  folder=$(cd "$folder" && pwd -P)
   printf '%s\n' "$kind" >"$folder/kind"
-  [ -z "$quick" ] || : >"$folder/quick"
+  printf '%s' "$quick" >"$folder/quick"
   trap 'give_up' EXIT
   trap 'exit 130' INT
   trap 'exit 143' HUP TERM

@@ -114,8 +114,8 @@ join() {
   sql "$n" 'SET GLOBAL read_only = OFF'
 }
 
-# recover N: sets $position. A server that was killed has to be asked first for what it has: if it does not know, it asks
-# the others for everything.
+# recover N: sets $position. A server that was killed has to be asked first for what it has: if
+# it does not know, it asks the others for everything.
 recover() {
   local log=$folder/node$1/recover.log
   (

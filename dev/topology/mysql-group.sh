@@ -22,10 +22,11 @@ own_options() {
     "--group-replication-ip-allowlist=127.0.0.1/32,$addresses.0/24")
   [ "$kind" = gr-single ] || own+=(--group-replication-single-primary-mode=OFF
     --group-replication-enforce-update-everywhere-checks=ON)
-  [ ! -e "$folder/quick" ] || own+=(--group-replication-member-expel-timeout=0)
+  [ ! -s "$folder/quick" ] || own+=(--group-replication-member-expel-timeout=0)
 }
 
-# group_address N: where members speak with each other. On one address they need ports that differ, chosen once.
+# group_address N: where members speak with each other. On one address they need ports that
+# differ, chosen once.
 group_address() {
   [ -e "$folder/group-port$1" ] || free_port >"$folder/group-port$1"
   printf '%s:%s\n' "$(address "$1")" "$(cat "$folder/group-port$1")"
