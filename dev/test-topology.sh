@@ -83,7 +83,7 @@ test_up() {
   from=$(now)
   topology up ${options[@]+"${options[@]}"}
   say "$name"
-  say "  up after $(since "$from" "$(now)")"
+  say "  up after $(since "$from" "$(now)"); load average of the machine $(head -c 4 /proc/loadavg)"
   topology up # is there
   app_options
   app "$WRITER_NODE" 'CREATE DATABASE rig; CREATE TABLE rig.w (id INT PRIMARY KEY);

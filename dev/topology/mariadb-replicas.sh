@@ -66,8 +66,8 @@ stop_replication() {
 fail_over() {
   local n best='' best_at='' at rest
   rest=$(others "$1")
-  for n in $rest; do sql "$n" 'STOP SLAVE IO_THREAD'; done
   for n in $rest; do
+    sql "$n" 'STOP SLAVE IO_THREAD'
     at=$(slave "$n" Gtid_IO_Pos)
     [ -z "$best" ] || [ "${at##*-}" -gt "${best_at##*-}" ] || continue
     best=$n best_at=$at

@@ -35,30 +35,22 @@ point() {
 }
 
 # open N COUNT: to writes, of which semi-synchronous ones wait for so many others.
-open() {
-  [ "$kind" != semisync-mysql ] || acknowledged "$1" "$2"
-  sql "$1" 'SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = OFF'
-}
+open() { sql "$1" "$(waiting_for "$2") SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = OFF"; }
 
-acknowledged() {
-  sql "$1" "SET GLOBAL rpl_semi_sync_source_wait_for_replica_count = $2; SET GLOBAL rpl_semi_sync_source_enabled = ON"
+waiting_for() {
+  [ "$kind" != semisync-mysql ] || printf '%s' "SET GLOBAL rpl_semi_sync_source_wait_for_replica_count = $1;
+    SET GLOBAL rpl_semi_sync_source_enabled = ON;"
 }
 
 # close_node N: to writes. Semi-synchronous commits that nobody acknowledges any more would
 # keep it waiting: without the source's half they end, as committed here alone.
 close_node() {
   [ "${2:-}" != lost ] || [ "$kind" != semisync-mysql ] || sql "$1" 'SET GLOBAL rpl_semi_sync_source_enabled = OFF'
-  sql "$1" 'SET GLOBAL super_read_only = ON'
-  [ "$kind" != semisync-mysql ] || sql "$1" 'SET GLOBAL rpl_semi_sync_source_enabled = OFF'
+  sql "$1" "SET GLOBAL super_read_only = ON; $([ "$kind" != semisync-mysql ] || echo 'SET GLOBAL rpl_semi_sync_source_enabled = OFF')"
 }
 
 # The client would write line feeds between the parts as \n.
 executed() { sql "$1" "SELECT REPLACE(@@gtid_executed, '\n', '')"; }
-
-received() {
-  sql "$1" "SELECT REPLACE(CONCAT(@@gtid_executed, ',', RECEIVED_TRANSACTION_SET), '\n', '')
-    FROM performance_schema.replication_connection_status"
-}
 
 # has N SET [SECONDS]: waits until the node has executed the set.
 has() { [ "$(sql "$1" "SELECT WAIT_FOR_EXECUTED_GTID_SET('$2', ${3:-30})")" = 0 ]; }
@@ -85,9 +77,9 @@ stop_replication() {
 fail_over() {
   local n best='' best_set='' set rest
   rest=$(others "$1")
-  for n in $rest; do sql "$n" 'STOP REPLICA IO_THREAD'; done
   for n in $rest; do
-    set=$(received "$n")
+    set=$(sql "$n" "STOP REPLICA IO_THREAD; SELECT REPLACE(CONCAT(@@gtid_executed, ',', RECEIVED_TRANSACTION_SET), '\n', '')
+      FROM performance_schema.replication_connection_status")
     [ -z "$best" ] || [ "$(sql "$n" "SELECT GTID_SUBSET('$set', '$best_set')")" = 0 ] || continue
     best=$n best_set=$set
   done
@@ -116,7 +108,7 @@ join() {
   fi
   point "$n" "$(writer)"
   await 30 "node $n replicates" replicates "$n"
-  [ "$kind" != semisync-mysql ] || acknowledged "$(writer)" "$(others "$(writer)" | wc -w)"
+  [ "$kind" != semisync-mysql ] || sql "$(writer)" "$(waiting_for "$(others "$(writer)" | wc -w)")"
 }
 
 replicates() {
