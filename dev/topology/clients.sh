@@ -41,7 +41,7 @@ keep_writing() {
     if as=-load limit=30 app "$1" "INSERT INTO rig.w VALUES ($i)"; then
       printf '%s %s\n' "$(now)" "$i" >>"$tmp/acknowledged"
     elif [ ! -s "$tmp/refused" ]; then
-      head -n 1 "$tmp/app-$1-load.err" | short >"$tmp/refused"
+      { grep -m 1 '^ERROR' "$tmp/app-$1-load.err" || echo 'no answer'; } | short >"$tmp/refused"
     fi
     sleep 0.05
   done
