@@ -170,11 +170,15 @@ cut_and_failover() {
 }
 
 test_cut() {
-  local old=$WRITER_NODE
+  local old=$WRITER_NODE healed write patience=8
+  # A group tells its old member that it is out. A source waits until it has rejoined.
+  case $name in gr-*) patience=60 ;; esac
   lose_writer 'cut off' cut_and_failover
   takes "$WRITER_NODE"
   topology heal
-  say "    after the heal: write: $(hear idle 15); COMMIT of an open transaction: $(hear open 1)"
+  healed=$(now)
+  write=$(hear idle "$patience")
+  say "    $(since "$healed" "$(now)") after the heal: write: $write; COMMIT of an open transaction: $(hear open 1)"
   topology rejoin
   say "    after it has rejoined: write: $(hear idle 5); COMMIT of an open transaction: $(hear open 1)"
   end_clients
