@@ -180,7 +180,9 @@ test_cut() {
   write=$(hear idle "$patience")
   say "    $(since "$healed" "$(now)") after the heal: write: $write; COMMIT of an open transaction: $(hear open 1)"
   topology rejoin
-  say "    after it has rejoined: write: $(hear idle 5); COMMIT of an open transaction: $(hear open 1)"
+  write=$(hear idle 5)
+  say "    after it has rejoined: write: $write; COMMIT of an open transaction: $(hear open 1)"
+  may_lose || [ "$write" != ok ] || die 'a write that waited was thrown away after an OK'
   end_clients
   whole
   [ "$WRITER_NODE" != "$old" ] || die 'the healed node should not be the writer'

@@ -42,10 +42,8 @@ waiting_for() {
     SET GLOBAL rpl_semi_sync_source_enabled = ON;"
 }
 
-# close_node N: to writes. Semi-synchronous commits that nobody acknowledges any more would
-# keep it waiting: without the source's half they end, as committed here alone.
+# close_node N: to writes.
 close_node() {
-  [ "${2:-}" != lost ] || [ "$kind" != semisync-mysql ] || sql "$1" 'SET GLOBAL rpl_semi_sync_source_enabled = OFF'
   sql "$1" "SET GLOBAL super_read_only = ON; $([ "$kind" != semisync-mysql ] || echo 'SET GLOBAL rpl_semi_sync_source_enabled = OFF')"
 }
 
@@ -98,7 +96,17 @@ join() {
     restart_node "$n" --super-read-only=OFF --read-only=OFF
     return
   fi
-  if pid_of "$n" >/dev/null; then close_node "$n" lost; else restart_node "$n"; fi
+  if ! pid_of "$n" >/dev/null; then
+    restart_node "$n"
+  elif [ "$kind" = semisync-mysql ]; then
+    # Commits may wait on it that nobody will acknowledge. super_read_only would wait for
+    # them, and without the source's half of the plug-in they would end with OK, before
+    # they are thrown away.
+    kill_node "$n"
+    restart_node "$n"
+  else
+    close_node "$n"
+  fi
   mine=$(executed "$n")
   own_alone=$(sql "$(writer)" "SELECT REPLACE(GTID_SUBTRACT('$mine', @@gtid_executed), '\n', '')")
   if [ -n "$own_alone" ]; then
