@@ -84,7 +84,7 @@ test_up() {
   topology up ${options[@]+"${options[@]}"}
   say "$name"
   say "  up after $(since "$from" "$(now)"); load average of the machine $(head -c 4 /proc/loadavg)"
-  topology up # is there
+  topology up ${options[@]+"${options[@]}"} # is there
   app_options
   app "$WRITER_NODE" 'CREATE DATABASE rig; CREATE TABLE rig.w (id INT PRIMARY KEY);
     CREATE TABLE rig.taken (id INT AUTO_INCREMENT PRIMARY KEY, node INT)' || die "$(cat "$tmp/app-$WRITER_NODE.err")"
