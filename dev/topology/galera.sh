@@ -14,17 +14,18 @@ own_options() {
   local n all=''
   for n in $nodes; do all+=,$(galera_address "$n" group); done
   members=gcomm://${all#,}
-  own=(--wsrep-on=ON "--wsrep-provider=$cache/mariadb/usr/lib/galera/libgalera_smm.so" --wsrep-cluster-name=lockstead --wsrep-sst-method=cache
-    "--wsrep-cluster-address=$members" "--wsrep-node-name=node$1" "--wsrep-node-address=$(address "$1")"
+  own=(--wsrep-on=ON "--wsrep-provider=$cache/mariadb/usr/lib/galera/libgalera_smm.so" --wsrep-cluster-name=lockstead
+    --wsrep-sst-method=cache "--wsrep-cluster-address=$members" "--wsrep-node-name=node$1" "--wsrep-node-address=$(address "$1")"
     "--wsrep-provider-options=gmcast.listen_addr=tcp://$(galera_address "$1" group);ist.recv_addr=$(galera_address "$1" ist);gcache.size=64M"
     --log-slave-updates=ON --innodb-autoinc-lock-mode=2)
   [ -z "${alone:-}" ] || own+=(--wsrep-cluster-address=gcomm://)
 }
 
-# galera_address N group|ist: on one address, nodes need ports that differ, chosen once.
+# galera_address N group|ist: on one address, nodes need ports that differ.
 galera_address() {
-  [ -e "$folder/$2-port$1" ] || free_port >"$folder/$2-port$1"
-  printf '%s:%s\n' "$(address "$1")" "$(cat "$folder/$2-port$1")"
+  local port=$1
+  [ "$2" = group ] || port=$(($1 + 3))
+  printf '%s:%s\n' "$(address "$1")" "$(inner_port "$port")"
 }
 
 form() {

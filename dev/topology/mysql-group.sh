@@ -25,12 +25,8 @@ own_options() {
   [ ! -s "$folder/quick" ] || own+=(--group-replication-member-expel-timeout=0)
 }
 
-# group_address N: where members speak with each other. On one address they need ports that
-# differ, chosen once.
-group_address() {
-  [ -e "$folder/group-port$1" ] || free_port >"$folder/group-port$1"
-  printf '%s:%s\n' "$(address "$1")" "$(cat "$folder/group-port$1")"
-}
+# group_address N: where members speak with each other. On one address they need ports that differ.
+group_address() { printf '%s:%s\n' "$(address "$1")" "$(inner_port "$1")"; }
 
 form() {
   local n

@@ -55,14 +55,18 @@ others() {
   for n in $nodes; do [ "$n" = "$1" ] || ! reachable "$n" || printf '%s ' "$n"; done
 }
 
-# free_port: below the range that the kernel hands out to outgoing connections.
-free_port() {
-  local port
-  while :; do
-    port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
-    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+# inner_port 1...6: ports for the nodes among themselves, chosen once: above those of
+# dev/server.sh, below those that the kernel hands out to outgoing connections.
+inner_port() {
+  local first port
+  while [ ! -s "$folder/inner-port" ]; do
+    first=$((32000 + RANDOM % 120 * 6))
+    for ((port = first; port < first + 6; port++)); do
+      ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || continue 2
+    done
+    printf '%s\n' "$first" >"$folder/inner-port"
   done
-  printf '%s\n' "$port"
+  printf '%s\n' $(($(cat "$folder/inner-port") + $1 - 1))
 }
 
 # small: what a node needs not have. The performance schema grows with the connections.
