@@ -22,7 +22,7 @@
 # DIR      where it is; /tmp/lockstead-NAME unless named
 #
 # DIR/topology.env has, as shell assignments: TOPOLOGY, FLAVOUR, NODE1 to NODE3 (URLs), CLIENT1 to
-# CLIENT3 (see dev/server.sh), WRITER (URL) and WRITER_NODE (number). Each command writes it anew. Every
+# CLIENT3 (see dev/server.sh), WRITER (URL) and WRITER_NODE (number), which follow the writer. Every
 # node has the accounts of dev/server.sh, and app with the password app, which may do what an
 # application does. DIR/node1 to DIR/node3 are servers of dev/server.sh. All URLs are on
 # 127.0.0.1; see dev/topology/network.sh for the network among the nodes.
