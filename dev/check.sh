@@ -48,7 +48,7 @@ git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'
 if command -v shellcheck >/dev/null; then
   say scripts
   # shellcheck disable=SC2046 # no white space in these names
-  shellcheck -x dev/*.sh dev/packaging/*.sh .ci/run packaging/debian/post* xtask/src/docs/lockstead.sh $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
+  shellcheck -x dev/*.sh dev/topology/wsrep_sst_cache dev/packaging/*.sh .ci/run packaging/debian/post* xtask/src/docs/lockstead.sh $(grep -lE '^#!.*sh$' tests/drivers/*/{install,list,run})
   # With the files that it sources.
   shellcheck -x -a -S warning dev/test-suites.sh
 else

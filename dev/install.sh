@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Fetches the servers and tools that the tests and benchmarks run against:
 #
-#   dev/install.sh [mysql] [mariadb] [mariadb118] [haproxy] [sysbench] [router]
-#                  [prometheus] [libmysqlclient] [libmariadb]
+#   dev/install.sh [mysql] [mariadb] [mariadb118] [galera] [haproxy] [sysbench]
+#                  [router] [prometheus] [libmysqlclient] [libmariadb]
 #                  [mysql-tests] [mariadb-tests] [mariadb118-tests]...
 #                                               (no argument: mysql mariadb)
 #
 # mariadb is the distribution's, mariadb118 that of Debian unstable (11.8 or newer),
-# with the headers of its client library. libmysqlclient and libmariadb are the client
+# with the headers of its client library. galera is the library with which mariadb forms a
+# cluster; it goes where mariadb is. libmysqlclient and libmariadb are the client
 # libraries of mysql and mariadb; CACHE/ITEM/run starts a program with its libraries.
 # SERVER-tests are the tests that the server's makers write: the programs in bin/, what
 # they read in CACHE/suites/SERVER.
@@ -321,6 +322,25 @@ mariadb_plugins() {
   done
 }
 
+# All that its package needs beside it, the server has brought.
+install_galera() {
+  local target=$cache/mariadb/usr/lib/galera file
+  [ -d "$cache/mariadb" ] || die 'galera goes with mariadb, which is not there: name both'
+  if [ -e "$target/libgalera_smm.so" ]; then
+    say "galera: present in $cache"
+    return
+  fi
+  distribution
+  rm -rf "$tmp"/galera*.deb "$tmp/whole"
+  in_apt distribution apt-get download "$(newest distribution galera)" >>"$tmp/log" || die 'apt could not fetch galera'
+  dpkg-deb -x "$tmp"/galera*.deb "$tmp/whole"
+  file=$(find "$tmp/whole" -name libgalera_smm.so -type f -print -quit)
+  [ -n "$file" ] || die 'the package of galera has another form than expected'
+  mkdir -p "$target"
+  mv "$file" "$target/libgalera_smm.so"
+  say "galera: fetched $(dpkg-deb -f "$tmp"/galera*.deb Version)"
+}
+
 install_libmysqlclient() {
   have libmysqlclient && return
   newer_source
@@ -430,7 +450,7 @@ install_router() {
 [ $# -gt 0 ] || set -- mysql mariadb
 for item in "$@"; do
   case $item in
-  mysql | mariadb | mariadb118 | haproxy | sysbench | router | prometheus | libmysqlclient | libmariadb) ;;
+  mysql | mariadb | mariadb118 | galera | haproxy | sysbench | router | prometheus | libmysqlclient | libmariadb) ;;
   mysql-tests | mariadb-tests | mariadb118-tests) ;;
   *) die "unknown item '$item'; usage: $(sed -n '4,6s/^# *//p' "$0" | tr -s '\n ' ' ')" ;;
   esac

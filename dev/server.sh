@@ -4,7 +4,9 @@
 #   dev/server.sh start mysql|mariadb|mariadb118 DIR [server option...]
 #   dev/server.sh stop DIR      clean shutdown
 #   dev/server.sh kill DIR      kill -9
-#   dev/server.sh restart DIR   after stop or kill: same port, data and options
+#   dev/server.sh restart DIR [server option...]
+#                               after stop or kill: same port, data and options; those
+#                               given here hold for this run alone
 #
 # Everything of a server is in DIR, which start creates: data, tmp, tls, socket, pid
 # and error.log. It offers TLS with DIR/tls/server-cert.pem; ca.pem is beside it
@@ -18,13 +20,18 @@
 #
 # LOCKSTEAD_SERVER_SYNC=off leaves the syncing out, for tests: a server that is killed
 # loses nothing by that, since what it wrote is in the system's memory.
+#
+# For servers that form a cluster (dev/topology.sh): LOCKSTEAD_SERVER_DATA names a data
+# folder of a stopped server, of which start takes a copy instead of a new one;
+# LOCKSTEAD_SERVER_RUN a program that runs the server, as its arguments, in the same
+# process (restart uses it too).
 set -euo pipefail
 
 cache=${LOCKSTEAD_CACHE:-$HOME/.cache/lockstead}
 patience=${LOCKSTEAD_START_SECONDS:-120}
 
 die() { printf 'server: %s\n' "$*" >&2; exit 1; }
-usage() { sed -n '4,7s/^# *//p' "$0" >&2; exit 2; }
+usage() { sed -n '4,9s/^# *//p' "$0" >&2; exit 2; }
 
 # Is process PID the server of $dir? Process ids are used again, and a dead
 # process that nobody waited for has an empty command line.
@@ -174,7 +181,7 @@ write_client_options() {
   } >"$dir/client.cnf"
 }
 
-# launch: runs the server on $port and waits until it answers.
+# launch [OPTION...]: runs the server on $port and waits until it answers.
 # Returns 1 if the port was taken meanwhile.
 launch() {
   local from deadline
@@ -191,7 +198,7 @@ launch() {
     done
     # A name server that does not answer must not delay connections for long.
     export RES_OPTIONS='timeout:1 attempts:1'
-    exec setsid "$daemon" "${options[@]}" "--port=$port" ${extra[@]+"${extra[@]}"}
+    exec setsid ${run:+"$run"} "$daemon" "${options[@]}" "--port=$port" ${extra[@]+"${extra[@]}"} "$@"
   ) &
   pid=$!
   disown "$pid"
@@ -253,7 +260,12 @@ start() {
   mkdir -m 700 "$dir/data" "$dir/tmp"
   "$(dirname "$0")/certificates.sh" "$dir/tls" || die "there are no certificates"
   base_options
-  "initialise_$flavour" || die "initialisation failed"
+  run=${LOCKSTEAD_SERVER_RUN:-}
+  if [ -n "${LOCKSTEAD_SERVER_DATA:-}" ]; then
+    cp -a --reflink=auto --sparse=auto "$LOCKSTEAD_SERVER_DATA/." "$dir/data"
+  else
+    "initialise_$flavour" || die "initialisation failed"
+  fi
   pid=
   server_options "$flavour"
   local try
@@ -262,7 +274,7 @@ start() {
     port=$(free_port)
     if launch; then break; fi
   done
-  declare -p flavour port client daemon options extra >"$dir/settings"
+  declare -p flavour port client daemon options extra run >"$dir/settings"
   trap - EXIT
 }
 
@@ -273,7 +285,7 @@ restart() {
   eval "$(sed 's/^declare /declare -g /' "$dir/settings")"
   ulimit -n "$(ulimit -Hn)" 2>/dev/null || true
   on_failure old
-  launch || die "port $port is taken by another process"
+  launch "$@" || die "port $port is taken by another process"
   trap - EXIT
 }
 
@@ -303,10 +315,10 @@ start)
   start "${@:2}"
   ;;
 stop | kill | restart)
-  [ $# -eq 2 ] || usage
+  [ $# -eq 2 ] || [ "$1" = restart ] || usage
   [ -d "$2" ] || die "there is no folder $2"
   dir=$(cd "$2" && pwd -P)
-  case $1 in stop) stop ;; kill) kill_hard ;; restart) restart ;; esac
+  case $1 in stop) stop ;; kill) kill_hard ;; restart) restart "${@:3}" ;; esac
   ;;
 *) usage ;;
 esac

@@ -47,7 +47,18 @@ const LINES_EXCUSED: usize = 600;
 const LONG: [(&str, &str); 0] = [];
 
 /// Files in dev/ that are sourced by the scripts there, and so neither run nor set options.
-const SOURCED: [&str; 3] = ["dev/browser.sh", "dev/common.sh", "dev/crowd.sh"];
+const SOURCED: [&str; 10] = [
+    "dev/browser.sh",
+    "dev/common.sh",
+    "dev/crowd.sh",
+    "dev/topology/clients.sh",
+    "dev/topology/galera.sh",
+    "dev/topology/mariadb-replicas.sh",
+    "dev/topology/mysql-group.sh",
+    "dev/topology/mysql-replicas.sh",
+    "dev/topology/network.sh",
+    "dev/topology/nodes.sh",
+];
 
 /// The checkout that cargo runs the tests of, which need not be the one it built them in.
 fn root() -> PathBuf {
