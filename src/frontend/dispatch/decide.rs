@@ -24,6 +24,7 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::sql::classify::named::may_be_named;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::{Stream, StreamFound};
+use crate::sql::find::words::names_connection;
 
 /// A session's parts, lent while client bytes are looked at.
 pub(crate) struct Dispatcher<'a> {
@@ -197,12 +198,17 @@ impl Dispatcher<'_> {
         }
         // A text under a statement id is no PREPARE in SQL, but a block in it may have an EXECUTE.
         let names = (query || has_named) && may_be_named(text, has_named);
-        let parks = found.call || names || (query && link.knows_better(text));
+        let asks = if query {
+            link.knows_better(text)
+        } else {
+            link.is_shared() && names_connection(text)
+        };
+        let parks = found.call || names || asks;
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
     }
 
     /// A command for a prepared statement.
-    fn prepared(&mut self, link: &Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
+    fn prepared(&mut self, link: &mut Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
         // The next packet's bytes are no part of a short one's id.
         let Some(id) = head.payload().get(1..5) else {
             let whole = head.is_whole();
@@ -213,6 +219,18 @@ impl Dispatcher<'_> {
             });
         };
         let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
+        if let Some(columns) = self.statements.described(id) {
+            if matches!(head.command, Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE) {
+                if !link.owes_nothing() {
+                    // Its response is the next one when nothing else is owed.
+                    return Ok(CommandAction::Bring(id));
+                }
+                link.describe(columns.to_vec());
+            } else if head.command == Command::STMT_CLOSE {
+                self.statements.remove(id);
+            }
+            return Ok(CommandAction::Forward(None));
+        }
         if !self.statements.contains(id) {
             return Ok(CommandAction::Forward(None));
         }

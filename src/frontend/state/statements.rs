@@ -1,9 +1,10 @@
-//! The session's prepared statements that have lock calls.
+//! The session's prepared statements that have lock calls, or columns with other names than the server gives them.
 
 use std::collections::HashMap;
 
 use super::lock_statement::LockStatement;
 use super::named_statements::NamedStatements;
+use crate::protocol::column::Column;
 
 /// What MariaDB's clients mean by "the one prepared last".
 const LATEST: u32 = u32::MAX;
@@ -13,6 +14,8 @@ const LATEST: u32 = u32::MAX;
 pub(crate) struct Statements {
     /// By the server's statement id.
     prepared: HashMap<u32, LockStatement>,
+    /// Those that the server has prepared from a text of the proxy's, and how their columns are to be described.
+    described: HashMap<u32, Vec<Column>>,
     /// Those that have a name in SQL.
     pub named: NamedStatements,
     /// The one that was prepared last, if no other statement has been since.
@@ -22,7 +25,7 @@ pub(crate) struct Statements {
 impl Statements {
     /// Whether none has an id.
     pub(crate) fn none_prepared(&self) -> bool {
-        self.prepared.is_empty()
+        self.prepared.is_empty() && self.described.is_empty()
     }
 
     /// The statement that an id means.
@@ -57,6 +60,17 @@ impl Statements {
         self.latest = Some(id);
     }
 
+    /// A statement was prepared whose columns are to be described like this.
+    pub(crate) fn describe(&mut self, id: u32, columns: Vec<Column>) {
+        self.described.insert(id, columns);
+        self.latest = Some(id);
+    }
+
+    /// How the columns of a statement are to be described, if it is one of those.
+    pub(crate) fn described(&self, id: u32) -> Option<&[Column]> {
+        self.described.get(&self.meant(id)).map(Vec::as_slice)
+    }
+
     /// A statement is prepared by the server, and not known to have calls.
     pub(crate) fn another_is_prepared(&mut self) {
         self.latest = None;
@@ -66,20 +80,29 @@ impl Statements {
     pub(crate) fn remove(&mut self, id: u32) {
         let id = self.meant(id);
         self.prepared.remove(&id);
+        self.described.remove(&id);
     }
 
     /// Bytes that may still be taken of a session's `most`. The rest of what a session takes
     /// is bounded by itself: buffers, and a command that is being answered.
     pub(crate) fn room(&self, most: usize) -> usize {
         let prepared: usize = self.prepared.values().map(LockStatement::size).sum();
-        most.saturating_sub(prepared + self.named.size())
+        let described: usize = self.described.values().map(|all| description_size(all)).sum();
+        most.saturating_sub(prepared + described + self.named.size())
     }
 
     /// The session starts over.
     pub(crate) fn reset(&mut self) {
         self.prepared.clear();
+        self.described.clear();
         self.named = NamedStatements::default();
     }
+}
+
+/// Bytes that the description of a statement's columns takes.
+pub(crate) fn description_size(columns: &[Column]) -> usize {
+    let names: usize = columns.iter().map(|column| column.name.len()).sum();
+    size_of_val(columns) + names
 }
 
 #[cfg(test)]
@@ -121,6 +144,18 @@ mod tests {
         statements.named.remove(b"x");
         assert_eq!(statements.room(100_000), most);
         assert!(statements.none_prepared());
+    }
+
+    #[test]
+    fn descriptions_of_columns_take_room_until_their_statement_is_closed() {
+        let mut statements = Statements::default();
+        let most = statements.room(100_000);
+        statements.describe(3, vec![Column { name: b"c".to_vec(), types: None, whole: None }]);
+        assert_eq!(statements.described(LATEST).map(<[Column]>::len), Some(1));
+        assert!(!statements.none_prepared() && statements.room(100_000) < most);
+        statements.remove(3);
+        assert!(statements.described(3).is_none());
+        assert_eq!(statements.room(100_000), most);
     }
 
     #[test]
