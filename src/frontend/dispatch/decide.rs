@@ -1,6 +1,7 @@
 //! What to do with a command, by its first bytes: forward it, or keep it to be answered.
 
 use super::elsewhere::decide_elsewhere;
+use super::kill::Kill;
 use super::watched::decide_watched;
 use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
@@ -15,7 +16,7 @@ use crate::frontend::shared::context::Context;
 use crate::frontend::state::identity::Identity;
 use crate::frontend::state::phase::Phase;
 use crate::frontend::state::server_view::ServerView;
-use crate::frontend::state::statements::Statements;
+use crate::frontend::state::statements::{AboutIds, Statements};
 use crate::lock::codes;
 use crate::net::buffers::BUFFER;
 use crate::protocol::command::{Command, Shape};
@@ -201,7 +202,7 @@ impl Dispatcher<'_> {
         let asks = if query {
             link.knows_better(text)
         } else {
-            link.is_shared() && names_connection(text)
+            link.is_shared() && (names_connection(text) || Kill::read(text).is_some())
         };
         let parks = found.call || names || asks;
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
@@ -219,15 +220,23 @@ impl Dispatcher<'_> {
             });
         };
         let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
-        if let Some(columns) = self.statements.described(id) {
-            if matches!(head.command, Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE) {
-                if !link.owes_nothing() {
-                    // Its response is the next one when nothing else is owed.
-                    return Ok(CommandAction::Bring(id));
+        if let Some(about) = self.statements.about_ids(id) {
+            match (head.command, about) {
+                (Command::STMT_EXECUTE, AboutIds::Kills(_)) if head.fits() => {
+                    return Ok(park(head));
                 }
-                link.describe(columns.to_vec());
-            } else if head.command == Command::STMT_CLOSE {
-                self.statements.remove(id);
+                (
+                    Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE,
+                    AboutIds::Asks(columns),
+                ) => {
+                    if !link.owes_nothing() {
+                        // Its response is the next one when nothing else is owed.
+                        return Ok(CommandAction::Bring(id));
+                    }
+                    link.describe(columns.clone());
+                }
+                (Command::STMT_CLOSE, _) => self.statements.remove(id),
+                _ => {}
             }
             return Ok(CommandAction::Forward(None));
         }

@@ -130,6 +130,21 @@ pub(crate) async fn run_kill(
     carry_out(cx, &SentKill::Text { packet, at, kill }).await
 }
 
+/// Carries out a KILL that was prepared from a text; the packet executes it.
+pub(crate) async fn run_prepared_kill(
+    cx: &mut CallContext<'_>,
+    packet: &[u8],
+    text: &[u8],
+) -> Result<(), CloseReason> {
+    let Some(kill) = Kill::read(text).filter(|kill| find(cx, kill.victim).is_some()) else {
+        return cx.forward(packet);
+    };
+    cx.count(Command::STMT_EXECUTE);
+    let packet = packet::query(text, cx.capabilities());
+    let Some(at) = cx.text_start(&packet[HEADER..]) else { return cx.forward(&packet) };
+    carry_out(cx, &SentKill::Text { packet: &packet, at, kill: &kill }).await
+}
+
 /// Carries out a COM_PROCESS_KILL. Newer servers do not know it.
 pub(crate) async fn run_process_kill(
     cx: &mut CallContext<'_>,

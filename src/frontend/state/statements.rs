@@ -1,6 +1,8 @@
-//! The session's prepared statements that have lock calls, or columns with other names than the server gives them.
+//! The session's prepared statements that have lock calls, or of which the session's id makes something else than the
+//! server's connection does.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::lock_statement::LockStatement;
 use super::named_statements::NamedStatements;
@@ -14,8 +16,8 @@ const LATEST: u32 = u32::MAX;
 pub(crate) struct Statements {
     /// By the server's statement id.
     prepared: HashMap<u32, LockStatement>,
-    /// Those that the server has prepared from a text of the proxy's, and how their columns are to be described.
-    described: HashMap<u32, Vec<Column>>,
+    /// Those that are about ids of sessions.
+    about_ids: HashMap<u32, AboutIds>,
     /// Those that have a name in SQL.
     pub named: NamedStatements,
     /// The one that was prepared last, if no other statement has been since.
@@ -25,7 +27,7 @@ pub(crate) struct Statements {
 impl Statements {
     /// Whether none has an id.
     pub(crate) fn none_prepared(&self) -> bool {
-        self.prepared.is_empty() && self.described.is_empty()
+        self.prepared.is_empty() && self.about_ids.is_empty()
     }
 
     /// The statement that an id means.
@@ -60,15 +62,15 @@ impl Statements {
         self.latest = Some(id);
     }
 
-    /// A statement was prepared whose columns are to be described like this.
-    pub(crate) fn describe(&mut self, id: u32, columns: Vec<Column>) {
-        self.described.insert(id, columns);
+    /// A statement was prepared that is about ids of sessions.
+    pub(crate) fn insert_about_ids(&mut self, id: u32, about: AboutIds) {
+        self.about_ids.insert(id, about);
         self.latest = Some(id);
     }
 
-    /// How the columns of a statement are to be described, if it is one of those.
-    pub(crate) fn described(&self, id: u32) -> Option<&[Column]> {
-        self.described.get(&self.meant(id)).map(Vec::as_slice)
+    /// What a statement is, if it is about ids of sessions.
+    pub(crate) fn about_ids(&self, id: u32) -> Option<&AboutIds> {
+        self.about_ids.get(&self.meant(id))
     }
 
     /// A statement is prepared by the server, and not known to have calls.
@@ -80,29 +82,46 @@ impl Statements {
     pub(crate) fn remove(&mut self, id: u32) {
         let id = self.meant(id);
         self.prepared.remove(&id);
-        self.described.remove(&id);
+        self.about_ids.remove(&id);
     }
 
     /// Bytes that may still be taken of a session's `most`. The rest of what a session takes
     /// is bounded by itself: buffers, and a command that is being answered.
     pub(crate) fn room(&self, most: usize) -> usize {
         let prepared: usize = self.prepared.values().map(LockStatement::size).sum();
-        let described: usize = self.described.values().map(|all| description_size(all)).sum();
-        most.saturating_sub(prepared + described + self.named.size())
+        let about_ids: usize = self.about_ids.values().map(AboutIds::size).sum();
+        most.saturating_sub(prepared + about_ids + self.named.size())
     }
 
     /// The session starts over.
     pub(crate) fn reset(&mut self) {
         self.prepared.clear();
-        self.described.clear();
+        self.about_ids.clear();
         self.named = NamedStatements::default();
     }
 }
 
-/// Bytes that the description of a statement's columns takes.
-pub(crate) fn description_size(columns: &[Column]) -> usize {
-    let names: usize = columns.iter().map(|column| column.name.len()).sum();
-    size_of_val(columns) + names
+/// A prepared statement that is about ids of sessions, where they share connections.
+#[derive(Debug)]
+pub(crate) enum AboutIds {
+    /// It has the session's own id in it: its columns are to be described like this.
+    Asks(Vec<Column>),
+    /// KILL with a number: its text.
+    Kills(Arc<[u8]>),
+}
+
+impl AboutIds {
+    /// Bytes that it takes.
+    pub(crate) fn size(&self) -> usize {
+        let more = match self {
+            Self::Asks(columns) => {
+                let names: usize = columns.iter().map(|column| column.name.len()).sum();
+                size_of_val(columns.as_slice()) + names
+            }
+            Self::Kills(text) => text.len(),
+        };
+        size_of::<Self>() + more
+    }
 }
 
 #[cfg(test)]
@@ -147,14 +166,18 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_of_columns_take_room_until_their_statement_is_closed() {
+    fn statements_about_ids_take_room_until_they_are_closed() {
         let mut statements = Statements::default();
         let most = statements.room(100_000);
-        statements.describe(3, vec![Column { name: b"c".to_vec(), types: None, whole: None }]);
-        assert_eq!(statements.described(LATEST).map(<[Column]>::len), Some(1));
+        let column = Column { name: b"c".to_vec(), types: None, whole: None };
+        statements.insert_about_ids(3, AboutIds::Asks(vec![column]));
+        statements.insert_about_ids(4, AboutIds::Kills((*b"KILL 5").into()));
+        assert!(matches!(statements.about_ids(LATEST), Some(AboutIds::Kills(_))));
+        assert!(matches!(statements.about_ids(3), Some(AboutIds::Asks(_))));
         assert!(!statements.none_prepared() && statements.room(100_000) < most);
         statements.remove(3);
-        assert!(statements.described(3).is_none());
+        statements.remove(LATEST);
+        assert!(statements.about_ids(3).is_none() && statements.about_ids(4).is_none());
         assert_eq!(statements.room(100_000), most);
     }
 
