@@ -92,11 +92,18 @@ impl Link {
         }
     }
 
-    /// A command is about to run that is no text.
+    /// A command is about to run. Texts and executions were judged before.
     pub(crate) fn note_command(&mut self, command: Command) {
         let alone = !any_for_client(&self.pending);
         let Some(seat) = &mut self.seat else { return };
-        if !matches!(command, Command::QUERY | Command::STMT_PREPARE) {
+        let judged = matches!(
+            command,
+            Command::QUERY
+                | Command::STMT_PREPARE
+                | Command::STMT_EXECUTE
+                | Command::MARIADB_BULK_EXECUTE
+        );
+        if !judged {
             seat.note_begin(alone);
             seat.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
         }

@@ -34,6 +34,13 @@ pub(crate) struct BegunAnswer {
     pub said: bool,
 }
 
+impl BegunAnswer {
+    /// Whether an error may answer it, after which the session is as before.
+    pub(crate) fn may_fail(self) -> bool {
+        matches!(self.command, Command::QUERY | Command::STMT_PREPARE | Command::STMT_EXECUTE)
+    }
+}
+
 /// What is known of a session for the case that its connection ends.
 #[derive(Debug, Default)]
 pub(crate) struct IfLost {

@@ -66,6 +66,8 @@ impl Seat {
 
     /// A statement is about to be executed: its text is judged as that of any other.
     pub(crate) fn note_execution(&mut self, id: u32) {
+        // Of a text that is not kept, nothing is known.
+        self.if_lost.undone = false;
         let again = self.statements.again(self.statements.meant(id));
         if let Some(Again { text, dialect, .. }) = again.cloned() {
             self.note_text(&text, dialect, false);

@@ -318,6 +318,7 @@ impl CarriedStatements {
     /// The session has no connection any more, on which they were numbered like this.
     pub(super) fn leave(&mut self, numbers: Option<StatementNumbers>) {
         self.numbers = numbers.unwrap_or(self.numbers);
+        self.preparing.clear();
         self.known.retain(|_, carried| !carried.hidden);
         self.change_all(|carried| (carried.here, carried.types_here) = (None, false));
     }
