@@ -11,7 +11,7 @@ use crate::backend::connection::{Backend, DetachedBackend};
 use crate::backend::pool::{Lent, PoolTurn, Wish};
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::restore::{begin_reports, end_reports, strangers};
+use crate::frontend::pooling::restore::{Restored, begin_reports, end_reports, strangers};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
 use crate::mutants::{self, Mutant};
@@ -129,7 +129,7 @@ impl Link {
     fn take_in_reported(&mut self, reported: &Reported) {
         if let Some(seat) = &mut self.seat {
             seat.take_in(reported);
-            if seat.state.schema.is_some()
+            if seat.state.is_in_schema()
                 && let Some(backend) = self.server.backend()
             {
                 backend.note_schema();
@@ -187,7 +187,7 @@ impl Link {
             return Ok(());
         }
         if mutants::shuffles() {
-            let has_schema = self.seat.as_ref().is_some_and(|seat| seat.state.schema.is_some());
+            let has_schema = self.seat.as_ref().is_some_and(|seat| seat.state.is_in_schema());
             let dirty = strangers(self.capabilities, has_schema);
             self.exchange_all(&dirty).await?;
             self.server.take_reported();
@@ -255,7 +255,7 @@ impl Link {
         Ok(())
     }
 
-    /// Gives the connection back at the session's end, after a reset.
+    /// Gives the connection back without a look at the state on it.
     pub(crate) fn leave_for_good(&mut self) {
         let backend = self.take_server();
         let Some(seat) = &mut self.seat else { return };
@@ -341,7 +341,7 @@ impl Link {
             backend.number_statements(seat.statement_numbers());
             self.server.put(backend);
             match self.restore().await {
-                Ok(None) => match self.until_held(deadline).await {
+                Ok(Restored::Done) => match self.until_held(deadline).await {
                     Ok(true) => return Ok(Arrival::Here),
                     Ok(false) => {
                         self.lose_server();
@@ -350,7 +350,9 @@ impl Link {
                     Err(CloseReason::ServerGone) => self.lose_server(),
                     Err(end) => return Err(end),
                 },
-                Ok(Some(why)) => {
+                // Names without a schema would be found there.
+                Ok(Restored::InAnotherSchema) => self.leave_for_good(),
+                Ok(Restored::Refused(why)) => {
                     self.lose_server();
                     return Ok(Arrival::Refused(why));
                 }
@@ -369,7 +371,7 @@ impl Link {
     async fn turn(&mut self, deadline: Instant) -> Result<Option<Lent>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
         // What another login brings again is not known.
-        let wish = Wish { schemaless: seat.state.schema.is_none(), fresh: seat.doubts.login };
+        let wish = Wish { schemaless: !seat.state.is_in_schema(), fresh: seat.doubts.login };
         let mut later = match seat.pool.take(&seat.key, wish) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
             PoolTurn::Later(later) => later,
