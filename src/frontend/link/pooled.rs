@@ -21,6 +21,7 @@ use crate::protocol::cut::Reported;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::packet;
 use crate::protocol::status::Status;
+use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::{Flavour, ProxyId};
@@ -300,9 +301,9 @@ impl Link {
     /// Whether a text asks for something of the session that its connection has in another way.
     pub(crate) fn knows_better(&self, text: &[u8]) -> bool {
         let Some(seat) = &self.seat else { return false };
-        let kills =
-            text.trim_ascii_start().get(..4).is_some_and(|w| w.eq_ignore_ascii_case(b"kill"));
-        kills || names_connection(text) || (seat.has_moved() && asks_for_counts(text))
+        begins_with(text, &[b"kill"])
+            || names_connection(text)
+            || (seat.has_moved() && asks_for_counts(text))
     }
 
     /// The session works with its connection.

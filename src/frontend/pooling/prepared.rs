@@ -13,6 +13,7 @@ use crate::protocol::cut::{LastResult, Preparation, PreparedStatement, Reported}
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
+use crate::sql::find::first_word::begins_with;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::session_effects;
 
@@ -45,9 +46,7 @@ impl Seat {
     /// A statement is too long to be judged as a whole; this is its beginning.
     pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
         self.note_text(head, dialect, true);
-        let lead = head.trim_ascii_start().get(..6).unwrap_or_default().to_ascii_lowercase();
-        let data = [&b"insert"[..], b"replac"].iter().any(|word| lead.starts_with(word));
-        if self.state.several || !data {
+        if self.state.several || !begins_with(head, &[b"insert", b"replace"]) {
             self.pins.add(Pin::LongStatement);
         }
     }
