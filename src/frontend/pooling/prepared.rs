@@ -7,7 +7,7 @@ use super::lost::is_undone;
 use super::pins::Pin;
 use super::seat::Seat;
 use super::statement::Again;
-use super::statements::{Awaited, Preparing, Whereabouts};
+use super::statements::{Awaited, Follows, Preparing, Whereabouts};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::{LastResult, Preparation, PreparedStatement, Reported};
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -84,14 +84,27 @@ impl Seat {
                 continue;
             }
             let doubt = self.doubts.charsets || !self.doubts.variables.is_empty();
-            if self.statements.answered(statement, &self.state, doubt) {
-                self.metrics.pool_statements_tied.inc();
-            }
+            let follows = self.statements.answered(statement, &self.state, doubt);
+            self.note_tied(follows);
             if statement.is_some_and(|statement| statement.warns) {
                 self.pins.add(Pin::Diagnostics);
             }
         }
         self.pin_statements();
+    }
+
+    fn note_tied(&mut self, follows: Follows) {
+        if follows == Follows::Yes {
+            return;
+        }
+        self.metrics.pool_statements_tied.inc();
+        if follows == Follows::TooMany && !std::mem::replace(&mut self.told_of_many, true) {
+            tracing::warn!(
+                user = %String::from_utf8_lossy(&self.key.user),
+                "a session keeps its connection: it has more prepared statements than can follow it; its client \
+                 should close them"
+            );
+        }
     }
 
     /// What was captured tells the character sets, or it could not be captured.

@@ -91,6 +91,8 @@ pub(crate) struct Seat {
     pub if_lost: IfLost,
     /// Those that were prepared by a command.
     pub(super) statements: CarriedStatements,
+    /// The log has told that it has too many of these.
+    pub(super) told_of_many: bool,
     /// Those that were prepared in SQL.
     pub(super) named: NamedTexts,
     /// How the last text was read.
@@ -170,6 +172,7 @@ impl Seat {
             foreign: false,
             borrows_role: false,
             statements,
+            told_of_many: false,
             named: NamedTexts::default(),
             dialect,
             stays: false,
