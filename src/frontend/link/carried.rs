@@ -29,13 +29,11 @@ impl Link {
         let replies = self.exchange_all(&packets).await?;
         if asks {
             let values = replies.get(question).and_then(Reply::values).unwrap_or_default();
-            match to_start(values.first().and_then(|value| value.as_deref())) {
-                Some(run) => self.server.note_run(run),
-                None => {
-                    let why = "the server does not tell its uptime".to_owned();
-                    return Ok(Restored::Refused(why));
-                }
-            }
+            let Some(run) = to_start(values.first().and_then(|value| value.as_deref())) else {
+                let why = "the server does not tell its uptime".to_owned();
+                return Ok(Restored::Refused(why));
+            };
+            self.server.note_run(run);
         }
         let mut errors = packets.iter().zip(&replies).filter(|(_, reply)| reply.is_error());
         let gone = errors.clone().any(|(packet, reply)| is_without_schema(packet, reply.ending));
