@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::cursor::fetch_row;
 use super::execute_call::{Execution, Length, execute_bare};
 use super::execute_statement::{Bound, Values, execute_composite, runs_as_it_is};
-use super::session_id::execute_kill;
 use super::too_long::forget_long_data;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::Recipient;
@@ -71,7 +70,6 @@ pub(crate) async fn prepared_command(
                 _ => cx.forward(&packet),
             }
         }
-        Command::STMT_EXECUTE if execute_kill(cx, id, &packet).await? => Ok(()),
         Command::STMT_EXECUTE => execute_prepared(cx, id, packet).await,
         Command::MARIADB_BULK_EXECUTE if cx.statements.only_lists(id) => cx.forward(&packet),
         Command::MARIADB_BULK_EXECUTE => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::prepare_context::context_of;
-use super::session_id::prepare_about_ids;
+use super::session_id::prepare_with_id;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::reading::classify_text;
@@ -45,7 +45,7 @@ pub(crate) async fn prepare_statement(
         Statement::Bare(bare) => Either::Bare(bare),
         Statement::Composite(composite) => Either::Composite(composite),
         Statement::NoCall | Statement::PerhapsLists
-            if prepare_about_ids(cx, &packet, text).await? =>
+            if prepare_with_id(cx, &packet, text).await? =>
         {
             return Ok(());
         }

@@ -1,9 +1,6 @@
-//! Prepared statements about ids, where sessions share connections. A text that asks for its connection's id is prepared
-//! with the id of the session; a KILL ends the session of its number.
+//! `COM_STMT_PREPARE` of a text that asks for its connection's id, where sessions share connections: the server
+//! prepares it with the id of the session.
 
-use std::sync::Arc;
-
-use crate::frontend::dispatch::kill::{Kill, run_prepared_kill};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::Reply;
 use crate::frontend::locks::call_context::CallContext;
@@ -16,20 +13,13 @@ use crate::protocol::packet;
 use crate::sql::classify::as_composite;
 use crate::sql::find::words::names_connection;
 
-/// Has a text prepared that names no lock function. `false`: it is not about ids of sessions.
-pub(crate) async fn prepare_about_ids(
+/// Has a text prepared that names no lock function. `false`: it does not ask for the id.
+pub(crate) async fn prepare_with_id(
     cx: &mut CallContext<'_>,
     packet: &[u8],
     text: &[u8],
 ) -> Result<bool, CloseReason> {
-    if !cx.server.is_shared() {
-        return Ok(false);
-    }
-    if Kill::read(text).is_some() {
-        prepare_kill(cx, packet, text).await?;
-        return Ok(true);
-    }
-    if !names_connection(text) {
+    if !cx.server.is_shared() || !names_connection(text) {
         return Ok(false);
     }
     let Some(composite) = as_composite(text, cx.dialect()) else { return Ok(false) };
@@ -57,27 +47,13 @@ pub(crate) async fn prepare_about_ids(
         cx.statements.another_is_prepared();
         cx.send_client(&bytes)?;
     } else {
-        keep(cx, prepared.id, AboutIds::Asks(columns), &bytes)?;
+        keep_about_ids(cx, prepared.id, AboutIds::Asks(columns), &bytes)?;
     }
     Ok(true)
 }
 
-async fn prepare_kill(
-    cx: &mut CallContext<'_>,
-    packet: &[u8],
-    text: &[u8],
-) -> Result<(), CloseReason> {
-    cx.count(Command::STMT_PREPARE);
-    cx.settle_skipped().await?;
-    let reply = cx.exchange_prepare(packet).await?;
-    match reply.prepared() {
-        Some(prepared) => keep(cx, prepared.id, AboutIds::Kills(text.into()), &reply.bytes),
-        None => cx.send_client(&reply.bytes),
-    }
-}
-
 /// Keeps what is known of a statement, and sends the response to its PREPARE.
-fn keep(
+pub(crate) fn keep_about_ids(
     cx: &mut CallContext<'_>,
     id: u32,
     about: AboutIds,
@@ -89,18 +65,6 @@ fn keep(
     }
     cx.statements.insert_about_ids(id, about);
     cx.send_client(response)
-}
-
-/// Carries out a prepared KILL, of which this is the execution. `false`: the statement is none.
-pub(crate) async fn execute_kill(
-    cx: &mut CallContext<'_>,
-    id: u32,
-    packet: &[u8],
-) -> Result<bool, CloseReason> {
-    let Some(AboutIds::Kills(text)) = cx.statements.about_ids(id) else { return Ok(false) };
-    let text = Arc::clone(text);
-    run_prepared_kill(cx, packet, &text).await?;
-    Ok(true)
 }
 
 /// The names of a prepared statement's columns.

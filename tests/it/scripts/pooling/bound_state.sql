@@ -168,9 +168,11 @@ h execute s
 h: DO 1
 h: SELECT @@group_concat_max_len, GROUP_CONCAT(v) FROM $DB.t
 = 100 | in the first
+h: BEGIN
 h execute s
 h: SELECT @@group_concat_max_len
 = 100
+h: COMMIT
 
 @end shuffled mysql
 e: SET collation_connection = utf8mb4_bin
