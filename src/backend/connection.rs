@@ -193,6 +193,11 @@ impl Backend {
         self.pooled.as_ref().is_some_and(|pooled| pooled.used)
     }
 
+    /// Whether no schema was selected on it.
+    pub fn is_schemaless(&self) -> bool {
+        self.pooled.as_ref().is_some_and(|pooled| pooled.schemaless)
+    }
+
     /// A schema is selected on it.
     pub fn note_schema(&mut self) {
         if let Some(pooled) = &mut self.pooled {

@@ -1,6 +1,7 @@
 //! What to do with a command, by its first bytes: forward it, or keep it to be answered.
 
 use super::elsewhere::decide_elsewhere;
+use super::kill::Kill;
 use super::watched::decide_watched;
 use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
@@ -15,7 +16,7 @@ use crate::frontend::shared::context::Context;
 use crate::frontend::state::identity::Identity;
 use crate::frontend::state::phase::Phase;
 use crate::frontend::state::server_view::ServerView;
-use crate::frontend::state::statements::Statements;
+use crate::frontend::state::statements::{AboutIds, Statements};
 use crate::lock::codes;
 use crate::net::buffers::BUFFER;
 use crate::protocol::command::{Command, Shape};
@@ -24,6 +25,7 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::sql::classify::named::may_be_named;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::{Stream, StreamFound};
+use crate::sql::find::words::names_connection;
 
 /// A session's parts, lent while client bytes are looked at.
 pub(crate) struct Dispatcher<'a> {
@@ -197,12 +199,17 @@ impl Dispatcher<'_> {
         }
         // A text under a statement id is no PREPARE in SQL, but a block in it may have an EXECUTE.
         let names = (query || has_named) && may_be_named(text, has_named);
-        let parks = found.call || names || (query && link.knows_better(text));
+        let asks = if query {
+            link.knows_better(text)
+        } else {
+            link.is_shared() && (names_connection(text) || Kill::read(text).is_some())
+        };
+        let parks = found.call || names || asks;
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
     }
 
     /// A command for a prepared statement.
-    fn prepared(&mut self, link: &Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
+    fn prepared(&mut self, link: &mut Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
         // The next packet's bytes are no part of a short one's id.
         let Some(id) = head.payload().get(1..5) else {
             let whole = head.is_whole();
@@ -213,6 +220,26 @@ impl Dispatcher<'_> {
             });
         };
         let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
+        if let Some(about) = self.statements.about_ids(id) {
+            match (head.command, about) {
+                (Command::STMT_EXECUTE, AboutIds::Kills(_)) if head.fits() => {
+                    return Ok(park(head));
+                }
+                (
+                    Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE,
+                    AboutIds::Asks(columns),
+                ) => {
+                    if !link.owes_nothing() {
+                        // Its response is the next one when nothing else is owed.
+                        return Ok(CommandAction::Bring(id));
+                    }
+                    link.describe(columns.clone());
+                }
+                (Command::STMT_CLOSE, _) => self.statements.remove(id),
+                _ => {}
+            }
+            return Ok(CommandAction::Forward(None));
+        }
         if !self.statements.contains(id) {
             return Ok(CommandAction::Forward(None));
         }

@@ -13,6 +13,7 @@ use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
+use crate::sql::find::first_word::after_comments;
 use crate::store::identity::same_run;
 use crate::types::{BackendId, ConnectionId};
 
@@ -33,7 +34,7 @@ impl Kill {
     /// Reads a text that is nothing but a KILL with a number.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let mut query = false;
-        let mut words = Words { text, at: 0 };
+        let mut words = Words { text, at: after_comments(text) };
         if !words.next()?.1.eq_ignore_ascii_case(b"kill") {
             return None;
         }
@@ -130,6 +131,21 @@ pub(crate) async fn run_kill(
     carry_out(cx, &SentKill::Text { packet, at, kill }).await
 }
 
+/// Carries out a KILL that was prepared from a text; the packet executes it.
+pub(crate) async fn run_prepared_kill(
+    cx: &mut CallContext<'_>,
+    packet: &[u8],
+    text: &[u8],
+) -> Result<(), CloseReason> {
+    let Some(kill) = Kill::read(text).filter(|kill| find(cx, kill.victim).is_some()) else {
+        return cx.forward(packet);
+    };
+    cx.count(Command::STMT_EXECUTE);
+    let packet = packet::query(text, cx.capabilities());
+    let Some(at) = cx.text_start(&packet[HEADER..]) else { return cx.forward(&packet) };
+    carry_out(cx, &SentKill::Text { packet: &packet, at, kill: &kill }).await
+}
+
 /// Carries out a COM_PROCESS_KILL. Newer servers do not know it.
 pub(crate) async fn run_process_kill(
     cx: &mut CallContext<'_>,
@@ -223,6 +239,7 @@ mod tests {
             ("KILL 1073741825", false, "KILL 77"),
             (" kill query 1073741825 ; ", true, " kill query 77 ; "),
             ("KILL HARD CONNECTION\n1073741825", false, "KILL HARD CONNECTION\n77"),
+            ("/* app */ KILL 1073741825", false, "/* app */ KILL 77"),
         ] {
             let kill = read(text).expect(text);
             assert_eq!((kill.victim, kill.query), (ConnectionId(0x4000_0001), query), "{text}");

@@ -66,8 +66,7 @@ async fn idle_connection(
             return Some(free);
         }
     }
-    let wanted =
-        NewConnection { key, collation: COLLATION, schema: None, secrets: &shared.secrets };
+    let wanted = NewConnection { key, collation: COLLATION, secrets: &shared.secrets };
     match open_as(context, &wanted, capabilities, shared.pool.adopt()).await {
         Ok(backend) => backend.detach().ok(),
         Err(why) => {

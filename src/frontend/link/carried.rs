@@ -5,7 +5,7 @@ use super::reply::{MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::frontend::pooling::capture::{Doubts, started, to_start};
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::restore::restoring;
+use crate::frontend::pooling::restore::{Restored, is_without_schema, restoring};
 use crate::protocol::column::{self, LiteralKind};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
@@ -14,10 +14,10 @@ use crate::protocol::response::Progress;
 use crate::protocol::statement_ids::Naming;
 
 impl Link {
-    /// Puts the session's state on its connection. The server's refusal, if it refuses.
-    pub(super) async fn restore(&mut self) -> Result<Option<String>, CloseReason> {
+    /// Puts the session's state on its connection.
+    pub(super) async fn restore(&mut self) -> Result<Restored, CloseReason> {
         let used = self.server.backend().is_some_and(|backend| backend.is_used());
-        let Some(seat) = &self.seat else { return Ok(None) };
+        let Some(seat) = &self.seat else { return Ok(Restored::Done) };
         let mut packets = restoring(&seat.state, used, self.capabilities);
         let asks = self.server.run().is_none();
         // After the reset, and before the session's own time is set.
@@ -29,21 +29,28 @@ impl Link {
         let replies = self.exchange_all(&packets).await?;
         if asks {
             let values = replies.get(question).and_then(Reply::values).unwrap_or_default();
-            match to_start(values.first().and_then(|value| value.as_deref())) {
-                Some(run) => self.server.note_run(run),
-                None => return Ok(Some("the server does not report its uptime".to_owned())),
-            }
+            let Some(run) = to_start(values.first().and_then(|value| value.as_deref())) else {
+                let why = "the server does not report its uptime".to_owned();
+                return Ok(Restored::Refused(why));
+            };
+            self.server.note_run(run);
+        }
+        let mut errors = packets.iter().zip(&replies).filter(|(_, reply)| reply.is_error());
+        let gone = errors.clone().any(|(packet, reply)| is_without_schema(packet, reply.ending));
+        if let Some(seat) = &mut self.seat {
+            seat.state.schema_gone = gone;
+            seat.note_move();
         }
         // Of the proxy's own making.
         self.server.take_reported();
         self.take_in_reports();
-        if let Some(seat) = &mut self.seat {
-            seat.note_move();
-        }
-        Ok(replies.iter().find(|reply| reply.is_error()).map(|reply| {
+        let refusal = errors.find(|(packet, reply)| !is_without_schema(packet, reply.ending));
+        if let Some((_, reply)) = refusal {
             let text = reply.bytes.get(HEADER + 9..).unwrap_or_default();
-            String::from_utf8_lossy(text).into_owned()
-        }))
+            return Ok(Restored::Refused(String::from_utf8_lossy(text).into_owned()));
+        }
+        let schemaless = self.server.backend().is_some_and(|backend| backend.is_schemaless());
+        Ok(if gone && !schemaless { Restored::InAnotherSchema } else { Restored::Done })
     }
 
     /// Asks for the state that is in doubt.

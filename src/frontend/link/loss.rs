@@ -66,10 +66,10 @@ impl Link {
         }
         match self.seat.as_ref()?.if_lost.answering {
             Some(BegunAnswer { said: true, .. }) => return None,
-            Some(BegunAnswer { command: Command::QUERY, .. }) if owed.is_empty() => owed.push(1),
+            Some(answer) if !answer.may_fail() => return None,
+            Some(_) if owed.is_empty() => owed.push(1),
             // The server was to answer it.
-            Some(BegunAnswer { command: Command::QUERY, .. }) | None => {}
-            Some(_) => return None,
+            Some(_) | None => {}
         }
         if self.has_begun_a_response() || !self.can_go_on() {
             return None;

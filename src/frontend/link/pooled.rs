@@ -11,7 +11,7 @@ use crate::backend::connection::{Backend, DetachedBackend};
 use crate::backend::pool::{Lent, PoolTurn, Wish};
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::restore::{begin_reports, end_reports, strangers};
+use crate::frontend::pooling::restore::{Restored, begin_reports, end_reports, strangers};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
 use crate::mutants::{self, Mutant};
@@ -21,6 +21,7 @@ use crate::protocol::cut::Reported;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::packet;
 use crate::protocol::status::Status;
+use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::{Flavour, ProxyId};
@@ -92,11 +93,18 @@ impl Link {
         }
     }
 
-    /// A command is about to run that is no text.
+    /// A command is about to run. Texts and executions were judged before.
     pub(crate) fn note_command(&mut self, command: Command) {
         let alone = !any_for_client(&self.pending);
         let Some(seat) = &mut self.seat else { return };
-        if !matches!(command, Command::QUERY | Command::STMT_PREPARE) {
+        let judged = matches!(
+            command,
+            Command::QUERY
+                | Command::STMT_PREPARE
+                | Command::STMT_EXECUTE
+                | Command::MARIADB_BULK_EXECUTE
+        );
+        if !judged {
             seat.note_begin(alone);
             seat.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
         }
@@ -122,7 +130,7 @@ impl Link {
     fn take_in_reported(&mut self, reported: &Reported) {
         if let Some(seat) = &mut self.seat {
             seat.take_in(reported);
-            if seat.state.schema.is_some()
+            if seat.state.is_in_schema()
                 && let Some(backend) = self.server.backend()
             {
                 backend.note_schema();
@@ -180,7 +188,7 @@ impl Link {
             return Ok(());
         }
         if mutants::shuffles() {
-            let has_schema = self.seat.as_ref().is_some_and(|seat| seat.state.schema.is_some());
+            let has_schema = self.seat.as_ref().is_some_and(|seat| seat.state.is_in_schema());
             let dirty = strangers(self.capabilities, has_schema);
             self.exchange_all(&dirty).await?;
             self.server.take_reported();
@@ -248,7 +256,7 @@ impl Link {
         Ok(())
     }
 
-    /// Gives the connection back at the session's end, after a reset.
+    /// Gives the connection back without a look at the state on it.
     pub(crate) fn leave_for_good(&mut self) {
         let backend = self.take_server();
         let Some(seat) = &mut self.seat else { return };
@@ -293,9 +301,9 @@ impl Link {
     /// Whether a text asks for something of the session that its connection has in another way.
     pub(crate) fn knows_better(&self, text: &[u8]) -> bool {
         let Some(seat) = &self.seat else { return false };
-        let kills =
-            text.trim_ascii_start().get(..4).is_some_and(|w| w.eq_ignore_ascii_case(b"kill"));
-        kills || names_connection(text) || (seat.has_moved() && asks_for_counts(text))
+        begins_with(text, &[b"kill"])
+            || names_connection(text)
+            || (seat.has_moved() && asks_for_counts(text))
     }
 
     /// The session works with its connection.
@@ -334,7 +342,7 @@ impl Link {
             backend.number_statements(seat.statement_numbers());
             self.server.put(backend);
             match self.restore().await {
-                Ok(None) => match self.until_held(deadline).await {
+                Ok(Restored::Done) => match self.until_held(deadline).await {
                     Ok(true) => return Ok(Arrival::Here),
                     Ok(false) => {
                         self.lose_server();
@@ -343,7 +351,9 @@ impl Link {
                     Err(CloseReason::ServerGone) => self.lose_server(),
                     Err(end) => return Err(end),
                 },
-                Ok(Some(why)) => {
+                // Names without a schema would be found there.
+                Ok(Restored::InAnotherSchema) => self.leave_for_good(),
+                Ok(Restored::Refused(why)) => {
                     self.lose_server();
                     return Ok(Arrival::Refused(why));
                 }
@@ -362,7 +372,7 @@ impl Link {
     async fn turn(&mut self, deadline: Instant) -> Result<Option<Lent>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
         // It is not known which state another login sets.
-        let wish = Wish { schemaless: seat.state.schema.is_none(), fresh: seat.doubts.login };
+        let wish = Wish { schemaless: !seat.state.is_in_schema(), fresh: seat.doubts.login };
         let mut later = match seat.pool.take(&seat.key, wish) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
             PoolTurn::Later(later) => later,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::Link;
 use super::close_reason::CloseReason;
-use super::pending::Pending;
+use super::pending::{Pending, any_for_client};
 use super::reply::Reply;
 use crate::backend::connection::Backend;
 use crate::frontend::pooling::address::{Addressed, statement_of};
@@ -76,7 +76,9 @@ impl Link {
 
     /// A prepared statement is about to be executed.
     pub(crate) fn note_execution(&mut self, id: u32) {
+        let alone = !any_for_client(&self.pending);
         if let Some(seat) = &mut self.seat {
+            seat.note_begin(alone);
             seat.note_execution(id);
         }
     }

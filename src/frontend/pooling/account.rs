@@ -25,12 +25,7 @@ pub(crate) struct ChangedAccount {
 impl Seat {
     /// What another connection for the session is opened with.
     pub(crate) fn opening(&self) -> NewConnection<'_> {
-        NewConnection {
-            key: &self.key,
-            collation: self.collation,
-            schema: self.state.schema.as_deref(),
-            secrets: &self.secrets,
-        }
+        NewConnection { key: &self.key, collation: self.collation, secrets: &self.secrets }
     }
 
     /// Whether more connections can be opened for the account: another login may have taught how.

@@ -3,6 +3,7 @@
 use super::capture::Doubts;
 use super::pins::Pins;
 use crate::protocol::command::Command;
+use crate::sql::find::first_word::begins_with;
 
 /// What the end of a connection means for the session that had it, and goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,13 @@ pub(crate) struct BegunAnswer {
     pub command: Command,
     /// The client has heard something of the answer.
     pub said: bool,
+}
+
+impl BegunAnswer {
+    /// Whether an error may answer it, after which the session is as before.
+    pub(crate) fn may_fail(self) -> bool {
+        matches!(self.command, Command::QUERY | Command::STMT_PREPARE | Command::STMT_EXECUTE)
+    }
 }
 
 /// What is known of a session for the case that its connection ends.
@@ -101,30 +109,6 @@ pub(crate) fn is_rollback(text: &[u8]) -> bool {
 pub(super) fn is_single(text: &[u8]) -> bool {
     let end = text.iter().rposition(|b| *b != b';' && !b.is_ascii_whitespace());
     !text[..end.map_or(0, |end| end + 1)].contains(&b';')
-}
-
-/// Whether the first word is one of these, in small letters.
-pub(super) fn begins_with(text: &[u8], words: &[&[u8]]) -> bool {
-    let text = after_comments(text);
-    let end = text.iter().position(|b| !b.is_ascii_alphabetic()).unwrap_or(text.len());
-    // A word goes on in bytes that are no letters of ASCII.
-    let whole =
-        text.get(end).is_none_or(|b| b.is_ascii() && !matches!(b, b'_' | b'$' | b'0'..=b'9'));
-    whole && words.iter().any(|word| text[..end].eq_ignore_ascii_case(word))
-}
-
-/// The text after white space, parentheses and comments that hold no code.
-fn after_comments(mut text: &[u8]) -> &[u8] {
-    loop {
-        let at = text.iter().position(|b| !b.is_ascii_whitespace() && *b != b'(');
-        text = &text[at.unwrap_or(text.len())..];
-        let comment = text
-            .strip_prefix(b"/*")
-            .filter(|inner| !matches!(inner, [b'!', ..] | [b'M', b'!', ..]));
-        let Some(inner) = comment else { return text };
-        let Some(end) = memchr::memmem::find(inner, b"*/") else { return text };
-        text = &inner[end + 2..];
-    }
 }
 
 #[cfg(test)]

@@ -22,8 +22,6 @@ pub(crate) struct NewConnection<'a> {
     pub key: &'a Arc<PoolKey>,
     /// The first collation.
     pub collation: u8,
-    /// The default schema.
-    pub schema: Option<&'a [u8]>,
     /// What is known of the account.
     pub secrets: &'a LearnedSecrets,
 }
@@ -48,7 +46,8 @@ pub(crate) async fn open_as(
             user: &opening.key.user,
             capabilities: asked,
             collation: opening.collation,
-            schema: opening.schema,
+            // It is selected with the rest of the state: it may be gone.
+            schema: None,
             attributes: &attributes,
         },
         secrets: opening.secrets,
@@ -61,7 +60,6 @@ pub(crate) async fn open_as(
         }
         e.to_string()
     })?;
-    let schemaless = opening.schema.is_none();
     let backend = Backend::new(opened.leg, &opened.greeting, opened.opened, opened.capabilities);
-    Ok(backend.shared(Arc::clone(opening.key), client, schemaless, tag, permit))
+    Ok(backend.shared(Arc::clone(opening.key), client, true, tag, permit))
 }

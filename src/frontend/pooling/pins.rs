@@ -1,5 +1,7 @@
 //! What ties a session to the server connection that it has. A held lock does not.
 
+use crate::sql::session::effects::{Mark, Marks};
+
 /// Why a session keeps its connection. Each has an end, or lasts as long as the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pin {
@@ -82,6 +84,32 @@ pub(crate) const PINS: [(Pin, &str); 24] = [
     (Pin::Auth, "auth"),
 ];
 
+/// What ends with a statement of this kind.
+const ENDS: [(Mark, Pin); 2] =
+    [(Mark::UnlocksTables, Pin::GlobalLock), (Mark::BackupUnlock, Pin::BackupLock)];
+
+/// What begins with a statement of this kind.
+const BEGINS: [(Mark, Pin); 18] = [
+    (Mark::Call, Pin::Routine),
+    (Mark::Execute, Pin::Routine),
+    (Mark::Block, Pin::Routine),
+    (Mark::ServiceLock, Pin::Routine),
+    (Mark::PreparesLiteral, Pin::SqlPrepare),
+    (Mark::PreparesComputed, Pin::SqlPrepare),
+    (Mark::OpensHandler, Pin::Handler),
+    (Mark::GlobalReadLock, Pin::GlobalLock),
+    (Mark::BackupLock, Pin::BackupLock),
+    (Mark::TemporaryTable, Pin::TempTable),
+    (Mark::SessionUser, Pin::Auth),
+    (Mark::ResourceGroup, Pin::ResourceGroup),
+    (Mark::CalcFoundRows, Pin::FoundRows),
+    (Mark::TrackSetting, Pin::Tracking),
+    (Mark::Profiling, Pin::Profiling),
+    (Mark::OptimizerTrace, Pin::Profiling),
+    (Mark::Sequence, Pin::Sequence),
+    (Mark::Xa, Pin::Xa),
+];
+
 /// Those that a session has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Pins(u32);
@@ -113,6 +141,12 @@ impl Pins {
     /// Whether there is none.
     pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// A statement of these kinds is about to run. What it takes and gives back it may end with: it counts as taken.
+    pub(super) fn take_marks(&mut self, marks: Marks) {
+        ENDS.iter().filter(|(mark, _)| marks.has(*mark)).for_each(|(_, pin)| self.remove(*pin));
+        BEGINS.iter().filter(|(mark, _)| marks.has(*mark)).for_each(|(_, pin)| self.add(*pin));
     }
 
     /// The session has reset its connection.

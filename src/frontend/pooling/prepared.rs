@@ -7,12 +7,13 @@ use super::lost::is_undone;
 use super::pins::Pin;
 use super::seat::Seat;
 use super::statement::Again;
-use super::statements::{Awaited, Preparing, Whereabouts};
+use super::statements::{Awaited, Follows, Preparing, Whereabouts};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::{LastResult, Preparation, PreparedStatement, Reported};
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
+use crate::sql::find::first_word::begins_with;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::session_effects;
 
@@ -45,9 +46,7 @@ impl Seat {
     /// A statement is too long to be judged as a whole; this is its beginning.
     pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
         self.note_text(head, dialect, true);
-        let lead = head.trim_ascii_start().get(..6).unwrap_or_default().to_ascii_lowercase();
-        let data = [&b"insert"[..], b"replac"].iter().any(|word| lead.starts_with(word));
-        if self.state.several || !data {
+        if self.state.several || !begins_with(head, &[b"insert", b"replace"]) {
             self.pins.add(Pin::LongStatement);
         }
     }
@@ -66,6 +65,8 @@ impl Seat {
 
     /// A statement is about to be executed: its text is judged as that of any other.
     pub(crate) fn note_execution(&mut self, id: u32) {
+        // Of a text that is not kept, nothing is known.
+        self.if_lost.undone = false;
         let again = self.statements.again(self.statements.meant(id));
         if let Some(Again { text, dialect, .. }) = again.cloned() {
             self.note_text(&text, dialect, false);
@@ -83,14 +84,27 @@ impl Seat {
                 continue;
             }
             let doubt = self.doubts.charsets || !self.doubts.variables.is_empty();
-            if self.statements.answered(statement, &self.state, doubt) {
-                self.metrics.pool_statements_tied.inc();
-            }
+            let follows = self.statements.answered(statement, &self.state, doubt);
+            self.note_tied(follows);
             if statement.is_some_and(|statement| statement.warns) {
                 self.pins.add(Pin::Diagnostics);
             }
         }
         self.pin_statements();
+    }
+
+    fn note_tied(&mut self, follows: Follows) {
+        if follows == Follows::Yes {
+            return;
+        }
+        self.metrics.pool_statements_tied.inc();
+        if follows == Follows::TooMany && !std::mem::replace(&mut self.told_of_many, true) {
+            tracing::warn!(
+                user = %String::from_utf8_lossy(&self.key.user),
+                "a session keeps its connection: it has more prepared statements than can follow it; its client \
+                 should close them"
+            );
+        }
     }
 
     /// What was captured tells the character sets, or it could not be captured.

@@ -4,12 +4,34 @@ use super::state::{SessionState, is_of_names};
 use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
+use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
+use crate::protocol::response::Ending;
 
 /// What the server is to report of a session that may move. With `*`, MySQL also reports a number of each statement, which
 /// is cut as the rest is.
 const REPORTS: &str = "session_track_system_variables='*',session_track_schema=1,\
      session_track_state_change=1,session_track_transaction_info='CHARACTERISTICS'";
+
+/// Errors about a schema that is gone, or may not be seen any more.
+const NO_SCHEMA: [u16; 2] = [1044, 1049];
+
+/// What came of putting a session's state on a connection.
+#[derive(Debug)]
+pub(crate) enum Restored {
+    /// It is there. If the default schema is gone, the connection has none.
+    Done,
+    /// The default schema is gone, and the connection has that of another session.
+    InAnotherSchema,
+    /// The server refuses it: why.
+    Refused(String),
+}
+
+/// Whether a packet was to select a schema that is gone.
+pub(crate) fn is_without_schema(packet: &[u8], ending: Ending) -> bool {
+    packet.get(HEADER).map(|byte| Command(*byte)) == Some(Command::INIT_DB)
+        && matches!(ending, Ending::Err { code } if NO_SCHEMA.contains(&code))
+}
 
 /// The statement that has the server report.
 pub(crate) fn begin_reports(capabilities: Capabilities) -> Vec<u8> {

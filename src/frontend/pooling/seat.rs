@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::bound::reads_variables;
 use super::capture::Doubts;
-use super::lost::{IfLost, begins_with, is_single, only_reads_variables};
+use super::lost::{IfLost, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
@@ -21,6 +21,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::{LastResult, Reported};
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
+use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::Back;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::effects::{Mark, SessionEffects};
@@ -32,35 +33,9 @@ pub(crate) type IdleEnd = std::pin::Pin<Box<tokio::time::Sleep>>;
 /// Names of user variables that are asked for at once.
 const MOST_NAMES: usize = 50;
 
-/// What ends with a statement of this kind.
-const ENDS: [(Mark, Pin); 2] =
-    [(Mark::UnlocksTables, Pin::GlobalLock), (Mark::BackupUnlock, Pin::BackupLock)];
-
 /// What uses no table on MariaDB, though its text has such words.
 const KEEPS_WARNINGS: [Mark; 4] =
     [Mark::PreparesLiteral, Mark::PreparesComputed, Mark::Deallocates, Mark::UnlocksTables];
-
-/// What begins with a statement of this kind.
-const BEGINS: [(Mark, Pin); 18] = [
-    (Mark::Call, Pin::Routine),
-    (Mark::Execute, Pin::Routine),
-    (Mark::Block, Pin::Routine),
-    (Mark::ServiceLock, Pin::Routine),
-    (Mark::PreparesLiteral, Pin::SqlPrepare),
-    (Mark::PreparesComputed, Pin::SqlPrepare),
-    (Mark::OpensHandler, Pin::Handler),
-    (Mark::GlobalReadLock, Pin::GlobalLock),
-    (Mark::BackupLock, Pin::BackupLock),
-    (Mark::TemporaryTable, Pin::TempTable),
-    (Mark::SessionUser, Pin::Auth),
-    (Mark::ResourceGroup, Pin::ResourceGroup),
-    (Mark::CalcFoundRows, Pin::FoundRows),
-    (Mark::TrackSetting, Pin::Tracking),
-    (Mark::Profiling, Pin::Profiling),
-    (Mark::OptimizerTrace, Pin::Profiling),
-    (Mark::Sequence, Pin::Sequence),
-    (Mark::Xa, Pin::Xa),
-];
 
 /// A transaction that begins unlocks tables.
 const UNLOCKING: [&[u8]; 2] = [b"begin", b"start"];
@@ -116,6 +91,8 @@ pub(crate) struct Seat {
     pub if_lost: IfLost,
     /// Those that were prepared by a command.
     pub(super) statements: CarriedStatements,
+    /// The log has told that it has too many of these.
+    pub(super) told_of_many: bool,
     /// Those that were prepared in SQL.
     pub(super) named: NamedTexts,
     /// How the last text was read.
@@ -195,6 +172,7 @@ impl Seat {
             foreign: false,
             borrows_role: false,
             statements,
+            told_of_many: false,
             named: NamedTexts::default(),
             dialect,
             stays: false,
@@ -219,26 +197,18 @@ impl Seat {
         {
             self.pins.remove(Pin::Diagnostics);
         }
-        self.explained = !effects.is_empty() || is_set(text);
-        self.collates = is_set(text) && names_collation(text);
+        // It may set system variables, of which some servers report no name.
+        let sets = begins_with(text, &[b"set"]);
+        self.explained = !effects.is_empty() || sets;
+        self.collates = sets && names_collation(text);
         self.unlocks =
             is_single(text) && (has(Mark::UnlocksTables) || begins_with(text, &UNLOCKING));
         if effects.is_empty() {
             return;
         }
-        // A text that takes something and gives it back may end while it has it, so it counts as taken.
-        for (mark, pin) in ENDS {
-            if has(mark) {
-                self.pins.remove(pin);
-            }
-        }
         let tracks = self.tracks;
         self.leaves_reports |= tracks && has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
-        for (mark, pin) in BEGINS {
-            if has(mark) {
-                self.pins.add(pin);
-            }
-        }
+        self.pins.take_marks(effects.marks);
         if has(Mark::ChangesRoutines) {
             self.changes_programs = true;
         }
@@ -377,11 +347,6 @@ impl Seat {
         self.show_statements();
         self.named = NamedTexts::default();
     }
-}
-
-/// Whether a statement may set system variables, of which some servers report no name.
-fn is_set(text: &[u8]) -> bool {
-    text.trim_ascii_start().get(..3).is_some_and(|lead| lead.eq_ignore_ascii_case(b"set"))
 }
 
 /// Whether a SET NAMES may name a collation.

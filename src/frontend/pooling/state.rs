@@ -86,6 +86,8 @@ pub(crate) struct SessionState {
     pub collation: Option<Box<[u8]>>,
     /// The default schema.
     pub schema: Option<Box<[u8]>>,
+    /// The server did not find it when the session came to its connection, which has none.
+    pub schema_gone: bool,
     /// The active roles as SET ROLE takes them.
     pub role: Option<Box<[u8]>>,
     /// User variables as expressions, by name.
@@ -102,6 +104,11 @@ impl SessionState {
     /// Right after a login.
     pub(crate) fn at_login(schema: Option<Box<[u8]>>, several: bool) -> Self {
         Self { schema, several, ..Self::default() }
+    }
+
+    /// Whether the session's connection has its default schema.
+    pub(crate) fn is_in_schema(&self) -> bool {
+        self.schema.is_some() && !self.schema_gone
     }
 
     /// System variables, with their values as text.
@@ -155,6 +162,7 @@ impl SessionState {
             }
             SessionChange::Schema(name) => {
                 self.schema = Some(name.clone()).filter(|name| !name.is_empty());
+                self.schema_gone = false;
             }
             SessionChange::Characteristics(text) => self.characteristics.clone_from(text),
             SessionChange::Something | SessionChange::Transaction(_) => {}
@@ -163,8 +171,8 @@ impl SessionState {
 
     /// The session has reset its connection: schema, roles and the right to several statements stay.
     pub(crate) fn reset(&mut self) {
-        let Self { schema, role, several, .. } = std::mem::take(self);
-        *self = Self { schema, role, several, ..Self::default() };
+        let Self { schema, schema_gone, role, several, .. } = std::mem::take(self);
+        *self = Self { schema, schema_gone, role, several, ..Self::default() };
     }
 }
 

@@ -54,6 +54,17 @@ pub(crate) enum Awaited {
     Rows,
 }
 
+/// Whether a new statement can follow its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Follows {
+    /// There is none, or it can.
+    Yes,
+    /// It cannot.
+    No,
+    /// It could, but there are so many already.
+    TooMany,
+}
+
 /// A session's prepared statements.
 #[derive(Debug)]
 pub(crate) struct CarriedStatements {
@@ -152,27 +163,30 @@ impl CarriedStatements {
         self.known.values().any(|carried| carried.here == Some(server))
     }
 
-    /// The server has answered a PREPARE of the client's, in this state. `doubt`: character sets are not known. Whether the
-    /// statement could not be kept.
+    /// The server has answered a PREPARE of the client's, in this state. `doubt`: character sets are not known.
     pub(super) fn answered(
         &mut self,
         statement: Option<PreparedStatement>,
         state: &SessionState,
         doubt: bool,
-    ) -> bool {
+    ) -> Follows {
         let preparing = self.preparing.pop_front();
         self.latest = None;
-        let Some(statement) = statement else { return false };
+        let Some(statement) = statement else { return Follows::Yes };
         let room = self.sums.bytes < LARGEST_SUM && self.sums.kept < MOST_STATEMENTS;
         let small = statement.columns <= MOST_COLUMNS && statement.params <= MOST_PARAMETERS;
         let again = preparing.filter(|_| small && room).and_then(|of| {
             let bound = self.bound_now(state, doubt);
             Some(Again { text: of.text?, dialect: of.dialect, bound })
         });
-        let tied = again.is_none();
+        let follows = match (&again, room) {
+            (Some(_), _) => Follows::Yes,
+            (None, true) => Follows::No,
+            (None, false) => Follows::TooMany,
+        };
         self.insert(&statement, again, false);
         self.latest = Some(statement.id);
-        tied
+        follows
     }
 
     /// What a statement is bound to that is prepared now.
@@ -318,6 +332,7 @@ impl CarriedStatements {
     /// The session has no connection any more, on which they were numbered like this.
     pub(super) fn leave(&mut self, numbers: Option<StatementNumbers>) {
         self.numbers = numbers.unwrap_or(self.numbers);
+        self.preparing.clear();
         self.known.retain(|_, carried| !carried.hidden);
         self.change_all(|carried| (carried.here, carried.types_here) = (None, false));
     }

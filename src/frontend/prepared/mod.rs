@@ -6,6 +6,7 @@ pub(super) mod execute_call;
 pub(super) mod execute_statement;
 pub(super) mod prepare;
 pub(super) mod prepare_context;
+pub(super) mod session_id;
 pub(super) mod sql_execute;
 pub(super) mod sql_prepare;
 pub(super) mod sql_text;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::prepare_context::context_of;
+use super::session_id::prepare_with_id;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::reading::classify_text;
@@ -43,6 +44,11 @@ pub(crate) async fn prepare_statement(
     let calls = match classify_text(cx, text).await? {
         Statement::Bare(bare) => Either::Bare(bare),
         Statement::Composite(composite) => Either::Composite(composite),
+        Statement::NoCall | Statement::PerhapsLists
+            if prepare_with_id(cx, &packet, text).await? =>
+        {
+            return Ok(());
+        }
         statement => {
             cx.command.keep(&packet, text);
             return pass_or_refuse(cx, &packet, text, &statement).await;

@@ -34,14 +34,15 @@ pub(crate) async fn execute_text(
         return other_number(cx, request, named).await;
     }
     if using.iter().any(|value| !value.repeatable) {
-        return refuse_unsupported(cx, "such a value for a statement with a lock call");
+        let why = "such a value for a statement with a lock call";
+        return refuse_or_pass(cx, request, composite, why);
     }
     cx.command.set_text(text);
     cx.count(Command::QUERY);
     let mut edits = look_back(cx, composite).await?;
     forget_diagnostics(cx, composite, &mut edits);
     if !is_in_context(cx, context.as_ref()).await? {
-        return refuse_unsupported(cx, ELSEWHERE);
+        return refuse_or_pass(cx, request, composite, ELSEWHERE);
     }
     for (at, value) in composite.params.iter().zip(using) {
         let value = &request.text[value.span.clone()];
@@ -73,7 +74,7 @@ pub(crate) async fn execute_text(
     // Found out before anything is carried out: in what modes its text is quoted.
     let quote = if composite.params.is_empty() { None } else { quoting_of(cx, text).await? };
     if !composite.params.is_empty() && quote.is_none() {
-        return refuse_unsupported(cx, CONVERTED);
+        return refuse_or_pass(cx, request, composite, CONVERTED);
     }
     if run_all_calls(cx, &statement, &mut edits).await? == Flow::Answered {
         return Ok(());
@@ -99,6 +100,19 @@ pub(crate) async fn execute_text(
     cx.forward(&packet)
 }
 
+/// Refuses what is not covered. Without a lock call the server runs it as it is.
+pub(crate) fn refuse_or_pass(
+    cx: &mut CallContext<'_>,
+    request: &Request<'_>,
+    composite: &Composite,
+    why: &'static str,
+) -> Result<(), CloseReason> {
+    if composite.calls.is_empty() {
+        return cx.forward(request.packet);
+    }
+    refuse_unsupported(cx, why)
+}
+
 /// With a wrong number of values the server runs nothing; in Oracle mode `:name` is a parameter too.
 async fn other_number(
     cx: &mut CallContext<'_>,
@@ -108,7 +122,8 @@ async fn other_number(
     let reply = cx.prepare_and_close(&named.text).await?;
     let counted = reply.prepared();
     if counted.is_some_and(|ok| usize::from(ok.params) != named.composite.params.len()) {
-        return refuse_unsupported(cx, "a lock call in a statement with such parameters");
+        let why = "a lock call in a statement with such parameters";
+        return refuse_or_pass(cx, request, &named.composite, why);
     }
     cx.forward(request.packet)
 }

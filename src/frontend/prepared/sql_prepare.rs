@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::prepare_context::context_of;
-use super::sql_execute::execute_text;
+use super::sql_execute::{execute_text, refuse_or_pass};
 use super::sql_text::{PreparedText, Request, SET, say_ended, text_of_source};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
@@ -16,11 +16,13 @@ use crate::frontend::locks::unsupported::{
     Decision, note_unsupported, refuse_unsupported, runs_uncovered,
 };
 use crate::frontend::state::named_statements::{NameMeaning, NamedStatement};
+use crate::frontend::statements::rewrite::id_edits;
 use crate::frontend::statements::uncovered::{note_definition, try_prepare};
 use crate::protocol::command::{Command, Shape};
 use crate::sql::classify;
 use crate::sql::classify::named::{Named, StatementName, TextSource, UsingValue};
 use crate::sql::expression::composite::Composite;
+use crate::sql::find::words::names_connection;
 
 /// What a statement's text holds.
 enum Content {
@@ -37,7 +39,10 @@ pub(crate) async fn run_named(
     request: &Request<'_>,
     named: &Named,
 ) -> Result<(), CloseReason> {
-    if may_mean_another(cx, named) {
+    if names_oddly(named) {
+        cx.statements.named.forget_without_calls();
+    }
+    if names_oddly(named) && cx.statements.named.any() {
         cx.command.drop_packet();
         return refuse_unsupported(
             cx,
@@ -51,7 +56,10 @@ pub(crate) async fn run_named(
         }
         Named::Prepare { name, source } => prepare_named(cx, request, name, source).await,
         Named::Execute { name, using } => match cx.statements.named.get(&name.folded) {
-            Some(NameMeaning::Calls(_)) if name.set => refuse_unsupported(cx, SET),
+            Some(NameMeaning::Calls(statement)) if name.set => {
+                let statement = Arc::clone(statement);
+                refuse_or_pass(cx, request, &statement.composite, SET)
+            }
             Some(NameMeaning::Calls(statement)) => {
                 let statement = Arc::clone(statement);
                 execute_text(cx, request, &statement, using).await
@@ -111,6 +119,9 @@ async fn prepare_named(
         Content::Unsupported(why) => return uncovered_prepare(cx, request, name, why).await,
         Content::Calls(composite) => composite,
     };
+    if !name.plain && composite.calls.is_empty() {
+        return pass_prepare(cx, request, name, None).await;
+    }
     if !name.plain {
         let why = "a lock call in a prepared statement with such a name";
         return uncovered_prepare(cx, request, name, why).await;
@@ -118,6 +129,9 @@ async fn prepare_named(
     let context = context_of(cx, &text, &composite).await?;
     let statement = NamedStatement { text, composite, context };
     if statement.size() + name.folded.len() > cx.room() {
+        if statement.composite.calls.is_empty() {
+            return pass_prepare(cx, request, name, None).await;
+        }
         return cx.refuse_no_room();
     }
     pass_prepare(cx, request, name, Some(statement)).await
@@ -138,10 +152,10 @@ async fn uncovered_prepare(
 }
 
 /// Whether a name may be one that is known, in other letters: servers do not tell all apart.
-fn may_mean_another(cx: &CallContext<'_>, named: &Named) -> bool {
+fn names_oddly(named: &Named) -> bool {
     match named {
         Named::Prepare { name, .. } | Named::Execute { name, .. } | Named::Deallocate { name } => {
-            !name.plain && cx.statements.named.any()
+            !name.plain
         }
         Named::Immediate { .. } => false,
     }
@@ -176,10 +190,22 @@ async fn pass_prepare(
     cx.send_client(&reply.bytes)
 }
 
+/// A statement that asks for its connection's id, which is the session's to say where connections are shared.
+fn asking_for_id(cx: &CallContext<'_>, text: &[u8]) -> Option<Composite> {
+    let asks = cx.server.is_shared() && names_connection(text);
+    classify::as_composite(text, cx.dialect()).filter(|_| asks)
+}
+
 /// What calls a text has that is prepared.
 async fn content_of(cx: &mut CallContext<'_>, text: &[u8]) -> Result<Content, CloseReason> {
     use crate::sql::classify::Statement;
-    Ok(match classify_text(cx, text).await? {
+    let mut statement = classify_text(cx, text).await?;
+    if matches!(statement, Statement::NoCall | Statement::PerhapsLists)
+        && let Some(asking) = asking_for_id(cx, text)
+    {
+        statement = Statement::Composite(asking);
+    }
+    Ok(match statement {
         // Of several statements the server prepares none, and none that prepares.
         Statement::NoCall
         | Statement::Executes
@@ -192,7 +218,11 @@ async fn content_of(cx: &mut CallContext<'_>, text: &[u8]) -> Result<Content, Cl
             note_definition(cx);
             Content::Nothing
         }
-        Statement::Composite(composite) if composite.calls.is_empty() => Content::Nothing,
+        Statement::Composite(composite)
+            if composite.calls.is_empty() && id_edits(cx, &composite).is_empty() =>
+        {
+            Content::Nothing
+        }
         Statement::Composite(composite) => Content::Calls(composite),
         Statement::Bare(_) => match classify::as_composite(text, cx.dialect()) {
             Some(composite) => Content::Calls(composite),

@@ -54,7 +54,9 @@ pub(crate) async fn text_of_source(
     if !source.repeatable {
         return Ok(if names { PreparedText::Uncovered(ANOTHER) } else { PreparedText::Hidden });
     }
-    if source.literal && !expression.contains(&b'\\') && !names {
+    // Its connection's id is the session's to say.
+    let asks = cx.server.is_shared() && words::names_connection(expression);
+    if source.literal && !expression.contains(&b'\\') && !names && !asks {
         return Ok(PreparedText::Hidden);
     }
     let reply = cx.ask(&question(expression)).await?;

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::coexist::settle::{released, released_all, settle_rows};
 use super::dispatch::decide::Dispatcher;
 use super::dispatch::kill::run_process_kill;
+use super::dispatch::prepared_kill::{execute_kill, prepare_kill};
 use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
@@ -342,10 +343,12 @@ impl Session {
     async fn run_command(&mut self, packet: Vec<u8>) -> Result<Answered, CloseReason> {
         match packet.get(HEADER).map_or(Command(0), |b| Command(*b)) {
             Command::QUERY => return run_text(&mut self.cx(), packet).await,
+            Command::STMT_PREPARE if prepare_kill(&mut self.cx(), &packet).await? => {}
             Command::STMT_PREPARE => prepare_statement(&mut self.cx(), packet).await?,
             Command::RESET_CONNECTION => self.reset(&packet).await?,
             Command::CHANGE_USER => self.change_user(&packet).await?,
             Command::PROCESS_KILL => run_process_kill(&mut self.cx(), &packet).await?,
+            _ if execute_kill(&mut self.cx(), &packet).await? => {}
             _ => prepared_command(&mut self.cx(), packet).await?,
         }
         Ok(Answered::Done)

@@ -1,4 +1,4 @@
-//! Statements with lock calls that are prepared under a name in SQL.
+//! Statements with lock calls, and such as ask for their connection's id, that are prepared under a name in SQL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::lock_statement::PrepareContext;
 use crate::sql::expression::composite::Composite;
 
-/// A statement with lock calls that has a name.
+/// A statement with lock calls that has a name, or one that asks for its connection's id.
 #[derive(Debug)]
 pub(crate) struct NamedStatement {
     /// Its text.
@@ -60,6 +60,14 @@ impl NamedStatements {
     /// From here on, a name is not known.
     pub(crate) fn remove(&mut self, folded: &[u8]) {
         self.by_name.remove(folded);
+    }
+
+    /// From here on, only names of statements with calls are known.
+    pub(crate) fn forget_without_calls(&mut self) {
+        self.by_name.retain(|_, meaning| match meaning {
+            NameMeaning::Calls(statement) => !statement.composite.calls.is_empty(),
+            NameMeaning::Doubtful => true,
+        });
     }
 
     /// The name of the proxy's own statement, which no client has.

@@ -1,9 +1,12 @@
-//! The session's prepared statements that have lock calls.
+//! The session's prepared statements that have lock calls, or of which the session's id makes something else than the
+//! server's connection does.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::lock_statement::LockStatement;
 use super::named_statements::NamedStatements;
+use crate::protocol::column::Column;
 
 /// What MariaDB's clients mean by "the one prepared last".
 const LATEST: u32 = u32::MAX;
@@ -13,6 +16,8 @@ const LATEST: u32 = u32::MAX;
 pub(crate) struct Statements {
     /// By the server's statement id.
     prepared: HashMap<u32, LockStatement>,
+    /// Those that are about ids of sessions.
+    about_ids: HashMap<u32, AboutIds>,
     /// Those that have a name in SQL.
     pub named: NamedStatements,
     /// The one that was prepared last, if no other statement has been since.
@@ -22,7 +27,7 @@ pub(crate) struct Statements {
 impl Statements {
     /// Whether none has an id.
     pub(crate) fn none_prepared(&self) -> bool {
-        self.prepared.is_empty()
+        self.prepared.is_empty() && self.about_ids.is_empty()
     }
 
     /// The statement that an id means.
@@ -57,6 +62,17 @@ impl Statements {
         self.latest = Some(id);
     }
 
+    /// A statement was prepared that is about ids of sessions.
+    pub(crate) fn insert_about_ids(&mut self, id: u32, about: AboutIds) {
+        self.about_ids.insert(id, about);
+        self.latest = Some(id);
+    }
+
+    /// What a statement is, if it is about ids of sessions.
+    pub(crate) fn about_ids(&self, id: u32) -> Option<&AboutIds> {
+        self.about_ids.get(&self.meant(id))
+    }
+
     /// A statement is prepared by the server, and not known to have calls.
     pub(crate) fn another_is_prepared(&mut self) {
         self.latest = None;
@@ -66,19 +82,45 @@ impl Statements {
     pub(crate) fn remove(&mut self, id: u32) {
         let id = self.meant(id);
         self.prepared.remove(&id);
+        self.about_ids.remove(&id);
     }
 
     /// Bytes that may still be taken of a session's `most`. The rest of what a session takes
     /// is bounded by itself: buffers, and a command that is being answered.
     pub(crate) fn room(&self, most: usize) -> usize {
         let prepared: usize = self.prepared.values().map(LockStatement::size).sum();
-        most.saturating_sub(prepared + self.named.size())
+        let about_ids: usize = self.about_ids.values().map(AboutIds::size).sum();
+        most.saturating_sub(prepared + about_ids + self.named.size())
     }
 
     /// The session starts over.
     pub(crate) fn reset(&mut self) {
         self.prepared.clear();
+        self.about_ids.clear();
         self.named = NamedStatements::default();
+    }
+}
+
+/// A prepared statement that is about ids of sessions, where they share connections.
+#[derive(Debug)]
+pub(crate) enum AboutIds {
+    /// It has the session's own id in it: its columns are to be described like this.
+    Asks(Vec<Column>),
+    /// KILL with a number: its text.
+    Kills(Arc<[u8]>),
+}
+
+impl AboutIds {
+    /// Bytes that it takes.
+    pub(crate) fn size(&self) -> usize {
+        let more = match self {
+            Self::Asks(columns) => {
+                let names: usize = columns.iter().map(|column| column.name.len()).sum();
+                size_of_val(columns.as_slice()) + names
+            }
+            Self::Kills(text) => text.len(),
+        };
+        size_of::<Self>() + more
     }
 }
 
@@ -121,6 +163,22 @@ mod tests {
         statements.named.remove(b"x");
         assert_eq!(statements.room(100_000), most);
         assert!(statements.none_prepared());
+    }
+
+    #[test]
+    fn statements_about_ids_take_room_until_they_are_closed() {
+        let mut statements = Statements::default();
+        let most = statements.room(100_000);
+        let column = Column { name: b"c".to_vec(), types: None, whole: None };
+        statements.insert_about_ids(3, AboutIds::Asks(vec![column]));
+        statements.insert_about_ids(4, AboutIds::Kills((*b"KILL 5").into()));
+        assert!(matches!(statements.about_ids(LATEST), Some(AboutIds::Kills(_))));
+        assert!(matches!(statements.about_ids(3), Some(AboutIds::Asks(_))));
+        assert!(!statements.none_prepared() && statements.room(100_000) < most);
+        statements.remove(3);
+        statements.remove(LATEST);
+        assert!(statements.about_ids(3).is_none() && statements.about_ids(4).is_none());
+        assert_eq!(statements.room(100_000), most);
     }
 
     #[test]

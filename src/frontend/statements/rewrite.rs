@@ -45,19 +45,32 @@ pub(crate) fn edit_for_nothing(cx: &CallContext<'_>, call: &Call) -> Edit {
     edit_for(cx, call, value, &[], false)
 }
 
+/// The session's id, where the statement asks for that of a shared connection.
+pub(crate) fn id_edits(cx: &CallContext<'_>, composite: &Composite) -> Edits {
+    if !cx.server.is_shared() {
+        return Edits::new();
+    }
+    let id = cx.identity.connection();
+    let edits = composite.looks_back.iter().filter_map(|(span, back)| {
+        // With the types of the function and of the variable on either server: the id has ten digits.
+        let expression = match back {
+            Back::ConnectionId => format!("CAST({id} AS UNSIGNED)"),
+            Back::ThreadId => format!("NULLIF(~~{id},0)"),
+            Back::RowCount | Back::FoundRows | Back::Warnings | Back::Errors => return None,
+        };
+        Some(Edit::everywhere(span.clone(), expression.into_bytes()))
+    });
+    edits.collect()
+}
+
 /// What the statement before has left behind, for one that asks for it: the server must be asked
 /// before it is asked anything else.
 pub(crate) async fn look_back(
     cx: &mut CallContext<'_>,
     composite: &Composite,
 ) -> Result<Edits, CloseReason> {
-    let (ids, results): (Vec<_>, Vec<_>) =
-        composite.looks_back.iter().partition(|(_, back)| back.is_id());
-    let mut edits = Vec::new();
-    if cx.server.is_shared() {
-        let id = format!("CAST('{}' AS UNSIGNED)", cx.identity.connection()).into_bytes();
-        edits.extend(ids.into_iter().map(|(span, _)| Edit::everywhere(span.clone(), id.clone())));
-    }
+    let results: Vec<_> = composite.looks_back.iter().filter(|(_, back)| !back.is_id()).collect();
+    let mut edits = id_edits(cx, composite);
     if cx.server.is_shared() && !results.is_empty() {
         // Calls that the proxy has answered count, too.
         cx.server.replay_skipped()?;

@@ -213,13 +213,18 @@ impl Tokens<'_> {
             let (back, variable) = Back::ALL.into_iter().find_map(|back| {
                 let variable = back.is_variable();
                 let asked = self.is(i, back.word()) && (variable || self.punct(i + 1, b'('));
-                asked.then_some((back, variable))
+                (asked && !(variable && self.is_set(i))).then_some((back, variable))
             })?;
             let start = if variable { self.variable_start(i)? } else { i };
             let end = if variable { i } else { self.closes[i + 1] };
             Some((self.list[start].start..self.list[end].end, back))
         });
         spans.collect()
+    }
+
+    /// Whether SET gives a variable a value.
+    fn is_set(&self, name: usize) -> bool {
+        self.is(0, "SET") && [b'=', b':'].iter().any(|sign| self.punct(name + 1, *sign))
     }
 
     /// Where `@@name` or `@@session.name` begins.

@@ -1,6 +1,7 @@
 //! Finding the names of the five functions in a text of any length.
 
 pub mod finder;
+pub mod first_word;
 pub(in crate::sql) mod mentions;
 pub mod prefilter;
 pub mod readings;

@@ -2,6 +2,7 @@
 //!
 //! It knows neither quotes nor comments. [`super::judge`] says nothing of a text of which it says no.
 
+use crate::sql::find::first_word::after_comments;
 use crate::sql::lexer::scanner::is_space;
 use crate::sql::lexer::skim::is_word;
 use crate::types::Flavour;
@@ -21,24 +22,6 @@ pub(super) fn may_matter(text: &[u8], flavour: Flavour) -> bool {
         b';' => !begins_calmly(&start[at + 1..]),
         _ => true,
     })
-}
-
-/// Where plain comments at the start of a text end: some clients write them before each statement.
-pub(super) fn after_comments(text: &[u8]) -> usize {
-    let mut at = 0;
-    loop {
-        at += text[at..].iter().take_while(|b| is_space(**b)).count();
-        // `/*!`, `/*M!` and `/*+` are more than comments.
-        let comment = match &text[at..] {
-            [b'/', b'*', b'!' | b'M' | b'+', ..] => None,
-            [b'/', b'*', rest @ ..] => memchr::memmem::find(rest, b"*/"),
-            _ => None,
-        };
-        match comment {
-            Some(length) => at += length + 4,
-            None => return at,
-        }
-    }
 }
 
 /// Whether a statement begins with a word of which nothing follows, whatever comes after it.

@@ -1,12 +1,12 @@
 //! Reads the tokens of a text from left to right for what it may do to its session.
 
 use super::effects::{Mark, Marks};
-use super::first_look::after_comments;
 use super::variables::VariableNames;
 use super::words::{
     FirstWord, FirstWords, Folded, begins_block, first_word, is_object, is_of_transaction,
     is_program, mark_of_first, mark_of_function, mark_of_name, mark_of_variable, marks_after,
 };
+use crate::sql::find::first_word::after_comments;
 use crate::sql::lexer::dialect::{Dialect, Multibyte};
 use crate::sql::lexer::scanner::{Kind, Scanner, Token, is_space};
 use crate::types::Flavour;

@@ -16,6 +16,7 @@ on_both! {
     a_kill_ends_a_session_that_waits_for_a_lock
     a_kill_query_ends_a_wait_for_a_connection
     the_server_judges_who_may_kill_a_session_without_a_connection
+    a_prepared_kill_takes_a_session_s_id
     com_process_kill_takes_a_session_s_id_where_the_server_knows_the_command
 }
 
@@ -52,6 +53,25 @@ fn a_kill_ends_a_session_that_does_nothing_with_its_connection(server: &Server) 
     killer.run(&format!("KILL CONNECTION {}", victim.id()));
     assert_eq!(victim.last_words().map(|error| error.code), None, "as servers do");
     until_free(&mut killer, "k");
+}
+
+fn a_prepared_kill_takes_a_session_s_id(server: &Server) {
+    for keep in ["50ms", "1h"] {
+        let ground = Ground::new(server, 4, &["--idle-keep", keep]);
+        let (mut victim, mut killer) = (ground.session(), ground.session());
+        victim.lock("k");
+        let response = killer.client.prepare(format!("KILL {}", victim.id()).as_bytes());
+        let kill = response.statement_id().expect("prepared");
+        if keep == "50ms" {
+            ground.until_all_have_left();
+        }
+        let ended = killer.client.execute(kill, &Execute::default());
+        assert_eq!(render::summary(&ended), "OK");
+        assert_eq!(victim.last_words().map(|error| error.code), None, "as servers do");
+        until_free(&mut killer, "k");
+        let again = killer.client.execute(kill, &Execute::default());
+        assert_eq!(error(&again), (1094, format!("Unknown thread id: {}", victim.id())));
+    }
 }
 
 fn a_kill_query_of_an_idle_session_touches_nothing(server: &Server) {

@@ -10,6 +10,7 @@ on_both! {
     the_next_session_finds_nothing_of_the_last_one
     sessions_find_their_own_state_on_a_shared_connection
     nothing_runs_where_the_state_of_the_session_cannot_be_put
+    a_session_whose_schema_is_gone_is_in_none
     a_reset_frees_locks_and_leaves_a_clean_session
     a_change_of_user_frees_locks_and_leaves_a_clean_session
     a_quit_frees_locks_and_leaves_a_clean_connection
@@ -58,20 +59,51 @@ fn ground(server: &Server, size: u32) -> Ground {
 fn nothing_runs_where_the_state_of_the_session_cannot_be_put(server: &Server) {
     let ground = Ground::new(server, 1, &["--idle-keep", "50ms"]);
     ground.create_table("t (id INT)");
-    let home = &ground.tenant.database.name;
+    let role = format!("{}_role", ground.tenant.name);
+    let mut root = ground.server().root();
+    let mut create = || {
+        root.run(&format!("CREATE ROLE {role}"));
+        root.run(&format!("GRANT {role} TO {}@'%'", ground.tenant.name));
+    };
+    create();
+    let mut session = ground.session();
+    session.run(&format!("SET ROLE {role}"));
+    ground.until_all_have_left();
+    let mut other = ground.server().root();
+    other.run(&format!("DROP ROLE {role}"));
+    let refused = session.client.query(b"INSERT INTO t VALUES (1)");
+    assert_eq!(refused.error(), Some(1429), "{}", render::response(&refused));
+    let count = format!("SELECT COUNT(*) FROM {}", ground.tenant.database.table("t"));
+    assert_eq!(other.column(&count), ["0"]);
+    create();
+    session.run("INSERT INTO t VALUES (1)");
+    other.run(&format!("DROP ROLE {role}"));
+}
+
+fn a_session_whose_schema_is_gone_is_in_none(server: &Server) {
+    let ground = Ground::new(server, 1, &[]);
+    ground.create_table("t (id INT)");
     let gone = format!("{}_gone", ground.tenant.name);
     let mut root = ground.server().root();
     root.run(&format!("CREATE DATABASE {gone}"));
     root.run(&format!("GRANT ALL ON {gone}.* TO {}@'%'", ground.tenant.name));
-    let mut session = ground.session();
+    let (mut session, mut other) = (ground.session(), ground.session());
     session.run(&format!("USE {gone}"));
-    ground.until_all_have_left();
+    ground.until_none_is_surplus();
+    other.run("INSERT INTO t VALUES (1)");
     root.run(&format!("DROP DATABASE {gone}"));
-    let refused = session.client.query(format!("INSERT INTO {home}.t VALUES (1)").as_bytes());
-    assert_eq!(refused.error(), Some(1429), "{}", render::response(&refused));
-    assert_eq!(root.column(&format!("SELECT COUNT(*) FROM {home}.t")), ["0"]);
+    for _ in 0..3 {
+        assert_eq!(other.value("SELECT COUNT(*) FROM t").as_deref(), Some("1"));
+        // Not in that of the other session, which had the connection.
+        let refused = session.client.query(b"INSERT INTO t VALUES (2)");
+        assert_eq!(refused.error(), Some(1046), "{}", render::response(&refused));
+        // From a table, so that MariaDB forgets the error.
+        let schema = "SELECT DATABASE() FROM information_schema.engines LIMIT 1";
+        assert_eq!(session.value(schema), None);
+    }
     root.run(&format!("CREATE DATABASE {gone}"));
-    session.run(&format!("INSERT INTO {home}.t VALUES (1)"));
+    other.run("DO 1");
+    assert_eq!(session.value("SELECT DATABASE()"), Some(gone.clone()));
     root.run(&format!("DROP DATABASE {gone}"));
 }
 

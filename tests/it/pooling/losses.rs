@@ -10,12 +10,14 @@ use crate::script::Server;
 use crate::session::{Session, until_busy};
 use crate::stage::{eventually, on_both};
 use crate::wire::response::ErrPacket;
-use crate::wire::{End, Response, Shape};
+use crate::wire::{End, Execute, Response, Shape, render};
 
 on_both! {
     a_transaction_that_ends_with_its_connection_is_told_at_the_next_statement
     a_rollback_after_the_end_of_the_connection_is_what_the_client_wants
     a_client_hears_what_became_of_what_was_under_way
+    an_execution_hears_the_same_as_its_text
+    a_call_that_has_failed_ends_its_session_with_the_connection
     a_client_is_answered_when_the_server_has_done_with_its_connection
     a_session_may_end_with_its_connection
     rows_that_a_restart_has_lost_end_their_sessions
@@ -139,6 +141,101 @@ fn a_client_hears_what_became_of_what_was_under_way(server: &Server) {
         });
     }
     assert_lost(&ground, &[("rolled_back", 2.0), ("unknown", 2.0), ("closed", 2.0)]);
+}
+
+/// Prepares a statement of the protocol.
+fn prepare(session: &mut Session, sql: &str) -> u32 {
+    session.client.prepare(sql.as_bytes()).statement_id().expect("prepared")
+}
+
+/// Waits until the server runs so many statements of the account in such a state.
+fn until_running(ground: &Ground, state: &str, count: usize) {
+    let mut root = ground.server().root();
+    let (processes, user) = (root.processes(), &ground.tenant.name);
+    let find = format!("SELECT id FROM {processes} WHERE user='{user}' AND state LIKE '{state}'");
+    eventually("the server runs it", || (root.column(&find).len() >= count).then_some(()));
+}
+
+/// Executions by the id of a statement, and a PREPARE, by one death of the server.
+fn an_execution_hears_the_same_as_its_text(server: &Server) {
+    const COM_STMT_PREPARE: u8 = 0x16;
+    let flavour = flavour_of(server);
+    let own = Arc::new(OwnServer::start(flavour, options(flavour)));
+    let suited = Suited::alone(&own);
+    let ground = Ground::before(suited, 16, &["--idle-keep", "1h", "--pool-wait", "30s"]);
+    for table in ["t (id INT PRIMARY KEY)", "locked (id INT)"] {
+        ground.create_table(table);
+    }
+    until_it_has_run_a_while(&own.server);
+    let cases = [
+        ("SELECT SLEEP(600)", true, rolled_back()),
+        ("INSERT INTO t SELECT 7 + SLEEP(600)", true, rolled_back()),
+        ("SELECT SLEEP(600), CONNECTION_ID()", true, rolled_back()),
+        ("CREATE TABLE u AS SELECT SLEEP(600) AS x", true, unknown()),
+        ("SELECT SLEEP(600)", false, unknown()),
+    ];
+    let mut sessions: Vec<Session> = Vec::new();
+    for (n, (sql, transaction, _)) in cases.iter().enumerate() {
+        let mut session = ground.session();
+        session.lock(&format!("k{n}"));
+        let id = prepare(&mut session, sql);
+        if *transaction {
+            session.run("BEGIN");
+            session.run(&format!("INSERT INTO t VALUES ({n})"));
+        }
+        session.client.send_execute(id, &Execute::default());
+        sessions.push(session);
+    }
+    until_running(&ground, "User sleep", cases.len());
+    let mut preparing = ground.session();
+    preparing.lock("p");
+    let (mut reads, mut alters) = (ground.session(), ground.session());
+    reads.run("BEGIN");
+    assert_eq!(reads.value("SELECT COUNT(*) FROM locked").as_deref(), Some("0"));
+    alters.send("ALTER TABLE locked ADD COLUMN v INT");
+    until_running(&ground, "Waiting for table%", 1);
+    preparing.client.send(&[&[COM_STMT_PREPARE][..], b"SELECT id FROM locked"].concat());
+    until_running(&ground, "Waiting for table%", 2);
+    own.kill();
+    own.restart();
+    for (n, (session, (sql, transaction, expected))) in sessions.iter_mut().zip(cases).enumerate() {
+        let response = session.client.read_response(Shape::Execute);
+        assert_eq!(error(&response), expected, "{sql} {transaction}");
+        // The fourth has committed.
+        let left = session.value("SELECT COUNT(*) FROM t WHERE id <> 3");
+        assert_eq!(left.as_deref(), Some("0"));
+        goes_on(session, &format!("k{n}"));
+    }
+    // The PREPARE that was lost is not taken for the next one.
+    assert_eq!(error(&preparing.client.read_response(Shape::Prepare)), unknown());
+    let seven = prepare(&mut preparing, "SELECT 7");
+    ground.kill_connections();
+    let response = preparing.client.execute(seven, &Execute::default());
+    assert_eq!(render::summary(&response), "7");
+    goes_on(&mut preparing, "p");
+    assert_lost(&ground, &[("rolled_back", 4.0), ("unknown", 4.0)]);
+}
+
+/// It may have committed the transaction, though an error says nothing of that.
+fn a_call_that_has_failed_ends_its_session_with_the_connection(server: &Server) {
+    let ground = Ground::new(server, 2, &[]);
+    ground.create_table("t (id INT PRIMARY KEY)");
+    let database = &ground.tenant.database.name;
+    ground.server().root().run(&format!(
+        "CREATE PROCEDURE {database}.commits() BEGIN COMMIT; INSERT INTO t VALUES (2), (2); END"
+    ));
+    let mut session = ground.session();
+    let call = prepare(&mut session, "CALL commits()");
+    session.lock("k");
+    session.run("BEGIN");
+    session.run("INSERT INTO t VALUES (1)");
+    assert_eq!(error(&session.client.execute(call, &Execute::default())).0, 1062);
+    ground.kill_connections();
+    assert_eq!(session.client.query(b"SELECT 7").end, End::Closed);
+    let mut other = ground.session();
+    assert_eq!(other.value("SELECT COUNT(*) FROM t WHERE id = 1").as_deref(), Some("1"));
+    eventually("its lock is free", || other.is_free("k").then_some(()));
+    assert_lost(&ground, &[("closed", 1.0)]);
 }
 
 /// The network fails under a statement that waits for a row: the server does not notice.

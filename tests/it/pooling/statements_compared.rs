@@ -272,7 +272,12 @@ fn a_session_keeps_so_many_statements(server: &Server) {
     assert!(pair.ground.proxy.metric("lockstead_pool_statements_again_total") > again + 0.5);
     let last = prepare(&mut pair.shared);
     pair.until_statements_pin();
-    assert!(pair.ground.proxy.metric("lockstead_pool_statements_tied_total") >= 1.0);
+    let another = prepare(&mut pair.shared);
+    let tied = pair.ground.proxy.metric("lockstead_pool_statements_tied_total");
+    assert!((tied - 2.0).abs() < 0.5, "{tied}");
+    let log = pair.ground.proxy.log();
+    assert_eq!(log.matches("more prepared statements than can follow it").count(), 1, "{log}");
+    pair.shared.client.close_statement(another);
     pair.shared.client.close_statement(last);
     pair.until_nothing_pins();
     pair.shared.client.reset_connection();

@@ -160,6 +160,20 @@ f closestmt s
 
 # MySQL goes on to name the collation of SET NAMES for results after collation_connection has changed.
 e prepare s2 : SELECT 'a' = 'A', ? = 'A', COLLATION('x'), COLLATION(?)
+# The length of GROUP_CONCAT(), which is the session's again after the statement was prepared again.
+h: SET group_concat_max_len = 6
+h prepare s : SELECT GROUP_CONCAT(v), @@group_concat_max_len FROM $DB.t
+h: SET group_concat_max_len = 100
+h execute s
+h: DO 1
+h: SELECT @@group_concat_max_len, GROUP_CONCAT(v) FROM $DB.t
+= 100 | in the first
+h: BEGIN
+h execute s
+h: SELECT @@group_concat_max_len
+= 100
+h: COMMIT
+
 @end shuffled mysql
 e: SET collation_connection = utf8mb4_bin
 e execute s2 'a' 'y'
