@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-long test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-docs docs torture mutants fuzz bench incident deb check clean
+.PHONY: help demo run test test-long test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-router test-docs docs torture mutants fuzz bench incident deb check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -37,6 +37,9 @@ test-packaging: ## unit, Debian package, both under systemd, image, compose.yml,
 
 test-balancers: ## HAProxy and keepalived before two proxies; ARGS=[haproxy] [keepalived] [address]
 	@dev/test-balancers.sh $(ARGS)
+
+test-router: ## Lockstead in front of MySQL Router, which lends connections to sessions in turn
+	@dev/test-router.sh
 
 docs: ## the documentation as a site with a search, into target/docs/book
 	@dev/docs.sh

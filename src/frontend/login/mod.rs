@@ -5,6 +5,7 @@
 
 pub mod auth_exchange;
 mod layers;
+pub mod lent;
 mod lesson;
 mod side;
 
@@ -33,7 +34,7 @@ use crate::observe::event::StatementUser;
 use crate::protocol::auth::Method;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::handshake::{Greeting, Login};
+use crate::protocol::handshake::{Greeting, Login, tag};
 use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::session_track::{DefaultReports, OkPacket};
@@ -129,6 +130,11 @@ pub(super) async fn log_in(
         turn_away(client, TurnedAway::of("backend_tls", error), context).await;
         return None;
     }
+    if let Some(refusal) = lent::refusal(&greeted.greeting, context) {
+        context.spares.keep(greeted);
+        turn_away(client, refusal, context).await;
+        return None;
+    }
     let answer = match hear_login(&mut client, &greeted, context).await {
         Ok(heard) => heard,
         Err(refusal) => {
@@ -168,7 +174,7 @@ async fn hear_login(
     let mut greeting = greeted.frame.clone();
     let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
     greeted.greeting.offer(&mut greeting[HEADER..], offered);
-    if context.shared.is_some() {
+    if context.shared.is_some() || !greeted.greeting.has_id() {
         let id = client.number.id(context.engine.lease().proxy());
         greeted.greeting.rename(&mut greeting[HEADER..], id);
         client.connection = Some(id);
@@ -216,7 +222,7 @@ async fn authenticated(
     let hops = Hops::asked(config, &client.leg, peer, offered);
     let who = context.observer.is_some().then(|| user_of_login(login, peer));
     let incarnation = context.engine.lease().proxy();
-    let tag = incarnation.unwrap_or(ProxyId(0)).to_string();
+    let tag = tag(incarnation, client.connection.filter(|_| context.shared.is_none()));
     let tag = who.is_none().then_some(tag.as_bytes());
     // A server that has it reports what others must restore.
     let reports =

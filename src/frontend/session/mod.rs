@@ -100,7 +100,11 @@ impl Session {
         let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
         let ledger = Ledger::new(Arc::clone(&guard));
         let (engine, gates) = (context.engine.clone(), context.gates.clone());
-        let backend = CurrentBackend::of(greeting.connection);
+        let backend = CurrentBackend::of(if greeting.has_id() {
+            greeting.connection
+        } else {
+            connection.of_one_backend()
+        });
         let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
         let server = Backend::new(server, &greeting, opened, capabilities);
