@@ -221,6 +221,12 @@ pub fn backend_tls(backend: &str, why: &str) -> ErrorReply {
     }
 }
 
+/// An error of the server's that has come without an SQLSTATE.
+pub fn of_server(code: u16, message: &str) -> ErrorReply {
+    let state = if code == 1040 { "08004" } else { "HY000" };
+    ErrorReply { code, state, message: message.to_owned() }
+}
+
 /// What greets in the server's place has connections of other sessions.
 pub fn lent(backend: &str, why: &str) -> ErrorReply {
     ErrorReply {
