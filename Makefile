@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-long test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-topologies test-docs docs torture mutants fuzz bench incident deb check clean
+.PHONY: help demo run test test-long test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-router test-topologies test-docs docs torture mutants fuzz bench incident deb check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -41,6 +41,9 @@ test-balancers: ## HAProxy and keepalived before two proxies; ARGS=[haproxy] [ke
 
 test-topologies: ## replicas, Group Replication and Galera on this machine, through switches, crashes and cuts; ARGS=[--quick] [NAME]...
 	@dev/test-topology.sh $(ARGS)
+
+test-router: ## Lockstead in front of MySQL Router, which lends connections to sessions in turn
+	@dev/test-router.sh
 
 docs: ## the documentation as a site with a search, into target/docs/book
 	@dev/docs.sh

@@ -7,8 +7,16 @@ use std::fmt;
 pub struct ConnectionId(pub u64);
 
 impl ConnectionId {
-    /// The server's connection of a session for which the server itself holds locks. Such a session
-    /// has one connection from its login to its end, and its id is that connection's.
+    /// The first id that a proxy makes for a session which has no server's id: above those of servers.
+    pub const FIRST_MADE: u64 = 1 << 30;
+
+    /// Whether a proxy has made it, as far as it tells. A server that has run for very long may come to such ids.
+    pub fn is_made(self) -> bool {
+        self.0 >= Self::FIRST_MADE
+    }
+
+    /// The server's connection of a session that has one from its login to its end: its id is that connection's. If
+    /// only the connection's tag tells which it is, the id stands for it.
     pub fn of_one_backend(self) -> BackendId {
         BackendId(self.0)
     }

@@ -190,7 +190,8 @@ impl Control {
                 "a proxy that observes has no account that could end sessions".into(),
             ));
         };
-        let own = session.backend.id().is_some_and(|backend| backend.as_session() == conn);
+        let own = session.backend.id().is_some_and(|backend| backend.as_session() == conn)
+            && !conn.is_made();
         let owner = String::from_utf8_lossy(&session.owner);
         let did = format!("killed {owner}{}", in_cluster(cluster));
         if !own && let Some(member) = self.registry.session(cluster.name.as_deref(), conn) {

@@ -136,6 +136,7 @@ impl RunningCluster {
             metrics,
             spares,
             reach,
+            finds_tagged,
             work,
             account,
             tables,
@@ -155,7 +156,6 @@ impl RunningCluster {
             version = env!("CARGO_PKG_VERSION"),
             "ready to start"
         );
-        let commands = Context::command_counters(&metrics);
         let flavour = Flavour::from_version(&server).name();
         metrics.server_info.with_label_values(&[flavour]).set(1);
         let (now, hops) = bound[0].0.both();
@@ -176,14 +176,15 @@ impl RunningCluster {
             shapes: Shapes::default(),
             digests: Digests::default(),
             lines: Arc::default(),
+            commands: Context::command_counters(&metrics),
             metrics,
             hops,
             spares,
             shared: None,
             reach,
+            finds_tagged,
             registry: registry.clone(),
             buffers: Buffers::default(),
-            commands,
         };
         let each = |(in_force, sockets)| {
             let context = Context { in_force, ..first.clone() }.renewed();
@@ -311,6 +312,9 @@ async fn granting(
     if let Some(why) = readiness.cannot_share().filter(|_| shares) {
         return Err(StartError::NoPool(why));
     }
+    if let Some(why) = readiness.unfit_lender(config) {
+        return Err(StartError::Lent { backend: config.backend.to_string(), why });
+    }
     for warning in readiness.warnings.iter().chain(&readiness.closed) {
         tracing::warn!(cluster = name, "{warning}");
     }
@@ -345,6 +349,7 @@ async fn granting(
         gates,
         observer: None,
         reach: Reach::new(readiness.unreachable, metrics.backend_up.clone()),
+        finds_tagged: readiness.finds_tagged,
         spares: Spares::new(readiness.connect_timeout),
         metrics,
         work: Background::Locks(threads),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::start_error::StartError;
 use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, StoreUrl};
+use crate::frontend::login::lent;
 use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::facts::ServerSettings;
@@ -12,6 +13,7 @@ use crate::store::identity::same_run;
 use crate::store::meta::Meta;
 use crate::store::rights::Rights;
 use crate::store::schema::{Installed, VERSION, upgrades};
+use crate::store::sessions::ConnectionIds;
 use crate::types::{Flavour, version_number};
 
 /// Facts about the store that the start needs.
@@ -31,13 +33,31 @@ pub struct Readiness {
     pub meta: Meta,
     /// Why `backend` cannot be reached. Not tried if it is the store itself.
     pub unreachable: Option<String>,
+    /// What is known of the ids of connections to `backend`.
+    pub ids: ConnectionIds,
     /// Why no client can log in, by the server's settings.
     pub closed: Option<String>,
     /// What works less well than it could, and how to fix it.
     pub warnings: Vec<String>,
 }
 
+const FOREIGN: &str =
+    "Lockstead finds a session's connection at the server by the id that it is told at the login";
+const UNTOLD: &str = "`backend` is a proxy that lends the server's connections to sessions in turn: IS_USED_LOCK() tells \
+                      ids that Lockstead makes, CONNECTION_ID() the server's";
+
 impl Readiness {
+    /// Why sessions cannot be served where `backend` is a proxy whose connections are not the sessions' own.
+    pub fn unfit_lender(&self, config: &Config) -> Option<&'static str> {
+        match self.ids {
+            ConnectionIds::Server => None,
+            ConnectionIds::Foreign => Some(FOREIGN),
+            ConnectionIds::Untold => {
+                lent::unfit(config.mode, config.pooling.of_cluster, self.finds_tagged)
+            }
+        }
+    }
+
     /// Why sessions cannot share their connections.
     pub fn cannot_share(&self) -> Option<&'static str> {
         (!self.finds_tagged).then_some(
@@ -48,6 +68,9 @@ impl Readiness {
 }
 
 const HOW_TO_INSTALL: &str = "Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA";
+
+const NOT_THE_SERVER: &str = "it is a proxy that lends the server's connections in turn, or has connection ids of its \
+                              own: let `store` name the server itself";
 
 const NO_TLS: &str =
     "the server requires TLS (require_secure_transport=ON), and backend_tls = \"off\" uses none";
@@ -61,7 +84,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         .map_err(|e| refuse(connect_advice(&e)))?;
     let fail = |e: StoreError| refuse(e.to_string());
     let settings = conn.read_settings().await.map_err(fail)?;
-    if let Some(problem) = unfit(&settings, conn.flavour()) {
+    let ids = conn.ids().await.map_err(fail)?;
+    if let Some(problem) = unfit(&settings, ids, conn.flavour()) {
         return Err(refuse(problem));
     }
     let mut warnings = Vec::new();
@@ -113,9 +137,9 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let missing = conn.missing_rights(config.pooling.of_cluster).await.map_err(fail)?;
     warnings.extend(missing.iter().map(|need| need.advice()));
     warnings.extend(blindness(rights, &missing));
-    let unseen = compare_servers(config, store, &mut conn).await.map_err(refuse)?;
-    let unreachable = unseen.as_ref().and_then(|(_, unreachable)| unreachable.clone());
-    warnings.extend(unseen.map(|(warning, _)| warning));
+    let Compared { ids, warning, unreachable } =
+        compare_servers(config, store, &mut conn).await.map_err(refuse)?;
+    warnings.extend(warning.into_iter().chain(said_of(ids)));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     conn.close().await;
     Ok(Readiness {
@@ -126,10 +150,15 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         version: settings.version,
         meta,
         unreachable,
+        ids,
         closed: (settings.tls_only && config.backend_tls.mode == BackendMode::Off)
             .then(|| NO_TLS.to_owned()),
         warnings,
     })
+}
+
+fn said_of(ids: ConnectionIds) -> Option<String> {
+    (ids == ConnectionIds::Untold).then(|| UNTOLD.to_owned())
 }
 
 /// What to do about tables of an older version.
@@ -141,7 +170,10 @@ fn too_old(version: u32, schema: &str) -> String {
 }
 
 /// Why locks cannot be kept at a server with these settings.
-fn unfit(settings: &ServerSettings, flavour: Flavour) -> Option<String> {
+fn unfit(settings: &ServerSettings, ids: ConnectionIds, flavour: Flavour) -> Option<String> {
+    if ids != ConnectionIds::Server {
+        return Some(NOT_THE_SERVER.to_owned());
+    }
     let (oldest, name) = flavour.oldest();
     if version_number(&settings.version) < oldest {
         let version = &settings.version;
@@ -157,17 +189,25 @@ fn unfit(settings: &ServerSettings, flavour: Flavour) -> Option<String> {
         .then(|| "the server is read-only; the lock tables must be on the primary".to_owned())
 }
 
+/// What is known of `backend` beside the store.
+struct Compared {
+    ids: ConnectionIds,
+    /// Why they cannot be compared.
+    warning: Option<String>,
+    unreachable: Option<String>,
+}
+
 /// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must
-/// be one server. Returns a warning if this cannot be checked, and the error if the server is
-/// unreachable.
+/// be one server.
 async fn compare_servers(
     config: &Config,
     url: &StoreUrl,
     store: &mut StoreConnection,
-) -> Result<Option<(String, Option<String>)>, String> {
+) -> Result<Compared, String> {
     let HostPort { host, port } = &config.backend;
+    let same = |ids| Compared { ids, warning: None, unreachable: None };
     if (host, *port) == (&url.host, url.port) {
-        return Ok(None);
+        return Ok(same(ConnectionIds::Server));
     }
     // The store's demands count as well: it is the same account.
     let demanded = config.backend_tls.of_everybody(&config.tls).or_stricter(&url.tls);
@@ -177,12 +217,13 @@ async fn compare_servers(
         let mut backend = StoreConnection::open(&there, config.connect_timeout).await?;
         let same = backend.identity().await? == store.identity().await?
             && same_run(backend.started(), store.started());
+        let ids = backend.ids().await?;
         backend.close().await;
-        Ok::<_, StoreError>(same)
+        Ok::<_, StoreError>((same, ids))
     };
     match compared().await {
-        Ok(true) => Ok(None),
-        Ok(false) => Err(format!(
+        Ok((true, ids)) => Ok(same(ids)),
+        Ok((false, _)) => Err(format!(
             "`backend` ({}) is another server: the lock tables must be on the server whose sessions take the locks",
             config.backend
         )),
@@ -191,7 +232,8 @@ async fn compare_servers(
                 "cannot check whether `backend` ({}) and `store` are the same server, as they must be: {e}",
                 config.backend
             );
-            Ok(Some((warning, matches!(e, StoreError::Connect(_)).then(|| e.to_string()))))
+            let unreachable = matches!(e, StoreError::Connect(_)).then(|| e.to_string());
+            Ok(Compared { ids: ConnectionIds::Server, warning: Some(warning), unreachable })
         }
     }
 }

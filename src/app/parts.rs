@@ -19,6 +19,7 @@ pub(super) struct Parts {
     pub(super) metrics: Arc<Metrics>,
     pub(super) spares: Spares,
     pub(super) reach: Reach,
+    pub(super) finds_tagged: bool,
     pub(super) work: Background,
     pub(super) account: Credentials,
     pub(super) tables: Option<(String, String)>,

@@ -13,6 +13,16 @@ pub enum StartError {
     /// Sessions cannot share server connections.
     #[error("pooling = \"transaction\" is not possible: {0}")]
     NoPool(&'static str),
+    /// The server's connections are not the sessions' own.
+    #[error(
+        "{backend} is a proxy that lends the server's connections to sessions in turn, or has connection ids of its own: {why}"
+    )]
+    Lent {
+        /// Where.
+        backend: String,
+        /// What needs them.
+        why: &'static str,
+    },
     /// An address cannot be bound.
     #[error("cannot listen on {addr} for {what}: {source}. Is another proxy running there?")]
     Bind {
@@ -105,6 +115,7 @@ impl StartError {
             Self::Shared { .. } | Self::Config(_) | Self::Http(_) | Self::Accounts(_) => true,
             Self::Tls(e) => !matches!(e, TlsError::Disk { .. }),
             Self::NoPool(_)
+            | Self::Lent { .. }
             | Self::Bind { .. }
             | Self::OthersSocket(_)
             | Self::Store { .. }

@@ -16,6 +16,7 @@ use prometheus::IntCounter;
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
+use super::admissions::{Admission, Admissions, LoginShape};
 use super::vault::{KnownSecrets, MOST, Vault};
 use crate::protocol::auth::OwnKey;
 use crate::protocol::recover::{PasswordHash, Scheme, is_none};
@@ -54,6 +55,7 @@ pub struct LearnedSecrets {
     /// When a client left because it was asked for its password.
     reluctant: Mutex<HashMap<Vec<u8>, Instant>>,
     unlocked: Unlocked,
+    admissions: Admissions,
 }
 
 /// Blocks of memory that could not be locked.
@@ -71,6 +73,7 @@ impl LearnedSecrets {
             vault: Mutex::default(),
             reluctant: Mutex::default(),
             unlocked: Unlocked { counter: unlocked, told: AtomicBool::new(false) },
+            admissions: Admissions::default(),
         })
     }
 
@@ -132,13 +135,33 @@ impl LearnedSecrets {
         }
     }
 
+    /// Logins that the server has judged last.
+    pub fn admissions(&self) -> &Admissions {
+        &self.admissions
+    }
+
+    /// Lets a client in that gives this answer, if the server has let in one like it, with the same password, not longer
+    /// than `ttl` ago.
+    pub fn admit(
+        &self,
+        shape: &LoginShape,
+        plugin: &[u8],
+        (nonce, answer): (&[u8], &[u8]),
+        ttl: Duration,
+    ) -> Option<Admission> {
+        let admission = self.admissions.of(shape, plugin, ttl)?;
+        self.recognise(&shape.user, plugin, nonce, answer).map(|_| admission)
+    }
+
     /// The server takes it no longer, or perhaps not.
     pub fn forget(&self, user: &[u8]) {
+        self.admissions.clear();
         self.vault.lock().forget(user);
     }
 
     /// Forgets all accounts.
     pub fn forget_all(&self) {
+        self.admissions.clear();
         self.vault.lock().forget_all();
     }
 

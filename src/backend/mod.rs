@@ -1,5 +1,6 @@
 //! The server side: connections with a greeting, and the end of those that no client needs.
 
+pub mod admissions;
 pub mod connection;
 pub mod encrypt;
 pub mod greeted;

@@ -29,6 +29,7 @@ Exit status, by the worst finding:
 
 const LOGIN: &str = "backend login";
 const POOLING: &str = "pooling";
+const LENT: &str = "connection ids";
 
 pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     let one = settings.cluster.clone();
@@ -173,6 +174,9 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
             readiness.warnings.iter().for_each(Findings::warn);
             if let Some(why) = readiness.cannot_share().filter(|_| config.pooling.of_cluster) {
                 findings.failed(POOLING, why);
+            }
+            if let Some(why) = readiness.unfit_lender(config) {
+                findings.failed(LENT, why);
             }
             if let Some(why) = &readiness.closed {
                 findings.failed(LOGIN, why);

@@ -116,6 +116,7 @@ keys! {
     idle_keep: Listener, AtStart;
     backend_lifetime: Listener, AtStart;
     learn_passwords: Listener, AtStart;
+    login_check_ttl: Listener, OnReload;
     on_backend_loss: Listener, OnReload;
     compression: Listener, OnReload;
     backend_compression: Cluster, OnReload;

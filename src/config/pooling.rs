@@ -46,6 +46,8 @@ pub struct Pooling {
     pub lifetime: Duration,
     /// What is kept of clients' passwords, to open more of them.
     pub learn: LearnPasswords,
+    /// How long a login counts for others like it, which the server is then not asked about.
+    pub login_check_ttl: Duration,
     /// What happens to a session whose connection ends.
     pub on_loss: OnLoss,
 }
@@ -110,6 +112,12 @@ impl Pooling {
                     most,
                 )?,
                 learn,
+                login_check_ttl: time(
+                    "login_check_ttl",
+                    &or("10s", &raw.login_check_ttl),
+                    Duration::ZERO,
+                    most,
+                )?,
                 on_loss,
                 lifetime: time(
                     "backend_lifetime",
@@ -162,6 +170,7 @@ mod tests {
             Raw { pooling: Some("statement".into()), ..Raw::default() },
             Raw { pool_size: Some(0), ..durable() },
             Raw { pool_wait: Some("5".into()), ..durable() },
+            Raw { login_check_ttl: Some("2h".into()), ..durable() },
             Raw { on_backend_loss: Some("retry".into()), ..durable() },
         ] {
             assert!(Pooling::read(&wrong).is_err(), "{wrong:?}");

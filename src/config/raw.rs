@@ -172,6 +172,10 @@ pub struct Raw {
     /// ("clear"), hashes ("hash") or nothing ("off") [default: clear]
     #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_LEARN_PASSWORDS")]
     pub learn_passwords: Option<String>,
+    /// With pooling: how long a login that the server has accepted counts for others like it, which are then let in
+    /// without asking the server; 0s: each login is asked about [default: 10s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_CHECK_TTL")]
+    pub login_check_ttl: Option<String>,
     /// With pooling: what happens to a session whose connection ends: it goes on, with an error if a statement or a
     /// transaction was under way ("error"), or ends ("disconnect") [default: error]
     #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_ON_BACKEND_LOSS")]

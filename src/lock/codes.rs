@@ -221,6 +221,23 @@ pub fn backend_tls(backend: &str, why: &str) -> ErrorReply {
     }
 }
 
+/// An error of the server's that has come without an SQLSTATE.
+pub fn of_server(code: u16, message: &str) -> ErrorReply {
+    let state = if code == 1040 { "08004" } else { "HY000" };
+    ErrorReply { code, state, message: message.to_owned() }
+}
+
+/// What greets in the server's place has connections of other sessions.
+pub fn lent(backend: &str, why: &str) -> ErrorReply {
+    ErrorReply {
+        code: NO_SERVER,
+        state: "08S01",
+        message: format!(
+            "'{backend}' is a proxy that lends the server's connections to sessions in turn (connection id 0). {why}"
+        ),
+    }
+}
+
 /// ER_ACCESS_DENIED_ERROR, as servers say it to a password that was encrypted with another key.
 pub fn wrong_key(plugin: &[u8]) -> ErrorReply {
     ErrorReply {

@@ -71,6 +71,7 @@ pub(super) const CLOSED: &[&str] = &[
     "lost",
     "moved",
     "no_certificate",
+    "no_connection_id",
     "no_proxy_header",
     "no_tls",
     "refused_by_server",

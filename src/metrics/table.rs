@@ -105,6 +105,11 @@ metrics! {
         "Shared connections that ended while a session had one, by what happened to the session.",
         &["outcome"]
     );
+    pub logins: IntCounterVec = counter_vec(
+        "logins_total",
+        "Logins that were accepted, by who has judged them.",
+        &["judge"]
+    );
     pub pool_statements: IntGauge = gauge(
         "pool_statements",
         "Prepared statements that sessions keep, to prepare them again on another connection."
@@ -369,6 +374,7 @@ impl Metrics {
             (&self.deadlocks, &["here", "across"]),
             (&self.suspensions, &["resumed", "closed"]),
             (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
+            (&self.logins, &["server", "server_again", "proxy"]),
             (&self.unsupported, &["refused", "native"]),
             (&self.native_only, &["yes", "perhaps"]),
             (&self.claims, &["claimed", "not_free", "failed", "native"]),

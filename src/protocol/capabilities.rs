@@ -4,7 +4,7 @@
 ///
 /// <https://dev.mysql.com/doc/dev/mysql-server/latest/group__group__cs__capabilities__flags.html>,
 /// <https://mariadb.com/docs/server/reference/clientserver-protocol/1-connecting/connection>
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Capabilities(pub u64);
 
 /// Named bits.

@@ -7,10 +7,16 @@ use std::ops::Range;
 
 use super::capabilities::Capabilities;
 use super::reader::{Reader, put_lenenc_bytes};
-use crate::types::{BackendId, ConnectionId, Flavour, version_number};
+use crate::types::{BackendId, ConnectionId, Flavour, ProxyId, version_number};
 
 /// The connection attribute that tags every server session with the proxy that owns it.
 pub const TAG_ATTRIBUTE: &[u8] = b"_lockstead";
+
+/// Its value; with `session` if nothing else tells which connection works for that session.
+pub fn tag(proxy: Option<ProxyId>, session: Option<ConnectionId>) -> String {
+    let proxy = proxy.unwrap_or(ProxyId(0));
+    session.map_or_else(|| proxy.to_string(), |session| format!("{proxy}/{session}"))
+}
 
 /// The parts of a greeting that the proxy needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +90,12 @@ impl Greeting {
         if let Some(id) = payload.get_mut(at..at + 4) {
             id.copy_from_slice(&[a, b, c, d]);
         }
+    }
+
+    /// Whether the server itself has greeted, or a proxy that passes on the id of one connection. One that lends
+    /// connections in turn has none to tell: MySQL Router with `connection_sharing` greets with 0.
+    pub fn has_id(&self) -> bool {
+        self.connection != BackendId(0)
     }
 
     /// The server's version as one number, `90704` for 9.7.4, for versioned comments.

@@ -13,6 +13,7 @@ pub mod frame;
 mod grammar;
 pub mod handshake;
 pub mod host_block_guard;
+pub mod own_greeting;
 pub mod packet;
 pub mod params;
 pub mod reader;

@@ -10,7 +10,7 @@ use super::connection::{StoreConnection, StoreError};
 use super::quoting::numbers;
 use super::rows::column;
 use crate::protocol::handshake::TAG_ATTRIBUTE;
-use crate::types::{Flavour, ProxyId};
+use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// MySQL's answer about a thread that it does not know, or that is being cleaned up: no statement
 /// of it is begun any more.
@@ -30,10 +30,40 @@ pub enum KillResult {
     NotAllowed,
 }
 
+/// The ids of connections that a server, or a proxy in its place, gives out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionIds {
+    /// They are the server's.
+    Server,
+    /// None is told: a proxy lends the server's connections in turn.
+    Untold,
+    /// They are a proxy's own.
+    Foreign,
+}
+
 impl StoreConnection {
+    /// Compares the id that this connection was told with the server's. An expression, since some proxies answer the
+    /// bare call themselves.
+    pub async fn ids(&mut self) -> Result<ConnectionIds, StoreError> {
+        let told = u64::from(self.id());
+        if told == 0 {
+            return Ok(ConnectionIds::Untold);
+        }
+        let rows = self.query("SELECT CONNECTION_ID()+0".to_owned(), 1).await?;
+        // A greeting has 32 bits of it.
+        let is = rows[0].first().is_some_and(|row| column::<u64>(row, 0) & 0xffff_ffff == told);
+        Ok(if is { ConnectionIds::Server } else { ConnectionIds::Foreign })
+    }
+
     /// Which of these connection ids the server still works for; an error when that cannot be
-    /// known.
+    /// known. An id that a proxy has made stands for the connection that carries it in its tag.
     pub async fn still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
+        let mut there = self.known_there(ids).await?;
+        there.extend(self.tagged_with(ids).await?.into_iter().map(|(made, _)| made));
+        Ok(there)
+    }
+
+    async fn known_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
         if self.flavour() == Flavour::MariaDb {
             if !self.sees_all().await? {
                 return Err(StoreError::Blind);
@@ -183,7 +213,8 @@ impl StoreConnection {
             let tag = String::from_utf8_lossy(TAG_ATTRIBUTE);
             let sql = format!(
                 "SELECT processlist_id FROM performance_schema.session_connect_attrs \
-                 WHERE attr_name='{tag}' AND attr_value='{proxy}' AND processlist_id<={last}"
+                 WHERE attr_name='{tag}' AND (attr_value='{proxy}' OR attr_value LIKE '{proxy}/%') \
+                 AND processlist_id<={last}"
             );
             match self.query(sql, 1).await {
                 Ok(rows) => ids.extend(rows[0].iter().map(|r| column::<u64>(r, 0))),
@@ -196,6 +227,28 @@ impl StoreConnection {
         ids.dedup();
         ids.retain(|id| *id != 0 && *id != u64::from(self.id()));
         Ok(ids)
+    }
+
+    /// Sessions whose connection only its tag tells, by the ids that a proxy has made for them: each with the server's
+    /// id of its connection.
+    async fn tagged_with(&mut self, ids: &[u64]) -> Result<Vec<(u64, u64)>, StoreError> {
+        let made: Vec<_> = ids.iter().copied().filter(|id| ConnectionId(*id).is_made()).collect();
+        if made.is_empty() || !self.has_performance_schema().await? {
+            return Ok(Vec::new());
+        }
+        let tag = String::from_utf8_lossy(TAG_ATTRIBUTE);
+        let sql = format!(
+            "SELECT CAST(SUBSTRING_INDEX(attr_value,'/',-1) AS UNSIGNED) made,processlist_id \
+             FROM performance_schema.session_connect_attrs \
+             WHERE attr_name='{tag}' AND attr_value LIKE '%/%' HAVING made IN ({})",
+            numbers(made.into_iter())
+        );
+        match self.query(sql, 1).await {
+            Ok(rows) => Ok(rows[0].iter().map(|r| (column(r, 0), column(r, 1))).collect()),
+            // No proxy makes such ids for its locks without that right.
+            Err(StoreError::Refused { code: 1142, .. }) => Ok(Vec::new()),
+            Err(e) => Err(e),
+        }
     }
 
     /// Whether the sessions of a proxy can be found by their tag.
@@ -216,8 +269,17 @@ impl StoreConnection {
         Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))
     }
 
-    /// Ends a server session.
+    /// Ends a server session. If only its connection's tag tells which it is, that may be no session's by now.
     pub async fn kill(&mut self, id: u64) -> Result<KillResult, StoreError> {
+        for (_, tagged) in self.tagged_with(&[id]).await? {
+            if self.kill_connection(tagged).await? == KillResult::NotAllowed {
+                return Ok(KillResult::NotAllowed);
+            }
+        }
+        self.kill_connection(id).await
+    }
+
+    async fn kill_connection(&mut self, id: u64) -> Result<KillResult, StoreError> {
         match self.execute(format!("KILL CONNECTION {id}")).await {
             Ok(_) | Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => {
                 Ok(KillResult::Accepted)

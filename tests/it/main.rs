@@ -26,6 +26,7 @@ mod large;
 mod launch;
 mod learned;
 mod legs;
+mod lent;
 mod lexer;
 mod limits;
 mod listeners;

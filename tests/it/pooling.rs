@@ -9,6 +9,7 @@ mod idle;
 mod kills;
 mod leftovers;
 mod locks;
+mod logins;
 mod losses;
 mod named;
 mod shown;

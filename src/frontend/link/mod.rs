@@ -16,6 +16,7 @@ mod exchange;
 pub(super) mod from_client;
 mod from_server;
 mod idle;
+mod known_login;
 mod large_packets;
 pub(super) mod loss;
 mod outgoing;
@@ -148,7 +149,7 @@ impl Link {
     /// After a login.
     pub(super) fn new(
         client: Leg,
-        server: Backend,
+        server: Option<Backend>,
         capabilities: Capabilities,
         guard: Arc<LeaseGuard>,
         context: &Context,

@@ -23,9 +23,9 @@ use crate::types::ProxyId;
 pub(super) struct ServerSide(Option<Box<Backend>>);
 
 impl ServerSide {
-    /// Of a session that has this connection.
-    pub(super) fn of(backend: Backend) -> Self {
-        Self(Some(Box::new(backend)))
+    /// Of a session that has this connection, or none yet.
+    pub(super) fn of(backend: Option<Backend>) -> Self {
+        Self(backend.map(Box::new))
     }
 
     /// Whether there is one.

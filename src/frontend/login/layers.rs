@@ -40,15 +40,26 @@ pub(super) fn compress(
     login: &Login<'_>,
     context: &Context,
 ) -> io::Result<()> {
-    client.send(ok)?;
+    answer_client(client, ok, login, context)?;
     let room = context.registry.room();
+    if let Some(agreed) = compression(hops, login.zstd_level()) {
+        server.compress(agreed, Role::Client, room)?;
+    }
+    Ok(())
+}
+
+/// Sends a client its OK. From there on, its leg is compressed if it has asked for that.
+pub(super) fn answer_client(
+    client: &mut Leg,
+    ok: &[u8],
+    login: &Login<'_>,
+    context: &Context,
+) -> io::Result<()> {
+    client.send(ok)?;
     let offers = context.config.compression;
     let asked = if offers { login.capabilities } else { Capabilities(0) };
     if let Some(agreed) = compression(asked, login.zstd_level()) {
-        client.compress(agreed, Role::Server, room)?;
-    }
-    if let Some(agreed) = compression(hops, login.zstd_level()) {
-        server.compress(agreed, Role::Client, room)?;
+        client.compress(agreed, Role::Server, context.registry.room())?;
     }
     Ok(())
 }

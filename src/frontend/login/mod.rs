@@ -1,91 +1,33 @@
-//! The login: the server authenticates the client, the proxy passes the packets on.
-//!
-//! Accepted → Greeted → Authenticated. There is no user list: what the server asks, the client
-//! answers. Each leg has TLS and compression of its own, and the connection tag is added.
+//! The login: the server authenticates the client, or has just authenticated another one like it.
 
 pub mod auth_exchange;
+mod known;
 mod layers;
+pub mod lent;
 mod lesson;
+mod like;
+mod relayed;
 mod side;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 
-use self::auth_exchange::{Broken, Exchange, Learning, MAX_LOGIN, Side, Verdict};
-use self::layers::{compress, encrypt};
-use super::dispatch::watched::user_of_login;
-use super::pooling::seated::LoginAccount;
-use super::shared::context::{Context, Shared};
-use super::shared::leg_options::Hops;
+use self::known::OwnGreeting;
+pub use self::relayed::{Authenticated, LoginStanding};
+use self::relayed::{
+    LoginClient, RefusedLogin, greeting_for, hear_login, judged_by_server, turn_away,
+};
+pub(super) use self::relayed::{owner, turned_away, without_reports};
+use super::shared::context::Context;
 use super::shared::registry::SessionNumber;
-use super::shared::turned_away::TurnedAway;
-use crate::backend::greeted::{GreetError, Greeted, connect};
-use crate::lock::codes;
+use crate::backend::greeted::Greeted;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::proxy_protocol;
 use crate::net::socket::Socket;
-use crate::observe::event::StatementUser;
-use crate::protocol::auth::Method;
-use crate::protocol::capabilities::Capabilities;
-use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::handshake::{Greeting, Login};
-use crate::protocol::host_block_guard;
-use crate::protocol::reply::ErrorReply;
-use crate::protocol::session_track::{DefaultReports, OkPacket};
 use crate::seldom::Turn;
-use crate::types::{ConnectionId, Flavour, ProxyId};
-
-/// A logged-in client with its server connection.
-#[derive(Debug)]
-pub struct Authenticated {
-    /// The client.
-    pub client: Leg,
-    /// Where it is.
-    pub peer: Peer,
-    /// The server.
-    pub server: Leg,
-    /// The server's greeting.
-    pub greeting: Greeting,
-    /// When the server's connection was asked for, on the boot clock.
-    pub opened: Duration,
-    /// What client and server speak.
-    pub capabilities: Capabilities,
-    /// The id that the client was told.
-    pub connection: ConnectionId,
-    /// What further connections for it are opened with.
-    pub account: LoginAccount,
-    /// user@host.
-    pub owner: Arc<[u8]>,
-    /// The same, for the observer.
-    pub who: Option<StatementUser>,
-    /// What proved it.
-    pub method: Method,
-    /// The OK that ended the login. The client has it.
-    pub ok: Vec<u8>,
-}
-
-/// A client that wants to log in.
-struct LoginClient {
-    leg: Leg,
-    peer: Peer,
-    /// Sequence id of the next packet for it.
-    next: u8,
-    /// Its session's.
-    number: SessionNumber,
-    /// The id that it was told; `None`: the server's.
-    connection: Option<ConnectionId>,
-}
-
-/// A client that is turned away at its login.
-struct RefusedLogin {
-    client: LoginClient,
-    refusal: TurnedAway,
-}
 
 /// Logs a client in. `None`: it was refused or left, and has been told.
 pub(super) async fn log_in(
@@ -105,200 +47,31 @@ pub(super) async fn log_in(
             return None;
         }
     };
-    let peer = client.peer;
-    let greeted = match greet(peer, context).await {
-        Ok(greeted) => greeted,
-        Err(GreetError::Refused(frame)) => {
-            let _ = client.leg.send_all(&frame).await;
-            turned_away(peer, "refused_by_server", context);
-            return None;
-        }
-        Err(e) => {
-            let backend = context.config.backend.to_string();
-            if let Some(Turn { left_out }) = context.lines.unreachable.turn() {
-                tracing::warn!(backend, error = %e, left_out, "no connection to the server for a client");
-            }
-            client.refuse(&codes::unreachable(&backend, &e.to_string())).await;
-            turned_away(peer, "server_unreachable", context);
-            return None;
-        }
-    };
-    if let Some(error) = Hops::refusal(&context.config, greeted.greeting.capabilities) {
-        context.spares.keep(greeted);
-        context.reach.closed(&error.message);
-        turn_away(client, TurnedAway::of("backend_tls", error), context).await;
-        return None;
+    if let Some(own) = OwnGreeting::of(context) {
+        return Box::pin(own.log_in(client, context)).await;
     }
-    let answer = match hear_login(&mut client, &greeted, context).await {
-        Ok(heard) => heard,
+    let greeted = greeting_for(&mut client, context).await?;
+    let Greeted { frame, greeting, opened, .. } = &greeted;
+    let limit = context.config.login_timeout.min(context.spares.limit_since(*opened));
+    let answer = match hear_login(&mut client, (frame, greeting), limit, context).await {
+        Ok(answer) => answer,
         Err(refusal) => {
             // The server has seen nothing of this client; its greeting serves the next one.
             context.spares.keep(greeted);
-            turn_away(client, refusal, context).await;
+            turn_away(&mut client, refusal, context).await;
             return None;
         }
     };
-    let Some(login) = Login::parse(&answer) else {
-        context.spares.keep(greeted);
-        tracing::debug!(%peer, "a client's login is broken or older than protocol 4.1");
-        let refusal = TurnedAway::of("bad_handshake", codes::bad_handshake());
-        turn_away(client, refusal, context).await;
-        return None;
-    };
-    if let Some(error) = host_block_guard::refusal(&login, &greeted.greeting) {
-        context.spares.keep(greeted);
-        turn_away(client, TurnedAway::of("bad_handshake", error), context).await;
-        return None;
-    }
-    match authenticated(client, &login, greeted, context).await {
-        Ok(session) => Some(session),
-        Err(RefusedLogin { client, refusal }) => {
-            turn_away(client, refusal, context).await;
+    match judged_by_server(client, &answer, greeted, context).await {
+        Ok(session) => {
+            context.metrics.logins.with_label_values(&["server"]).inc();
+            Some(session)
+        }
+        Err(RefusedLogin { mut client, refusal }) => {
+            turn_away(&mut client, refusal, context).await;
             None
         }
     }
-}
-
-/// Greets the client and hears its login, after TLS if it asks for that. Returns the payload.
-async fn hear_login(
-    client: &mut LoginClient,
-    greeted: &Greeted,
-    context: &Context,
-) -> Result<Vec<u8>, TurnedAway> {
-    let mut greeting = greeted.frame.clone();
-    let offered = context.hops.offered(&context.config, greeted.greeting.capabilities);
-    greeted.greeting.offer(&mut greeting[HEADER..], offered);
-    if context.shared.is_some() {
-        let id = client.number.id(context.engine.lease().proxy());
-        greeted.greeting.rename(&mut greeting[HEADER..], id);
-        client.connection = Some(id);
-    }
-    let heard = async {
-        client.leg.send_all(&greeting).await?;
-        let mut frame = client.leg.read_frame(MAX_LOGIN).await?;
-        if Login::asks_for_tls(&frame[HEADER..]) && offered.has(Capabilities::SSL) {
-            context.hops.encrypt_client(&mut client.leg).await?;
-            frame = client.leg.read_frame(MAX_LOGIN).await?;
-        }
-        Ok(frame)
-    };
-    let limit = context.config.login_timeout.min(context.spares.limit_since(greeted.opened));
-    let deadline = Instant::now() + limit;
-    let heard: io::Result<Vec<u8>> =
-        timeout_at(deadline, heard).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-    let frame = match heard {
-        Ok(frame) => frame,
-        Err(e) => {
-            tracing::debug!(peer = %client.peer, error = %e, "a client left before its login");
-            return Err(TurnedAway::silent("left_before_login"));
-        }
-    };
-    client.next = frame[HEADER - 1].wrapping_add(1);
-    match Hops::too_open(&context.config, &client.leg) {
-        Some(refusal) => Err(refusal),
-        None => Ok(frame[HEADER..].to_vec()),
-    }
-}
-
-/// The server's part: TLS, the exchange, and what comes with the OK.
-async fn authenticated(
-    mut client: LoginClient,
-    login: &Login<'_>,
-    greeted: Greeted,
-    context: &Context,
-) -> Result<Authenticated, RefusedLogin> {
-    let config = &context.config;
-    let peer = client.peer;
-    let deadline = Instant::now() + config.login_timeout.min(context.spares.limit());
-    let Greeted { stream, greeting, opened, .. } = greeted;
-    let mut server = Leg::new(stream);
-    let offered = greeting.capabilities;
-    let hops = Hops::asked(config, &client.leg, peer, offered);
-    let who = context.observer.is_some().then(|| user_of_login(login, peer));
-    let incarnation = context.engine.lease().proxy();
-    let tag = incarnation.unwrap_or(ProxyId(0)).to_string();
-    let tag = who.is_none().then_some(tag.as_bytes());
-    // A server that has it reports what others must restore.
-    let reports =
-        if context.shared.is_some() { Capabilities::SESSION_TRACK } else { Capabilities(0) };
-    let asked = hops.with(reports.both(offered));
-    let packet = |proof: Option<&[u8]>| login.for_server(offered, asked, proof, tag);
-    if hops.has(Capabilities::SSL) {
-        let packet = packet(None);
-        let encrypted = encrypt(&client.leg, &mut server, &greeting, &packet, context);
-        let late = || Err(TurnedAway::silent("backend_tls"));
-        if let Err(refusal) = timeout_at(deadline, encrypted).await.unwrap_or_else(|_| late()) {
-            return Err(RefusedLogin { client, refusal });
-        }
-    }
-    let mut exchange = Exchange::new(
-        Side { leg: &mut client.leg, next: client.next },
-        Side { leg: &mut server, next: 1 + u8::from(hops.has(Capabilities::SSL)) },
-        context.hops.own_key(),
-        deadline,
-        Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
-    );
-    if let Some(Shared { secrets, .. }) = &context.shared {
-        exchange = exchange.teaching(Learning { secrets, user: login.user });
-    }
-    let verdict = exchange.decide(login, packet).await;
-    let refused = match &verdict {
-        Ok(Verdict::Denied) if exchange.lacks_room() => "refused_by_server",
-        Ok(_) | Err(_) => "login_failed",
-    };
-    let proven = exchange.proven();
-    let method = exchange.into_method();
-    if let (Some(Shared { secrets, .. }), Some(proven)) = (&context.shared, proven) {
-        secrets.learn(login.user, &proven);
-    }
-    if let Err(Broken::Io(e)) = &verdict {
-        tracing::debug!(%peer, error = %e, "a login broke off");
-    }
-    let Ok(Verdict::Accepted(ok)) = verdict else {
-        return Err(RefusedLogin { client, refusal: TurnedAway::silent(refused) });
-    };
-    context.reach.open();
-    let ok = match &context.shared {
-        Some(_) => without_reports(&ok, login.capabilities, greeting.flavour),
-        None => ok,
-    };
-    if let Err(e) = compress(&mut client.leg, &ok, &mut server, hops, login, context) {
-        tracing::debug!(%peer, error = %e, "a client left during its login");
-        return Err(RefusedLogin { client, refusal: TurnedAway::silent("left_before_login") });
-    }
-    Ok(Authenticated {
-        connection: client.connection.unwrap_or_else(|| greeting.connection.as_session()),
-        client: client.leg,
-        peer,
-        server,
-        greeting,
-        opened,
-        capabilities: login.capabilities.without(Capabilities::HOPS).both(offered),
-        account: account(login, incarnation),
-        owner: owner(login.user, peer),
-        who,
-        method,
-        ok,
-    })
-}
-
-/// What further connections for a session are opened with; `tag` is what its own carries.
-fn account(login: &Login<'_>, tag: Option<ProxyId>) -> LoginAccount {
-    LoginAccount {
-        tag,
-        user: login.user.into(),
-        collation: login.collation,
-        schema: Some(login.database).filter(|name| !name.is_empty()).map(Into::into),
-    }
-}
-
-/// The OK of a server that was asked to report, for a client that did not ask.
-pub(super) fn without_reports(ok: &[u8], client: Capabilities, flavour: Flavour) -> Vec<u8> {
-    let Some(packet) = ok.get(HEADER..).and_then(OkPacket::parse) else { return ok.to_vec() };
-    let mut told = DefaultReports::new(client, flavour);
-    let mut out = Vec::with_capacity(ok.len());
-    put_frame(&mut out, ok[HEADER - 1], &packet.for_client(&mut told));
-    out
 }
 
 /// Where the client is: a load balancer before the proxy may say it.
@@ -316,49 +89,4 @@ async fn announced(client: &mut LoginClient, context: &Context) -> io::Result<Pe
 
 fn peer_ip(address: &SocketAddr) -> IpAddr {
     address.ip().to_canonical()
-}
-
-async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
-    let config = &context.config;
-    // A connection that was announced for another client is no other client's.
-    let announced = config.backend_proxy_protocol.then_some(peer);
-    if announced.is_none()
-        && let Some(greeted) = context.spares.take()
-    {
-        return Ok(greeted);
-    }
-    let made = connect(&config.backend, config.connect_timeout, announced).await;
-    context.reach.heard(&made);
-    made
-}
-
-async fn turn_away(mut client: LoginClient, refusal: TurnedAway, context: &Context) {
-    if let Some(error) = &refusal.error {
-        client.refuse(error).await;
-    }
-    turned_away(client.peer, refusal.reason, context);
-}
-
-impl LoginClient {
-    async fn refuse(&mut self, error: &ErrorReply) {
-        let mut out = Vec::new();
-        error.encode(&mut out, self.next, self.next == 0);
-        // The client may be gone; then nothing is left to tell it.
-        let _ = self.leg.send_all(&out).await;
-        self.leg.end();
-    }
-}
-
-/// Counts and tells why a client was turned away before it had a session.
-pub(super) fn turned_away(peer: Peer, reason: &str, context: &Context) {
-    tracing::debug!(target: "lockstead::sessions", %peer, reason, "turned away");
-    context.count_closed(reason);
-}
-
-/// user@host, as administrators see it.
-pub(super) fn owner(user: &[u8], peer: Peer) -> Arc<[u8]> {
-    let mut owner = user[..user.len().min(300)].to_vec();
-    owner.push(b'@');
-    owner.extend_from_slice(peer.host().as_bytes());
-    owner.into()
 }

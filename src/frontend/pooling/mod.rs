@@ -4,6 +4,8 @@ pub(crate) mod account;
 pub(crate) mod address;
 pub(crate) mod bound;
 pub(crate) mod capture;
+mod changes;
+mod known_login;
 pub(crate) mod lost;
 pub(crate) mod named;
 pub(crate) mod open;

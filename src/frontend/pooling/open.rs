@@ -36,6 +36,10 @@ pub(crate) async fn open_as(
     let config = &context.config;
     let greeted = connect(&config.backend, config.connect_timeout, None).await;
     context.reach.heard(&greeted);
+    if greeted.is_err() {
+        // When it is back, its accounts may be others.
+        opening.secrets.admissions().clear();
+    }
     let greeted = greeted.map_err(|e| e.to_string())?;
     let tag = context.engine.lease().proxy();
     let attributes = tagged_attributes(&[], tag.unwrap_or(ProxyId(0)).to_string().as_bytes());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::bound::reads_variables;
 use super::capture::Doubts;
+use super::changes::Changes;
 use super::lost::{IfLost, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
@@ -75,8 +76,8 @@ pub(crate) struct Seat {
     collates: bool,
     /// The last statement may have unlocked tables.
     unlocks: bool,
-    /// A statement that may change stored programs is under way.
-    changes_programs: bool,
+    /// What the statement under way changes beside the session.
+    changes: Changes,
     /// The client is about to change what the server reports.
     pub leaves_reports: bool,
     /// The server may report what the last statement changed with a later reply only.
@@ -164,7 +165,7 @@ impl Seat {
             tracks,
             collates: false,
             unlocks: false,
-            changes_programs: false,
+            changes: Changes::default(),
             leaves_reports: false,
             reports_late: false,
             results: LastResults::default(),
@@ -209,9 +210,7 @@ impl Seat {
         let tracks = self.tracks;
         self.leaves_reports |= tracks && has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
         self.pins.take_marks(effects.marks);
-        if has(Mark::ChangesRoutines) {
-            self.changes_programs = true;
-        }
+        self.changes.note(effects, &self.secrets);
         self.doubts.role |= has(Mark::Role);
         self.doubts.login &= !has(Mark::Role);
         let told =
@@ -305,8 +304,7 @@ impl Seat {
 
     /// A response to the client has ended.
     pub(crate) fn note_ending(&mut self, ending: Ending) {
-        if std::mem::take(&mut self.changes_programs) {
-            self.programs.are_stale();
+        if self.changes.end(&self.programs, &self.secrets) {
             // Before they are read again, this session may run it.
             self.pins.add(Pin::Routine);
         }

@@ -12,7 +12,7 @@ use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::protocol::capabilities::Capabilities;
 use crate::sql::lexer::dialect::Dialect;
-use crate::types::ProxyId;
+use crate::types::{Flavour, ProxyId};
 
 /// What a login says, as far as other connections take it over.
 #[derive(Debug)]
@@ -27,6 +27,21 @@ pub struct LoginAccount {
     pub schema: Option<Box<[u8]>>,
 }
 
+/// What a session's place in the pool depends on beside its account.
+#[derive(Clone, Copy)]
+pub(crate) struct SeatedAt<'a> {
+    /// What client and server speak.
+    pub capabilities: Capabilities,
+    pub flavour: Flavour,
+    /// The server's version.
+    pub version: u32,
+    /// The server's leg is encrypted.
+    pub tls: bool,
+    pub current: &'a CurrentBackend,
+    pub events: &'a EventSender,
+    pub context: &'a Context,
+}
+
 /// A session's first connection and its place in the pool, if sessions share their connections.
 pub(crate) fn seated(
     server: Backend,
@@ -35,27 +50,41 @@ pub(crate) fn seated(
     events: &EventSender,
     context: &Context,
 ) -> (Backend, Option<Seat>) {
-    let Some(Shared { pool, secrets, programs }) = &context.shared else {
+    let Some(shared) = &context.shared else {
         return (server, None);
     };
-    let LoginAccount { tag, user, collation, schema } = account;
-    let (capabilities, flavour) = (server.capabilities(), server.flavour());
-    let encrypted = server.leg().tls().is_some();
-    let key = Arc::new(PoolKey::new(&user, capabilities, encrypted));
-    let (same, schemaless) = (Arc::clone(&key), schema.is_none());
-    let server = server.shared(same, capabilities, schemaless, tag, pool.adopt());
+    let (capabilities, tag) = (server.capabilities(), account.tag);
+    let (flavour, version) = (server.flavour(), server.version());
+    let tls = server.leg().tls().is_some();
+    let schemaless = account.schema.is_none();
+    let at = SeatedAt { capabilities, flavour, version, tls, current, events, context };
+    let seat = seat(account, shared, at);
+    let key = Arc::clone(&seat.key);
+    let server = server.shared(key, capabilities, schemaless, tag, shared.pool.adopt());
+    (server, Some(seat))
+}
+
+/// The place of a session that has no connection yet.
+pub(crate) fn unseated(account: LoginAccount, at: SeatedAt<'_>) -> Option<Seat> {
+    let shared = at.context.shared.as_ref()?;
+    Some(seat(account, shared, at))
+}
+
+fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
+    let SeatedAt { capabilities, flavour, version, tls, current, events, context } = at;
+    let Shared { pool, secrets, programs } = shared;
+    let LoginAccount { user, collation, schema, .. } = account;
     let events = events.clone();
     let nudge = Arc::new(move || {
         // A session that has just ended no longer listens.
         let _ = events.send(SessionEvent::GiveBack);
     });
     let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
-    let dialect = Dialect::by_default(flavour, server.version());
-    let seat = Seat::new(SeatOf {
+    Seat::new(SeatOf {
         pool: pool.clone(),
-        key,
+        key: Arc::new(PoolKey::new(&user, capabilities, tls)),
         flavour,
-        dialect,
+        dialect: Dialect::by_default(flavour, version),
         collation,
         tracks: capabilities.has(Capabilities::SESSION_TRACK),
         secrets: Arc::clone(secrets),
@@ -65,6 +94,5 @@ pub(crate) fn seated(
         nudge,
         goes_on: context.config.pooling.on_loss == OnLoss::Error,
         metrics: Arc::clone(&context.metrics),
-    });
-    (server, Some(seat))
+    })
 }

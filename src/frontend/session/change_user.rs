@@ -12,8 +12,8 @@ use crate::frontend::login::{owner, without_reports};
 use crate::frontend::shared::context::Shared;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
-use crate::protocol::handshake::ChangeUser;
-use crate::types::Flavour;
+use crate::protocol::handshake::{ChangeUser, tag};
+use crate::types::{ConnectionId, Flavour};
 
 impl Session {
     /// A login on the open connection. MySQL closes it when it is denied, MariaDB goes on; both have
@@ -21,7 +21,9 @@ impl Session {
     pub(super) async fn change_user(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.cx().count(Command::CHANGE_USER);
         let payload = &packet[HEADER..];
-        let tag = self.context.engine.lease().proxy().map(|p| p.to_string()).unwrap_or_default();
+        let session = Some(self.identity.connection());
+        let alone = |id: &ConnectionId| id.is_made() && !self.link.is_shared();
+        let tag = tag(self.context.engine.lease().proxy(), session.filter(alone));
         let change = ChangeUser::parse(payload, self.link.capabilities());
         let tag = Some(tag.as_bytes()).filter(|_| self.watch.is_none());
         self.link.drain_to_server().await?;

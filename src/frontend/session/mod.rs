@@ -1,5 +1,7 @@
 //! A logged-in session: its parts, and the loop that owns them.
 
+mod ask_login;
+mod begin;
 pub mod change_user;
 pub mod close;
 mod lost;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use self::begin::{Begun, begin};
 use super::coexist::settle::{released, released_all, settle_rows};
 use super::dispatch::decide::Dispatcher;
 use super::dispatch::kill::run_process_kill;
@@ -25,7 +28,6 @@ use super::login::Authenticated;
 use super::observe::need::{Need, Unsettled};
 use super::observe::report::SessionReport;
 use super::observe::watch::{Purpose, Watch};
-use super::pooling::seated::seated;
 use super::prepared::cursor::stand_in_to_close;
 use super::prepared::dispatch::prepared_command;
 use super::prepared::prepare::prepare_statement;
@@ -38,7 +40,7 @@ use super::state::ledger::Ledger;
 use super::state::phase::Phase;
 use super::state::server_view::ServerView;
 use super::state::statements::Statements;
-use crate::backend::connection::Backend;
+use crate::backend::admissions::JudgedLogin;
 use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -60,6 +62,8 @@ pub struct Session {
     context: Context,
     /// Its observer, where lock calls are not the proxy's.
     watch: Option<Box<Watch>>,
+    /// Its login, if others may be let in by it.
+    judged: Option<Box<JudgedLogin>>,
     /// Dropped last: a session is struck off the list when all else of it is over.
     identity: Identity,
 }
@@ -79,50 +83,33 @@ impl Session {
         events: mpsc::UnboundedReceiver<SessionEvent>,
         entry: Entry,
     ) -> Self {
-        let Authenticated {
-            client,
-            peer,
-            server,
-            greeting,
-            opened,
-            capabilities,
-            connection,
-            account,
-            owner,
-            who,
-            method,
-            ok,
-        } = login;
-        let purpose = match (context.config.mode, context.observer.clone().zip(who)) {
+        let Authenticated { peer, opened, capabilities, connection, .. } = login;
+        let (flavour, version) = (login.greeting.flavour, login.greeting.version_number());
+        let (owner, method) = (Arc::clone(&login.owner), login.method.clone());
+        let purpose = match (context.config.mode, context.observer.clone().zip(login.who.clone())) {
             (Mode::Coexist, _) => Some(Purpose::Rows(context.engine.peers())),
             (_, reported) => reported.map(|(o, who)| Purpose::Report(SessionReport::new(o, who))),
         };
-        let watch = purpose.map(|purpose| Box::new(Watch::new(greeting.flavour, purpose)));
+        let watch = purpose.map(|purpose| Box::new(Watch::new(flavour, purpose)));
         let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
         let ledger = Ledger::new(Arc::clone(&guard));
         let (engine, gates) = (context.engine.clone(), context.gates.clone());
-        let backend = CurrentBackend::of(greeting.connection);
+        let backend = CurrentBackend::default();
         let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
-        let server = Backend::new(server, &greeting, opened, capabilities);
-        let (server, seat) = seated(server, account, &backend, &events_in, &context);
-        let mut link = Link::new(client, server, capabilities, guard, &context);
-        link.learn_status(&ok);
-        if let Some(seat) = seat {
-            // A server that has gone meanwhile is noticed at the next command.
-            let _ = link.share(seat);
-        }
+        let Begun { link, judged } = begin(login, &backend, guard, &events_in, &context);
         let cluster = context.cluster.clone();
         let session = Self {
             link,
             locks: LockOwner::new(ledger, engine, gates, connection, backend, events_in, events),
-            view: ServerView::new(greeting.flavour, greeting.version_number(), several),
+            view: ServerView::new(flavour, version, several),
             statements: Statements::default(),
             identity: Identity::new(peer, method, opened, ids, owner, cluster, entry),
             phase: Phase::Relaying,
             command: CurrentCommand::default(),
             context,
             watch,
+            judged,
         };
         session.identity.show(session.link.is_encrypted());
         session
@@ -133,11 +120,12 @@ impl Session {
     /// Boxed, since a future keeps room for what it is given and for where it moves that.
     pub async fn run(mut self: Box<Self>) {
         self.log_opened();
+        let mut turn = Box::pin(self.ask_login()).await;
         let end = loop {
-            let turn = self.turn().await;
             if let Err(end) = self.outlive(turn).await {
                 break end;
             }
+            turn = self.turn().await;
         };
         Box::pin(self.finish(end)).await;
     }

@@ -65,6 +65,8 @@ pub struct Context {
     pub shared: Option<Shared>,
     /// Whether the server can be reached.
     pub reach: Reach,
+    /// Server connections can be found by what their proxy has tagged them with.
+    pub finds_tagged: bool,
     /// All sessions, for the drain.
     pub registry: Registry,
     /// Buffers of this thread.

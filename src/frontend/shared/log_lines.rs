@@ -9,6 +9,8 @@ pub struct Lines {
     pub unannounced: Seldom,
     /// The server could not be reached for a client.
     pub unreachable: Seldom,
+    /// The server's connections are lent to sessions in turn.
+    pub lent: Seldom,
     /// A session was closed because the proxy cannot relay it.
     pub broken: Seldom,
     /// A stored program with a lock call was passed.

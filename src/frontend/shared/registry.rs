@@ -100,7 +100,7 @@ impl SessionNumber {
     /// servers, positive for drivers that know no other numbers, and no other proxy's.
     pub fn id(self, proxy: Option<ProxyId>) -> ConnectionId {
         let slot = proxy.map_or(0, |proxy| u64::from(proxy.slot()));
-        ConnectionId(1 << 30 | slot << 20 | u64::from(self.0))
+        ConnectionId(ConnectionId::FIRST_MADE | slot << 20 | u64::from(self.0))
     }
 }
 

@@ -103,7 +103,9 @@ fn a_session_of_an_unknown_account_keeps_its_connection_and_works(server: &Serve
 }
 
 fn a_new_password_counts_for_new_logins(server: &Server) {
-    let mut ground = Ground::new(server, 2, &["--idle-keep", "100ms"]);
+    // Each login is the server's to judge: tests of other logins are in `logins`.
+    let strict = ["--idle-keep", "100ms", "--login-check-ttl", "0s"];
+    let mut ground = Ground::new(server, 2, &strict);
     let mut sessions: Vec<Session> = (0..4).map(|_| ground.session()).collect();
     for (n, session) in sessions.iter_mut().enumerate() {
         session.lock(&format!("k{n}"));

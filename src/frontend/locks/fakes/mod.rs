@@ -96,6 +96,7 @@ impl Stage {
             lines: <_>::default(),
             shared: None,
             reach: Reach::new(None, metrics.backend_up.clone()),
+            finds_tagged: true,
             metrics,
             hops,
             spares: Spares::new(Duration::from_secs(1)),

@@ -1,0 +1,172 @@
+//! Logins like one that the server has judged a short time ago.
+//!
+//! While there is such a login, clients are greeted with a nonce of the proxy's own, before anything is asked of the
+//! server. A client that proves the password known of its account, in the same way, is let in. All others are passed to
+//! the server without the answer that they have given, so that it asks them for one by the account's plugin.
+
+use std::sync::Arc;
+
+use super::layers::answer_client;
+use super::like::shape;
+use super::relayed::{
+    Authenticated, LoginClient, LoginStanding, RefusedLogin, account, greeting_for, hear_login,
+    judged_by_server, owner, turn_away, turned_away,
+};
+use crate::backend::admissions::{Admission, KnownGreeting};
+use crate::clock;
+use crate::frontend::shared::context::{Context, Shared};
+use crate::frontend::shared::leg_options::Hops;
+use crate::protocol::auth::Method;
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::frame::{HEADER, put_frame};
+use crate::protocol::handshake::Login;
+use crate::protocol::own_greeting::{nonce, renew_nonce, with_proof, without_answer};
+use crate::protocol::recover::Scheme;
+
+/// The proof by each of them depends on no nonce.
+const WITHOUT_NONCE: [&[u8]; 2] = [b"mysql_clear_password", b"dialog"];
+
+/// A greeting of the server's with a nonce of the proxy's own.
+pub(super) struct OwnGreeting {
+    known: Arc<KnownGreeting>,
+    frame: Vec<u8>,
+    nonce: Vec<u8>,
+}
+
+impl OwnGreeting {
+    /// If some client may be let in by it.
+    pub(super) fn of(context: &Context) -> Option<Self> {
+        let Shared { secrets, .. } = context.shared.as_ref()?;
+        let known = secrets.admissions().greeting(context.config.pooling.login_check_ttl)?;
+        if Hops::refusal(&context.config, known.greeting.capabilities).is_some() {
+            return None;
+        }
+        let mut frame = known.frame.clone();
+        let nonce = nonce(rand::random());
+        renew_nonce(frame.get_mut(HEADER..)?, &nonce).then(|| Self {
+            known,
+            frame,
+            nonce: nonce.to_vec(),
+        })
+    }
+
+    /// Logs a client in. `None`: it was refused or left, and has been told.
+    pub(super) async fn log_in(
+        self,
+        mut client: LoginClient,
+        context: &Context,
+    ) -> Option<Authenticated> {
+        let limit = context.config.login_timeout.min(context.spares.limit());
+        let greeting = (&self.frame[..], &self.known.greeting);
+        let answer = match hear_login(&mut client, greeting, limit, context).await {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                turn_away(&mut client, refusal, context).await;
+                return None;
+            }
+        };
+        let login = Login::parse(&answer);
+        if let Some((login, tls, admission)) =
+            login.as_ref().and_then(|login| self.admits(login, &client, context))
+        {
+            return self.let_in(client, login, (tls, admission), context);
+        }
+        let greeted = greeting_for(&mut client, context).await?;
+        let passed = login
+            .and_then(|login| self.for_server(&answer, &login, &greeted.greeting.nonce, context));
+        let judged =
+            judged_by_server(client, passed.as_deref().unwrap_or(&answer), greeted, context);
+        match judged.await {
+            Ok(session) => {
+                context.metrics.logins.with_label_values(&["server_again"]).inc();
+                Some(session)
+            }
+            Err(RefusedLogin { mut client, refusal }) => {
+                turn_away(&mut client, refusal, context).await;
+                None
+            }
+        }
+    }
+
+    fn admits<'a>(
+        &self,
+        login: &'a Login<'a>,
+        client: &LoginClient,
+        context: &Context,
+    ) -> Option<(&'a Login<'a>, bool, Admission)> {
+        let Shared { secrets, .. } = context.shared.as_ref()?;
+        let offered = self.known.greeting.capabilities;
+        let hops = Hops::asked(&context.config, &client.leg, client.peer, offered);
+        let tls = hops.has(Capabilities::SSL);
+        let answer = (&self.nonce[..], login.proof);
+        let ttl = context.config.pooling.login_check_ttl;
+        let admission = secrets.admit(&shape(login, tls), login.plugin, answer, ttl)?;
+        Some((login, tls, admission))
+    }
+
+    fn let_in(
+        self,
+        mut client: LoginClient,
+        login: &Login<'_>,
+        (tls, admission): (bool, Admission),
+        context: &Context,
+    ) -> Option<Authenticated> {
+        let Admission { ok, values } = admission;
+        let mut said = Vec::new();
+        if Scheme::of_plugin(login.plugin) == Some(Scheme::CachingSha2) && !login.proof.is_empty() {
+            // As the server says that it knows the password.
+            put_frame(&mut said, client.next, &[1, 3]);
+            client.next = client.next.wrapping_add(1);
+        }
+        let mut frame = Vec::with_capacity(ok.len() + HEADER);
+        put_frame(&mut frame, client.next, &ok);
+        said.extend_from_slice(&frame);
+        // A client that has its OK is counted.
+        context.metrics.logins.with_label_values(&["proxy"]).inc();
+        if let Err(e) = answer_client(&mut client.leg, &said, login, context) {
+            tracing::debug!(peer = %client.peer, error = %e, "a client left during its login");
+            turned_away(client.peer, "left_before_login", context);
+            return None;
+        }
+        let greeting = self.known.greeting.clone();
+        Some(Authenticated {
+            connection: client.connection?,
+            client: client.leg,
+            peer: client.peer,
+            capabilities: login
+                .capabilities
+                .without(Capabilities::HOPS)
+                .both(greeting.capabilities),
+            standing: LoginStanding::Known { values, tls },
+            greeting,
+            opened: clock::now(),
+            account: account(login, context.engine.lease().proxy()),
+            owner: owner(login.user, client.peer),
+            who: None,
+            method: Method { plugin: login.plugin.to_vec(), nonce: self.nonce },
+            ok: frame,
+        })
+    }
+
+    /// The login as the server is to see it, which has greeted with another nonce. `None`: as it is.
+    fn for_server(
+        &self,
+        answer: &[u8],
+        login: &Login<'_>,
+        nonce: &[u8],
+        context: &Context,
+    ) -> Option<Vec<u8>> {
+        if login.proof.is_empty() || WITHOUT_NONCE.contains(&login.plugin) {
+            return None;
+        }
+        if login.names_plugin() {
+            return without_answer(answer);
+        }
+        // Such an old client cannot be asked again. Its answer is no proof to the server, unless it has proved the
+        // password that is known.
+        let Shared { secrets, .. } = context.shared.as_ref()?;
+        secrets.recognise(login.user, login.plugin, &self.nonce, login.proof)?;
+        let proof = secrets.proof_for(login.user, login.plugin, nonce)?;
+        with_proof(answer, &proof, None)
+    }
+}
