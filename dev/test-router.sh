@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lockstead in front of MySQL Router, which shares connections to a private MySQL (connection_sharing): do locks
-# make Router keep a connection for each client, and are they held all the same?
+# make Router keep a connection for each client, and are they still held?
 #
 #   dev/test-router.sh
 #
@@ -130,7 +130,7 @@ shared() {
   killed
 }
 
-# held_by_all: every lock has its row, and nobody else gets it, whichever of Router's connections he is on.
+# held_by_all: every lock has its row, and no other client gets it, whichever of Router's connections he is on.
 held_by_all() {
   local rows
   rows=$(sql -N -e "SELECT COUNT(*) FROM lockstead.held_locks WHERE name LIKE 'job %'")

@@ -8,8 +8,8 @@
 # with it; the writer back without a fence; the writer cut off, and healed. Options are those of up.
 #
 # A step that does not reach its state ends this with an error. The figures are of this
-# machine: how long nobody took writes, what clients of the old writer got, and what became of
-# writes that had been acknowledged.
+# machine: how long nobody took writes, what clients of the old writer got, and whether
+# acknowledged writes were lost.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
@@ -150,7 +150,7 @@ test_lost_tail() {
   whole
 }
 
-# The old writer takes writes beside the new one, and has to be filled anew afterwards.
+# The old writer takes writes beside the new one, and has to be filled again afterwards.
 test_unfenced() {
   local old=$WRITER_NODE apart
   topology crash
@@ -161,7 +161,7 @@ test_unfenced() {
   topology rejoin
   whole
   [ -z "$(app "$old" "SELECT id FROM rig.w WHERE id = $apart")" ] || die 'the write of the unfenced writer should be gone'
-  say '  unfenced: both took writes; the old one was filled anew'
+  say '  unfenced: both took writes; the old one was filled again'
 }
 
 cut_and_failover() {

@@ -5,8 +5,8 @@
 # lacks from another one's cache (IST). Copies of a whole data folder (SST) are not used: the
 # scripts for them refuse a server that runs as root, or want programs beside the server. All
 # nodes begin with the data of one that has bootstrapped the cluster and was stopped, and so does
-# a node that is filled anew; caches of 64 MB hold all that tests write. A script is needed all
-# the same: wsrep_sst_cache, which the servers find in PATH.
+# a node that is filled again; caches of 64 MB hold all that tests write. A script is still
+# needed: wsrep_sst_cache, which the servers find in PATH.
 
 export PATH=$dev/topology:$PATH
 
@@ -104,7 +104,7 @@ join() {
   fi
   if [ -e "$folder/unfenced$n" ]; then
     # Its cluster has the same identity as the other one, so that neither would see the difference.
-    say "node $n was a cluster by itself: it is filled anew"
+    say "node $n was a cluster by itself: it is filled again"
     refill_node "$n"
     enter "$n"
   elif ! pid_of "$n" >/dev/null; then

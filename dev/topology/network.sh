@@ -5,7 +5,7 @@
 # link to a router, which is a namespace too. Nodes reach each other at 10.77.0.11 and so on.
 # Clients reach a node at 127.0.0.1 in all cases, for its server listens outside of its
 # namespace as well. So a node that is cut from the others still answers clients. (A cut
-# between clients and a node is the business of whoever runs clients.)
+# between clients and a node is for the program that runs the clients.)
 #
 # The router cuts by rules that drop packets in silence, in both directions or in one. That is
 # what a broken network between two machines looks like: a link that is set down, or

@@ -139,7 +139,7 @@ fn the_connections_of_a_dead_proxy_are_found_by_their_tags(server: &Server) {
     root.run(&format!("CREATE TABLE {schema}.t (id INT PRIMARY KEY)"));
     holder.run("BEGIN");
     holder.run(&format!("INSERT INTO {schema}.t VALUES (1)"));
-    // It stands still: its connections stay open.
+    // It is stopped: its connections stay open.
     first.signal("STOP");
     let mut waiter = Session::at(other.port);
     waiter.ask_for("k");

@@ -53,6 +53,17 @@ impl Link {
         Ok(if gone && !schemaless { Restored::InAnotherSchema } else { Restored::Done })
     }
 
+    /// Gives the connection back, as [`Self::leave`], before a statement that waits. What it may change is in doubt
+    /// again when it has run.
+    pub(crate) async fn leave_before_statement(&mut self) -> Result<(), CloseReason> {
+        let ahead = self.seat.as_ref().map(|seat| seat.doubts.clone());
+        self.leave().await?;
+        if let (Some(seat), Some(ahead)) = (&mut self.seat, ahead) {
+            seat.doubts.add_effects(ahead);
+        }
+        Ok(())
+    }
+
     /// Asks for the state that is in doubt.
     pub(super) async fn capture(&mut self) -> Result<(), CloseReason> {
         let Some(seat) = &mut self.seat else { return Ok(()) };

@@ -22,7 +22,7 @@ impl Link {
     pub(crate) async fn ask_login(&mut self) -> Result<Option<LoginValues>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
         let questions = seat.questions_of_login();
-        // What was begun at the login.
+        // Begun at the login.
         while !self.owes_nothing() || !self.server_is_flushed() {
             if self.next(Interest::Server).await? == LinkEvent::Server {
                 self.hear_server()?;

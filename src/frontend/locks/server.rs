@@ -103,7 +103,7 @@ pub(crate) trait Server: Send {
     fn answers_for(&self, proxy: ProxyId) -> bool;
     /// Another session needs the connection.
     fn is_wanted(&mut self);
-    /// Gives the connection back, if nothing ties the session to it.
+    /// Gives the connection back before a statement that waits, if nothing ties the session to it.
     fn leave(&mut self) -> Task<'_, Result<(), CloseReason>>;
     /// Gets a connection, unless there is one.
     fn arrive<'a>(&'a mut self, context: &'a Context) -> Task<'a, Result<Arrival, CloseReason>>;
@@ -260,7 +260,7 @@ impl Server for Link {
     }
 
     fn leave(&mut self) -> Task<'_, Result<(), CloseReason>> {
-        Box::pin(self.leave())
+        Box::pin(self.leave_before_statement())
     }
 
     fn arrive<'a>(&'a mut self, context: &'a Context) -> Task<'a, Result<Arrival, CloseReason>> {

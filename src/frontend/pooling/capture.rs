@@ -61,6 +61,13 @@ impl Doubts {
         Self { charsets: true, handshake, role: true, variables, ..Self::default() }
     }
 
+    /// What a statement may change that is yet to run.
+    pub(crate) fn add_effects(&mut self, ahead: Self) {
+        self.role |= ahead.role;
+        self.insert_id |= ahead.insert_id;
+        self.names.extend(ahead.names);
+    }
+
     /// Whether all is known.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -29,7 +29,7 @@ pub(crate) async fn prepare_with_id(
     }
     cx.count(Command::STMT_PREPARE);
     cx.settle_skipped().await?;
-    // What the server refuses, and what columns are called, are as in the client's own text.
+    // Its errors and the names of its columns are as in the client's own text.
     let native = cx.prepare_and_close(text).await?;
     if native.is_error() {
         cx.send_client(&native.bytes)?;

@@ -63,7 +63,7 @@ b: SELECT GET_LOCK('$N.b', 0)
 b execute both '$N.b'
 = 1 | <b>
 
-# What the server refuses, it refuses in its own words.
+# The server refuses with its own error.
 c prepare bad : SELECT CONNECTION_ID(), nosuch
 = ERR 1054/42S22
 c prepare bad : SELECT CONNECTION_ID(), FROM

@@ -158,3 +158,20 @@ g: SELECT @x, COUNT(*) FROM t WHERE v = 77
 = 2 | 0
 f: SELECT RELEASE_ALL_LOCKS()
 = 1
+
+# What a statement that has waited changes.
+b: SELECT GET_LOCK('$N.late', 0)
+= 1
+g!: SET @late = GET_LOCK('$N.late', 20)
+b: SELECT RELEASE_LOCK('$N.late')
+= 1
+g?
+g: SELECT @late
+= 1
+b!: SELECT GET_LOCK('$N.late', 20), @later := 5, LAST_INSERT_ID(77)
+g: DO RELEASE_LOCK('$N.late')
+b?
+b: SELECT @later, LAST_INSERT_ID()
+= 5 | 77
+b: SELECT RELEASE_ALL_LOCKS()
+= 1
