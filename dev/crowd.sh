@@ -1,5 +1,7 @@
 # shellcheck shell=bash
 # A crowd: clients that all do the like, each a process and a session of its own. Sourced after common.sh, not run.
+# $tmp, $pid and $CLIENT are set there and by the script itself.
+# shellcheck disable=SC2154
 
 declare -a crowd_in crowd_pids said
 
