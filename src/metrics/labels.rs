@@ -124,6 +124,9 @@ mod tests {
             include_str!("../frontend/shared/leg_options.rs"),
             include_str!("../frontend/accept/listener.rs"),
             include_str!("../frontend/login/mod.rs"),
+            include_str!("../frontend/login/relayed.rs"),
+            include_str!("../frontend/login/known.rs"),
+            include_str!("../frontend/login/lent.rs"),
         ]
         .concat();
         // Of an end of a session by itself, the side that has ended it is no reason that is counted.
