@@ -46,7 +46,7 @@ pub enum Mark {
     ResourceGroup,
     /// SET SESSION AUTHORIZATION
     SessionUser,
-    /// Accounts, their passwords or privileges change.
+    /// Accounts, their passwords or privileges change, or what else a login gets.
     Accounts,
     /// SET TRANSACTION for the next transaction, also by `@@` without a scope.
     OneShotTransaction,

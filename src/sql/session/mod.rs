@@ -186,7 +186,7 @@ mod tests {
         ("XA PREPARE 'a'", "Xa"),
         // Accounts and rights.
         ("SET ROLE r", "Role"),
-        ("SET DEFAULT ROLE r TO u", "Role"),
+        ("SET DEFAULT ROLE r TO u", "Role Accounts"),
         ("SET RESOURCE GROUP g", "ResourceGroup"),
         ("SET SESSION AUTHORIZATION 'u'@'h'", "SessionUser @h"),
         ("SET PASSWORD FOR u = 'p@ss'", "Accounts"),
@@ -201,7 +201,9 @@ mod tests {
         // Settings.
         ("SET TRANSACTION READ ONLY", "OneShotTransaction"),
         ("SET SESSION TRANSACTION READ ONLY", ""),
-        ("SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE", ""),
+        ("SET GLOBAL TRANSACTION ISOLATION LEVEL SERIALIZABLE", "Accounts"),
+        ("SET PERSIST init_connect=''", "Accounts"),
+        ("SELECT @@global.init_connect, DEFAULT(a)", ""),
         ("SET @@transaction_isolation='SERIALIZABLE'", "OneShotTransaction"),
         ("SET @@`tx_read_only`=1", "OneShotTransaction"),
         ("SET @@session.transaction_isolation='SERIALIZABLE'", ""),

@@ -169,7 +169,10 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
         b"export" => &[(First::Flush, Mark::LocksTables)],
         b"lock" => &[(First::Flush, Mark::LocksTables), (First::Backup, Mark::BackupLock)],
         b"open" => &[(First::Handler, Mark::OpensHandler)],
-        b"password" => &[(First::Set, Mark::Accounts)],
+        // Also SET DEFAULT ROLE and SET GLOBAL: what logins get.
+        b"default" | b"global" | b"password" | b"persist" | b"persist_only" => {
+            &[(First::Set, Mark::Accounts)]
+        }
         b"prepare" => &[(First::Drop, Mark::Deallocates)],
         b"privileges" => &[(First::Flush, Mark::Accounts)],
         b"procedure" | b"function" | b"trigger" | b"event" | b"package" | b"library" | b"view" => {

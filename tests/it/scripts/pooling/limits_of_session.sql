@@ -54,8 +54,8 @@ b: SELECT GET_LOCK('$N.b', 0)
 [mysql] = 100000
 [mariadb] b: SELECT @@max_statement_time
 [mariadb] = 100.000000
-[mysql] b: SET SESSION max_execution_time = 100
-[mariadb] b: SET SESSION max_statement_time = 0.1
+[mysql] b: SET SESSION max_execution_time = 1000
+[mariadb] b: SET SESSION max_statement_time = 1
 b: SELECT COUNT(*) FROM t
 = 4
 b: SELECT SLEEP(5) FROM t
