@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::left::Left;
 use super::pool::key::PoolKey;
 use super::pool::permit::Permit;
 use crate::net::buffers::Buffers;
@@ -50,8 +51,8 @@ struct PooledBackend {
     run: Option<i64>,
     /// No schema was selected on it: nothing could take one back.
     schemaless: bool,
-    /// Another session has left its state on it.
-    used: bool,
+    /// What the last session has left on it.
+    left: Left,
     cutter: Cutter,
     _permit: Permit,
 }
@@ -88,6 +89,11 @@ impl DetachedBackend {
     /// Whether no schema was selected on it.
     pub fn is_schemaless(&self) -> bool {
         self.pooled.schemaless
+    }
+
+    /// What the last session has left on it.
+    pub(crate) fn left(&self) -> &Left {
+        &self.pooled.left
     }
 
     /// When it was asked for, on the boot clock.
@@ -156,17 +162,24 @@ impl Backend {
         permit: Permit,
     ) -> Self {
         let cutter = Cutter::new(client, self.flavour);
-        let pooled =
-            PooledBackend { key, tag, run: None, schemaless, used: false, cutter, _permit: permit };
+        let pooled = PooledBackend {
+            key,
+            tag,
+            run: None,
+            schemaless,
+            left: Left::Nothing,
+            cutter,
+            _permit: permit,
+        };
         Self { pooled: Some(Box::new(pooled)), tracker: Tracker::new(client), ..self }
     }
 
-    /// Takes it off its thread's event loop, for the next session.
-    pub fn detach(self) -> io::Result<DetachedBackend> {
+    /// Takes it off its thread's event loop, for the next session, which finds on it what this one has left.
+    pub(crate) fn detach(self, left: Left) -> io::Result<DetachedBackend> {
         let Self { leg, id, flavour, version, capabilities, opened, known_since, pooled, .. } =
             self;
         let mut pooled = pooled.ok_or(io::ErrorKind::Unsupported)?;
-        pooled.used = true;
+        pooled.left = left;
         let leg = leg.detach()?;
         Ok(DetachedBackend { leg, id, flavour, version, capabilities, opened, known_since, pooled })
     }
@@ -188,9 +201,10 @@ impl Backend {
         }
     }
 
-    /// Whether another session has left its state on it.
-    pub fn is_used(&self) -> bool {
-        self.pooled.as_ref().is_some_and(|pooled| pooled.used)
+    /// What the last session has left on it, which the next one changes.
+    pub(crate) fn take_left(&mut self) -> Left {
+        let left = self.pooled.as_mut().map(|pooled| &mut pooled.left);
+        left.map(|left| std::mem::replace(left, Left::Unknown)).unwrap_or_default()
     }
 
     /// Whether no schema was selected on it.

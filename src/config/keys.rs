@@ -118,6 +118,7 @@ keys! {
     learn_passwords: Listener, AtStart;
     login_check_ttl: Listener, OnReload;
     on_backend_loss: Listener, OnReload;
+    handover: Listener, OnReload;
     compression: Listener, OnReload;
     backend_compression: Cluster, OnReload;
     backend_proxy_protocol: Cluster, OnReload;

@@ -23,6 +23,6 @@ pub use error::ConfigError;
 pub use http::Http;
 pub use mode::Mode;
 pub use plan::{ClusterPlan, Plan};
-pub use pooling::{OnLoss, Pooling, PoolingMode};
+pub use pooling::{Handover, OnLoss, Pooling, PoolingMode};
 pub use raw::Raw;
 pub use validated::{Config, LogFormat, OnLeaseLost, OnStoreError, Unsupported};

@@ -27,6 +27,15 @@ pub enum OnLoss {
     Disconnect,
 }
 
+/// How a connection gets the state of a session that had another one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handover {
+    /// It is reset, and gets all of the state.
+    Reset,
+    /// It gets what differs from the state that the last session has left on it, if that is known.
+    Delta,
+}
+
 /// How sessions share their connections to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pooling {
@@ -50,6 +59,8 @@ pub struct Pooling {
     pub login_check_ttl: Duration,
     /// What happens to a session whose connection ends.
     pub on_loss: OnLoss,
+    /// How a connection gets a session's state.
+    pub handover: Handover,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -94,6 +105,9 @@ impl Pooling {
         let losses = [("error", OnLoss::Error), ("disconnect", OnLoss::Disconnect)];
         let on_loss = choice(raw.on_backend_loss.as_deref(), &losses);
         let on_loss = on_loss.map_err(|e| ("on_backend_loss", e))?;
+        let handovers = [("reset", Handover::Reset), ("delta", Handover::Delta)];
+        let handover = choice(raw.handover.as_deref(), &handovers);
+        let handover = handover.map_err(|e| ("handover", e))?;
         let most = Duration::from_hours(1);
         let or = |given: &'static str, text: &Option<String>| {
             text.clone().unwrap_or_else(|| given.to_owned())
@@ -119,6 +133,7 @@ impl Pooling {
                     most,
                 )?,
                 on_loss,
+                handover,
                 lifetime: time(
                     "backend_lifetime",
                     &or("1h", &raw.backend_lifetime),
@@ -172,6 +187,7 @@ mod tests {
             Raw { pool_wait: Some("5".into()), ..durable() },
             Raw { login_check_ttl: Some("2h".into()), ..durable() },
             Raw { on_backend_loss: Some("retry".into()), ..durable() },
+            Raw { handover: Some("none".into()), ..durable() },
         ] {
             assert!(Pooling::read(&wrong).is_err(), "{wrong:?}");
         }

@@ -180,6 +180,10 @@ pub struct Raw {
     /// transaction was under way ("error"), or ends ("disconnect") [default: error]
     #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_ON_BACKEND_LOSS")]
     pub on_backend_loss: Option<String>,
+    /// With pooling: how a connection gets the state of a session that had another one before: it is reset and gets all
+    /// of the state ("reset"), or gets what differs from the last session's ("delta") [default: reset]
+    #[arg(long, value_name = "HOW", env = "LOCKSTEAD_HANDOVER")]
+    pub handover: Option<String>,
     /// Offer compression to clients [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_COMPRESSION")]
     pub compression: Option<bool>,

@@ -100,6 +100,11 @@ metrics! {
         "pool_timeouts_total",
         "Statements that got error 1040 because no shared connection was free in time."
     );
+    pub pool_moves: IntCounterVec = counter_vec(
+        "pool_moves_total",
+        "Times that a shared connection got a session's state, by what was sent.",
+        &["sent"]
+    );
     pub pool_lost: IntCounterVec = counter_vec(
         "pool_lost_total",
         "Shared connections that ended while a session had one, by what happened to the session.",
@@ -373,6 +378,7 @@ impl Metrics {
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),
             (&self.suspensions, &["resumed", "closed"]),
+            (&self.pool_moves, &["all", "reset", "delta", "nothing"]),
             (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
             (&self.logins, &["server", "server_again", "proxy"]),
             (&self.unsupported, &["refused", "native"]),

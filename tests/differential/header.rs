@@ -64,7 +64,7 @@ impl Header {
                 "mariadb" => flavour == Flavour::MariaDb,
                 _ => true,
             };
-            name == pass.name() && on_this
+            pass.is_like(name) && on_this
         })
     }
 
@@ -114,13 +114,12 @@ impl Header {
     }
 
     /// The passes that it is in; all that it can be in, if every script is in `every` pass.
-    /// `shuffles`: the script is about state that moves to other server connections.
-    pub(crate) fn passes(&self, every: bool, shuffles: bool) -> Vec<Pass> {
+    /// `shuffled`: passes for state that moves to other server connections, which the script is about.
+    pub(crate) fn passes(&self, every: bool, shuffled: &[Pass]) -> Vec<Pass> {
         let is_in = |pass: &Pass| {
-            let always = matches!(pass, Pass::Plain | Pass::Coexist)
-                || (shuffles && *pass == Pass::Shuffled);
+            let always = matches!(pass, Pass::Plain | Pass::Coexist) || shuffled.contains(pass);
             let asked_for = always || every || self.also.contains(pass);
-            asked_for && !self.not.contains(pass)
+            asked_for && !self.not.iter().any(|not| pass.is_like(not.name()))
         };
         Pass::ALL.into_iter().filter(is_in).collect()
     }

@@ -11,6 +11,10 @@ use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::wire::wrap::Wrap;
 
+const SHUFFLE: [&str; 5] = ["--pooling", "transaction", "--pool-size", "100", "--test-shuffle"];
+const SHUFFLE_BY_DELTA: [&str; 7] =
+    ["--pooling", "transaction", "--pool-size", "100", "--test-shuffle", "--handover", "delta"];
+
 /// What is around the connections of both sides, and what the proxy is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pass {
@@ -28,10 +32,12 @@ pub(crate) enum Pass {
     Coexist,
     /// By a proxy whose sessions share server connections, and give them away whenever they may.
     Shuffled,
+    /// The same, and connections get what differs from the last session's state.
+    Delta,
 }
 
 impl Pass {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Plain,
         Self::OverTls,
         Self::OverZlib,
@@ -39,7 +45,11 @@ impl Pass {
         Self::Observed,
         Self::Coexist,
         Self::Shuffled,
+        Self::Delta,
     ];
+
+    /// Those about state that moves.
+    pub(crate) const SHUFFLED: [Self; 2] = [Self::Shuffled, Self::Delta];
 
     /// As headers and the names of tests have it.
     pub(crate) fn name(self) -> &'static str {
@@ -51,7 +61,13 @@ impl Pass {
             Self::Observed => "observed",
             Self::Coexist => "coexist",
             Self::Shuffled => "shuffled",
+            Self::Delta => "delta",
         }
+    }
+
+    /// Whether what is said of the pass with this name is said of this one.
+    pub(crate) fn is_like(self, name: &str) -> bool {
+        name == self.name() || self == Self::Delta && name == Self::Shuffled.name()
     }
 
     /// The pass of a name, as a header names a further one.
@@ -72,7 +88,8 @@ impl Pass {
             Self::OverBoth => &["--backend-compression", "zlib"],
             Self::Observed => &["--mode", "observe"],
             Self::Coexist => &["--mode", "coexist"],
-            Self::Shuffled => &["--pooling", "transaction", "--pool-size", "100", "--test-shuffle"],
+            Self::Shuffled => &SHUFFLE,
+            Self::Delta => &SHUFFLE_BY_DELTA,
         }
     }
 
@@ -86,8 +103,8 @@ impl Pass {
     /// sessions on their connections, by their names.
     pub(crate) fn server_options(self, flavour: Flavour) -> Option<&'static [&'static str]> {
         match (self, flavour) {
-            (Self::Shuffled, Flavour::MariaDb) => Some(&["--performance-schema=ON"]),
-            (Self::Shuffled, Flavour::MySql) => Some(&[]),
+            (Self::Shuffled | Self::Delta, Flavour::MariaDb) => Some(&["--performance-schema=ON"]),
+            (Self::Shuffled | Self::Delta, Flavour::MySql) => Some(&[]),
             _ => None,
         }
     }
@@ -102,7 +119,7 @@ impl Pass {
 pub(crate) struct Running {
     pub(crate) proxy: Proxy,
     /// The server, if it is not the one of all tests.
-    own: Option<OwnServer>,
+    own: Option<Arc<OnceLock<OwnServer>>>,
     directory: Option<PathBuf>,
 }
 
@@ -120,14 +137,9 @@ impl Running {
         Self { proxy: Proxy::start(&server.url, &arguments), own: None, directory }
     }
 
-    /// Starts a proxy of the pass in front of a server that suits it.
-    fn before_suited(flavour: Flavour, pass: Pass) -> Self {
-        let own = pass.server_options(flavour).map(|options| OwnServer::start(flavour, options));
-        let server =
-            own.as_ref().map_or_else(|| Server::from_env(flavour), |own| own.server.clone());
-        let mut running = Self::start(&server, pass);
-        running.own = own;
-        running
+    /// The server that the proxy is in front of, if it is not the one of all tests.
+    fn own_server(&self) -> Option<&Server> {
+        self.own.as_ref().and_then(|own| own.get()).map(|own| &own.server)
     }
 }
 
@@ -144,7 +156,11 @@ type Place = Arc<OnceLock<Running>>;
 
 /// One proxy for each server and pass.
 #[derive(Default)]
-pub(crate) struct Proxies(Mutex<BTreeMap<(&'static str, Pass), Place>>);
+pub(crate) struct Proxies {
+    places: Mutex<BTreeMap<(&'static str, Pass), Place>>,
+    /// Servers that several passes share, and no other test.
+    own: Mutex<BTreeMap<&'static str, Arc<OnceLock<OwnServer>>>>,
+}
 
 impl Proxies {
     /// Calls `run` with the proxy of a pass, which is started if it does not run yet.
@@ -155,17 +171,32 @@ impl Proxies {
         run: impl FnOnce(&Proxy, &Server) -> T,
     ) -> T {
         let place = {
-            let mut places = self.0.lock().expect("proxies");
+            let mut places = self.places.lock().expect("proxies");
             Arc::clone(places.entry((flavour.variable(), pass)).or_default())
         };
-        let running = place.get_or_init(|| Running::before_suited(flavour, pass));
+        let running = place.get_or_init(|| self.start_suited(flavour, pass));
         let all = Server::from_env(flavour);
-        run(&running.proxy, running.own.as_ref().map_or(&all, |own| &own.server))
+        run(&running.proxy, running.own_server().unwrap_or(&all))
+    }
+
+    /// Starts a proxy of the pass in front of a server that suits it.
+    fn start_suited(&self, flavour: Flavour, pass: Pass) -> Running {
+        let Some(options) = pass.server_options(flavour) else {
+            return Running::start(&Server::from_env(flavour), pass);
+        };
+        let own = {
+            let mut own = self.own.lock().expect("servers");
+            Arc::clone(own.entry(flavour.variable()).or_default())
+        };
+        let server = &own.get_or_init(|| OwnServer::start(flavour, options)).server;
+        let mut running = Running::start(server, pass);
+        running.own = Some(Arc::clone(&own));
+        running
     }
 
     /// Scripts share a proxy, so none may leave a session or a lock in it.
     pub(crate) fn assert_nothing_is_left(self) {
-        for ((_, pass), place) in self.0.into_inner().expect("proxies") {
+        for ((_, pass), place) in self.places.into_inner().expect("proxies") {
             let Some(Running { proxy, .. }) = place.get() else { continue };
             let what = format!("no session is left in the proxy {}", pass.name());
             eventually(&what, || (proxy.metric("lockstead_sessions") == 0.0).then_some(()));

@@ -41,10 +41,12 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
         let flavours = script.header.flavours();
         for (index, flavour) in flavours.iter().copied().enumerate() {
             let recorded = Arc::default();
-            // This pass is slow: the scripts take turns at the two servers.
+            // These passes are slow: the scripts take turns at both, and at the two servers.
             let has_turn = every || flavours.len() == 1 || index == place % 2;
+            let turn = if every { 0..2 } else { place / 2 % 2..place / 2 % 2 + 1 };
             let shuffles = script.folder.as_deref() == Some("pooling") && has_turn;
-            for pass in script.header.passes(every && !script.later, shuffles) {
+            let shuffled = if shuffles { &Pass::SHUFFLED[turn] } else { &[] };
+            for pass in script.header.passes(every && !script.later, shuffled) {
                 let (script, recorded) = (Arc::clone(&script), Arc::clone(&recorded));
                 cases.push(Case { script, flavour, pass, recorded, proxies: Arc::clone(proxies) });
             }
@@ -168,7 +170,7 @@ impl Case {
         through: Option<u16>,
         recorded: &mut Recorded,
     ) -> Result<(), String> {
-        let learns = self.pass == Pass::Shuffled;
+        let learns = Pass::SHUFFLED.contains(&self.pass);
         let wrap = self.pass.wrap();
         let check = Check { server, flavour: self.flavour, wrap, through, learns };
         let is_native = self.pass.is_native();

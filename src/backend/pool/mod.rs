@@ -23,6 +23,7 @@ pub use self::key::PoolKey;
 pub use self::permit::Permit;
 use self::permit::Permits;
 use super::connection::DetachedBackend;
+use super::session_state::SessionState;
 use crate::clock;
 use crate::metrics::Metrics;
 use crate::mutants;
@@ -145,35 +146,35 @@ impl Pool {
         self.permit()
     }
 
-    /// A connection for a session of this account.
-    pub fn take(&self, key: &Arc<PoolKey>, wish: Wish) -> PoolTurn {
-        let mut state = self.0.state.lock();
-        state.queue.retain(|waiter| !waiter.to.is_closed());
-        if state.queue.is_empty() {
-            let room = state.open < self.0.limits.size;
-            if let Some(at) = state.suited(key, wish, room) {
-                let backend = state.free.remove(at);
-                self.0.show(&state);
+    /// A connection for a session of this account, best with this state on it.
+    pub(crate) fn take(&self, key: &Arc<PoolKey>, wish: Wish, state: &SessionState) -> PoolTurn {
+        let mut pool = self.0.state.lock();
+        pool.queue.retain(|waiter| !waiter.to.is_closed());
+        if pool.queue.is_empty() {
+            let room = pool.open < self.0.limits.size;
+            if let Some(at) = pool.suited(key, wish, state, room) {
+                let backend = pool.free.remove(at);
+                self.0.show(&pool);
                 return PoolTurn::Now(Lent::Open(Box::new(backend)));
             }
             if room {
-                state.open += 1;
-                self.0.show(&state);
+                pool.open += 1;
+                self.0.show(&pool);
                 return PoolTurn::Now(Lent::New(self.permit()));
             }
         }
         let (to, turn) = oneshot::channel();
-        state.queue.push_back(PoolWaiter { key: Arc::clone(key), wish, to });
-        self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
+        pool.queue.push_back(PoolWaiter { key: Arc::clone(key), wish, to });
+        self.0.waiting.store(pool.queue.len(), Ordering::SeqCst);
         self.0.metrics.pool_waits.inc();
         // Of another account, or with a schema where none is wanted: it makes room.
-        let over = (state.open + 1).saturating_sub(self.0.limits.size);
-        let unsuited = state.evict(over);
+        let over = (pool.open + 1).saturating_sub(self.0.limits.size);
+        let unsuited = pool.evict(over);
         if unsuited.len() < over {
-            state.nudge();
+            pool.nudge();
         }
-        self.0.show(&state);
-        drop(state);
+        self.0.show(&pool);
+        drop(pool);
         drop(unsuited);
         PoolTurn::Later(turn)
     }
@@ -307,12 +308,16 @@ impl PoolInner {
 }
 
 impl PoolState {
-    /// The place of a free connection that suits: the one used last. `room`: another one could be opened.
-    fn suited(&self, key: &PoolKey, wish: Wish, room: bool) -> Option<usize> {
+    /// The place of a free connection that suits: the one used last, best of those that have this state. `room`:
+    /// another one could be opened.
+    fn suited(&self, key: &PoolKey, wish: Wish, state: &SessionState, room: bool) -> Option<usize> {
         let suited = |backend: &DetachedBackend| suits(backend, key, wish);
         let last = self.free.iter().rposition(suited);
         if !mutants::shuffles() {
-            return last;
+            let same = |backend: &DetachedBackend| {
+                backend.left().state() == Some(state) && suited(backend)
+            };
+            return self.free.iter().rposition(same).or(last);
         }
         // Not the one that the session had, if there is another or may be one.
         let first = self.free.iter().position(suited);

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::backend::connection::DetachedBackend;
+use crate::backend::left::Left;
 use crate::backend::pool::PoolKey;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
@@ -68,7 +69,7 @@ async fn idle_connection(
     }
     let wanted = NewConnection { key, collation: COLLATION, secrets: &shared.secrets };
     match open_as(context, &wanted, capabilities, shared.pool.adopt()).await {
-        Ok(backend) => backend.detach().ok(),
+        Ok(backend) => backend.detach(Left::Unknown).ok(),
         Err(why) => {
             tracing::debug!(why, "no connection to ask the server whether a session may be ended");
             None

@@ -3,9 +3,11 @@
 use super::close_reason::CloseReason;
 use super::reply::{MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
+use crate::backend::connection::Backend;
+use crate::backend::left::Left;
 use crate::frontend::pooling::capture::{Doubts, started, to_start};
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::restore::{Restored, is_without_schema, restoring};
+use crate::frontend::pooling::restore::{Restoration, Restored, is_without_schema, restoring};
 use crate::protocol::column::{self, LiteralKind};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
@@ -16,12 +18,14 @@ use crate::protocol::statement_ids::Naming;
 impl Link {
     /// Puts the session's state on its connection.
     pub(super) async fn restore(&mut self) -> Result<Restored, CloseReason> {
-        let used = self.server.backend().is_some_and(|backend| backend.is_used());
+        let left = self.server.backend().map(Backend::take_left).unwrap_or_default();
         let Some(seat) = &self.seat else { return Ok(Restored::Done) };
-        let mut packets = restoring(&seat.state, used, self.capabilities);
+        let Restoration { mut packets, sent } =
+            restoring(&seat.state, &left, seat.handover, self.capabilities);
+        self.metrics.pool_moves.with_label_values(&[sent]).inc();
         let asks = self.server.run().is_none();
         // After the reset, and before the session's own time is set.
-        let question = usize::from(used);
+        let question = usize::from(left != Left::Nothing);
         if asks {
             let question_of_run = [b"SELECT ", started(seat.flavour)].concat();
             packets.insert(question, packet::query(&question_of_run, self.capabilities));
@@ -125,6 +129,9 @@ impl Link {
         &mut self,
         packets: &[Vec<u8>],
     ) -> Result<Vec<Reply>, CloseReason> {
+        if packets.is_empty() {
+            return Ok(Vec::new());
+        }
         let shapes: Vec<Shape> = packets
             .iter()
             .map(|packet| Command(packet.get(HEADER).copied().unwrap_or(0)).response())

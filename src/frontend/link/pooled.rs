@@ -8,10 +8,13 @@ use super::input::ClientInput;
 use super::pending::any_for_client;
 use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::{Backend, DetachedBackend};
+use crate::backend::left::Left;
 use crate::backend::pool::{Lent, PoolTurn, Wish};
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::restore::{Restored, begin_reports, end_reports, strangers};
+use crate::frontend::pooling::restore::{
+    Restored, begin_reports, end_reports, left_by_strangers, strangers,
+};
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
 use crate::mutants::{self, Mutant};
@@ -105,6 +108,7 @@ impl Link {
                 | Command::MARIADB_BULK_EXECUTE
         );
         if !judged {
+            seat.rows_may_hide = true;
             seat.note_begin(alone);
             seat.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
         }
@@ -187,11 +191,14 @@ impl Link {
         if !self.is_free() {
             return Ok(());
         }
-        if mutants::shuffles() {
-            let has_schema = self.seat.as_ref().is_some_and(|seat| seat.state.is_in_schema());
-            let dirty = strangers(self.capabilities, has_schema);
-            self.exchange_all(&dirty).await?;
-            self.server.take_reported();
+        // Before the session forgets which of its statements the connection has.
+        let mut left = self.seat.as_ref().map(|seat| seat.left()).unwrap_or_default();
+        if mutants::shuffles()
+            && let Some(seat) = &self.seat
+        {
+            let (handover, has_schema) = (seat.handover, seat.state.is_in_schema());
+            self.exchange_all(&strangers(handover, self.capabilities, has_schema)).await?;
+            left = left_by_strangers(left, handover, &self.server.take_reported());
         }
         self.begin_idle(self.server.used());
         let (Some(backend), Some(seat)) = (self.take_server(), &mut self.seat) else {
@@ -199,7 +206,7 @@ impl Link {
         };
         if seat.leaves_connection()
             && backend.tag() == self.guard.incarnation()
-            && let Ok(backend) = backend.detach()
+            && let Ok(backend) = backend.detach(left)
         {
             seat.pool.give(backend);
         }
@@ -210,8 +217,10 @@ impl Link {
     async fn learn(&mut self) -> Result<(), CloseReason> {
         // After an error nobody knows whether a transaction is open; and without OK packets at the end of
         // rows, servers report late.
-        let late = self.seat.as_ref().is_some_and(|seat| seat.reports_late);
-        if !self.status_known || late || !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+        let eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        let late =
+            self.seat.as_ref().is_some_and(|seat| seat.reports_late || eof && seat.rows_may_hide);
+        if !self.status_known || late {
             let flavour = self.seat.as_ref().map(|seat| seat.flavour);
             // MariaDB reports late with a statement only.
             let question = match flavour {
@@ -224,7 +233,7 @@ impl Link {
             self.take_in_reported(&reported);
         }
         if let Some(seat) = &mut self.seat {
-            seat.reports_late = false;
+            (seat.reports_late, seat.rows_may_hide) = (false, false);
             // If it stays after all: its connection has heard questions that are not the session's.
             seat.note_move();
         }
@@ -262,7 +271,7 @@ impl Link {
         let Some(seat) = &mut self.seat else { return };
         if let Some(backend) = backend
             && seat.leaves_connection()
-            && let Ok(backend) = backend.detach()
+            && let Ok(backend) = backend.detach(Left::Unknown)
         {
             seat.pool.give(backend);
         }
@@ -373,7 +382,7 @@ impl Link {
         let Some(seat) = &self.seat else { return Ok(None) };
         // It is not known which state another login sets.
         let wish = Wish { schemaless: !seat.state.is_in_schema(), fresh: seat.doubts.login };
-        let mut later = match seat.pool.take(&seat.key, wish) {
+        let mut later = match seat.pool.take(&seat.key, wish, &seat.state) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
             PoolTurn::Later(later) => later,
         };

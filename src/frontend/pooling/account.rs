@@ -7,7 +7,7 @@ use super::named::NamedTexts;
 use super::open::NewConnection;
 use super::pins::{Pin, Pins};
 use super::seat::Seat;
-use super::state::SessionState;
+use crate::backend::session_state::SessionState;
 use crate::engine::shared::current_backend::Reuse;
 use crate::mutants::{self, Mutant};
 use crate::types::Flavour;

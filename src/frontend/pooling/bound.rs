@@ -2,7 +2,7 @@
 //! of that moment.
 
 use super::restore::literal;
-use super::state::SessionState;
+use crate::backend::session_state::SessionState;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::packet;

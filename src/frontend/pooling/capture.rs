@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mysql_common::collations::{Collation, CollationId};
 
-use super::state::{SessionState, WAIT_TIMEOUT, quoted, role_text};
+use crate::backend::session_state::{SessionState, WAIT_TIMEOUT, quoted, role_text};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::LiteralKind;
 use crate::protocol::packet;

@@ -46,6 +46,7 @@ impl Seat {
     /// A statement is too long to be judged as a whole; this is its beginning.
     pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
         self.note_text(head, dialect, true);
+        self.rows_may_hide = true;
         if self.state.several || !begins_with(head, &[b"insert", b"replace"]) {
             self.pins.add(Pin::LongStatement);
         }
@@ -68,8 +69,9 @@ impl Seat {
         // Of a text that is not kept, nothing is known.
         self.if_lost.undone = false;
         let again = self.statements.again(self.statements.meant(id));
-        if let Some(Again { text, dialect, .. }) = again.cloned() {
-            self.note_text(&text, dialect, false);
+        match again.cloned() {
+            Some(Again { text, dialect, .. }) => self.note_text(&text, dialect, false),
+            None => self.rows_may_hide = true,
         }
     }
 

@@ -1,16 +1,20 @@
 //! The packets that give a server connection the state of a session.
 
-use super::state::{SessionState, is_of_names};
-use crate::mutants::{self, Mutant};
+use super::change::Change;
+use crate::backend::left::Left;
+use crate::backend::session_state::SessionState;
+use crate::clock;
+use crate::config::Handover;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
+use crate::protocol::cut::Reported;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
 
 /// What the server is to report of a session that may move. With `*`, MySQL also reports a number of each statement, which
 /// is cut as the rest is.
-const REPORTS: &str = "session_track_system_variables='*',session_track_schema=1,\
+pub(super) const REPORTS: &str = "session_track_system_variables='*',session_track_schema=1,\
      session_track_state_change=1,session_track_transaction_info='CHARACTERISTICS'";
 
 /// Errors about a schema that is gone, or may not be seen any more.
@@ -45,82 +49,81 @@ pub(crate) fn end_reports(capabilities: Capabilities) -> Vec<u8> {
     packet::query(format!("SET SESSION {}", settings.join(",")).as_bytes(), capabilities)
 }
 
-/// The packets, each answered by OK, that give a connection this state. `used`: it has another
-/// session's.
+/// What gives a connection a session's state.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Restoration {
+    /// Each is answered by OK. There may be none.
+    pub packets: Vec<Vec<u8>>,
+    /// What they are, as the metric of moves has it.
+    pub sent: &'static str,
+}
+
+/// Gives a connection this state, on which a session has `left` something.
 pub(crate) fn restoring(
     state: &SessionState,
-    used: bool,
+    left: &Left,
+    handover: Handover,
     capabilities: Capabilities,
-) -> Vec<Vec<u8>> {
-    let query = |text: &[u8]| packet::query(text, capabilities);
-    let mut packets = Vec::new();
-    if used {
-        packets.push(packet::reset_connection());
+) -> Restoration {
+    if handover == Handover::Delta
+        && let Some(change) = left.all(clock::now()).and_then(|left| Change::from(left, state))
+    {
+        let packets = change.packets(capabilities);
+        let sent = if packets.is_empty() { "nothing" } else { "delta" };
+        return Restoration { packets, sent };
     }
-    let option = mutants::or(Mutant::LeaveSeveralOn, u8::from(!state.several), 0);
-    packets.push(packet::command(&[&[Command::SET_OPTION.0, option, 0]]));
-    if let Some(role) = mutants::or(Mutant::ForgetRole, state.role.as_ref(), None) {
-        packets.push(query(&[b"SET ROLE ", &**role].concat()));
+    let change = Change::after_reset(left.state(), state);
+    let mut packets = change.packets(capabilities);
+    if *left == Left::Nothing {
+        return Restoration { packets, sent: "all" };
     }
-    packets.push(query(&settings(state)));
-    if let Some(names) = state.names() {
-        packets.push(query(&[b"SET NAMES ", names].concat()));
-    }
-    if let Some(schema) = &state.schema {
-        packets.push(packet::command(&[&[Command::INIT_DB.0], schema]));
-    }
-    if !state.user_variables.is_empty() {
-        packets.push(query(&user_variables(state)));
-    }
-    // The report of a transaction that an error has ended may stand: it must not begin again.
-    let next_only = |text: &&[u8]| text.starts_with(b"SET TRANSACTION");
-    let texts = state.characteristics.split(|b| *b == b';').map(<[u8]>::trim_ascii);
-    packets.extend(texts.filter(next_only).map(query));
-    packets
+    packets.insert(0, packet::reset_connection());
+    Restoration { packets, sent: "reset" }
 }
 
 /// What another session might leave on a connection, for tests.
-pub(crate) fn strangers(capabilities: Capabilities, has_schema: bool) -> Vec<Vec<u8>> {
-    [
-        "SET NAMES latin1 COLLATE latin1_bin",
-        "SET sql_mode='ANSI',@x='stranger',@a=99,time_zone='+09:00',sql_select_limit=3,last_insert_id=77",
-        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-        "SET TRANSACTION READ ONLY",
-        "PREPARE s FROM 'SELECT 7'",
-        "SET autocommit=0",
-        "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1",
-        "SET ROLE NONE",
-    ]
-    .iter()
+const STRANGERS: [&str; 5] = [
+    "SET NAMES latin1 COLLATE latin1_bin",
+    "SET sql_mode='ANSI',time_zone='+09:00',sql_select_limit=3,last_insert_id=77",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    "SET autocommit=0",
+    "SET ROLE NONE",
+];
+/// Of this only a reset rids a connection.
+const STRANGERS_REST: [&str; 4] = [
+    "SET @x='stranger',@a=99",
+    "SET TRANSACTION READ ONLY",
+    "PREPARE s FROM 'SELECT 7'",
+    "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1",
+];
+
+/// The statements of another session, for tests.
+pub(crate) fn strangers(
+    handover: Handover,
+    capabilities: Capabilities,
+    has_schema: bool,
+) -> Vec<Vec<u8>> {
+    let rest = STRANGERS_REST.iter().filter(|_| handover == Handover::Reset);
     // Only a connection that has a schema can be given another.
-    .chain(has_schema.then_some(&"USE information_schema"))
-    .map(|text| packet::query(text.as_bytes(), capabilities))
-    .collect()
+    let schema = has_schema.then_some(&"USE information_schema");
+    let all = STRANGERS.iter().chain(rest).chain(schema);
+    all.map(|text| packet::query(text.as_bytes(), capabilities)).collect()
 }
 
-/// One SET of all system variables.
-fn settings(state: &SessionState) -> Vec<u8> {
-    let mut text = format!("SET SESSION {REPORTS}").into_bytes();
-    let mut put = |name: &[u8], value: &[u8]| {
-        text.push(b',');
-        text.extend_from_slice(name);
-        text.push(b'=');
-        text.extend_from_slice(value);
-    };
-    let by_names = state.names().is_some();
-    for (name, value) in state.variables().filter(|(name, _)| !by_names || !is_of_names(name)) {
-        put(name, &literal(name, value));
+/// What is on the connection after these, of which the server has reported this.
+pub(crate) fn left_by_strangers(left: Left, handover: Handover, reported: &Reported) -> Left {
+    let Left::Known(mut left) = left else { return Left::Unknown };
+    if handover == Handover::Reset {
+        return Left::Unknown;
     }
-    // After the character set, which sets it, too.
-    if let Some(collation) =
-        state.collation.as_ref().filter(|_| !mutants::or(Mutant::ForgetCollation, by_names, true))
-    {
-        put(b"collation_connection", collation);
+    for change in &reported.changes {
+        left.state.take_in(change);
     }
-    if state.last_insert_id != 0 {
-        put(b"last_insert_id", state.last_insert_id.to_string().as_bytes());
-    }
-    text
+    left.state.collation = Some((*b"latin1_bin").into());
+    left.state.set_names();
+    left.state.role = Some((*b"NONE").into());
+    left.state.last_insert_id = 77;
+    Left::Known(left)
 }
 
 /// A variable's value, as servers report it, for SET.
@@ -145,33 +148,26 @@ fn is_number(value: &[u8]) -> bool {
     parts.by_ref().take(2).all(is_part) && parts.next().is_none()
 }
 
-fn user_variables(state: &SessionState) -> Vec<u8> {
-    let mut text = b"SET ".to_vec();
-    for (n, (name, value)) in state.user_variables.iter().enumerate() {
-        if n > 0 {
-            text.push(b',');
-        }
-        text.push(b'@');
-        text.extend_from_slice(&super::state::quoted(name));
-        text.push(b'=');
-        text.extend_from_slice(value);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::left::LeftState;
 
-    fn texts(state: &SessionState) -> Vec<String> {
-        restoring(state, true, Capabilities(0))
-            .iter()
-            .map(|packet| String::from_utf8_lossy(&packet[5..]).into_owned())
-            .collect()
+    fn restoration(
+        state: &SessionState,
+        left: &Left,
+        handover: Handover,
+    ) -> (&'static str, Vec<String>) {
+        let Restoration { packets, sent } = restoring(state, left, handover, Capabilities(0));
+        let text = |packet: &Vec<u8>| String::from_utf8_lossy(&packet[5..]).into_owned();
+        (sent, packets.iter().map(text).collect())
     }
 
-    #[test]
-    fn a_connection_gets_all_of_a_session_s_state() {
+    fn left(state: &SessionState, alone: bool) -> Left {
+        Left::Known(Box::new(LeftState { state: state.clone(), alone, since: clock::now() }))
+    }
+
+    fn full() -> SessionState {
         let mut state = SessionState::default();
         state.set(b"sql_mode", b"ANSI_QUOTES");
         state.set(b"character_set_results", b"");
@@ -182,35 +178,93 @@ mod tests {
         state.role = Some((*b"NONE").into());
         state.last_insert_id = 7;
         state.user_variables.insert((*b"a`b").into(), (*b"5").into());
+        state
+    }
+
+    #[test]
+    fn a_connection_gets_all_of_a_session_s_state() {
+        let mut state = full();
         state.characteristics =
             (*b"SET TRANSACTION READ ONLY; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;").into();
         let settings = format!(
-            "SET SESSION {REPORTS},character_set_results=NULL,lc_time_names=_utf8mb4 x'6427c3a9',\
-             max_join_size=18446744073709551615,sql_mode='ANSI_QUOTES',\
-             collation_connection=utf8mb4_bin,last_insert_id=7"
+            "SET SESSION {REPORTS},SESSION character_set_results=NULL,\
+             SESSION collation_connection=utf8mb4_bin,SESSION lc_time_names=_utf8mb4 x'6427c3a9',\
+             SESSION max_join_size=18446744073709551615,SESSION sql_mode='ANSI_QUOTES',\
+             SESSION last_insert_id=7,@`a``b`=5"
         );
-        assert_eq!(
-            texts(&state),
-            [
-                "",
-                "\u{1}\0",
-                "SET ROLE NONE",
-                &settings,
-                "db",
-                "SET @`a``b`=5",
-                "SET TRANSACTION READ ONLY",
-                "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
-            ]
-        );
+        let all = [
+            "",
+            "\u{1}\0",
+            "SET ROLE NONE",
+            &settings,
+            "db",
+            "SET TRANSACTION READ ONLY",
+            "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        ];
+        let said = |left: &Left| restoration(&state, left, Handover::Delta);
+        assert_eq!(said(&Left::Unknown), ("reset", all.map(str::to_owned).to_vec()));
+        assert_eq!(said(&Left::Nothing), ("all", all[1..].iter().map(|&s| s.to_owned()).collect()));
+    }
+
+    #[test]
+    fn a_reset_keeps_schema_and_roles() {
+        let settings = restoration(&full(), &Left::Unknown, Handover::Reset).1[3].clone();
+        for (alone, handover) in [(true, Handover::Reset), (false, Handover::Delta)] {
+            let said = restoration(&full(), &left(&full(), alone), handover);
+            assert_eq!(said, ("reset", vec![String::new(), settings.clone()]));
+        }
+    }
+
+    #[test]
+    fn between_equal_states_nothing_is_sent() {
+        let said = restoration(&full(), &left(&full(), true), Handover::Delta);
+        assert_eq!(said, ("nothing", vec![]));
+        let Left::Known(mut old) = left(&full(), true) else { unreachable!() };
+        old.since = clock::now().saturating_sub(std::time::Duration::from_secs(2));
+        assert_eq!(restoration(&full(), &Left::Known(old), Handover::Delta).0, "reset");
+    }
+
+    #[test]
+    fn what_differs_is_sent() {
+        let mut other = full();
+        other.set(b"sql_mode", b"");
+        other.set(b"autocommit", b"OFF");
+        other.schema = Some((*b"x").into());
+        other.last_insert_id = 0;
+        other.user_variables.clear();
+        let said = restoration(&full(), &left(&other, true), Handover::Delta);
+        let settings = "SET SESSION sql_mode='ANSI_QUOTES',SESSION autocommit=DEFAULT,SESSION last_insert_id=7,@`a``b`=5";
+        assert_eq!(said, ("delta", vec![settings.to_owned(), "db".to_owned()]));
+        // Nothing takes a user variable away, or a setting for the next transaction.
+        let said = restoration(&other, &left(&full(), true), Handover::Delta);
+        assert_eq!(said.0, "reset");
+        other.user_variables = full().user_variables;
+        other.characteristics = (*b"SET TRANSACTION READ ONLY;").into();
+        let said = restoration(&full(), &left(&other, true), Handover::Delta);
+        assert_eq!(said.0, "reset");
+    }
+
+    #[test]
+    fn character_sets_go_together() {
+        let mut to = SessionState::default();
+        for of in ["client", "connection", "results"] {
+            to.set(format!("character_set_{of}").as_bytes(), b"utf8mb4");
+        }
+        to.collation = Some((*b"utf8mb4_bin").into());
+        to.set_names();
+        let mut from = to.clone();
+        from.set(b"character_set_results", b"latin1");
+        let said = restoration(&to, &left(&from, true), Handover::Delta);
+        assert_eq!(said, ("delta", vec!["SET NAMES utf8mb4 COLLATE utf8mb4_bin".to_owned()]));
     }
 
     #[test]
     fn no_transaction_begins_again() {
         let mut state = SessionState::default();
-        let before = texts(&state);
+        let before = restoration(&state, &Left::Unknown, Handover::Reset).1;
         state.characteristics =
             (*b"SET TRANSACTION READ ONLY; START TRANSACTION READ ONLY;").into();
-        let after = texts(&state);
+        let after = restoration(&state, &Left::Unknown, Handover::Reset).1;
         assert_eq!(after[before.len()..], ["SET TRANSACTION READ ONLY"]);
     }
 

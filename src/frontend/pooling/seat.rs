@@ -10,10 +10,13 @@ use super::lost::{IfLost, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
 use super::results::LastResults;
-use super::state::{SessionState, VariableKind};
 use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
+use crate::backend::left::{Left, LeftState};
 use crate::backend::pool::{Hold, Pool, PoolKey};
+use crate::backend::session_state::{SessionState, VariableKind};
+use crate::clock;
+use crate::config::Handover;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
@@ -46,6 +49,8 @@ pub(crate) struct Seat {
     pub pool: Pool,
     pub key: Arc<PoolKey>,
     pub flavour: Flavour,
+    /// How another connection gets the state.
+    pub handover: Handover,
     /// The state, as far as it is known.
     pub state: SessionState,
     /// What is not known of it.
@@ -82,6 +87,9 @@ pub(crate) struct Seat {
     pub leaves_reports: bool,
     /// The server may report what the last statement changed with a later reply only.
     pub reports_late: bool,
+    /// A client that hears EOF packets has had rows since the server was last asked, and they may come from what has
+    /// changed the session: only the next OK tells.
+    pub rows_may_hide: bool,
     /// Its last results.
     pub(super) results: LastResults,
     /// Its connection was another account's before: it may have kept something of that one, and goes to nobody.
@@ -127,6 +135,7 @@ pub(crate) struct SeatOf {
     pub nudge: Arc<dyn Fn() + Send + Sync>,
     /// The session goes on if its connection ends.
     pub goes_on: bool,
+    pub handover: Handover,
     pub metrics: Arc<Metrics>,
 }
 
@@ -134,7 +143,8 @@ impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
         let SeatOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
-        let SeatOf { secrets, programs, state, current, nudge, goes_on, metrics, .. } = of;
+        let SeatOf { secrets, programs, state, current, nudge, goes_on, handover, metrics, .. } =
+            of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
@@ -149,6 +159,7 @@ impl Seat {
             pool,
             key,
             flavour,
+            handover,
             collation,
             secrets,
             programs,
@@ -168,6 +179,7 @@ impl Seat {
             changes: Changes::default(),
             leaves_reports: false,
             reports_late: false,
+            rows_may_hide: true,
             results: LastResults::default(),
             if_lost: IfLost { goes_on, ..IfLost::default() },
             foreign: false,
@@ -192,6 +204,9 @@ impl Seat {
 
     pub(super) fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
+        // A one-shot setting may be used up. What calls nothing, and says nothing of the session, changes nothing.
+        self.rows_may_hide |=
+            !effects.is_empty() || text.contains(&b'(') || !self.state.characteristics.is_empty();
         self.stays =
             looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
         if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text, effects)
@@ -314,6 +329,23 @@ impl Seat {
             }
             Ending::Ok { .. } | Ending::Plain => {}
         }
+    }
+
+    /// What the session is about to leave on its connection.
+    pub(crate) fn left(&self) -> Left {
+        if !self.doubts.is_empty() {
+            return Left::Unknown;
+        }
+        let mut state = self.state.clone();
+        if std::mem::take(&mut state.schema_gone) {
+            state.schema = None;
+        }
+        // Of effects that no server tells, a session knows only by what was read of stored programs.
+        let told = self.programs.are_read();
+        // A reset adds to the mode what such a client has asked for, and SET takes it away.
+        let adds = self.key.capabilities.has(Capabilities::IGNORE_SPACE);
+        let alone = told && !adds && self.named.is_empty() && !self.statements.are_here();
+        Left::Known(Box::new(LeftState { state, alone, since: clock::now() }))
     }
 
     /// The session has another connection than its last statement had.

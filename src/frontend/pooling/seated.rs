@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::seat::{Seat, SeatOf};
-use super::state::SessionState;
 use crate::backend::connection::Backend;
 use crate::backend::pool::PoolKey;
+use crate::backend::session_state::SessionState;
 use crate::config::OnLoss;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -92,6 +92,7 @@ fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
         state: SessionState::at_login(schema, several),
         current: current.clone(),
         nudge,
+        handover: context.config.pooling.handover,
         goes_on: context.config.pooling.on_loss == OnLoss::Error,
         metrics: Arc::clone(&context.metrics),
     })

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::bound::BoundState;
-use super::state::SessionState;
 use super::statement::{Again, Carried, Sums};
+use crate::backend::session_state::SessionState;
 use crate::protocol::cut::PreparedStatement;
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
@@ -156,6 +156,11 @@ impl CarriedStatements {
             Some(carried) if carried.here.is_some() => Whereabouts::Here,
             Some(_) => Whereabouts::Away,
         }
+    }
+
+    /// Whether the connection has any.
+    pub(super) fn are_here(&self) -> bool {
+        !self.preparing.is_empty() || self.known.values().any(|carried| carried.here.is_some())
     }
 
     /// Whether a statement has this id on the connection.

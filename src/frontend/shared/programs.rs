@@ -13,19 +13,25 @@ pub struct KnownPrograms(Arc<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    names: RwLock<Arc<StatefulNames>>,
+    /// `None`: they were never read.
+    names: RwLock<Option<Arc<StatefulNames>>>,
     changed: Notify,
 }
 
 impl KnownPrograms {
     /// As they were read last.
     pub fn names(&self) -> Arc<StatefulNames> {
-        Arc::clone(&self.0.names.read())
+        self.0.names.read().clone().unwrap_or_default()
+    }
+
+    /// Whether they were read.
+    pub fn are_read(&self) -> bool {
+        self.0.names.read().is_some()
     }
 
     /// They were read.
     pub fn learn(&self, names: StatefulNames) {
-        *self.0.names.write() = Arc::new(names);
+        *self.0.names.write() = Some(Arc::new(names));
     }
 
     /// A client has changed one.

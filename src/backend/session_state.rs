@@ -149,6 +149,11 @@ impl SessionState {
         if is_of_names(name) {
             self.names = None;
         }
+        // It changes with a character set as well, which servers do not report.
+        if name == b"collation_connection" {
+            self.collation = Some(value.into());
+            return;
+        }
         self.variables.insert(name.into(), value.into());
     }
 

@@ -1,0 +1,163 @@
+//! What must change on a connection for it to have a session's state.
+
+use super::restore::{REPORTS, literal};
+use crate::backend::session_state::{SessionState, is_of_names, quoted};
+use crate::mutants::{self, Mutant};
+use crate::protocol::capabilities::Capabilities;
+use crate::protocol::command::Command;
+use crate::protocol::packet;
+
+/// The parts of a session's state that a connection does not have.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Change<'a> {
+    to: &'a SessionState,
+    /// The server reports nothing yet.
+    reports: bool,
+    several: bool,
+    role: bool,
+    /// Character sets and the collation.
+    charsets: bool,
+    /// System variables but for these, with their values; `None`: the server's default.
+    variables: Vec<(&'a [u8], Option<&'a [u8]>)>,
+    last_insert_id: bool,
+    schema: bool,
+    user_variables: Vec<(&'a [u8], &'a [u8])>,
+    /// What the next transaction is like.
+    characteristics: bool,
+}
+
+impl<'a> Change<'a> {
+    /// From what a reset leaves of a session's state, or from a connection that no session had. A reset keeps the
+    /// schema, the roles, and the right to several statements.
+    pub(super) fn after_reset(left: Option<&SessionState>, to: &'a SessionState) -> Self {
+        let of_names = |name: &[u8]| is_of_names(name);
+        let values = |(name, value): (&'a [u8], &'a [u8])| (name, Some(value));
+        let kept = |same: fn(&SessionState, &SessionState) -> bool| {
+            left.is_some_and(|left| same(left, to))
+        };
+        Self {
+            to,
+            reports: true,
+            several: !kept(|left, to| left.several == to.several),
+            role: to.role.is_some() && !kept(|left, to| left.role == to.role),
+            charsets: to.names().is_some()
+                || to.collation.is_some()
+                || to.variables().any(|(name, _)| is_of_names(name)),
+            variables: to.variables().filter(|(name, _)| !of_names(name)).map(values).collect(),
+            last_insert_id: to.last_insert_id != 0,
+            schema: to.schema.is_some() && !kept(|left, to| left.schema == to.schema),
+            user_variables: user_variables(to).collect(),
+            characteristics: !to.characteristics.is_empty(),
+        }
+    }
+
+    /// From the state that another session has left. `None`: only a reset leads there.
+    pub(super) fn from(left: &'a SessionState, to: &'a SessionState) -> Option<Self> {
+        let lost = |name| !to.user_variables.contains_key(name);
+        if !left.characteristics.is_empty()
+            || left.user_variables.keys().any(lost)
+            || left.role.is_some() && to.role.is_none()
+        {
+            return None;
+        }
+        let of_names = |state: &'a SessionState| {
+            let [client, connection, results] = CHARSETS.map(|name| state.variable(name));
+            (client, connection, results, state.collation.as_deref(), state.names())
+        };
+        let charsets = of_names(left) != of_names(to);
+        if charsets && CHARSETS.iter().any(|name| to.variable(name).is_none()) {
+            return None;
+        }
+        let others = |state: &'a SessionState| state.variables().filter(|v| !is_of_names(v.0));
+        let changed = others(to).filter(|(name, value)| left.variable(name) != Some(value));
+        let back = others(left).filter(|(name, _)| to.variable(name).is_none());
+        let changed = changed.map(|(name, value)| (name, Some(value)));
+        let variables = changed.chain(back.map(|(name, _)| (name, None))).collect();
+        let news = |(name, value): &(&[u8], &[u8])| {
+            left.user_variables.get(*name).is_none_or(|left| **left != **value)
+        };
+        Some(Self {
+            to,
+            reports: false,
+            several: left.several != to.several,
+            role: left.role != to.role,
+            charsets,
+            variables,
+            last_insert_id: left.last_insert_id != to.last_insert_id,
+            schema: left.schema != to.schema,
+            user_variables: user_variables(to).filter(news).collect(),
+            characteristics: !to.characteristics.is_empty(),
+        })
+    }
+
+    /// The packets that make it, each answered by OK.
+    pub(super) fn packets(&self, capabilities: Capabilities) -> Vec<Vec<u8>> {
+        let to = self.to;
+        let query = |text: &[u8]| packet::query(text, capabilities);
+        let mut packets = Vec::new();
+        if self.several {
+            let option = mutants::or(Mutant::LeaveSeveralOn, u8::from(!to.several), 0);
+            packets.push(packet::command(&[&[Command::SET_OPTION.0, option, 0]]));
+        }
+        let role = to.role.as_ref().filter(|_| self.role);
+        if let Some(role) = mutants::or(Mutant::ForgetRole, role, None) {
+            packets.push(query(&[b"SET ROLE ", &**role].concat()));
+        }
+        let settings = self.settings();
+        if !settings.is_empty() {
+            packets.push(query(&[&b"SET "[..], &settings.join(&b","[..])].concat()));
+        }
+        if let Some(schema) = to.schema.as_ref().filter(|_| self.schema) {
+            packets.push(packet::command(&[&[Command::INIT_DB.0], schema]));
+        }
+        if self.characteristics {
+            // The report of a transaction that an error has ended may stand: it must not begin again.
+            let next_only = |text: &&[u8]| text.starts_with(b"SET TRANSACTION");
+            let texts = to.characteristics.split(|b| *b == b';').map(<[u8]>::trim_ascii);
+            packets.extend(texts.filter(next_only).map(query));
+        }
+        packets
+    }
+
+    /// The parts of one SET.
+    fn settings(&self) -> Vec<Vec<u8>> {
+        let to = self.to;
+        let mut settings = Vec::new();
+        if self.reports {
+            settings.push([b"SESSION ", REPORTS.as_bytes()].concat());
+        }
+        let set = |name: &[u8], value: &[u8]| [b"SESSION ", name, b"=", value].concat();
+        if self.charsets {
+            if let Some(names) = to.names() {
+                settings.push([b"NAMES ", names].concat());
+            } else {
+                let charsets = CHARSETS.iter().filter_map(|name| Some((name, to.variable(name)?)));
+                settings.extend(charsets.map(|(name, value)| set(name, &literal(name, value))));
+                // After the character set, which sets it, too.
+                let collation = mutants::or(Mutant::ForgetCollation, to.collation.as_ref(), None);
+                settings.extend(collation.map(|name| set(b"collation_connection", name)));
+            }
+        }
+        settings.extend(self.variables.iter().map(|(name, value)| {
+            let value = value.map_or_else(|| b"DEFAULT".to_vec(), |value| literal(name, value));
+            set(name, &value)
+        }));
+        if self.last_insert_id {
+            settings.push(set(b"last_insert_id", to.last_insert_id.to_string().as_bytes()));
+        }
+        settings.extend(
+            self.user_variables
+                .iter()
+                .map(|(name, value)| [b"@", &*quoted(name), b"=", value].concat()),
+        );
+        settings
+    }
+}
+
+/// The character sets of a session, in the order in which they are set.
+const CHARSETS: [&[u8]; 3] =
+    [b"character_set_client", b"character_set_connection", b"character_set_results"];
+
+fn user_variables(state: &SessionState) -> impl Iterator<Item = (&[u8], &[u8])> {
+    state.user_variables.iter().map(|(name, value)| (&**name, &**value))
+}
