@@ -8,17 +8,22 @@ use lockstead_support::Flavour;
 use super::Run;
 use crate::workplace::{let_connections_be_shared, pause};
 
-/// Proxies whose sessions share connections, and how many.
-const SHARED: [(&str, &str); 2] = [("shared", "16"), ("wide", "64")];
+/// Proxies whose sessions share connections, how many, and how these get a session's state.
+const SHARED: [(&str, &str, &str); 4] = [
+    ("shared", "16", "reset"),
+    ("shared by delta", "16", "delta"),
+    ("wide", "64", "reset"),
+    ("wide by delta", "64", "delta"),
+];
 
 /// MySQL Router, whose clients share connections.
 const ROUTER: &str = "sharing router";
 
 /// Clients, and what they are compared at.
 const SIZES: [(usize, &[&str]); 3] = [
-    (16, &["session", "shared", ROUTER]),
-    (256, &["session", "shared", ROUTER]),
-    (1000, &["direct", "wide"]),
+    (16, &["session", "shared", "shared by delta", ROUTER]),
+    (256, &["session", "shared", "shared by delta", ROUTER]),
+    (1000, &["direct", "wide", "wide by delta"]),
 ];
 
 impl Run<'_> {
@@ -27,8 +32,8 @@ impl Run<'_> {
         // The table may be there.
         let _ = self.sysbench(self.stage.server().port(), None, &["prepare"]);
         self.stage.start_lockstead("session", &["--mode", "durable"])?;
-        for (name, size) in SHARED {
-            self.start_shared(name, size)?;
+        for shared in SHARED {
+            self.start_shared(shared)?;
         }
         let is_mysql = self.stage.server().flavour() == Flavour::MySql;
         if is_mysql {
@@ -50,7 +55,7 @@ impl Run<'_> {
                 }
             }
         }
-        for (name, _) in SHARED {
+        for (name, ..) in SHARED {
             let waits = self.stage.metric(name, "lockstead_pool_waits_total")?;
             ensure!(waits > 0.0, "{name} does not know the account: its sessions share nothing");
         }
@@ -59,8 +64,9 @@ impl Run<'_> {
     }
 
     /// Starts a proxy whose sessions share connections, and that knows the benchmarks' account.
-    fn start_shared(&mut self, name: &'static str, size: &str) -> Result<()> {
-        self.stage.start_lockstead(name, &["--pooling", "transaction", "--pool-size", size])?;
+    fn start_shared(&mut self, (name, size, handover): (&'static str, &str, &str)) -> Result<()> {
+        let arguments = ["--pooling", "transaction", "--pool-size", size, "--handover", handover];
+        self.stage.start_lockstead(name, &arguments)?;
         self.stage.teach(name)?;
         Ok(())
     }
@@ -69,8 +75,8 @@ impl Run<'_> {
     fn memory_of_shared(&mut self) -> Result<()> {
         let sessions = self.plan.sessions;
         self.say(&format!("{sessions} idle sessions that share connections"));
-        let (name, size) = SHARED[0];
-        self.start_shared(name, size)?;
+        let (name, ..) = SHARED[0];
+        self.start_shared(SHARED[0])?;
         pause(Duration::from_secs(1));
         let before = self.stage.memory(name)?;
         let open = self.open_sessions(name, &[("--clients", sessions)])?;
