@@ -39,6 +39,14 @@ const NO_STATE: [&[u8]; 7] = [
 /// How long a session may be idle. At a login it is that of `interactive_timeout` for some clients.
 pub(crate) const WAIT_TIMEOUT: &[u8] = b"wait_timeout";
 
+/// The variable that limits the time of statements. A hint has its name as well.
+pub(crate) fn time_limit(flavour: Flavour) -> &'static [u8] {
+    match flavour {
+        Flavour::MySql => b"max_execution_time",
+        Flavour::MariaDb => b"max_statement_time",
+    }
+}
+
 /// What a change of a variable means, beside its new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VariableKind {
@@ -114,6 +122,14 @@ impl SessionState {
     /// System variables, with their values as text.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.variables.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// Whether the server may end a statement with this text after a time of its own.
+    pub(crate) fn limits(&self, text: &[u8], flavour: Flavour) -> bool {
+        let name = time_limit(flavour);
+        let is_zero = |value: &[u8]| value.iter().all(|byte| matches!(byte, b'0' | b'.'));
+        self.variable(name).is_some_and(|value| !is_zero(value))
+            || text.windows(name.len()).any(|part| part.eq_ignore_ascii_case(name))
     }
 
     /// How long the client may say nothing, as far as that is known.
@@ -229,6 +245,21 @@ mod tests {
         assert!(state.schema.is_some() && state.role.is_some(), "a reset leaves them");
         state.take_in(&SessionChange::Schema((*b"").into()));
         assert_eq!(state.schema, None);
+    }
+
+    #[test]
+    fn limits_are_in_the_session_or_in_the_text() {
+        let mut state = SessionState::default();
+        let limits = |state: &SessionState, text: &str| {
+            [Flavour::MySql, Flavour::MariaDb].map(|flavour| state.limits(text.as_bytes(), flavour))
+        };
+        assert_eq!(limits(&state, "SELECT 1"), [false, false]);
+        assert_eq!(limits(&state, "SELECT /*+ Max_Execution_Time(5) */ 1"), [true, false]);
+        assert_eq!(limits(&state, "SET STATEMENT max_statement_time=1 FOR DO 1"), [false, true]);
+        state.set(b"max_statement_time", b"0.000000");
+        assert_eq!(limits(&state, "SELECT 1"), [false, false]);
+        state.set(b"max_statement_time", b"0.400000");
+        assert_eq!(limits(&state, "SELECT 1"), [false, true]);
     }
 
     #[test]

@@ -114,10 +114,10 @@ impl Header {
     }
 
     /// The passes that it is in; all that it can be in, if every script is in `every` pass.
-    /// `shuffled`: passes for state that moves to other server connections, which the script is about.
-    pub(crate) fn passes(&self, every: bool, shuffled: &[Pass]) -> Vec<Pass> {
+    /// `extra`: passes that are slow, in which it is now.
+    pub(crate) fn passes(&self, every: bool, extra: &[Pass]) -> Vec<Pass> {
         let is_in = |pass: &Pass| {
-            let always = matches!(pass, Pass::Plain | Pass::Coexist) || shuffled.contains(pass);
+            let always = *pass == Pass::Plain || extra.contains(pass);
             let asked_for = always || every || self.also.contains(pass);
             asked_for && !self.not.iter().any(|not| pass.is_like(not.name()))
         };

@@ -35,18 +35,18 @@ struct Case {
 /// The tests of all scripts: those that wait longest first, or they would be waited for at the end.
 pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
     let every = is_set("LOCKSTEAD_DIFF_EVERY", "1");
+    let turns = Turns::from_env();
     let mut cases: Vec<Case> = Vec::new();
     for (place, script) in found().into_iter().enumerate() {
         let script = Arc::new(script);
         let flavours = script.header.flavours();
         for (index, flavour) in flavours.iter().copied().enumerate() {
             let recorded = Arc::default();
-            // These passes are slow: the scripts take turns at both, and at the two servers.
-            let has_turn = every || flavours.len() == 1 || index == place % 2;
-            let turn = if every { 0..2 } else { place / 2 % 2..place / 2 % 2 + 1 };
-            let shuffles = script.folder.as_deref() == Some("pooling") && has_turn;
-            let shuffled = if shuffles { &Pass::SHUFFLED[turn] } else { &[] };
-            for pass in script.header.passes(every && !script.later, shuffled) {
+            let shuffles = script.folder.as_deref() == Some("pooling");
+            let mut extra = if shuffles { Pass::SHUFFLED.to_vec() } else { Vec::new() };
+            extra.push(Pass::Coexist);
+            extra.retain(|pass| every || turns.has(*pass, place, (index, flavours.len())));
+            for pass in script.header.passes(every && !script.later, &extra) {
                 let (script, recorded) = (Arc::clone(&script), Arc::clone(&recorded));
                 cases.push(Case { script, flavour, pass, recorded, proxies: Arc::clone(proxies) });
             }
@@ -56,6 +56,33 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
     // The passes of a script wait for each other, so they stand apart.
     cases.sort_by_key(|case| case.pass);
     cases.into_iter().map(Case::trial).collect()
+}
+
+/// Which scripts are in the passes that are slow.
+struct Turns(Option<usize>);
+
+impl Turns {
+    /// `LOCKSTEAD_TURN` is a number, another one for each change: what it leaves out, the next ones run.
+    fn from_env() -> Self {
+        let turn = std::env::var("LOCKSTEAD_TURN").ok().filter(|turn| !turn.is_empty());
+        Self(turn.map(|turn| turn.parse().expect("LOCKSTEAD_TURN is a number")))
+    }
+
+    /// Whether a script, by its place among them, is in a pass at the server `index` of `servers`.
+    fn has(&self, pass: Pass, place: usize, (index, servers): (usize, usize)) -> bool {
+        let turn = place + self.0.unwrap_or_default();
+        let here = servers == 1 || index == turn % 2;
+        let among_four = turn / 2 % 4;
+        match (pass, self.0) {
+            // Even without turns the slowest are at one of the servers.
+            (Pass::Shuffled, None) => here && matches!(among_four, 0 | 2),
+            (Pass::Delta, None) => here && matches!(among_four, 1 | 3),
+            (_, None) => true,
+            (Pass::Shuffled, Some(_)) => here && among_four == 0,
+            (Pass::Delta, Some(_)) => here && among_four == 2,
+            (_, Some(_)) => here,
+        }
+    }
 }
 
 fn is_set(variable: &str, value: &str) -> bool {

@@ -49,6 +49,9 @@ pub(crate) struct Options {
     /// One client a language, one server, TLS on
     #[arg(long)]
     quick: bool,
+    /// With --quick: three of the languages, others for the next number
+    #[arg(long, value_name = "NUMBER", requires = "quick")]
+    turn: Option<usize>,
     /// Languages and clients, such as "python:pymysql node" [default: all below tests/drivers]
     #[arg(long, env = "DRIVERS", hide_env_values = true, default_value = "")]
     drivers: String,
@@ -115,7 +118,7 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
     } else {
         workplace::lockstead()?
     };
-    let clients = clients::choose(place, &options.drivers, options.quick)?;
+    let clients = clients::choose(place, &options.drivers, options.quick, options.turn)?;
     workplace::install(&flavours.iter().map(|release| release.name()).collect::<Vec<_>>())?;
     let out = options
         .out

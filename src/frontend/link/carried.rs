@@ -8,12 +8,14 @@ use crate::backend::left::Left;
 use crate::frontend::pooling::capture::{Doubts, started, to_start};
 use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::{Restoration, Restored, is_without_schema, restoring};
+use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, LiteralKind};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::protocol::response::Progress;
 use crate::protocol::statement_ids::Naming;
+use crate::types::Flavour;
 
 impl Link {
     /// Puts the session's state on its connection.
@@ -66,6 +68,33 @@ impl Link {
             seat.doubts.add_effects(ahead);
         }
         Ok(())
+    }
+
+    /// Has the server tell what it does not report, and what it reports late.
+    pub(super) async fn learn(&mut self) -> Result<(), CloseReason> {
+        // After an error nobody knows whether a transaction is open; and without OK packets at the end of
+        // rows, servers report late.
+        let eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        let late =
+            self.seat.as_ref().is_some_and(|seat| seat.reports_late || eof && seat.rows_may_hide);
+        if !self.status_known || late {
+            let flavour = self.seat.as_ref().map(|seat| seat.flavour);
+            // MariaDB reports late with a statement only.
+            let question = match flavour {
+                Some(Flavour::MariaDb) => packet::query(b"DO 0", self.capabilities),
+                Some(Flavour::MySql) | None => packet::ping(),
+            };
+            self.exchange_all(&[question]).await?;
+            let mut reported = self.server.take_reported();
+            reported.result = None;
+            self.take_in_reported(&reported);
+        }
+        if let Some(seat) = &mut self.seat {
+            (seat.reports_late, seat.rows_may_hide) = (false, false);
+            // If it stays after all: its connection has heard questions that are not the session's.
+            seat.note_move();
+        }
+        if self.is_free() { self.capture().await } else { Ok(()) }
     }
 
     /// Asks for the state that is in doubt.

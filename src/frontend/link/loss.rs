@@ -129,7 +129,7 @@ impl Link {
             doubts.insert_id = false;
         }
         pins.remove(Pin::Diagnostics);
-        if !pins.is_empty() || !(doubts.is_empty() || doubts == Doubts::at_login()) {
+        if !pins.is_empty() || !(doubts.is_empty() || doubts == Doubts::at_login(seat.flavour)) {
             return None;
         }
         (seat.pins, seat.doubts) = (pins, doubts);
@@ -289,7 +289,7 @@ impl Seat {
 
     /// Whether all of the state is known, or a login would bring it again.
     pub(crate) fn is_known(&self) -> bool {
-        let known = self.doubts.is_empty() || self.doubts == Doubts::at_login();
+        let known = self.doubts.is_empty() || self.doubts == Doubts::at_login(self.flavour);
         known && !self.reports_late
     }
 }

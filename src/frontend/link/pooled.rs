@@ -18,16 +18,14 @@ use crate::frontend::pooling::restore::{
 use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
 use crate::mutants::{self, Mutant};
-use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::cut::Reported;
 use crate::protocol::frame::{FrameHeader, HEADER};
-use crate::protocol::packet;
 use crate::protocol::status::Status;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
-use crate::types::{Flavour, ProxyId};
+use crate::types::ProxyId;
 
 /// The result of a session's wish for a connection.
 #[derive(Debug)]
@@ -131,7 +129,7 @@ impl Link {
         }
     }
 
-    fn take_in_reported(&mut self, reported: &Reported) {
+    pub(super) fn take_in_reported(&mut self, reported: &Reported) {
         if let Some(seat) = &mut self.seat {
             seat.take_in(reported);
             if seat.state.is_in_schema()
@@ -143,7 +141,7 @@ impl Link {
     }
 
     /// Whether nothing runs on the connection, and nothing ties the session to it.
-    fn is_free(&self) -> bool {
+    pub(super) fn is_free(&self) -> bool {
         self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty()) && self.does_nothing()
     }
 
@@ -211,33 +209,6 @@ impl Link {
             seat.pool.give(backend);
         }
         Ok(())
-    }
-
-    /// Has the server tell what it does not report, and what it reports late.
-    async fn learn(&mut self) -> Result<(), CloseReason> {
-        // After an error nobody knows whether a transaction is open; and without OK packets at the end of
-        // rows, servers report late.
-        let eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
-        let late =
-            self.seat.as_ref().is_some_and(|seat| seat.reports_late || eof && seat.rows_may_hide);
-        if !self.status_known || late {
-            let flavour = self.seat.as_ref().map(|seat| seat.flavour);
-            // MariaDB reports late with a statement only.
-            let question = match flavour {
-                Some(Flavour::MariaDb) => packet::query(b"DO 0", self.capabilities),
-                Some(Flavour::MySql) | None => packet::ping(),
-            };
-            self.exchange_all(&[question]).await?;
-            let mut reported = self.server.take_reported();
-            reported.result = None;
-            self.take_in_reported(&reported);
-        }
-        if let Some(seat) = &mut self.seat {
-            (seat.reports_late, seat.rows_may_hide) = (false, false);
-            // If it stays after all: its connection has heard questions that are not the session's.
-            seat.note_move();
-        }
-        if self.is_free() { self.capture().await } else { Ok(()) }
     }
 
     /// Has the server report again, after a reset of the connection.
@@ -313,6 +284,11 @@ impl Link {
         begins_with(text, &[b"kill"])
             || names_connection(text)
             || (seat.has_moved() && asks_for_counts(text))
+    }
+
+    /// Whether the server may end a statement with this text after a time of its own.
+    pub(crate) fn limits(&self, text: &[u8]) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.state.limits(text, seat.flavour))
     }
 
     /// The session works with its connection.

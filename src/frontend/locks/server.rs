@@ -93,6 +93,9 @@ pub(crate) trait Server: Send {
     fn replay_skipped(&mut self) -> Result<(), CloseReason>;
     /// Whether the session shares its connections to the server.
     fn is_shared(&self) -> bool;
+    /// Whether the server may end a statement with this text after a time of its own, if the session shares its
+    /// connections.
+    fn limits(&self, text: &[u8]) -> bool;
     /// Which connections the session may have, if it shares them.
     fn pool_key(&self) -> Option<Arc<PoolKey>>;
     /// Whether a text asks for something of the session that its connection has in another way.
@@ -237,6 +240,10 @@ impl Server for Link {
 
     fn is_shared(&self) -> bool {
         self.is_shared()
+    }
+
+    fn limits(&self, text: &[u8]) -> bool {
+        self.limits(text)
     }
 
     fn pool_key(&self) -> Option<Arc<PoolKey>> {

@@ -134,6 +134,11 @@ impl<'a> VisibleWait<'a> {
         self.state = State::Never;
     }
 
+    /// The statement that waits.
+    pub(crate) fn text(&self) -> &[u8] {
+        self.shown.call.text
+    }
+
     /// The tag of the lock's gates.
     pub(crate) fn tag(&self) -> u64 {
         self.tag

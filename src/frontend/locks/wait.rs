@@ -190,7 +190,7 @@ async fn until_decided(
                 LinkEvent::Settled | LinkEvent::Stalled => {}
             },
             step = wait.next_step() => match step {
-                GateStep::Due if cx.server.is_shared() => {
+                GateStep::Due if cx.server.is_shared() && !cx.server.limits(wait.text()) => {
                     // Others need the connection more: among them, perhaps, the lock's holder.
                     wait.never_shown();
                     cx.server.leave().await?;

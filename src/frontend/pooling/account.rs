@@ -54,7 +54,7 @@ impl Seat {
         self.collation = collation.unwrap_or(self.collation);
         self.state = SessionState::at_login(schema, self.state.several);
         // A server may have kept something of the other account, which a login does not bring again.
-        self.doubts = Doubts { login: false, ..Doubts::at_login() };
+        self.doubts = Doubts { login: false, ..Doubts::at_login(self.flavour) };
         self.pins = Pins::default();
         self.statements.clear(self.state.schema.is_some());
         self.show_statements();

@@ -1,7 +1,7 @@
 //! What a server binds to a statement that it prepares: the schema, the SQL mode, character sets and the collation
 //! of that moment.
 
-use super::restore::literal;
+use super::literal::literal;
 use crate::backend::session_state::SessionState;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mysql_common::collations::{Collation, CollationId};
 
-use crate::backend::session_state::{SessionState, WAIT_TIMEOUT, quoted, role_text};
+use crate::backend::session_state::{SessionState, WAIT_TIMEOUT, quoted, role_text, time_limit};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::LiteralKind;
 use crate::protocol::packet;
@@ -39,8 +39,8 @@ pub(crate) struct Doubts {
     pub login: bool,
     /// SET NAMES has given them a collation, which servers keep for results.
     pub collated: bool,
-    /// System variables that were set for one statement: a server reports the value that they had there. And the
-    /// limit of idle time, which is the session's own from its login on.
+    /// System variables that were set for one statement: a server reports the value that they had there. And time
+    /// limits, which a session has from its login on.
     pub variables: BTreeSet<Box<[u8]>>,
     /// User variables.
     pub names: BTreeSet<Box<[u8]>>,
@@ -48,16 +48,16 @@ pub(crate) struct Doubts {
 
 impl Doubts {
     /// Right after a login.
-    pub(crate) fn at_login() -> Self {
+    pub(crate) fn at_login(flavour: Flavour) -> Self {
         let charsets = Self { charsets: true, handshake: true, ..Self::default() };
-        let variables = BTreeSet::from([WAIT_TIMEOUT.into()]);
+        let variables = BTreeSet::from([WAIT_TIMEOUT.into(), time_limit(flavour).into()]);
         Self { role: true, init_connect: true, run: true, login: true, variables, ..charsets }
     }
 
     /// After a reset of the connection: MariaDB goes back to the character sets of the login.
     pub(crate) fn after_reset(flavour: Flavour) -> Self {
         let handshake = flavour == Flavour::MariaDb;
-        let variables = BTreeSet::from([WAIT_TIMEOUT.into()]);
+        let variables = BTreeSet::from([WAIT_TIMEOUT.into(), time_limit(flavour).into()]);
         Self { charsets: true, handshake, role: true, variables, ..Self::default() }
     }
 
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn variables_come_back_with_their_types() {
-        let mut doubts = Doubts::at_login();
+        let mut doubts = Doubts::at_login(Flavour::MySql);
         doubts.insert_id = true;
         for name in [&b"b"[..], b"d", b"i", b"n", b"s", b"u"] {
             doubts.names.insert(name.into());
@@ -281,7 +281,7 @@ mod tests {
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let mut values: Vec<Option<Vec<u8>>> = ["utf8mb4", "latin1"].map(some).to_vec();
         values.extend([None, some("latin1_bin"), some("NONE"), some("9"), some("0")]);
-        values.extend([some("1700000000"), some("28800")]);
+        values.extend([some("1700000000"), some("0"), some("28800")]);
         let variable = |length: &str, charset: &str, collation: &str, hex: &str, text: &str| {
             [some(length), some(charset), some(collation), some(hex), some(text)]
         };

@@ -1,11 +1,16 @@
 //! What must change on a connection for it to have a session's state.
 
-use super::restore::{REPORTS, literal};
+use super::literal::literal;
 use crate::backend::session_state::{SessionState, is_of_names, quoted};
 use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::packet;
+
+/// What the server is to report of a session that may move. With `*`, MySQL also reports a number of each statement, which
+/// is cut as the rest is.
+pub(super) const REPORTS: &str = "session_track_system_variables='*',session_track_schema=1,\
+     session_track_state_change=1,session_track_transaction_info='CHARACTERISTICS'";
 
 /// The parts of a session's state that a connection does not have.
 #[derive(Debug, PartialEq, Eq)]

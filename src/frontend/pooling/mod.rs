@@ -7,6 +7,7 @@ pub(crate) mod capture;
 mod change;
 mod changes;
 mod known_login;
+mod literal;
 pub(crate) mod lost;
 pub(crate) mod named;
 pub(crate) mod open;

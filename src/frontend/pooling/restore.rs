@@ -1,6 +1,6 @@
 //! The packets that give a server connection the state of a session.
 
-use super::change::Change;
+use super::change::{Change, REPORTS};
 use crate::backend::left::Left;
 use crate::backend::session_state::SessionState;
 use crate::clock;
@@ -11,11 +11,6 @@ use crate::protocol::cut::Reported;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
-
-/// What the server is to report of a session that may move. With `*`, MySQL also reports a number of each statement, which
-/// is cut as the rest is.
-pub(super) const REPORTS: &str = "session_track_system_variables='*',session_track_schema=1,\
-     session_track_state_change=1,session_track_transaction_info='CHARACTERISTICS'";
 
 /// Errors about a schema that is gone, or may not be seen any more.
 const NO_SCHEMA: [u16; 2] = [1044, 1049];
@@ -126,28 +121,6 @@ pub(crate) fn left_by_strangers(left: Left, handover: Handover, reported: &Repor
     Left::Known(left)
 }
 
-/// A variable's value, as servers report it, for SET.
-pub(super) fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
-    if name == b"character_set_results" && value.is_empty() {
-        return b"NULL".to_vec();
-    }
-    if is_number(value) {
-        return value.to_vec();
-    }
-    let plain = |byte: &u8| (b' '..=b'~').contains(byte) && !matches!(byte, b'\'' | b'\\' | b'"');
-    if value.iter().all(plain) {
-        return [b"'", value, b"'"].concat();
-    }
-    [b"_utf8mb4 x'", hex::encode(value).as_bytes(), b"'"].concat()
-}
-
-fn is_number(value: &[u8]) -> bool {
-    let digits = value.strip_prefix(b"-").unwrap_or(value);
-    let mut parts = digits.split(|b| *b == b'.');
-    let is_part = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    parts.by_ref().take(2).all(is_part) && parts.next().is_none()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_sent() {
+    fn differences_are_sent() {
         let mut other = full();
         other.set(b"sql_mode", b"");
         other.set(b"autocommit", b"OFF");
@@ -266,19 +239,5 @@ mod tests {
             (*b"SET TRANSACTION READ ONLY; START TRANSACTION READ ONLY;").into();
         let after = restoration(&state, &Left::Unknown, Handover::Reset).1;
         assert_eq!(after[before.len()..], ["SET TRANSACTION READ ONLY"]);
-    }
-
-    #[test]
-    fn numbers_are_no_texts() {
-        for (text, number) in [
-            ("1", true),
-            ("-1.5", true),
-            ("", false),
-            ("1.", false),
-            ("1.2.3", false),
-            ("ON", false),
-        ] {
-            assert_eq!(is_number(text.as_bytes()), number, "{text}");
-        }
     }
 }

@@ -149,7 +149,7 @@ impl Seat {
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
         }
-        let mut doubts = Doubts::at_login();
+        let mut doubts = Doubts::at_login(flavour);
         // A reset takes what MariaDB adds to the mode for this.
         if key.capabilities.has(Capabilities::IGNORE_SPACE) {
             doubts.variables.insert((*b"sql_mode").into());
@@ -204,7 +204,7 @@ impl Seat {
 
     pub(super) fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
-        // A one-shot setting may be used up. What calls nothing, and says nothing of the session, changes nothing.
+        // A one-shot setting may be used up. A text that calls nothing changes nothing unseen.
         self.rows_may_hide |=
             !effects.is_empty() || text.contains(&b'(') || !self.state.characteristics.is_empty();
         self.stays =

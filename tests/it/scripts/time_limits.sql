@@ -1,5 +1,5 @@
 # The server's time limits end a wait, with its own error.
-@also over_tls
+@also over_tls shuffled
 @matrix caps=-DEPRECATE_EOF
 h: SELECT GET_LOCK('$Nk',0)
 [mysql] a: SET SESSION max_execution_time = 400

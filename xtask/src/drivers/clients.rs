@@ -9,6 +9,9 @@ use lockstead_support::process::Group;
 
 use crate::workplace::{Workplace, last_lines};
 
+/// Languages of a turn.
+const IN_TURN: usize = 3;
+
 /// A client library, as a program below tests/drivers runs it.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
@@ -43,10 +46,15 @@ fn program(language: &str, name: &str) -> PathBuf {
 
 /// The clients of `LANGUAGE[:CLIENT]...`, or all of them; with `quick`, the first of each language. Their libraries
 /// are installed.
-pub(super) fn choose(place: &Workplace, chosen: &str, quick: bool) -> Result<Vec<Client>> {
+pub(super) fn choose(
+    place: &Workplace,
+    chosen: &str,
+    quick: bool,
+    turn: Option<usize>,
+) -> Result<Vec<Client>> {
     let mut clients = Vec::new();
     let words: Vec<String> = chosen.split_whitespace().map(str::to_owned).collect();
-    for word in if words.is_empty() { languages()? } else { words } {
+    for word in if words.is_empty() { languages(turn)? } else { words } {
         let (language, only) = word.split_once(':').map_or((&*word, None), |(l, c)| (l, Some(c)));
         ensure!(
             program(language, "run").is_file(),
@@ -66,7 +74,8 @@ pub(super) fn choose(place: &Workplace, chosen: &str, quick: bool) -> Result<Vec
     Ok(clients)
 }
 
-fn languages() -> Result<Vec<String>> {
+/// Those below tests/drivers, or the few of a turn.
+fn languages(turn: Option<usize>) -> Result<Vec<String>> {
     let mut languages = Vec::new();
     for entry in fs::read_dir("tests/drivers")? {
         let entry = entry?;
@@ -75,6 +84,11 @@ fn languages() -> Result<Vec<String>> {
         }
     }
     languages.sort();
+    if let Some(turn) = turn {
+        let count = languages.len().max(1);
+        languages.rotate_left(turn.wrapping_mul(IN_TURN) % count);
+        languages.truncate(IN_TURN);
+    }
     Ok(languages)
 }
 

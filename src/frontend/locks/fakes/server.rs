@@ -100,6 +100,10 @@ impl Server for ScriptedServer {
         false
     }
 
+    fn limits(&self, _: &[u8]) -> bool {
+        false
+    }
+
     fn pool_key(&self) -> Option<Arc<PoolKey>> {
         None
     }
