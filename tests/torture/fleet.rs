@@ -88,16 +88,6 @@ impl Node {
         node
     }
 
-    /// Returns when it grants locks. One that has found others beside it has then seen one of them renew its lease:
-    /// before that it does not count how long they have been silent, either.
-    pub(crate) fn until_it_grants(&self) {
-        eventually("the startup wait is over", || {
-            let log = self.log();
-            let waits = log.contains("the first grant waits");
-            (!waits || log.contains("the startup wait is over")).then_some(())
-        });
-    }
-
     pub(crate) fn mode(&self) -> Mode {
         self.options.mode
     }

@@ -72,6 +72,16 @@ fn prove(
     println!("{mutant}: {}: {}", caught[0].rule, caught[0].what);
 }
 
+/// Returns when a proxy grants locks. One that has found others beside it has then seen one of them renew its lease:
+/// before that it does not count how long they have been silent, either.
+fn until_it_grants(node: &Node) {
+    eventually("the startup wait is over", || {
+        let log = node.log();
+        let waits = log.contains("the first grant waits");
+        (!waits || log.contains("the startup wait is over")).then_some(())
+    });
+}
+
 /// Proxies with leases of these seconds, and a table of counters.
 struct Stage {
     nodes: Vec<Node>,
@@ -109,7 +119,7 @@ impl Stage {
             Node::start(number, server.port, &options)
         };
         let nodes: Vec<Node> = leases.iter().enumerate().map(start).collect();
-        nodes.iter().for_each(Node::until_it_grants);
+        nodes.iter().for_each(until_it_grants);
         let table = counters(|sql| drop(server.root().run(sql)));
         let history = Arc::new(History::default());
         let place = Place { history, schema: schema.as_str().into() };
