@@ -214,6 +214,9 @@ SESSIONS = [
               stacked=True),
         graph("New sessions", [(f"sum {EACH} ({rate('sessions_total')})", WHO)], "ops",
               "Sessions accepted a second. Many, and few open: the application has no pool."),
+        graph("Logins", [(f"sum by (judge) ({rate('logins_total')})", "{{judge}}")], "ops",
+              """Logins accepted a second, by who has judged them: the server, the server after the client was asked again,
+              or the proxy, because one like it was accepted a short time ago.""", stacked=True),
         graph("Certificates", [(f"min by (instance, cluster, setting) ({m('certificate_end_seconds')}) - time()",
                                 WHO + " {{setting}}")],
               "s", "For how long the certificates in the settings are still valid; those that a proxy made itself are not shown.",
@@ -254,8 +257,10 @@ SESSIONS = [
             (f"sum {EACH} ({m('pool_connections')})", WHO + " open"),
             (f"sum {EACH} ({m('pool_free_connections')})", WHO + " free"),
         ], "short", "Connections to the server that sessions share, and those of them that no session has."),
-        graph("Pinned sessions", [(f"sum by (reason) ({m('pinned_sessions')}) > 0", "{{reason}}")], "short",
-              "Sessions that keep their connection between transactions, by reason. docs/pooling.md explains the reasons."),
+        graph("Pinned sessions",
+              [(f"sum by (reason) ({m('pinned_sessions')}) > 0 or sum({m('pinned_sessions')})", "{{reason}}")],
+              "short", """Sessions that keep their connection between transactions, by reason. The line without a name is
+              their sum. docs/pooling.md explains the reasons."""),
         graph("Waits for a connection", [
             (f"sum {EACH} ({rate('pool_waits_total')})", WHO + " waits"),
             (f"sum {EACH} ({rate('pool_timeouts_total')})", WHO + " error 1040"),

@@ -421,6 +421,24 @@ mod tests {
         assert!(!text.contains("lockstead_observed_"));
     }
 
+    /// Otherwise only `make test-monitoring` would notice, much later.
+    #[test]
+    fn every_metric_is_documented_and_on_a_dashboard() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("a file");
+        let page = read("docs/monitoring.md");
+        let boards: String = ["overview", "locks", "sessions", "engine"]
+            .map(|name| read(&format!("grafana/dashboards/{name}.json")))
+            .concat();
+        let named = Metrics::new(None).and_then(|metrics| metrics.naming(&["*".to_owned()]));
+        let text = rendered(&named) + &rendered(&Metrics::observing(None));
+        let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        for name in kinds.filter_map(|kind| kind.split(' ').next()) {
+            assert!(page.contains(&format!("`{name}")), "{name} is not in docs/monitoring.md");
+            assert!(boards.contains(name), "{name} is on no dashboard");
+        }
+    }
+
     #[test]
     fn an_observing_proxy_shows_nothing_of_locks_it_does_not_have() {
         let text = rendered(&Metrics::observing(None));

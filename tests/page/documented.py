@@ -17,7 +17,7 @@ A, B = int(os.environ["A_PORT"]), int(os.environ["B_PORT"])
 PAGE = f"http://127.0.0.1:{os.environ['A_HTTP']}/"
 # Of a picture.
 MOST = 150_000
-WIDE = {"viewport": {"width": 1040, "height": 800}}
+WIDE = {"viewport": {"width": 1160, "height": 800}}
 # Of each: the browser, the part of the page that is the last in it (none: all), and how many colours it keeps.
 PICTURES = {
     "light": (WIDE | {"color_scheme": "light"}, None, 64),
